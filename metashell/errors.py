@@ -1,0 +1,59 @@
+"""The families of errors that cross module borders; each says what it carries.
+
+A message starts with the thing at fault and gives the value. Broken invariants of ours are
+assertions, never one of these.
+"""
+
+from __future__ import annotations
+
+
+class MetashellError(Exception):
+    """What every error of this package is."""
+
+
+class DecodeError(MetashellError):
+    """Bytes that do not fit the schema.
+
+    `field_path` names the field (`EndPoints[1].Host`), `offset` is the index in the buffer that was read, -1 if unknown.
+    """
+
+    def __init__(self, message: str, field_path: str = "", offset: int = -1) -> None:
+        super().__init__(message)
+        self.field_path = field_path
+        self.offset = offset
+
+
+class EncodeError(MetashellError):
+    """A value that does not fit the schema, with the path of its field."""
+
+    def __init__(self, message: str, field_path: str = "") -> None:
+        super().__init__(message)
+        self.field_path = field_path
+
+
+class LogCorruptError(MetashellError):
+    """A bad place in a file: the file, the byte position or log offset, and the reason."""
+
+    def __init__(self, file: str, offset: int, reason: str) -> None:
+        super().__init__(f"{file}: offset {offset}: {reason}")
+        self.file = file
+        self.offset = offset
+        self.reason = reason
+
+
+class KafkaError(MetashellError):
+    """An error code that came over the wire: one class over a table."""
+
+    def __init__(self, code: int, name: str, message: str = "", retriable: bool = False) -> None:
+        super().__init__(f"{name} ({code}): {message}" if message else f"{name} ({code})")
+        self.code = code
+        self.name = name
+        self.retriable = retriable
+
+
+class UsageError(MetashellError):
+    """The operator's mistake: one line, no traceback; `argument` is the word at fault."""
+
+    def __init__(self, message: str, argument: str = "") -> None:
+        super().__init__(message)
+        self.argument = argument
