@@ -1,0 +1,99 @@
+"""Replays transcripts: whole files that hold a command line, what it reads, and all that it prints.
+
+Shape of a transcript, `tests/transcripts/FOLDER/NAME.txt`:
+
+    # Comments, which say what the story is.
+    kafka-shell --demo            the first word picks the tool; words as a POSIX shell splits them
+    ls /                          any lines that follow are its standard input
+    ----
+    image                         stdout and stderr, in the order in which they were written
+    [status 1]                    last line, only when the status is not 0
+
+Tools run as processes of their own in `tests/golden` (so that file names in outputs are short), without a terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+GOLDEN = HERE.parent / "golden"
+PROJECT = HERE.parent.parent
+SEPARATOR = "----\n"
+TIMEOUT_SECONDS = 120
+
+TOOLS = {
+    "shell": ("metashell.cli.kafka_shell", ("--demo", "--keep-going")),
+    "kafka-shell": ("metashell.cli.kafka_shell", ()),
+    "kafka-metadata-shell": ("metashell.cli.kafka_metadata_shell", ()),
+    "dump-log": ("metashell.cli.dump_log", ()),
+    "kafka-dump-log": ("metashell.cli.kafka_dump_log", ()),
+    "metashell": ("metashell.cli.front_door", ()),
+}
+"""First word of the command line -> the module whose `main` runs, and arguments that go before the typed ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """One story: its comments, the command line, standard input, and the expected output."""
+
+    comments: str
+    command: str
+    stdin: str
+    expected: str
+
+    def render(self, output: str) -> str:
+        """The file's text with `output` in place of what was expected."""
+        return f"{self.comments}{self.command}\n{self.stdin}{SEPARATOR}{output}"
+
+
+def read_transcript(path: Path) -> Transcript:
+    """Read a transcript file.
+
+    Errors: ValueError without a command line or separator.
+    """
+    text = path.read_text(encoding="utf-8")
+    head, found, expected = text.partition(SEPARATOR)
+    lines = head.splitlines(keepends=True)
+    count = next((index for index, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    if count == len(lines) or not found:
+        raise ValueError(f"{path.name}: no command line or no ---- line")
+    return Transcript("".join(lines[:count]), lines[count].rstrip("\n"), "".join(lines[count + 1 :]), expected)
+
+
+def replay(transcript: Transcript) -> str:
+    """All that the tool prints, stdout and stderr as they came, then the status if it is not 0."""
+    tool, *arguments = shlex.split(transcript.command)
+    module, before = TOOLS[tool]
+    code = f"import sys; from {module} import main; sys.exit(main())"
+    run = subprocess.run(
+        [sys.executable, "-c", code, *before, *arguments],
+        input=transcript.stdin.encode(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=GOLDEN,
+        env=environment(),
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+    )
+    output = run.stdout.decode("utf-8", "backslashreplace")
+    if run.returncode:
+        output = f"{output}{'' if output.endswith(chr(10)) or not output else chr(10)}[status {run.returncode}]\n"
+    return output
+
+
+def environment() -> dict[str, str]:
+    """The environment that transcripts run in: no colours, 80 columns, UTC, and a state folder that is never written."""
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "SYSTEMROOT", "PYTHONHASHSEED")}
+    path = os.pathsep.join([str(PROJECT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    return kept | {"COLUMNS": "80", "TZ": "UTC", "TERM": "dumb", "NO_COLOR": "1", "HOME": "/nonexistent", "PYTHONPATH": path}
+
+
+def all_transcripts() -> list[Path]:
+    """Every transcript file, sorted by folder and name."""
+    return sorted(HERE.glob("*/*.txt"))
