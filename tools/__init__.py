@@ -1,0 +1,1 @@
+"""Our own scripts: they may import anything of metashell, and nothing imports them."""

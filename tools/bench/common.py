@@ -1,0 +1,308 @@
+"""What every bench shares: inputs, runs of whole process trees, and a table with ratios.
+
+Kafka is looked for at $METASHELL_KAFKA (the script that runs a tool of a version), else in `shared/kafka/kafka` beside
+the checkout; without it only our own figures are printed. Inputs are made once, by `gen_metadata.py`, in
+$METASHELL_BENCH_DIR or ~/.cache/metashell-bench.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+KAFKA_VERSION = "4.3.1"
+KAFKA_CLASSES = {
+    "dump-log": "org.apache.kafka.tools.DumpLogSegments",
+    "shell": "org.apache.kafka.shell.MetadataShell",
+}
+MIB = 1 << 20
+# Descendants are summed this often; the largest single process is known exactly from wait4 all the same.
+MEMORY_SAMPLE_INTERVAL_S = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One finished run of a command: figures of the whole process tree.
+
+    Units: seconds and MiB; `first_byte_s` is -1 where standard output was not read.
+    """
+
+    wall_s: float
+    cpu_s: float
+    peak_mib: float
+    status: int
+    first_byte_s: float = -1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command line to measure, and where its standard streams go.
+
+    `stdout` is a file to write, or None for the null device; `watch` reads it through a pipe instead and notes when
+    the first byte came.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    stdin: bytes = b""
+    stdout: Path | None = None
+    watch: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+def run_once(command: Command) -> Run:
+    """Run the command to its end and return what it took, children included."""
+    with _streams(command) as (stdin, stdout):
+        started = time.perf_counter()
+        child = subprocess.Popen(
+            command.argv,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **command.env},
+        )
+        sampler = MemorySampler(child.pid)
+        sampler.start()
+        first_byte_s = _drain(child, started) if command.watch else -1.0
+        _, wait_status, usage = os.wait4(child.pid, 0)
+        wall_s = time.perf_counter() - started
+        child.returncode = os.waitstatus_to_exitcode(wait_status)
+    peak_kib = max(sampler.stop(), usage.ru_maxrss)
+    return Run(
+        wall_s=wall_s,
+        cpu_s=usage.ru_utime + usage.ru_stime,
+        peak_mib=peak_kib / 1024,
+        status=child.returncode,
+        first_byte_s=first_byte_s,
+    )
+
+
+@contextlib.contextmanager
+def _streams(command: Command) -> Iterator[tuple[int, int]]:
+    """Open descriptors for the child's standard input and output."""
+    with contextlib.ExitStack() as stack:
+        stdin = stack.enter_context(open(os.devnull, "rb"))
+        if command.stdin:
+            reader, writer = os.pipe()
+            stack.callback(os.close, reader)
+            threading.Thread(target=_feed, args=(writer, command.stdin), daemon=True).start()
+        if command.watch:
+            yield (reader if command.stdin else stdin.fileno()), subprocess.PIPE
+            return
+        stdout = stack.enter_context(open(command.stdout or os.devnull, "wb"))
+        yield (reader if command.stdin else stdin.fileno()), stdout.fileno()
+
+
+def _feed(writer: int, data: bytes) -> None:
+    with contextlib.suppress(BrokenPipeError), os.fdopen(writer, "wb") as pipe:
+        pipe.write(data)
+
+
+def _drain(child: subprocess.Popen[bytes], started: float) -> float:
+    """Read standard output to its end; the first byte's time is returned, -1 if there was none."""
+    assert child.stdout is not None
+    with child.stdout as pipe:
+        if not os.read(pipe.fileno(), 1):
+            return -1.0
+        first_byte_s = time.perf_counter() - started
+        while os.read(pipe.fileno(), MIB):
+            pass
+    return first_byte_s
+
+
+class MemorySampler(threading.Thread):
+    """Sums the memory of a process and all its descendants now and then, and keeps the largest sum.
+
+    Proportional set size is summed, so that pages shared after a fork count once.
+    """
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self._pid = pid
+        self._peak_kib = 0
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        while not self._stopped.wait(MEMORY_SAMPLE_INTERVAL_S):
+            total = sum(_proportional_kib(pid) for pid in process_tree(self._pid))
+            self._peak_kib = max(self._peak_kib, total)
+
+    def stop(self) -> int:
+        """End sampling and return the peak in KiB."""
+        self._stopped.set()
+        self.join()
+        return self._peak_kib
+
+
+def process_tree(pid: int) -> list[int]:
+    """The process and its living descendants, as far as /proc tells."""
+    found = [pid]
+    for parent in found:
+        with contextlib.suppress(OSError):
+            for task in Path(f"/proc/{parent}/task").iterdir():
+                found += [int(child) for child in (task / "children").read_text().split()]
+    return found
+
+
+def _proportional_kib(pid: int) -> int:
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1])
+    return 0
+
+
+def alternate(commands: Sequence[Command], runs: int, *, warm_up: int = 1) -> dict[str, list[Run]]:
+    """Run the commands in turn, `runs` times each, so that a slow spell of the machine hits all of them."""
+    results: dict[str, list[Run]] = {command.name: [] for command in commands}
+    for turn in range(warm_up + runs):
+        for command in commands:
+            result = run_once(command)
+            if turn >= warm_up:
+                results[command.name].append(result)
+    return results
+
+
+def best(runs: Sequence[Run]) -> Run:
+    """The least of each figure over several runs; the peak of memory is the largest."""
+    return Run(
+        wall_s=min(run.wall_s for run in runs),
+        cpu_s=min(run.cpu_s for run in runs),
+        peak_mib=max(run.peak_mib for run in runs),
+        status=max(run.status for run in runs),
+        first_byte_s=min(run.first_byte_s for run in runs),
+    )
+
+
+def print_pair(what: str, ours: Sequence[Run], theirs: Sequence[Run] = (), note: str = "") -> None:
+    """Print one line: our figures, Kafka's beside them, and how many times less ours are."""
+    mine = best(ours)
+    cells = [f"{what:<44}", f"{mine.wall_s:8.3f} s", f"{mine.cpu_s:8.3f} s cpu", f"{mine.peak_mib:7.0f} MiB"]
+    if mine.first_byte_s >= 0:
+        cells.append(f"first byte {mine.first_byte_s:.3f} s")
+    if theirs:
+        other = best(theirs)
+        cells += [
+            f"| Kafka {other.wall_s:8.3f} s {other.cpu_s:8.3f} s cpu {other.peak_mib:7.0f} MiB",
+            f"| {other.wall_s / mine.wall_s:5.1f} x wall {other.cpu_s / mine.cpu_s:5.1f} x cpu",
+        ]
+    if note:
+        cells.append(f"| {note}")
+    if mine.status:
+        cells.append(f"| status {mine.status}")
+    print(" ".join(cells), flush=True)
+
+
+def print_interpreter() -> None:
+    """Print which Python is measured, the build flags it records, and how fast it runs a plain loop.
+
+    A build without profile-guided optimisation runs decoders 1.3 to 1.7 times slower. Debian builds its interpreter
+    apart from the library whose flags are recorded, so the loop is the better witness.
+    """
+    arguments = str(sysconfig.get_config_var("CONFIG_ARGS") or "")
+    flags = f"{sysconfig.get_config_var('OPT') or ''} {sysconfig.get_config_var('CFLAGS_NODIST') or ''}"
+    recorded = [word for word in ("--enable-optimizations", "--with-lto") if word in arguments]
+    recorded += [flag for flag in flags.split() if flag.startswith(("-O", "-fprofile", "-flto"))]
+    print(
+        f"# {sys.executable}: CPython {sys.version.split()[0]}, recorded flags {' '.join(recorded) or 'none'}, "
+        f"plain loop {_loop_ns():.0f} ns a turn; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}",
+        flush=True,
+    )
+
+
+def _loop_ns() -> float:
+    """Nanoseconds of one turn of a loop like those of a decoder, best of five."""
+    data, turns = bytes(range(256)) * 400, 100_000
+
+    def walk() -> int:
+        total = position = 0
+        for _ in range(turns):
+            byte = data[position]
+            position += 1
+            total += byte & 127 if byte > 127 else byte
+        return total
+
+    best_s = 1e9
+    for _ in range(5):
+        started = time.perf_counter()
+        walk()
+        best_s = min(best_s, time.perf_counter() - started)
+    return best_s / turns * 1e9
+
+
+def our_script(name: str) -> str:
+    """The installed console script of that name, beside the running interpreter."""
+    script = Path(sys.executable).parent / name
+    if not script.exists():
+        sys.exit(f"{script}: not installed; run `make` first")
+    return str(script)
+
+
+def kafka_script() -> Path | None:
+    """The script that runs a tool of a real Kafka, or None where there is none."""
+    told = os.environ.get("METASHELL_KAFKA")
+    script = Path(told) if told else REPOSITORY.parent / "shared" / "kafka" / "kafka"
+    return script if script.exists() else None
+
+
+def kafka_argv(tool: str, *arguments: str) -> tuple[str, ...] | None:
+    """Kafka's own tool with its smallest class path and nothing else that costs start-up time.
+
+    The script is asked once for the folder of jars; java is then run directly, so that no shell is measured.
+    """
+    script = kafka_script()
+    if script is None:
+        return None
+    answer = subprocess.run([str(script), KAFKA_VERSION, "libs"], capture_output=True, text=True, check=True)
+    logging = script.with_name("log4j2.properties")
+    return (
+        "java",
+        f"-Dlog4j2.configurationFile={logging}",
+        "-Dkafka.log=WARN",
+        "-cp",
+        f"{answer.stdout.strip()}/*",
+        KAFKA_CLASSES[tool],
+        *arguments,
+    )
+
+
+def bench_directory() -> Path:
+    """The folder for inputs and outputs; it is made if absent."""
+    told = os.environ.get("METASHELL_BENCH_DIR")
+    directory = Path(told) if told else Path.home() / ".cache" / "metashell-bench"
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def generated(kind: str, **options: int) -> Path:
+    """A `snapshot` or `log` made by gen_metadata.py with these options, from the cache if it was made before."""
+    name = "-".join([kind, *(f"{key}-{value}" for key, value in sorted(options.items()))])
+    folder = bench_directory() / name
+    if not (folder / "complete").exists():
+        flags = [word for key, value in options.items() for word in (f"--{key.replace('_', '-')}", str(value))]
+        maker = Path(__file__).with_name("gen_metadata.py")
+        folder.mkdir(exist_ok=True)
+        subprocess.run([sys.executable, str(maker), kind, "--out", str(folder), *flags], check=True)
+        (folder / "complete").touch()
+    files = [path for path in folder.iterdir() if path.suffix in (".log", ".checkpoint")]
+    assert len(files) == 1, files
+    return files[0]
+
+
+def log_of(records: int) -> Path:
+    """A log of that many records whose mix does not depend on the size."""
+    return generated("log", records=records, partitions=max(10, records // 10))
+
+
+def snapshot_of(partitions: int) -> Path:
+    """A snapshot of that many partitions in a tenth as many topics."""
+    return generated("snapshot", partitions=partitions)
