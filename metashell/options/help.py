@@ -1,0 +1,95 @@
+"""The text of `--help`, made from a declared command: usage, description, options in aligned columns, examples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from metashell.options.spec import Argument, CommandSpec, Option
+
+_INDENT = 4
+_COLUMN_MAX = 30
+
+
+def synopsis(spec: CommandSpec) -> str:
+    """One line that shows how the command is called: `ls [OPTIONS] [PATH...]`."""
+    words = [spec.name, *(["[OPTIONS]"] if any(not option.hidden for option in spec.options) else [])]
+    return " ".join(words + [argument.usage for argument in spec.arguments])
+
+
+def render_help(spec: CommandSpec, width: int | None = None) -> str:
+    """The help of a command, newline at the end.
+
+    Units: `width` in columns; by default that of the terminal, 100 at most, 80 where there is none.
+    """
+    width = width or _terminal_width()
+    parts = [f"{spec.name} - {spec.summary}\n\nUSAGE\n    {synopsis(spec)}\n"]
+    if spec.description:
+        parts.append("\nDESCRIPTION\n" + paragraphs(spec.description, width, _INDENT))
+    if spec.arguments:
+        parts.append("\nARGUMENTS\n" + _table([(a.label, argument_help(a)) for a in spec.arguments], width))
+    rows = [(option_names(option), option_help(option)) for option in spec.options if not option.hidden]
+    parts.append("\nOPTIONS\n" + _table([*rows, ("--help", "show this text and exit")], width))
+    for heading, text in spec.epilog:
+        parts.append(f"\n{heading}\n" + "".join(f"    {line}\n" if line else "\n" for line in text.split("\n")))
+    if spec.examples:
+        parts.append("\nEXAMPLES\n" + "".join(f"    {line}\n        {does}\n" for line, does in spec.examples))
+    return "".join(parts)
+
+
+def option_names(option: Option) -> str:
+    """The spellings of an option, short ones first: `-o, --output FORM`."""
+    names = sorted(option.names, key=lambda name: (name.startswith("--"), len(name)))
+    return ", ".join(names) + ("" if option.is_flag else f" {option.metavar}")
+
+
+def option_help(option: Option) -> str:
+    """What the option does, with its choices and default."""
+    text = option.help
+    if option.choices:
+        text += f": {', '.join(option.choices)}"
+    notes = ["may be repeated"] if option.multiple else []
+    if option.default not in (None, False, ""):
+        notes.append(f"default {option.default}")
+    if option.required:
+        notes.append("required")
+    return f"{text} ({'; '.join(notes)})" if notes else text
+
+
+def argument_help(argument: Argument) -> str:
+    """What the argument is, with its choices."""
+    return argument.help + (f": {', '.join(argument.choices)}" if argument.choices else "")
+
+
+def paragraphs(text: str, width: int, indent: int) -> str:
+    """Paragraphs (separated by an empty line), filled to `width` and indented."""
+    from textwrap import fill
+
+    lead = " " * indent
+    filled = [
+        fill(" ".join(paragraph.split()), width, initial_indent=lead, subsequent_indent=lead, break_on_hyphens=False)
+        for paragraph in text.strip().split("\n\n")
+    ]
+    return "\n\n".join(filled) + "\n"
+
+
+def _table(rows: list[tuple[str, str]], width: int) -> str:
+    from textwrap import wrap
+
+    column = min(max(len(name) for name, _ in rows), _COLUMN_MAX) + 2
+    lines = []
+    for name, text in rows:
+        filled = wrap(text, max(20, width - _INDENT - column), break_on_hyphens=False) or [""]
+        if len(name) + 2 > column:
+            lines.append(f"    {name}")
+            lines += [" " * (_INDENT + column) + line for line in filled]
+        else:
+            lines.append(f"    {name:<{column}}{filled[0]}".rstrip())
+            lines += [" " * (_INDENT + column) + line for line in filled[1:]]
+    return "\n".join(lines) + "\n"
+
+
+def _terminal_width() -> int:
+    from shutil import get_terminal_size
+
+    return max(40, min(get_terminal_size((80, 24)).columns, 100))

@@ -1,0 +1,132 @@
+"""Command lines of our own voice: argv to a namespace, by the parser inside typer.
+
+Options may stand before, between and after positional words; `--name value`, `--name=value` and joined short flags all work;
+`--` ends the options. typer (0.26 to 0.28 carry their own Click) is imported by the first call, not with this module.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from metashell.errors import UsageError
+from metashell.options.values import convert, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metashell.options.spec import Argument, CommandSpec, Option
+
+HELP_NAMES = ("--help", "-h")
+
+
+class HelpRequested(Exception):
+    """`--help` was among the words; its text is the message."""
+
+
+def parse(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
+    """The values of a command line, one attribute for each declared option and argument.
+
+    Shape: flags are bool; `multiple` options and arguments of many words are tuples; what was not given has its default. With
+    `first_word_ends_options` the unparsed words are the value of the one declared argument.
+    Errors: UsageError in one line without the command's name; HelpRequested.
+    """
+    context = _make_context(spec, list(argv))
+    if context.params.get("help"):
+        from metashell.options.help import render_help
+
+        raise HelpRequested(render_help(spec))
+    values = SimpleNamespace()
+    for option in spec.options:
+        setattr(values, option.dest, _option_value(option, context.params[option.dest]))
+    _set_arguments(spec, list(context.args), values)
+    return values
+
+
+def _make_context(spec: CommandSpec, argv: list[str]) -> Any:  # noqa: ANN401 - typer's vendored classes are private
+    from typer._click import exceptions
+
+    command = _make_command(spec)
+    try:
+        return command.make_context(spec.name, list(argv))
+    except exceptions.NoSuchOption as error:
+        raise _unknown_option(spec, error.option_name, argv) from None
+    except exceptions.BadOptionUsage as error:
+        wants = "needs a" if "requires" in error.message else "takes no"
+        raise UsageError(f"option {error.option_name} {wants} value", error.option_name) from None
+    except exceptions.UsageError as error:
+        raise UsageError(error.format_message().rstrip(".")) from None
+
+
+def _make_command(spec: CommandSpec) -> Any:  # noqa: ANN401 - typer's vendored classes are private
+    from typer.core import TyperCommand, TyperOption
+
+    # Words are converted by us, after parsing: only so do messages name the value and suggest another.
+    params = [
+        TyperOption(
+            param_decls=[option.dest, *option.names],
+            type=None if option.is_flag else str,
+            is_flag=option.is_flag,
+            default=False if option.is_flag else None,
+            multiple=option.multiple and not option.is_flag,
+        )
+        for option in spec.options
+    ]
+    free_help_names = [name for name in HELP_NAMES if not any(name in option.names for option in spec.options)]
+    params.append(TyperOption(param_decls=["help", *free_help_names], is_flag=True, default=False))
+    return TyperCommand(
+        name=spec.name,
+        params=list(params),
+        add_help_option=False,
+        rich_markup_mode=None,
+        context_settings={
+            "allow_extra_args": True,
+            "allow_interspersed_args": not spec.first_word_ends_options,
+        },
+    )
+
+
+def _unknown_option(spec: CommandSpec, name: str, argv: list[str]) -> UsageError:
+    known = [name for option in spec.options if not option.hidden for name in option.names] + ["--help"]
+    if len(name) == 2 and any(len(word) > 2 and not word.startswith("--") for word in known):
+        # find's `-maxdepth` is not a cluster of short flags: name the whole word.
+        name = next((word for word in argv if word.startswith(name)), name)
+    return UsageError(f"unknown option {name}{did_you_mean(name, known) if len(name) > 2 else ''}", name)
+
+
+def _option_value(option: Option, raw: Any) -> object:  # noqa: ANN401 - what the parser found
+    if option.is_flag:
+        return bool(raw)
+    if option.multiple:
+        return tuple(_convert(option, text) for text in raw or ())
+    if raw is None:
+        if option.required:
+            raise UsageError(f"option {option.names[0]} is required", option.names[0])
+        return option.default
+    return _convert(option, raw)
+
+
+def _convert(option: Option, text: str) -> object:
+    try:
+        return convert(option.type, text, option.choices)
+    except UsageError as error:
+        raise UsageError(f"option {option.names[0]}: {error}", text) from None
+
+
+def _set_arguments(spec: CommandSpec, words: list[str], values: SimpleNamespace) -> None:
+    for index, argument in enumerate(spec.arguments):
+        later = sum(1 for other in spec.arguments[index + 1 :] if other.nargs in "1+")
+        setattr(values, argument.name, _take(argument, words, later))
+    if words:
+        raise UsageError(f"unexpected argument {words[0]!r}", words[0])
+
+
+def _take(argument: Argument, words: list[str], kept_for_later: int) -> object:
+    count = max(0, len(words) - kept_for_later) if argument.nargs in "*+" else min(1, len(words))
+    if count == 0 and argument.nargs in "1+":
+        raise UsageError(f"missing {argument.label}", argument.name)
+    taken = [convert(argument.type, word, argument.choices) for word in words[:count]]
+    del words[:count]
+    if argument.nargs in "*+":
+        return tuple(taken)
+    return taken[0] if taken else None

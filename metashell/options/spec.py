@@ -1,0 +1,84 @@
+"""Declared options, arguments and commands, as data.
+
+Types of values (`Option.type`, `Argument.type`): `str`, `path`, `int` (0 and more), `integer` (any sign), `choice`, `size` (bytes: 5242880,
+64k, 128M), `range` (offsets: FROM..TO, either side may be missing), `time` (Unix ms or ISO 8601), `regex` and, for options
+only, `flag`. `kind` tells completion what a value names: `file`, `directory`, `node`, `command` or a name of a list in the shell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Default = str | int | bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One option of a command, in all its spellings."""
+
+    names: tuple[str, ...]
+    help: str
+    metavar: str = "VALUE"
+    type: str = "str"
+    choices: tuple[str, ...] = ()
+    default: Default = None
+    multiple: bool = False
+    required: bool = False
+    hidden: bool = False
+    kind: str = ""
+
+    @property
+    def is_flag(self) -> bool:
+        return self.type == "flag"
+
+    @property
+    def dest(self) -> str:
+        """The attribute of the parsed namespace: the first long name, `--max-bytes` as `max_bytes`."""
+        return max(self.names, key=lambda name: (name.startswith("--"), len(name))).lstrip("-").replace("-", "_")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """A positional argument; `nargs` is `1`, `?`, `*` or `+`."""
+
+    name: str
+    help: str
+    nargs: str = "1"
+    metavar: str = ""
+    type: str = "str"
+    choices: tuple[str, ...] = ()
+    kind: str = ""
+
+    @property
+    def label(self) -> str:
+        """What help and messages call it: `PATH`."""
+        return self.metavar or self.name.upper()
+
+    @property
+    def usage(self) -> str:
+        """The form in a synopsis: `PATH`, `[PATH]`, `PATH...`, `[PATH...]`."""
+        text = self.label + ("..." if self.nargs in "*+" else "")
+        return f"[{text}]" if self.nargs in "?*" else text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSpec:
+    """A command: its words for people, and what it takes.
+
+    Shape: `examples` are (command line, what it does) pairs; `first_word_ends_options` leaves every word from the first positional
+    one on unparsed, as `env` or `kafka-shell` need it; `epilog` is (heading, text) pairs that help prints after the options.
+    """
+
+    name: str
+    summary: str
+    description: str = ""
+    options: tuple[Option, ...] = ()
+    arguments: tuple[Argument, ...] = ()
+    examples: tuple[tuple[str, str], ...] = ()
+    epilog: tuple[tuple[str, str], ...] = ()
+    voice: str = "own"
+    first_word_ends_options: bool = False
+
+    def option(self, dest: str) -> Option:
+        """The option that is parsed into the attribute `dest`."""
+        return next(option for option in self.options if option.dest == dest)

@@ -1,0 +1,119 @@
+"""From an operator's word to a value, by the type that an option or argument declares.
+
+Errors: UsageError whose message begins with the value at fault.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from metashell.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+OffsetRange = tuple[int | None, int | None]
+
+_SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def convert(type_name: str, text: str, choices: Sequence[str] = ()) -> object:
+    """The value of `text` for a declared type."""
+    if type_name == "choice":
+        return choice(text, choices)
+    return _CONVERTERS[type_name](text)
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """` (did you mean --files?)` when a known word is near, else nothing."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, known, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def choice(text: str, choices: Sequence[str]) -> str:
+    """One of `choices`."""
+    if text in choices:
+        return text
+    hint = did_you_mean(text, choices) or f" (choose from {', '.join(choices)})"
+    raise UsageError(f"{text!r} is not one of the choices{hint}", text)
+
+
+def whole_number(text: str) -> int:
+    """A number of things: 0 or more."""
+    if not text.isascii() or not text.isdigit():
+        raise UsageError(f"{text!r} is not a whole number", text)
+    return int(text)
+
+
+def integer(text: str) -> int:
+    """A number of either sign."""
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
+        raise UsageError(f"{text!r} is not a whole number", text)
+    return int(text)
+
+
+def size(text: str) -> int:
+    """A number of bytes: `5242880`, `64k`, `128M`, `128MiB`, `1g`."""
+    match = re.fullmatch(r"([0-9]+)\s*([kmg]?)(?:i?b)?", text.lower())
+    if match is None:
+        raise UsageError(f"{text!r} is not a size such as 5242880, 64k or 128M", text)
+    return int(match[1]) * _SIZE_UNITS[match[2]]
+
+
+def offset_range(text: str) -> OffsetRange:
+    """The offsets of `FROM..TO`, both inclusive; a missing side is None, a single number is both."""
+    first, dots, last = text.partition("..")
+    if not dots:
+        number = _range_end(first, text)
+        return number, number
+    if not first and not last:
+        raise UsageError(f"{text!r} is not a range such as 7..42, 7.. or ..42", text)
+    low = _range_end(first, text) if first else None
+    high = _range_end(last, text) if last else None
+    if low is not None and high is not None and low > high:
+        raise UsageError(f"{text!r} is an empty range", text)
+    return low, high
+
+
+def _range_end(part: str, text: str) -> int:
+    if not part.isascii() or not part.isdigit():
+        raise UsageError(f"{text!r} is not a range such as 7..42, 7.. or ..42", text)
+    return int(part)
+
+
+def time_ms(text: str) -> int:
+    """Unix milliseconds of a number of milliseconds or of an ISO 8601 time, UTC where no zone is given."""
+    if text.isascii() and text.isdigit() and len(text) > 8:
+        return int(text)
+    from datetime import UTC, datetime
+
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is not a time such as 2026-11-20T12:00:00Z or Unix milliseconds", text) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
+
+
+def regex(text: str) -> re.Pattern[str]:
+    """A compiled regular expression."""
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise UsageError(f"{text!r} is not a regular expression: {error}", text) from None
+
+
+_CONVERTERS: dict[str, Callable[[str], object]] = {
+    "str": str,
+    "path": str,
+    "int": whole_number,
+    "integer": integer,
+    "size": size,
+    "range": offset_range,
+    "time": time_ms,
+    "regex": regex,
+}
