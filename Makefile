@@ -1,0 +1,49 @@
+# `make shell` and `make test` work on a fresh machine: they make .venv by themselves (PYTHON=... names another interpreter).
+.DEFAULT_GOAL := help
+.PHONY: help shell test check bench soak venv stubs man completions generated clean
+
+PY := .venv/bin/python
+SECONDS ?= 600
+WORKERS ?= 2
+# Plugins are named, not searched for: loading all that happen to be installed costs half a second a run.
+PYTEST := PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(PY) -m pytest -p xdist.plugin
+
+help:                   ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 14
+
+venv: .venv/.stamp      ## .venv with metashell and its development tools
+.venv/.stamp: pyproject.toml tools/make_venv.sh
+	@tools/make_venv.sh
+
+shell: .venv/.stamp     ## kafka-shell on the directory that ships with the package
+	@$(PY) -m compileall -q metashell
+	@.venv/bin/kafka-shell --demo
+
+test: .venv/.stamp      ## everything
+	@$(PYTEST) -q -n $(WORKERS) --dist worksteal tests
+
+check: .venv/.stamp     ## style, types and unit tests, in less than 90 seconds
+	@.venv/bin/ruff check metashell tests tools
+	@.venv/bin/mypy
+	@$(PYTEST) -q -n $(WORKERS) --dist worksteal -m "not slow and not golden" tests
+
+soak: .venv/.stamp      ## long property runs with new seeds: make soak SECONDS=3600
+	@$(PY) -m tools.soak --seconds $(SECONDS)
+
+bench: .venv/.stamp     ## figures beside those of Kafka's own tools
+	@$(PY) -m tools.bench
+
+stubs: .venv/.stamp     ## the .pyi files of the messages
+	@$(PY) -m tools.gen_stubs
+
+man: .venv/.stamp       ## man pages, from the declared options
+	@$(PY) -m tools.gen_man
+
+completions: .venv/.stamp ## completions for bash, zsh and fish, from the declared options
+	@$(PY) -m tools.gen_completions
+
+generated: stubs man completions ## all that is generated and committed
+
+clean:                  ## what the other goals made, but for .venv
+	@rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find metashell tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
