@@ -1,10 +1,38 @@
-"""Options that all tests share."""
+"""Options, hypothesis profiles and fixtures that all tests share."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.golden_cases import full_root, golden_root
+
+# A run is the same every time: failures on a fresh machine are failures here. The soak takes new seeds, and more of them.
+settings.register_profile("default", derandomize=True, deadline=None, max_examples=10, database=None)
+settings.register_profile(
+    "soak", deadline=None, max_examples=500, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--rewrite`: transcripts take what is printed now as what is expected."""
     parser.addoption("--rewrite", action="store_true", default=False, help="accept new output in tests/transcripts")
+
+
+@pytest.fixture(scope="session")
+def golden() -> Path:
+    """The golden set: the full one beside the checkout, else the committed part."""
+    return golden_root()
+
+
+@pytest.fixture(scope="session")
+def full_golden() -> Path:
+    """The full golden set; tests that need more than the committed part ask for it."""
+    root = full_root()
+    if root is None:
+        pytest.skip("the full golden set is not beside this checkout (METASHELL_GOLDEN)")
+    return root
