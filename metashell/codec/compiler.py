@@ -1,0 +1,281 @@
+"""From a schema to plain classes and straight-line readers.
+
+`make_classes` gives the `__slots__` classes of a message and its structs. `make_reader` gives `read(buf, start, end)`
+for one version: no schema is walked while bytes are read. Whatever the straight lines cannot explain (an index past
+the buffer, malformed UTF-8, bytes left over) goes to the plain reader, which names the fault or reads the odd case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from struct import error as struct_error
+from typing import TYPE_CHECKING, Any
+
+from metashell.codec.plain import plain_read
+from metashell.codec.schema import FieldSchema, MessageSchema, StructSchema
+from metashell.codec.source import (
+    ELEMENTS,
+    FORMATS,
+    SIZES,
+    UNROLLED_COUNT_MAX,
+    UNSET,
+    Source,
+    default_of,
+    groups,
+    is_compact,
+    is_fixed,
+    start,
+    used_structs,
+)
+
+if TYPE_CHECKING:
+    from metashell.codec.registry import MessageType
+
+Reader = Callable[[bytes, int, int], Any]
+
+
+class Entity:
+    """What every generated class can do: equality by fields, and a constructor-like `repr`."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if self.__class__ is not other.__class__:
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = (name for name in self.__slots__ if name != "unknown_tags" or getattr(self, name))
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+
+def make_classes(schema: MessageSchema) -> dict[str, type]:
+    """The classes of a message and its structs by name, each with the schema's defaults in its constructor."""
+    classes: dict[str, type] = {}
+
+    def make(name: str) -> Any:
+        return build(schema.structs[name])()
+
+    def build(struct: StructSchema) -> type:
+        if struct.name not in classes:
+            classes[struct.name] = _make_class(struct, make)
+        return classes[struct.name]
+
+    for struct in schema.structs.values():
+        build(struct)
+    build(schema)
+    return classes
+
+
+def _make_class(struct: StructSchema, make: Callable[[str], Any]) -> type:
+    source = Source()
+    source.names.update(Entity=Entity, UNSET=UNSET)
+    attributes = [field.attribute for field in struct.fields]
+    with source.block(f"class {struct.name}(Entity):"):
+        source.add(f"__slots__ = {(*attributes, 'unknown_tags')!r}")
+        parameters = []
+        for field in struct.fields:
+            default = default_of(field, make)
+            parameters.append(f"{field.attribute}={'UNSET' if _is_mutable(field, default) else source.constant('default', default)}")
+        with source.block(f"def __init__(self, {', '.join([*parameters, 'unknown_tags=()'])}):"):
+            for field in struct.fields:
+                value = field.attribute
+                if _is_mutable(field, default_of(field, make)):
+                    # Two objects must not share one default struct.
+                    made = source.constant("make", lambda name=field.type: make(name))
+                    value = f"{made}() if {value} is UNSET else {value}"
+                source.add(f"self.{field.attribute} = {value}")
+            source.add("self.unknown_tags = unknown_tags")
+    made_class: type = source.execute(f"class {struct.name}")[struct.name]
+    made_class.__module__ = "metashell.codec.messages"
+    return made_class
+
+
+def _is_mutable(field: FieldSchema, default: Any) -> bool:
+    return field.is_struct and not field.is_array and default is not None
+
+
+def make_reader(message: MessageType, version: int) -> Reader:
+    """`read(buf, start, end) -> object` for one version of a message.
+
+    Errors: the made function raises DecodeError, with path and offset, for anything but exactly one message.
+    """
+    schema = message.schema
+
+    def slow(buf: bytes, begin: int, end: int) -> Any:
+        return plain_read(message, buf, version, begin, end)
+
+    source = start({"slow": slow, "UNSET": UNSET, "struct_error": struct_error, f"make_{schema.name}": message.cls})
+    for struct in used_structs(schema, version):
+        source.names[f"make_{struct.name}"] = message.structs[struct.name]
+        with source.block(f"def read_{struct.name}(b, p, end):"):
+            _read_struct(source, struct, schema, version)
+            source.add(f"return {_construct(source, struct, schema, version)}, p")
+    with source.block("def read(b, p, end):"):
+        source.add("begin = p")
+        with source.block("try:"):
+            _read_struct(source, schema, schema, version)
+            with source.block("if p == end:"):
+                source.add(f"return {_construct(source, schema, schema, version)}")
+        with source.block("except (IndexError, ValueError, struct_error, DecodeError):"):
+            source.add("pass")
+        source.add("return slow(b, begin, end)")
+    reader: Reader = source.execute(f"read {schema.name} {version}")["read"]
+    return reader
+
+
+def _construct(source: Source, struct: StructSchema, schema: MessageSchema, version: int) -> str:
+    values = []
+    for field in struct.fields:  # all of them, because positional arguments are quicker
+        if version in field.versions:
+            values.append(_local(field))
+        else:
+            values.append(_default(source, field))
+    values.append("unknown" if version in schema.flexible else "()")
+    return f"make_{struct.name}({', '.join(values)})"
+
+
+def _default(source: Source, field: FieldSchema) -> str:
+    """An expression for a field's default; UNSET has the constructor make a struct of its own."""
+    if field.is_struct and not field.is_array and field.default is not None:
+        return "UNSET"
+    return source.constant("default", default_of(field, lambda name: None))
+
+
+def _local(field: FieldSchema) -> str:
+    return f"v_{field.attribute}"
+
+
+def _read_struct(source: Source, struct: StructSchema, schema: MessageSchema, version: int) -> None:
+    runs = groups(struct.untagged(version))
+    count_read = False
+    for index, run in enumerate(runs):
+        if is_fixed(run[0]):
+            following = runs[index + 1][0] if index + 1 < len(runs) else None
+            count_read = following is not None and _has_count_byte(following, schema, version)
+            _read_run(source, run, with_count=count_read)
+        else:
+            _read_variable(source, run[0], schema, version, count_read=count_read, tagged=False)
+            count_read = False
+    if version in schema.flexible:
+        _read_tags(source, struct, schema, version)
+
+
+def _has_count_byte(field: FieldSchema, schema: MessageSchema, version: int) -> bool:
+    return (field.is_array or not field.is_struct) and is_compact(field, schema, version)
+
+
+def _read_run(source: Source, run: list[FieldSchema], with_count: bool = False) -> None:
+    formats = "".join(FORMATS[field.type] for field in run) + ("B" if with_count else "")
+    unpack, size = source.unpacker(formats)
+    names = [_local(field) for field in run] + (["n"] if with_count else [])
+    source.add(f"{', '.join(names)}, = {unpack}(b, p)")
+    source.add(f"p += {size}")
+
+
+def _read_variable(
+    source: Source, field: FieldSchema, schema: MessageSchema, version: int, count_read: bool, tagged: bool
+) -> None:
+    if field.is_struct and not field.is_array:
+        _read_struct_field(source, field, version, tagged)
+        return
+    read_count(source, field, schema, version, count_read)
+    target = _local(field)
+    with source.block("if n < 0:"):
+        source.add(f"{target} = None" if version in field.nullable else "raise null_where_illegal()")
+    with source.block("else:"):
+        if field.is_array:
+            _read_array(source, field, schema, version, target)
+        else:
+            decode = ".decode()" if field.type == "string" else ""
+            source.add("e = p + n")
+            source.add(f"{target} = b[p:e]{decode}")
+            source.add("p = e")
+
+
+def read_count(source: Source, field: FieldSchema, schema: MessageSchema, version: int, count_read: bool) -> None:
+    """Lines that leave a length in `n`, -1 for null, and `p` behind it."""
+    if not is_compact(field, schema, version):
+        size = 2 if field.type == "string" and not field.is_array else 4
+        source.add(f"n, = unpack_{'h' if size == 2 else 'i'}(b, p)")
+        source.add(f"p += {size}")
+        return
+    if not count_read:
+        source.add("n = b[p]")
+        source.add("p += 1")
+    with source.block("if n > 127:"):
+        source.add("n, p = uvarint(b, p - 1)")
+    source.add("n -= 1")
+
+
+def _read_array(source: Source, field: FieldSchema, schema: MessageSchema, version: int, target: str) -> None:
+    if field.type in ELEMENTS:
+        table = f"elements_{field.type}"
+        source.names[table] = ELEMENTS[field.type]
+        with source.block(f"if n <= {UNROLLED_COUNT_MAX}:"):
+            source.add(f"{target} = {table}[n](b, p)")
+        with source.block("else:"):
+            source.add(f"{target} = {table}.unpack(b, p, n, end)")
+        source.add(f"p += {SIZES[field.type]} * n")
+        return
+    source.add("if n > end - p: raise DecodeError('an array runs past the end')")
+    source.add("items = []")
+    with source.block("for _ in range(n):"):
+        if field.is_struct:
+            source.add(f"item, p = read_{field.type}(b, p, end)")
+        else:
+            element = FieldSchema(field.name, field.type, field.versions)
+            element.flexible = field.flexible
+            element.attribute = "item"
+            _read_variable(source, element, schema, version, count_read=False, tagged=False)
+            source.add("item = v_item")
+        source.add("items.append(item)")
+    source.add(f"{target} = tuple(items)")
+
+
+def _read_struct_field(source: Source, field: FieldSchema, version: int, tagged: bool) -> None:
+    target = _local(field)
+    call = f"{target}, p = read_{field.type}(b, p, end)"
+    if version not in field.nullable:
+        source.add(call)
+        return
+    source.add("n = b[p]")
+    source.add("p += 1")
+    with source.block("if n == 0:" if tagged else "if n == 255:"):
+        source.add(f"{target} = None")
+    with source.block("else:"):
+        if tagged:
+            source.add("if n > 127: n, p = uvarint(b, p - 1)")
+        source.add(call)
+
+
+def _read_tags(source: Source, struct: StructSchema, schema: MessageSchema, version: int) -> None:
+    fields = struct.tagged(version)
+    for field in fields:
+        source.add(f"{_local(field)} = {_default(source, field)}")
+    source.add("unknown = ()")
+    source.add("n = b[p]")
+    source.add("p += 1")
+    with source.block("if n:"):
+        source.add("if n > 127: n, p = uvarint(b, p - 1)")
+        source.add("if n > end - p: raise DecodeError('tagged fields run past the end')")
+        with source.block("for _ in range(n):"):
+            source.add("tag = b[p]")
+            source.add("p += 1")
+            source.add("if tag > 127: tag, p = uvarint(b, p - 1)")
+            source.add("n = b[p]")
+            source.add("p += 1")
+            source.add("if n > 127: n, p = uvarint(b, p - 1)")
+            word = "if"
+            for field in fields:
+                with source.block(f"{word} tag == {field.tag}:"):
+                    if is_fixed(field):
+                        _read_run(source, [field])
+                    else:
+                        _read_variable(source, field, schema, version, count_read=False, tagged=True)
+                word = "elif"
+            with source.block("else:" if fields else "if True:"):
+                source.add("unknown += ((tag, b[p : p + n]),)")
+                source.add("p += n")

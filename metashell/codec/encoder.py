@@ -1,0 +1,152 @@
+"""From a schema to straight-line writers: `write(object, out)` for one version, appending to a bytearray.
+
+A field that the version does not have must hold its default unless the schema lets it be dropped; anything else is
+an EncodeError, as Kafka's UnsupportedVersionException.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from struct import Struct
+from struct import error as struct_error
+from typing import TYPE_CHECKING, Any
+
+from metashell.codec.primitives import encode_uvarint
+from metashell.codec.schema import FieldSchema, MessageSchema, StructSchema
+from metashell.codec.source import FORMATS, Source, default_of, groups, is_compact, is_fixed, start, used_structs
+from metashell.errors import EncodeError
+
+if TYPE_CHECKING:
+    from metashell.codec.registry import MessageType
+
+Writer = Callable[[Any, bytearray], None]
+
+
+def make_writer(message: MessageType, version: int) -> Writer:
+    """`write(object, out)` for one version of a message. Errors: EncodeError naming the message."""
+    schema = message.schema
+    source = start({"encode_uvarint": encode_uvarint, "Struct": Struct, "EncodeError": EncodeError, "write_tags": write_tags})
+    make = message.make_struct
+    for struct in [*used_structs(schema, version), schema]:
+        with source.block(f"def write_{struct.name}(o, w):"):
+            source.add("pass")
+            _write_struct(source, struct, schema, version, make)
+    inner: Writer = source.execute(f"write {schema.name} {version}")[f"write_{schema.name}"]
+
+    def write(value: Any, out: bytearray) -> None:
+        try:
+            inner(value, out)
+        except (struct_error, AttributeError, TypeError, UnicodeEncodeError) as error:
+            raise EncodeError(f"{schema.name} version {version}: {error}") from error
+
+    return write
+
+
+def write_tags(out: bytearray, known: list[tuple[int, bytes]], unknown: tuple[tuple[int, bytes], ...]) -> None:
+    """A section of tagged fields, known and kept unknown ones in ascending order."""
+    tags = sorted([*known, *unknown]) if unknown else known
+    out += encode_uvarint(len(tags))
+    for tag, body in tags:
+        out += encode_uvarint(tag)
+        out += encode_uvarint(len(body))
+        out += body
+
+
+def _write_struct(
+    source: Source, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]
+) -> None:
+    for field in struct.fields:
+        if version not in field.versions and not field.ignorable:
+            default = source.constant("default", default_of(field, make))
+            with source.block(f"if o.{field.attribute} != {default}:"):
+                reason = f"{struct.name}: {field.name} does not exist in version {version} and is not at its default"
+                source.add(f"raise EncodeError({reason!r}, {field.name!r})")
+    for run in groups(struct.untagged(version)):
+        if is_fixed(run[0]):
+            pack = source.packer("".join(FORMATS[field.type] for field in run))
+            source.add(f"w += {pack}({', '.join(f'o.{field.attribute}' for field in run)})")
+        else:
+            source.add(f"v = o.{run[0].attribute}")
+            _write_variable(source, run[0], schema, version, tagged=False)
+    if version in schema.flexible:
+        _write_tagged(source, struct, schema, version, make)
+
+
+def _write_tagged(
+    source: Source, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]
+) -> None:
+    source.add("tags = []")
+    source.add("outer = w")
+    for field in struct.tagged(version):
+        default = default_of(field, make)
+        source.add(f"v = o.{field.attribute}")
+        # An array may be any sequence, so an empty default is told by length; null is not the empty array.
+        differs = "v is None or len(v)" if field.is_array and default == () else f"v != {source.constant('default', default)}"
+        with source.block(f"if {differs}:"):
+            source.add("w = bytearray()")
+            if is_fixed(field):
+                source.add(f"w += {source.packer(FORMATS[field.type])}(v)")
+            else:
+                _write_variable(source, field, schema, version, tagged=True)
+            source.add(f"tags.append(({field.tag}, bytes(w)))")
+    source.add("write_tags(outer, tags, o.unknown_tags)")
+
+
+def _write_variable(source: Source, field: FieldSchema, schema: MessageSchema, version: int, tagged: bool) -> None:
+    """Lines that append `v` to `w`."""
+    nullable = version in field.nullable
+    if field.is_struct and not field.is_array:
+        if nullable:
+            with source.block("if v is None:"):
+                source.add(f"w += {bytes((0 if tagged else 255,))!r}")
+            with source.block("else:"):
+                source.add("w += b'\\x01'")
+                source.add(f"write_{field.type}(v, w)")
+        else:
+            source.add(f"write_{field.type}(v, w)")
+        return
+    with source.block("if v is None:"):
+        if nullable:
+            null = b"\0" if is_compact(field, schema, version) else b"\xff" * _length_size(field)
+            source.add(f"w += {null!r}")
+        else:
+            source.add(f"raise EncodeError({f'{schema.name}: {field.name} must not be null'!r}, {field.name!r})")
+    with source.block("else:"):
+        if field.is_array:
+            _write_array(source, field, schema, version)
+        else:
+            if field.type == "string":
+                source.add("v = v.encode()")
+            _write_length(source, field, schema, version)
+            source.add("w += v")
+
+
+def _length_size(field: FieldSchema) -> int:
+    return 2 if field.type == "string" and not field.is_array else 4
+
+
+def _write_length(source: Source, field: FieldSchema, schema: MessageSchema, version: int) -> None:
+    if is_compact(field, schema, version):
+        source.add("w += encode_uvarint(len(v) + 1)")
+    else:
+        source.add(f"w += {source.packer('h' if _length_size(field) == 2 else 'i')}(len(v))")
+
+
+def _write_array(source: Source, field: FieldSchema, schema: MessageSchema, version: int) -> None:
+    _write_length(source, field, schema, version)
+    if field.type in FORMATS:
+        form = FORMATS[field.type]
+        if form == "16s":
+            with source.block("for item in v:"):
+                source.add(f"w += {source.packer('16s')}(item)")
+        else:
+            source.add(f"w += Struct(f'>{{len(v)}}{form}').pack(*v)")
+        return
+    with source.block("for item in v:"):
+        if field.is_struct:
+            source.add(f"write_{field.type}(item, w)")
+        else:
+            element = FieldSchema(field.name, field.type, field.versions)
+            element.flexible = field.flexible
+            source.add("v = item")
+            _write_variable(source, element, schema, version, tagged=False)

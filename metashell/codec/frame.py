@@ -1,0 +1,222 @@
+"""The frame around a metadata record: uvarint frame version, uvarint record type, uvarint record version, body.
+
+What does not follow the frame is a FrameError whose text is Kafka's (tools print it). A type that is not known is not
+an error: its bytes are kept. A version above the newest known one is read with the newest layout and marked as a
+fault; what then fails is kept as bytes too. Frame version 0 is what the text of KIP-631 draws: its own schemas.
+Source: org.apache.kafka.server.common.serialization.AbstractApiMessageSerde, MetadataRecordSerde; KIP-631.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from metashell.codec.dispatch import KIP631_TYPES, METADATA_TYPES
+from metashell.codec.plain import TrailingBytesError
+from metashell.codec.primitives import encode_uvarint, read_uvarint
+from metashell.codec.registry import MessageType, message_type
+from metashell.codec.schema import snake_case
+from metashell.errors import DecodeError, EncodeError
+
+FRAME_VERSION = 1
+KIP631_FRAME_VERSION = 0
+RECORD_TYPE_NAMES = {key: snake_case(name).upper() for key, name in METADATA_TYPES.items()}
+"""Record type to Kafka's name of it, `{3: "PARTITION_RECORD", ...}`."""
+
+_KIP631_TYPE_NAMES = {key: snake_case(name).upper() for key, name in KIP631_TYPES.items()}
+_UNSUPPORTED_VERSION = "org.apache.kafka.common.errors.UnsupportedVersionException: "
+
+
+class FrameError(DecodeError):
+    """A value that is no metadata record; the text is what Kafka's tools print about it."""
+
+
+class UnknownRecord:
+    """A record that could not be read as a message: its type, version and the bytes after them."""
+
+    __slots__ = ("payload", "type_id", "version")
+
+    def __init__(self, type_id: int, version: int, payload: bytes) -> None:
+        self.type_id = type_id
+        self.version = version
+        self.payload = payload
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UnknownRecord) and (self.type_id, self.version, self.payload) == (
+            other.type_id,
+            other.version,
+            other.payload,
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"UnknownRecord(type_id={self.type_id}, version={self.version}, payload={self.payload!r})"
+
+
+class Frame:
+    """Where a record's body lies: `buf[body_start:end]`, and what it is said to be."""
+
+    __slots__ = ("body_start", "frame_version", "type_id", "version")
+
+    def __init__(self, frame_version: int, type_id: int, version: int, body_start: int) -> None:
+        self.frame_version = frame_version
+        self.type_id = type_id
+        self.version = version
+        self.body_start = body_start
+
+
+class MetadataRecord:
+    """A metadata record: `body` is a message's object or an UnknownRecord; `fault` says what is odd, or None.
+
+    `family` is "metadata", or "kip631" for frame version 0.
+    """
+
+    __slots__ = ("body", "family", "fault", "type_id", "version")
+
+    def __init__(self, family: str, type_id: int, version: int, body: Any, fault: str | None = None) -> None:
+        self.family = family
+        self.type_id = type_id
+        self.version = version
+        self.body = body
+        self.fault = fault
+
+    @property
+    def type_name(self) -> str:
+        """Kafka's upper-case name, or `UNKNOWN_RECORD_<type>`."""
+        return record_type_name(self.type_id, self.family)
+
+    @property
+    def message(self) -> MessageType | None:
+        """The message that `body` is of; None for an UnknownRecord."""
+        return None if isinstance(self.body, UnknownRecord) else metadata_message(self.type_id, self.family)
+
+
+def record_type_name(type_id: int, family: str = "metadata") -> str:
+    """Kafka's upper-case name of a record type, or `UNKNOWN_RECORD_<type>`."""
+    names = _KIP631_TYPE_NAMES if family == "kip631" else RECORD_TYPE_NAMES
+    return names.get(type_id) or f"UNKNOWN_RECORD_{type_id}"
+
+
+def metadata_message(type_id: int, family: str = "metadata") -> MessageType | None:
+    """The message of a record type, None where the type is not known."""
+    name = (KIP631_TYPES if family == "kip631" else METADATA_TYPES).get(type_id)
+    return None if name is None else message_type(family, name)
+
+
+def read_frame(buf: bytes, start: int, end: int) -> Frame:
+    """The frame of the record in `buf[start:end]`, of any frame version.
+
+    Errors: FrameError with Kafka's text where it cannot be read; an unknown frame version is one too.
+    """
+    frame_version, pos = _frame_varint(buf, start, end, "frame version")
+    if frame_version not in (FRAME_VERSION, KIP631_FRAME_VERSION):
+        raise FrameError(
+            "Could not deserialize metadata record due to unknown frame version "
+            f"{_int32(frame_version)}(only frame version 1 is supported)",
+            offset=start,
+        )
+    type_id, pos = _frame_varint(buf, pos, end, "type")
+    version, pos = _frame_varint(buf, pos, end, "version")
+    return Frame(frame_version, _int16(type_id, "type", pos), _int16(version, "version", pos), pos)
+
+
+def _frame_varint(buf: bytes, start: int, end: int, name: str) -> tuple[int, int]:
+    try:
+        value, pos = read_uvarint(buf, start)
+    except DecodeError:
+        raise FrameError(f"Error while reading {name}", offset=start) from None
+    if pos > end:
+        raise FrameError(f"Error while reading {name}", offset=start)
+    return value, pos
+
+
+def _int32(value: int) -> int:
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def _int16(value: int, name: str, pos: int) -> int:
+    # Kafka holds the varint, an int32, against Short.MAX_VALUE and then cuts it to a short.
+    value = _int32(value)
+    if value > 32767:
+        raise FrameError(f"Value for {name} was too large.", offset=pos)
+    value &= 0xFFFF
+    return value - (1 << 16) if value >= 1 << 15 else value
+
+
+def kafka_error(error: DecodeError, type_id: int) -> str:
+    """Kafka's text for a body that does not decode."""
+    if isinstance(error, FrameError):
+        return str(error)
+    if isinstance(error, TrailingBytesError):
+        return f"Found {error.left_over} byte(s) of garbage after {type_id}"
+    return f"Failed to deserialize record with type {type_id}"
+
+
+def unknown_type_error(type_id: int) -> str:
+    """Kafka's text for a record type that it does not know."""
+    return f"{_UNSUPPORTED_VERSION}Unknown metadata id {type_id}"
+
+
+KIP631_REFUSED = (
+    "Could not deserialize metadata record with frame version 0. Note that upgrades from the preview release of KRaft "
+    "in 2.8 to newer versions are not supported."
+)
+"""What Kafka says of frame version 0."""
+
+
+def read_metadata_record(buf: bytes, start: int = 0, end: int | None = None) -> MetadataRecord:
+    """The record that `buf[start:end]` holds, whatever its type and version.
+
+    Errors: FrameError if the frame itself cannot be read. A body that does not decode is kept as an UnknownRecord
+    with a fault.
+    """
+    end = len(buf) if end is None else end
+    frame = read_frame(buf, start, end)
+    family = "kip631" if frame.frame_version == KIP631_FRAME_VERSION else "metadata"
+    message = metadata_message(frame.type_id, family)
+    if message is None:
+        return _kept(family, frame, buf, end, f"unknown record type {frame.type_id}")
+    try:
+        body = message.reader(frame.version)(buf, frame.body_start, end)
+    except DecodeError as error:
+        return _kept(family, frame, buf, end, str(error))
+    return MetadataRecord(family, frame.type_id, frame.version, body, version_fault(message, frame.version))
+
+
+def version_fault(message: MessageType, version: int) -> str | None:
+    """What is odd about a version of a message: one that is newer than ours, or None."""
+    low, high = message.versions
+    if low <= version <= high:
+        return None
+    return f"{message.name} version {version} is not known, read as version {high}"
+
+
+def _kept(family: str, frame: Frame, buf: bytes, end: int, fault: str) -> MetadataRecord:
+    unknown = UnknownRecord(frame.type_id, frame.version, buf[frame.body_start : end])
+    return MetadataRecord(family, frame.type_id, frame.version, unknown, fault)
+
+
+def write_metadata_record(body: Any, version: int = 0) -> bytes:
+    """The framed bytes of a metadata record's object, or of an UnknownRecord as it was read.
+
+    Errors: EncodeError if the object does not fit the version or is no metadata record.
+    """
+    if isinstance(body, UnknownRecord):
+        return b"\x01" + encode_uvarint(body.type_id & 0xFFFF) + encode_uvarint(body.version) + body.payload
+    type_id = record_key(body)
+    message = metadata_message(type_id)
+    assert message is not None
+    out = bytearray(b"\x01" + encode_uvarint(type_id) + encode_uvarint(version))
+    message.writer(version)(body, out)
+    return bytes(out)
+
+
+_KEYS = {name: key for key, name in METADATA_TYPES.items()}
+
+
+def record_key(body: Any) -> int:
+    """The record type of a metadata record's object. Errors: EncodeError for other objects."""
+    key = _KEYS.get(type(body).__name__)
+    if key is None:
+        raise EncodeError(f"{type(body).__name__} is no metadata record")
+    return key

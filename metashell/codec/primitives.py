@@ -1,0 +1,96 @@
+"""Wire primitives: variable-length integers, Kafka's UTF-8, and the checks that guard allocations.
+
+Buffers are `bytes`; positions are indexes into them and nothing is copied but what is returned.
+Unsigned varints are plain base-128 (metadata frames, flexible messages); varints of record bodies are
+zig-zag on top of that.
+"""
+
+from __future__ import annotations
+
+import re
+from struct import Struct
+
+from metashell.errors import DecodeError
+
+INT16 = Struct(">h")
+INT32 = Struct(">i")
+INT64 = Struct(">q")
+UVARINT_SIZE_MAX = 5
+VARLONG_SIZE_MAX = 10
+
+_ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+
+
+def read_uvarint(buf: bytes, pos: int) -> tuple[int, int]:
+    """An unsigned varint of at most five bytes and the position after it.
+
+    Units: the value has 32 bits; what a fifth byte holds above them is cut off, as Java's int does.
+    Errors: DecodeError for a sixth byte or the end of the buffer.
+    """
+    value = shift = 0
+    for index in range(pos, pos + UVARINT_SIZE_MAX):
+        try:
+            byte = buf[index]
+        except IndexError:
+            raise DecodeError(f"varint ends early at {index}", offset=pos) from None
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value & 0xFFFFFFFF, index + 1
+        shift += 7
+    raise DecodeError("varint is too long, the most significant bit of the 5th byte is set", offset=pos)
+
+
+def read_uvarlong(buf: bytes, pos: int) -> tuple[int, int]:
+    """An unsigned varint of at most ten bytes (64 bits) and the position after it."""
+    value = shift = 0
+    for index in range(pos, pos + VARLONG_SIZE_MAX):
+        try:
+            byte = buf[index]
+        except IndexError:
+            raise DecodeError(f"varlong ends early at {index}", offset=pos) from None
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value & 0xFFFFFFFFFFFFFFFF, index + 1
+        shift += 7
+    raise DecodeError("varlong is too long, the most significant bit of the 10th byte is set", offset=pos)
+
+
+def read_varint(buf: bytes, pos: int) -> tuple[int, int]:
+    """A zig-zag varint (int32) and the position after it."""
+    value, pos = read_uvarint(buf, pos)
+    return (value >> 1) ^ -(value & 1), pos
+
+
+def read_varlong(buf: bytes, pos: int) -> tuple[int, int]:
+    """A zig-zag varlong (int64) and the position after it."""
+    value, pos = read_uvarlong(buf, pos)
+    return (value >> 1) ^ -(value & 1), pos
+
+
+def encode_uvarint(value: int) -> bytes:
+    """An unsigned varint of a value that is not negative."""
+    if value < 128:
+        return bytes((value,))
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def encode_varint(value: int) -> bytes:
+    """A zig-zag varint, for int32 and int64 alike."""
+    return encode_uvarint(value << 1 if value >= 0 else (-value << 1) - 1)
+
+
+def kafka_text(raw: bytes) -> str:
+    """A string's bytes as Kafka shows them: malformed UTF-8 turns into U+FFFD as the JDK does it.
+
+    The JDK takes an encoded surrogate (ED A0-BF with its continuation byte) for one malformed character where
+    Python takes two or three. Source: java.nio.charset's UTF-8 decoder, measured.
+    """
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return _ENCODED_SURROGATE.sub(b"\xff", raw).decode("utf-8", "replace")

@@ -1,0 +1,119 @@
+"""Finds messages by family and name and compiles what is asked of them, once.
+
+A family is a folder of `schemas/`. Identity is (family, name): keys repeat between the logs of a cluster, and different
+releases of a text (KIP-631's) use the same names. Nothing here scans: a message's file is read when it is first named.
+"""
+
+from __future__ import annotations
+
+from os.path import dirname, join
+from typing import Any
+
+from metashell.codec.compiler import Reader, make_classes, make_reader
+from metashell.codec.encoder import Writer, make_writer
+from metashell.codec.json_value import json_value
+from metashell.codec.jsontext import JsonReader, make_json_reader
+from metashell.codec.schema import MessageSchema, parse_schema
+
+SCHEMA_FOLDER = join(dirname(__file__), "schemas")
+_messages: dict[tuple[str, str], MessageType] = {}
+
+
+class MessageType:
+    """One message of Kafka in all its versions.
+
+    `cls` is its class, `structs` the classes of its structs by name, `key` its api key or record type.
+    `versions` is (lowest, newest). Versions above the newest are compiled on demand with the newest layout,
+    because `0+` has no upper end.
+    """
+
+    def __init__(self, family: str, schema: MessageSchema) -> None:
+        self.family = family
+        self.schema = schema
+        self.name = schema.name
+        self.kind = schema.kind
+        self.key = schema.key
+        self.versions = (schema.versions.low, schema.versions.high)
+        classes = make_classes(schema)
+        self.cls: Any = classes.pop(schema.name)
+        self.structs: dict[str, Any] = classes
+        self._readers: dict[int, Reader] = {}
+        self._writers: dict[int, Writer] = {}
+        self._json_readers: dict[int, JsonReader] = {}
+
+    def __repr__(self) -> str:
+        return f"MessageType({self.family}/{self.name})"
+
+    def flexible(self, version: int) -> bool:
+        """Whether a version has compact lengths and tagged fields."""
+        return version in self.schema.flexible
+
+    def make_struct(self, name: str) -> Any:
+        """A struct of defaults."""
+        return self.structs[name]()
+
+    def reader(self, version: int) -> Reader:
+        """`(buf, start, end) -> object`, the quick form of `read`."""
+        made = self._readers.get(version)
+        if made is None:
+            made = self._readers[version] = make_reader(self, version)
+        return made
+
+    def writer(self, version: int) -> Writer:
+        """`(object, bytearray) -> None`, the quick form of `write`."""
+        made = self._writers.get(version)
+        if made is None:
+            made = self._writers[version] = make_writer(self, version)
+        return made
+
+    def json_reader(self, version: int) -> JsonReader:
+        """`(buf, start, end) -> str`, the quick form of `json`."""
+        made = self._json_readers.get(version)
+        if made is None:
+            made = self._json_readers[version] = make_json_reader(self, version)
+        return made
+
+    def read(self, buf: bytes, version: int, start: int = 0, end: int | None = None) -> Any:
+        """The object that `buf[start:end]` holds; every byte must belong to it.
+
+        Errors: DecodeError with the field's path and its offset in `buf`.
+        """
+        return self.reader(version)(buf, start, len(buf) if end is None else end)
+
+    def write(self, value: Any, version: int) -> bytes:
+        """The bytes of an object. Errors: EncodeError."""
+        out = bytearray()
+        self.writer(version)(value, out)
+        return bytes(out)
+
+    def json(self, buf: bytes, version: int, start: int = 0, end: int | None = None) -> str:
+        """The text of Kafka's JSON converter for `buf[start:end]`, made without an object in between.
+
+        Errors: DecodeError, as `read`.
+        """
+        return self.json_reader(version)(buf, start, len(buf) if end is None else end)
+
+    def to_json_value(self, value: Any, version: int) -> dict[str, Any]:
+        """The same as Python values under Kafka's JSON names: bytes are base64 text, uuids base64url text."""
+        return json_value(value, self.schema, self.schema, version, self.make_struct)
+
+
+def message_type(family: str, name: str) -> MessageType:
+    """The message of that name. Errors: KeyError where the family has none."""
+    found = _messages.get((family, name))
+    if found is None:
+        path = join(SCHEMA_FOLDER, family, name + ".schema")
+        try:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+        except OSError:
+            raise KeyError(f"no message {name} in family {family}") from None
+        found = _messages[family, name] = MessageType(family, parse_schema(text, f"{family}/{name}.schema"))
+    return found
+
+
+def message_names(family: str) -> list[str]:
+    """The names of all messages of a family, sorted (for tests and tools: it reads a folder)."""
+    from os import listdir
+
+    return sorted(name[: -len(".schema")] for name in listdir(join(SCHEMA_FOLDER, family)) if name.endswith(".schema"))

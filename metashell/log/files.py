@@ -1,0 +1,181 @@
+"""Opened files that are read by position, front to back: regular files, pipes, and gzip streams over either.
+
+Files are only ever read: no lock, no mmap (a file cut under a map kills the process), nothing created. A file that shrinks
+or vanishes under a reader ends earlier, as if it had been that short. What cannot be read any further is
+told through `trouble` rather than raised, so that everything before it is still used.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from types import TracebackType
+from typing import Protocol, Self
+
+from metashell.errors import UsageError
+
+GZIP_MAGIC = b"\x1f\x8b"
+STREAM_NAMES = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+PIECE_SIZE = 1 << 20
+"""How much a stream is asked for at once, so that a size it only claims to have is never allocated."""
+
+
+class OpenFile(Protocol):
+    """A file that is open for reading.
+
+    `read_at` gives up to `size` bytes, fewer only at the end; a stream takes no position before the last one given.
+    `size()` is what there is now, None when only reading can tell. `batch_size_max` bounds what one batch may make a
+    reader hold where the bytes do not bound it themselves.
+    """
+
+    name: str
+    trouble: str | None
+    batch_size_max: int
+
+    def read_at(self, position: int, size: int) -> bytes: ...
+    def size(self) -> int | None: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+
+
+def open_file(path: str) -> OpenFile:
+    """`path` opened for reading; `-` is standard input, gzip is recognised by its first bytes.
+
+    Errors: UsageError for a path that cannot be opened, or that is a directory.
+    """
+    try:
+        file = _open_plain(path)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}", path) from error
+    return _unpacked(file)
+
+
+def open_at(directory: int, name: str, label: str) -> OpenFile:
+    """A file of an opened directory, by name.
+
+    Errors: OSError as the system gives it: to the reader of a live directory a missing file is news, not a mistake.
+    """
+    fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=directory)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise IsADirectoryError(f"{label}: not a regular file")
+    return _unpacked(RegularFile(fd, label))
+
+
+def _open_plain(path: str) -> RegularFile | StreamFile:
+    if path in STREAM_NAMES:
+        return StreamFile(os.dup(0), "<stdin>" if path == "-" else path)
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISDIR(mode):
+        os.close(fd)
+        raise UsageError(f"{path}: Is a directory", path)
+    return RegularFile(fd, path) if stat.S_ISREG(mode) else StreamFile(fd, path)
+
+
+def _unpacked(file: RegularFile | StreamFile) -> OpenFile:
+    if file.peek(2) != GZIP_MAGIC:
+        return file
+    from metashell.log.gzip_file import GzipFile
+
+    return GzipFile(file)
+
+
+class _Closing:
+    """What the kinds of opened files share."""
+
+    name: str
+    trouble: str | None = None
+    batch_size_max: int = (1 << 31) + 11
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class RegularFile(_Closing):
+    """A regular file, read with `pread`: it has no position of its own."""
+
+    def __init__(self, fd: int, name: str) -> None:
+        self.name = name
+        self._fd = fd
+
+    def read_at(self, position: int, size: int) -> bytes:
+        size = min(size, (self.size() or 0) - position)  # what a broken length asks for is not allocated
+        if size <= 0:
+            return b""
+        try:
+            data = os.pread(self._fd, size, position)
+            if 0 < len(data) < size:
+                data += self.read_at(position + len(data), size - len(data))
+        except OSError as error:
+            self.trouble = error.strerror or str(error)
+            return b""
+        return data
+
+    def size(self) -> int | None:
+        return os.fstat(self._fd).st_size
+
+    def peek(self, size: int) -> bytes:
+        return self.read_at(0, size)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+class StreamFile(_Closing):
+    """A pipe, socket or terminal: read once, front to back."""
+
+    def __init__(self, fd: int, name: str) -> None:
+        self.name = name
+        self._fd = fd
+        self._position = 0
+        self._peeked = b""
+
+    def read_at(self, position: int, size: int) -> bytes:
+        assert position >= self._position, "a stream is read front to back"
+        while self._position < position:
+            if not self._read(min(position - self._position, PIECE_SIZE)):
+                return b""
+        pieces = []
+        while size > 0 and (piece := self._read(min(size, PIECE_SIZE))):
+            pieces.append(piece)
+            size -= len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def peek(self, size: int) -> bytes:
+        """The next `size` bytes, which the next read gives again."""
+        while len(self._peeked) < size and (piece := self._read_system(size - len(self._peeked))):
+            self._peeked += piece
+        return self._peeked
+
+    def _read(self, size: int) -> bytes:
+        if self._peeked:
+            data, self._peeked = self._peeked[:size], self._peeked[size:]
+        else:
+            data = self._read_system(size)
+        self._position += len(data)
+        return data
+
+    def _read_system(self, size: int) -> bytes:
+        try:
+            return os.read(self._fd, size)
+        except OSError as error:
+            self.trouble = error.strerror or str(error)
+            return b""
+
+    def size(self) -> int | None:
+        return None
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

@@ -1,0 +1,132 @@
+"""Where an image comes from: one file, or the directory of a node.
+
+Every source gives the batches of a snapshot (none for a segment) and then those of the log (none for a checkpoint), and
+gathers in `faults` what it could not read. It never raises for what files contain. See `directory_source.py` for directories.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Literal
+
+from metashell.codec.batches import RecordBatch
+from metashell.errors import UsageError
+from metashell.log.files import STREAM_NAMES, OpenFile
+from metashell.log.names import SNAPSHOT_FOOTER_TYPE, SNAPSHOT_HEADER_TYPE, classify, parse_name
+from metashell.log.segment import BatchFault, open_segment, read_batches
+from metashell.log.source_fault import SourceFault, fault_of, order_fault
+from metashell.values import OffsetAndEpoch
+
+if TYPE_CHECKING:
+    from metashell.log.directory_source import DirectorySource
+
+SourceKind = Literal["checkpoint", "bootstrap", "segment", "directory"]
+
+
+def open_source(path: str) -> FileSource | DirectorySource:
+    """The source that `path` names: a file, `-` for standard input, or a directory.
+
+    Errors: UsageError for a path that cannot be opened, and for a directory without metadata or with several.
+    """
+    if path not in STREAM_NAMES and os.path.isdir(path):
+        from metashell.log.directory_source import open_directory
+
+        return open_directory(path)
+    return FileSource(path)
+
+
+class FileSource:
+    """One checkpoint, bootstrap checkpoint or segment; what it is, its name tells or else its first record.
+
+    A pipe can be read once only: one of `snapshot_batches` and `log_batches`, to the end.
+    """
+
+    kind: SourceKind
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.faults: list[SourceFault] = []
+        self.end_offset: int | None = None
+        self._file: OpenFile = open_segment(path)
+        items = read_batches(self._file)
+        first = next(items, None)
+        self._unread: Iterator[RecordBatch | BatchFault] | None = chain(() if first is None else (first,), items)
+        name = os.path.basename(path)
+        self.kind = classify(name, first.batch if isinstance(first, BatchFault) else first)
+        parsed = parse_name(name)
+        self.snapshot_id: OffsetAndEpoch | None = parsed.snapshot_id if parsed is not None else None
+        self.certain_to: int | None = None
+        if self.snapshot_id is not None:
+            self.certain_to = self.end_offset = self.snapshot_id.offset
+
+    def snapshot_batches(self) -> Iterator[RecordBatch]:
+        """The batches of a checkpoint, numbered from 0; none if this is a segment.
+
+        A checkpoint that does not start with its header, or end with its footer, is a fault in `faults` once it is read.
+        """
+        if self.kind == "segment":
+            return
+        yield from checked_snapshot(self._items(), self._file.name, self.faults)
+
+    def log_batches(self, from_offset: int = 0) -> Iterator[RecordBatch]:
+        """The batches of a segment that hold offsets from `from_offset` on; none if this is a checkpoint."""
+        if self.kind != "segment":
+            return
+        for item in self._items():
+            if isinstance(item, BatchFault):
+                self.faults.append(fault_of(item))
+                if item.batch is not None:
+                    self.end_offset = item.batch.header.last_offset + 1
+                continue
+            if self.end_offset is not None and (fault := order_fault(item, self.end_offset)):
+                self.faults.append(fault)
+            self.end_offset = item.header.last_offset + 1
+            if self.end_offset > from_offset:
+                yield item
+
+    def _items(self) -> Iterator[RecordBatch | BatchFault]:
+        items, self._unread = self._unread, None
+        if items is None:
+            self.faults.clear()
+            if self.kind == "segment":
+                self.end_offset = None
+            items = read_batches(self._file)
+        return items
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> FileSource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def checked_snapshot(
+    items: Iterator[RecordBatch | BatchFault], file: str, faults: list[SourceFault]
+) -> Iterator[RecordBatch]:
+    """The batches among `items`; what is wrong goes to `faults`, also a missing header or footer."""
+    is_first = True
+    last_type: int | None = None
+    position = 0
+    for item in items:
+        batch = item.batch if isinstance(item, BatchFault) else item
+        if isinstance(item, BatchFault):
+            faults.append(fault_of(item))
+            position = item.position + item.size
+        if batch is not None:
+            last_type = batch.first_control_type()
+            position = batch.position + len(batch.data)
+        if is_first and last_type != SNAPSHOT_HEADER_TYPE:
+            faults.append(SourceFault(file, -1, 0, "checkpoint does not start with a snapshot header"))
+        is_first = False
+        if isinstance(item, RecordBatch):
+            yield item
+    if last_type != SNAPSHOT_FOOTER_TYPE:
+        faults.append(SourceFault(file, -1, position, "checkpoint ends without its footer: it is incomplete"))
+
+
+__all__ = ["FileSource", "SourceFault", "SourceKind", "UsageError", "open_source"]

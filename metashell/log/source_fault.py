@@ -1,0 +1,45 @@
+"""What a source could not read, and the check that batches follow one another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metashell.codec.batches import RecordBatch
+from metashell.log.segment import BatchFault
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFault:
+    """One place in a source that could not be used.
+
+    `offset` is the log offset there, -1 if unknown; `position` the byte in `file`, -1 where the fault is no place in it (a
+    missing file). A fault that `is_tail` is the normal end of a running or stopped node's last segment.
+    """
+
+    file: str
+    offset: int
+    position: int
+    reason: str
+    is_tail: bool = False
+
+    def __str__(self) -> str:
+        place = f"byte {self.position}: " if self.position >= 0 else ""
+        return f"{self.file}: {place}{self.reason}"
+
+
+def fault_of(item: BatchFault, *, is_last: bool = False) -> SourceFault:
+    """The source's fault for one in a file; `is_last` if the file is the last segment of a directory."""
+    offset = -1 if item.offset is None else item.offset
+    return SourceFault(item.file, offset, item.position, item.reason, is_tail=is_last and item.may_be_tail)
+
+
+def order_fault(batch: RecordBatch, expected_offset: int) -> SourceFault | None:
+    """The fault of a batch that does not start at the offset where the one before it ended."""
+    offset = batch.header.base_offset
+    if offset == expected_offset:
+        return None
+    if offset > expected_offset:
+        reason = f"offsets {expected_offset} to {offset - 1} are missing"
+    else:
+        reason = f"offset goes back to {offset} after {expected_offset - 1}"
+    return SourceFault(batch.file, offset, batch.position, reason)

@@ -1,0 +1,102 @@
+"""SCRAM credentials by mechanism and user, and delegation tokens."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+from metashell.codec.redaction import REDACTED
+from metashell.image import DelegationToken, ScramCredential
+from metashell.nodes.codes import SCRAM_MECHANISMS
+from metashell.nodes.node import FixedDirectory, Leaf, MapDirectory, Node
+from metashell.nodes.tree import Tree
+
+
+def scram_node(name: str, tree: Tree) -> FixedDirectory:
+    """/image/scram: a directory for each mechanism, also without users."""
+    mechanisms = {words: code for code, words in SCRAM_MECHANISMS.items()}
+    if tree.is_own:
+        mechanisms |= {f"UNKNOWN-{code}": code for code in tree.image.scram if code not in SCRAM_MECHANISMS}
+
+    def mechanism_node(name: str) -> Node:
+        code = mechanisms[name]
+        users = tree.image.scram.get(code, {})
+        return MapDirectory(name, users.keys(), lambda name, user: ScramNode(name, user, code, users[user]), tree.names)
+
+    return FixedDirectory(name, dict.fromkeys(mechanisms, mechanism_node))
+
+
+class ScramNode(Leaf):
+    """A user's credential; salt and keys are redacted in our own voice."""
+
+    __slots__ = ("_credential", "_mechanism", "_user")
+
+    def __init__(self, name: str, user: str, mechanism: int, credential: ScramCredential) -> None:
+        super().__init__(name, "scram")
+        self._user = user
+        self._mechanism = mechanism
+        self._credential = credential
+
+    @property
+    def envelope_info(self) -> dict[str, Any]:
+        return {"mechanism": SCRAM_MECHANISMS.get(self._mechanism, f"UNKNOWN-{self._mechanism}"), "sensitive": True}
+
+    def kafka_text(self) -> str:
+        credential = self._credential
+        return (
+            f"ScramCredentialData(salt={credential.salt.hex()}, storedKey={credential.stored_key.hex()}"
+            f", serverKey={credential.server_key.hex()}, iterations={credential.iterations})"
+        )
+
+    def value(self, redact: bool = True) -> Any:
+        credential = self._credential
+        return {
+            "name": self._user,
+            "mechanism": self._mechanism,
+            "salt": _secret(credential.salt, redact),
+            "storedKey": _secret(credential.stored_key, redact),
+            "serverKey": _secret(credential.server_key, redact),
+            "iterations": credential.iterations,
+        }
+
+
+def _secret(raw: bytes, redact: bool) -> str:
+    return REDACTED if redact else b64encode(raw).decode("ascii")
+
+
+def tokens_node(name: str, tree: Tree) -> MapDirectory:
+    """/image/delegationToken: a leaf for each token id. Ids are public; the HMAC is not in the log."""
+    tokens = tree.image.delegation_tokens
+    return MapDirectory(name, tokens.keys(), lambda name, id: TokenNode(name, id, tokens[id]), tree.names)
+
+
+class TokenNode(Leaf):
+    """A delegation token's public data."""
+
+    __slots__ = ("_id", "_token")
+
+    def __init__(self, name: str, id: str, token: DelegationToken) -> None:
+        super().__init__(name, "token")
+        self._id = id
+        self._token = token
+
+    def kafka_text(self) -> str:
+        # The parentheses do not balance in Kafka either: DelegationTokenDataNode.
+        token = self._token
+        return (
+            f"DelegationTokenDatatokenId={self._id}(owner={token.owner}(tokenRequester={token.requester}"
+            f"(renewers={' '.join(token.renewers)}, issueTimestamp={token.issue_timestamp}"
+            f", maxTimestamp={token.max_timestamp}), expiryTimestamp={token.expiration_timestamp}"
+        )
+
+    def value(self, redact: bool = True) -> Any:
+        token = self._token
+        return {
+            "owner": token.owner,
+            "requester": token.requester,
+            "renewers": list(token.renewers),
+            "issueTimestamp": token.issue_timestamp,
+            "maxTimestamp": token.max_timestamp,
+            "expirationTimestamp": token.expiration_timestamp,
+            "tokenId": self._id,
+        }

@@ -1,0 +1,112 @@
+"""Names of nodes: how each voice writes a text from the data as one path component, and reads it back.
+
+Kafka's voice takes texts as they are. Our own percent-escapes what a path cannot hold or a terminal should
+not get: `%`, `/`, control and bidirectional characters, and the names `.` and `..` (`%2E`, `%2E%2E`); the
+empty name is a lone `%`. Every escaped name reads back to exactly one text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+DEFAULT_ENTITY = "<default>"
+"""How the own voice names the default entity of quotas and configs."""
+
+EMPTY_NAME = "%"
+
+_UNSAFE = "%/\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_ESCAPED = re.compile(f"[{_UNSAFE}]")
+_ESCAPED_IN_ENTITY = re.compile(f"[{_UNSAFE}()\\\\]")
+_ESCAPE_RUN = re.compile("(?:%[0-9A-Fa-f]{2})+")
+_BEYOND_SURROGATES = re.compile("[\ue000-\U0010ffff]")
+_UUID_TEXT = re.compile("[A-Za-z0-9_-]{22}(?:==)?")
+
+
+def name_escape(text: str) -> str:
+    """The own voice's path component for a text; `name_unescape` gives the text back."""
+    if text in (".", ".."):
+        return "%2E" * len(text)
+    return _ESCAPED.sub(_percent, text) or EMPTY_NAME
+
+
+def name_unescape(name: str) -> str:
+    """The text that a path component of the own voice stands for; escapes of any character are understood."""
+    if name == EMPTY_NAME:
+        return ""
+    return _ESCAPE_RUN.sub(_unpercent, name) if "%" in name else name
+
+
+def entity_escape(text: str | None) -> str:
+    """The component for the name of an entity, `<default>` for the default one (None); a literal `<default>` is escaped."""
+    if text is None:
+        return DEFAULT_ENTITY
+    return "%3Cdefault%3E" if text == DEFAULT_ENTITY else name_escape(text)
+
+
+def entity_unescape(name: str) -> str | None:
+    """The name of the entity that a component stands for, None for the default one."""
+    return None if name == DEFAULT_ENTITY else name_unescape(name)
+
+
+def part_escape(text: str | None) -> str:
+    """A text as it stands between the parentheses of a quota entity's name: no parenthesis or backslash is left."""
+    if text is None:
+        return DEFAULT_ENTITY
+    if text == DEFAULT_ENTITY:
+        return "%3Cdefault%3E"
+    return _ESCAPED_IN_ENTITY.sub(_percent, text)
+
+
+def _percent(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match.group().encode("utf-8", "surrogatepass"))
+
+
+def _unpercent(match: re.Match[str]) -> str:
+    raw = bytes.fromhex(match.group().replace("%", ""))
+    try:
+        return raw.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return match.group()
+
+
+@dataclass(frozen=True, slots=True)
+class NameStyle:
+    """A voice's way with names: `show` makes a component of a text, `parse` the text of a component."""
+
+    show: Callable[[str], str]
+    parse: Callable[[str], str]
+
+
+def _same(text: str) -> str:
+    return text
+
+
+KAFKA_NAMES = NameStyle(_same, _same)
+OWN_NAMES = NameStyle(name_escape, name_unescape)
+
+
+def utf16_key(text: str) -> bytes:
+    """A key that orders texts by UTF-16 code units, as Java does."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def sorted_names(names: Iterable[str]) -> list[str]:
+    """The names in Java's order of text.
+
+    Code points and UTF-16 units differ in order only where a text has characters from U+E000 on, so that
+    the usual names are sorted without a key.
+    """
+    result = list(names)
+    joined = "".join(result)
+    if joined.isascii() or not _BEYOND_SURROGATES.search(joined):
+        result.sort()
+    else:
+        result.sort(key=utf16_key)
+    return result
+
+
+def is_uuid_text(name: str) -> bool:
+    """Whether Java's Uuid.fromString reads the name as 16 bytes: 22 base64url characters, padded or not."""
+    return _UUID_TEXT.fullmatch(name) is not None

@@ -1,0 +1,51 @@
+"""What all nodes of one tree share: the image, the voice's names, and lists that are sorted once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from metashell.image import MetadataImage
+from metashell.nodes.names import KAFKA_NAMES, OWN_NAMES, NameStyle, sorted_names
+from metashell.values import uuid_text
+
+Voice = Literal["own", "kafka"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalInfo:
+    """What /local shows: the version of this software and the commit it was made from."""
+
+    version: str = "unknown"
+    commit_id: str = "unknown"
+
+
+@dataclass(slots=True)
+class Tree:
+    """One image under one voice; an image never changes, so that what was sorted once stays right."""
+
+    image: MetadataImage
+    voice: Voice
+    local: LocalInfo
+    _topic_names: list[str] | None = field(default=None, repr=False)
+    _topic_ids: list[str] | None = field(default=None, repr=False)
+
+    @property
+    def is_own(self) -> bool:
+        return self.voice == "own"
+
+    @property
+    def names(self) -> NameStyle:
+        return OWN_NAMES if self.voice == "own" else KAFKA_NAMES
+
+    def topic_names(self) -> list[str]:
+        """The components of all topics' names, sorted at the first call."""
+        if self._topic_names is None:
+            self._topic_names = sorted_names(map(self.names.show, self.image.topics.by_name))
+        return self._topic_names
+
+    def topic_ids(self) -> list[str]:
+        """The texts of all topics' ids, sorted at the first call."""
+        if self._topic_ids is None:
+            self._topic_ids = sorted_names(map(uuid_text, self.image.topics.by_id))
+        return self._topic_ids

@@ -1,0 +1,108 @@
+"""The command lines of dump-log: our own, and `kafka-dump-log` as Kafka 4.3.1 declares it."""
+
+from __future__ import annotations
+
+from metashell.options import shared
+from metashell.options.spec import Argument, CommandSpec, Option
+
+_CLUSTER_METADATA = Option(
+    names=("--cluster-metadata-decoder",), type="flag", help="decode records of the metadata log (__cluster_metadata), and of its checkpoints"
+)
+_PRINT_DATA = Option(names=("--print-data-log",), type="flag", help="print keys and values too; any decoder turns it on")
+_DEEP = Option(names=("--deep-iteration",), type="flag", help="go into the batches, record by record; --print-data-log turns it on")
+_SKIP_METADATA = Option(
+    names=("--skip-record-metadata",), type="flag", help="of a record, print only key and value; control records are left out"
+)
+_MAX_MESSAGE_SIZE = Option(
+    names=("--max-message-size",), metavar="SIZE", type="size", default=5242880, help="size of the largest message that an index entry may point at"
+)
+_MAX_BYTES = Option(
+    names=("--max-bytes",), metavar="SIZE", type="size", default=2147483647, help="read only so many bytes of each log or checkpoint"
+)
+
+DUMP_LOG = CommandSpec(
+    name="dump-log",
+    summary="print the batches and records of Kafka's logs and checkpoints as JSON lines",
+    description="""
+        One JSON object a line for each batch, record, control record and fault, in the order of the file. Without a decoder there are batch
+        lines, or with --deep-iteration or --print-data-log also records with their raw keys and values; with
+        --cluster-metadata-decoder there are the decoded records and control records.
+
+        A batch with a bad CRC becomes a line of kind `corrupt`, and the walk goes on where the framing still holds. Directories stand for the
+        logs and checkpoints in them. `-`, or no file where standard input is not a terminal, reads standard input.
+        """,
+    options=(
+        Option(names=("--files",), metavar="A,B", type="str", multiple=True, kind="file", help="files as Kafka's tool takes them, separated by commas"),
+        _CLUSTER_METADATA,
+        _PRINT_DATA,
+        _DEEP,
+        _SKIP_METADATA,
+        _MAX_BYTES,
+        _MAX_MESSAGE_SIZE,
+        Option(
+            names=("--type", "-t"), metavar="TYPE", type="str", multiple=True, kind="record-type", help="only records of this type, such as TOPIC_RECORD"
+        ),
+        Option(names=("--offset",), metavar="FROM..TO", type="range", help="only these offsets; both ends are included and either may be missing"),
+        Option(names=("--since",), metavar="TIME", type="time", help="only records of this time or later: ISO 8601 (UTC unless it says more) or Unix ms"),
+        Option(names=("--until",), metavar="TIME", type="time", help="only records of this time or earlier"),
+        Option(names=("--key",), metavar="REGEX", type="regex", help="only records in whose key this is found"),
+        Option(names=("--value",), metavar="REGEX", type="regex", help="only records in whose printed value this is found"),
+        Option(names=("--batches",), metavar="only", type="optional-choice", choices=("also", "only"), help="print batch lines too, or nothing else"),
+        Option(names=("--follow", "-f"), type="flag", help="wait for more at the end, as the node writes it; Ctrl-C ends it"),
+        Option(names=("--output", "-o"), metavar="FORM", type="choice", choices=("jsonl", "json", "kafka"), default="jsonl", help="form of what is printed"),
+        shared.SHOW_SECRETS,
+        shared.MAX_DECOMPRESSED,
+        Option(names=("--jobs", "-j"), metavar="N", type="int", help="processes that decode; by default two for large files where there are two cores"),
+        shared.VERBOSE,
+        shared.VERSION,
+    ),
+    arguments=(Argument(name="file", nargs="*", metavar="FILE", type="path", kind="file", help="a .log, a .checkpoint, a directory of them, or -"),),
+    examples=(
+        ("dump-log --cluster-metadata-decoder 00000000000000000000.log | jq .type", "the type of every record"),
+        ("dump-log --cluster-metadata-decoder --type TOPIC_RECORD --offset 100.. DIR", "topics made at offset 100 or later"),
+        ("dump-log --batches=only FILE.checkpoint", "the batches of a checkpoint, with their CRC and sizes"),
+        ("dump-log --cluster-metadata-decoder --follow /var/lib/kafka/__cluster_metadata-0", "the metadata log of a running node, as it grows"),
+    ),
+    epilog=(shared.EXIT_STATUS,),
+)
+
+
+def _decoder(name: str, topic: str) -> Option:
+    return Option(names=(name,), type="flag", help=f"decode records of {topic}")
+
+
+def _decoder_class(name: str, part: str) -> Option:
+    return Option(
+        names=(name,), metavar="CLASS", type="optional-str", help=f"decoder of {part}: String, Default, Integer or Long of org.apache.kafka.tools.api"
+    )
+
+
+KAFKA_DUMP_LOG = CommandSpec(
+    name="kafka-dump-log",
+    summary="This tool helps to parse a log file and dump its contents to the console, useful for debugging a seemingly corrupt log segment.",
+    description="""
+        Kafka's own tool, by its name: options, output and exit statuses are those of Apache Kafka 4.3.1, but for stack traces, which are one
+        line, and that it never changes a file.
+        """,
+    options=(
+        Option(names=("--files",), metavar="A,B", type="str", required=True, kind="file", help="the files to dump, separated by commas"),
+        _CLUSTER_METADATA,
+        _PRINT_DATA,
+        _DEEP,
+        _SKIP_METADATA,
+        Option(names=("--max-bytes",), metavar="N", type="int32", default=2147483647, help="read only so many bytes of each log or checkpoint"),
+        Option(names=("--max-message-size",), metavar="N", type="int32", default=5242880, help=_MAX_MESSAGE_SIZE.help),
+        Option(names=("--verify-index-only",), type="flag", help="of an index, run the checks and print no entries"),
+        Option(names=("--index-sanity-check",), type="flag", help="of an index, run only the check that a broker runs when it starts"),
+        _decoder("--offsets-decoder", "__consumer_offsets"),
+        _decoder("--transaction-log-decoder", "__transaction_state"),
+        _decoder("--share-group-state-decoder", "__share_group_state"),
+        _decoder("--remote-log-metadata-decoder", "__remote_log_metadata"),
+        _decoder_class("--key-decoder-class", "keys"),
+        _decoder_class("--value-decoder-class", "values"),
+        Option(names=("--output", "-o"), metavar="FORM", type="choice", choices=("jsonl", "json", "kafka"), hidden=True, help="our own forms"),
+        shared.VERSION,
+    ),
+    examples=(("kafka-dump-log --cluster-metadata-decoder --files 00000000000000000000.log", "the metadata log as Kafka prints it"),),
+    voice="kafka",
+)

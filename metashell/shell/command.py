@@ -1,0 +1,73 @@
+"""How a command declares itself: its docstring is help, man page and, with the declared arguments, the source of completion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from metashell.options import Argument, CommandSpec, Option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+    Run = Callable[[Context, SimpleNamespace], None]
+
+FORMS = ("text", "json", "jsonl", "table", "csv", "kafka")
+NODE_PATH = "node"
+COMMAND_NAME = "command"
+
+OUTPUT = Option(
+    names=("--output", "-o"),
+    metavar="FORM",
+    type="choice",
+    choices=FORMS,
+    help="form of the answer",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of the shell: what runs, its page, and its declared options and arguments."""
+
+    name: str
+    run: Run
+    doc: str
+    spec: CommandSpec
+
+
+def make_command(
+    run: Run,
+    doc: str | None,
+    *,
+    options: tuple[Option, ...] = (),
+    arguments: tuple[Argument, ...] = (),
+) -> Command:
+    """A command declared by its docstring, whose first line is `name - summary`; every command takes `-o`."""
+    assert doc is not None
+    head, _, _ = doc.partition("\n")
+    name, _, summary = head.rstrip(".").partition(" - ")
+    spec = CommandSpec(
+        name=name,
+        summary=summary,
+        description=sections(doc).get("DESCRIPTION", ""),
+        options=(*options, OUTPUT),
+        arguments=arguments,
+    )
+    return Command(name, run, doc.strip("\n") + "\n", spec)
+
+
+def sections(doc: str) -> dict[str, str]:
+    """The sections of a docstring by heading, each without its indentation."""
+    from inspect import cleandoc
+
+    found: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in doc.split("\n")[1:]:
+        if line and not line[0].isspace() and line.isupper():
+            current = found.setdefault(line, [])
+        else:
+            current.append(line[4:])
+    return {heading: cleandoc("\n".join(lines)) for heading, lines in found.items()}

@@ -1,0 +1,121 @@
+"""What a command works with: the tree, where it stands in it, where output goes and in which form.
+
+Commands write through a `Context` and fail through `Context.fail`, so wording, streams and statuses are decided here: the own
+voice reports on stderr and ends with status 1, Kafka's voice prints on stdout and ends with 0.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TextIO
+
+from metashell.shell.escape import terminal_line, terminal_text, writable
+from metashell.shell.globs import Match, expand, has_wildcards
+from metashell.shell.paths import ROOT, absolute_components
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from metashell.image import MetadataImage
+    from metashell.nodes import Node
+
+STATUS_FAILED = 1
+STATUS_USAGE = 2
+
+MISSING = "missing"
+IS_DIRECTORY = "is directory"
+NOT_DIRECTORY = "not directory"
+
+_OWN_MESSAGES = {
+    MISSING: "No such file or directory.",
+    IS_DIRECTORY: "Is a directory.",
+    NOT_DIRECTORY: "Not a directory.",
+}
+# Kafka's commands differ in capitals and periods.
+_KAFKA_MESSAGES = {
+    ("cat", MISSING): "No such file or directory.",
+    ("cat", IS_DIRECTORY): "Is a directory",
+    ("cd", MISSING): "no such directory.",
+    ("cd", NOT_DIRECTORY): "not a directory.",
+    ("find", MISSING): "no such file or directory.",
+    ("ls", MISSING): "no such file or directory.",
+    ("tree", MISSING): "No such file or directory.",
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class Context:
+    """One run of the shell.
+
+    Shape: `output` is the form of answers (text, json, jsonl, table, csv or kafka); `width` is that of the terminal, None where
+    there is none; `terminal` says that stdout is one, so that hostile characters are escaped; `history` holds typed lines.
+    """
+
+    root: Node
+    image: MetadataImage
+    out: TextIO
+    err: TextIO
+    voice: str = "own"
+    output: str = "text"
+    source_label: str = ""
+    cwd: str = ROOT
+    color: bool = False
+    width: int | None = None
+    terminal: bool = False
+    redact: bool = True
+    status: int = 0
+    leaving: bool = False
+    command: str = ""
+    history: list[str] = field(default_factory=list)
+
+    @property
+    def speaks_kafka(self) -> bool:
+        """Whether messages, statuses and interaction are those of kafka-metadata-shell."""
+        return self.voice == "kafka"
+
+    def resolve(self, targets: Sequence[str]) -> Iterator[Match]:
+        """Every node that the targets name, in order; a target that names nothing is reported when its turn comes."""
+        for target in targets:
+            found = False
+            for match in self.matches(target):
+                found = True
+                yield match
+            if not found:
+                self.fail(target, MISSING)
+
+    def matches(self, target: str) -> Iterator[Match]:
+        """Every node that one target names."""
+        return expand(self.root, absolute_components(target, self.cwd))
+
+    def is_single(self, targets: Sequence[str]) -> bool:
+        """Whether the targets can only name one node: one path without wildcards."""
+        return len(targets) == 1 and not has_wildcards("/".join(absolute_components(targets[0], self.cwd)))
+
+    def write(self, text: str) -> None:
+        """Write text that may hold data; on a terminal what could drive the terminal is escaped."""
+        self.out.write(terminal_text(text) if self.terminal else text)
+
+    def line(self, text: str) -> None:
+        """Write a line of text that may hold data."""
+        self.write(text)
+        self.out.write("\n")
+
+    def fail(self, thing: str, problem: str) -> None:
+        """Report a thing and what is wrong with it: one of the problems above, or any text."""
+        if self.speaks_kafka:
+            self.line(writable(f"{self.command}: {thing}: {_KAFKA_MESSAGES.get((self.command, problem), problem)}"))
+        else:
+            self.complain(f"{self.command}: {thing}: {_OWN_MESSAGES.get(problem, problem)}", STATUS_FAILED)
+
+    def complain(self, message: str, status: int) -> None:
+        """Write one line to stderr, after what stdout already holds, and remember the status."""
+        with suppress(BrokenPipeError):
+            self.out.flush()
+        self.err.write(terminal_line(message) + "\n")
+        self.status = max(self.status, status)
+
+    def certainty(self) -> dict[str, int | None]:
+        """How far what is shown is certain, for every JSON object: `certain_to` and `end_offset`."""
+        provenance = self.image.provenance
+        return {"certain_to": provenance.certain_to, "end_offset": provenance.end_offset}

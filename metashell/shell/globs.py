@@ -1,0 +1,106 @@
+"""Glob patterns of paths, with exactly the rules of Kafka's shell, and the walk that expands them.
+
+In one component `?` is one character, `*` any run of them, `{a,b}` alternatives, and a backslash quotes what follows. There
+are no ranges, no `**` and no groups inside groups. A component without wildcards, or with a broken group, is compared
+literally, its backslashes included; it is looked up and not listed, so names that resolve without being listed work too.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from metashell.errors import MetashellError
+from metashell.shell.paths import child_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from metashell.nodes import Node
+
+# What Java's `.` does not match: its line terminators.
+_ANY = "[^\n\r\u0085\u2028\u2029]"
+_WILDCARDS = {"?": _ANY, "*": f"{_ANY}*"}
+
+
+class Match(NamedTuple):
+    """A node that a path names: its absolute path, its last component (`/` for the root), and itself."""
+
+    path: str
+    name: str
+    node: Node
+
+
+class BrokenChildError(MetashellError):
+    """A listed name that does not resolve; Kafka's tree has them, and Kafka's shell ends there."""
+
+
+@lru_cache(maxsize=256)
+def compile_component(component: str) -> re.Pattern[str] | None:
+    """The pattern of one component of a path, None for a literal one.
+
+    Source: org.apache.kafka.shell.glob.GlobComponent.
+    """
+    pattern: list[str] = []
+    literal, in_group = True, False
+    index = 0
+    while index < len(component):
+        char = component[index]
+        index += 1
+        if char in _WILDCARDS:
+            literal = False
+            pattern.append(_WILDCARDS[char])
+        elif char == "\\":
+            # At the end there is nothing to quote: Kafka then quotes the `$` that ends its expression.
+            pattern.append(re.escape(component[index : index + 1] or "$"))
+            index += 1
+        elif char == "{":
+            if in_group:
+                return None
+            literal, in_group = False, True
+            pattern.append("(?:(?:")
+        elif char == "," and in_group:
+            pattern.append(")|(?:")
+        elif char == "}" and in_group:
+            in_group = False
+            pattern.append("))")
+        else:
+            pattern.append(re.escape(char))
+    return None if literal or in_group else re.compile("".join(pattern))
+
+
+def has_wildcards(path: str) -> bool:
+    """Whether any component of the path is a pattern, so that it may stand for more than one node."""
+    return any(compile_component(part) is not None for part in path.split("/"))
+
+
+def expand(root: Node, components: Sequence[str]) -> Iterator[Match]:
+    """Every node that the components name, in order of their names as UTF-16 code units; nothing if there is none.
+
+    Errors: BrokenChildError when a listed name that matches has no node.
+    Source: org.apache.kafka.shell.glob.GlobVisitor.
+    """
+    return _expand(root, components, 0, "/", "/")
+
+
+def _expand(node: Node, components: Sequence[str], index: int, path: str, name: str) -> Iterator[Match]:
+    if index == len(components):
+        yield Match(path, name, node)
+        return
+    if not node.is_directory:
+        return
+    component = components[index]
+    pattern = compile_component(component)
+    if pattern is None:
+        child = node.child(component)
+        if child is not None:
+            yield from _expand(child, components, index + 1, child_path(path, component), component)
+        return
+    matches = pattern.fullmatch
+    for child_name in node.child_names():
+        if matches(child_name):
+            child = node.child(child_name)
+            if child is None:
+                raise BrokenChildError(f"Expected {child_name} to be a valid child of {path}, but it was not.")
+            yield from _expand(child, components, index + 1, child_path(path, child_name), child_name)

@@ -1,0 +1,55 @@
+"""Typed lines: which ones Kafka's line editor remembers, and the file in which the prompt keeps them."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_FILE_MODE = 0o600
+_FOLDER_MODE = 0o700
+_LINES_KEPT = 10_000
+
+
+def remember(history: list[str], line: str) -> None:
+    """Add a typed line: without outer blanks, unless it begins with one, is empty, or repeats the one before."""
+    text = line.strip()
+    if text and not line.startswith(" ") and history[-1:] != [text]:
+        history.append(text)
+
+
+def last_entries(history: Sequence[str], count: int | None) -> Iterator[tuple[int, str]]:
+    """The last `count` lines, all for None, each with its number from 0."""
+    start = 0 if count is None else max(0, len(history) - max(0, count))
+    return ((index, history[index]) for index in range(start, len(history)))
+
+
+def history_path(environ: Mapping[str, str]) -> Path:
+    """The history file: `metashell/history` under $XDG_STATE_HOME, by default ~/.local/state."""
+    state = environ.get("XDG_STATE_HOME", "")
+    folder = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
+    return folder / "metashell" / "history"
+
+
+def load_history(path: Path) -> list[str]:
+    """The lines of the history file, oldest first; none where it cannot be read."""
+    with suppress(OSError):
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()[-_LINES_KEPT:]
+    return []
+
+
+def append_history(path: Path, line: str) -> None:
+    """Add a line to the history file, which only its owner may read; a place that cannot be written is left alone."""
+    with suppress(OSError):
+        path.parent.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _FILE_MODE)
+        try:
+            # The file may be older than the rule.
+            os.fchmod(descriptor, _FILE_MODE)
+            os.write(descriptor, (line.replace("\n", " ") + "\n").encode("utf-8", "replace"))
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,55 @@
+"""Names in columns, laid out as Kafka's `ls` does it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_GAP = 2
+_COLUMN_LEAST = 4
+
+
+def column_lines(names: Sequence[str], width: int | None) -> Iterator[str]:
+    """Lines that show the names column by column, as many columns as fit.
+
+    Units: `width` in characters of the terminal; None where there is none, which gives one name a line.
+    Source: org.apache.kafka.shell.command.LsCommandHandler.
+    """
+    widths = column_widths(names, width)
+    if len(widths) == 1:
+        yield from names
+        return
+    rows = -(-len(names) // len(widths))
+    for row in range(rows):
+        cells = [names[index] for index in range(row, len(names), rows)]
+        last = len(widths) - 1
+        yield "".join(cell if column == last else cell.ljust(widths[column]) for column, cell in enumerate(cells))
+
+
+def column_widths(names: Sequence[str], width: int | None) -> list[int]:
+    """The width of each column, the gap included, of the layout with most columns that fits; one column if none does."""
+    count = len(names)
+    if width is not None:
+        for columns in range(min(width // _COLUMN_LEAST, count), 1, -1):
+            rows = -(-count // columns)
+            # A layout whose last column stays empty is the same as one with fewer columns.
+            if (columns - 1) * rows >= count:
+                continue
+            widths = _widths(names, rows, width)
+            if widths is not None:
+                return widths
+    return [0]
+
+
+def _widths(names: Sequence[str], rows: int, limit: int) -> list[int] | None:
+    widths: list[int] = []
+    left = limit
+    for start in range(0, len(names), rows):
+        longest = max(len(names[index]) for index in range(start, min(start + rows, len(names))))
+        widths.append(longest + _GAP)
+        left -= longest + _GAP
+        if left < 0:
+            return None
+    return widths
