@@ -1,0 +1,63 @@
+"""Everything that decides what one run of dump-log prints, for both voices."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from metashell.codec.compression import MAX_DECOMPRESSED
+
+Voice = Literal["own", "kafka"]
+Output = Literal["jsonl", "json", "kafka"]
+Batches = Literal["no", "also", "only"]
+
+MAX_BYTES_DEFAULT = 2147483647
+"""Kafka's default of --max-bytes; only with it are bytes left over at the end of a file reported."""
+MAX_MESSAGE_SIZE_DEFAULT = 5242880
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpOptions:
+    """The parsed flags of `dump-log` and `kafka-dump-log`.
+
+    Shape: `files` are paths as they were given, `-` is standard input (own voice only). `voice` decides how files are
+    found, where a damaged one stops the run, and the status; `output` decides the text. `jobs` of 0 means: as many
+    processes as help, at most two. A filter that is not given lets everything pass.
+    Units: `offsets` are inclusive; times are Unix milliseconds, inclusive; sizes are bytes.
+    """
+
+    files: tuple[str, ...]
+    voice: Voice = "own"
+    output: Output = "jsonl"
+    program: str = "dump-log"
+
+    cluster_metadata_decoder: bool = False
+    print_data_log: bool = False
+    deep_iteration: bool = False
+    skip_record_metadata: bool = False
+    max_bytes: int = MAX_BYTES_DEFAULT
+    max_message_size: int = MAX_MESSAGE_SIZE_DEFAULT
+
+    batches: Batches = "no"
+    types: tuple[str, ...] = ()
+    offsets: tuple[int | None, int | None] = (None, None)
+    since_ms: int | None = None
+    until_ms: int | None = None
+    key_pattern: re.Pattern[str] | None = None
+    value_pattern: re.Pattern[str] | None = None
+
+    follow: bool = False
+    show_secrets: bool = False
+    max_decompressed: int = MAX_DECOMPRESSED
+    verbose: bool = False
+    jobs: int = 0
+
+    @property
+    def prints_contents(self) -> bool:
+        """Whether keys and values are shown: a decoder turns that on, and it turns deep iteration on."""
+        return self.print_data_log or self.cluster_metadata_decoder
+
+    @property
+    def iterates_deep(self) -> bool:
+        return self.deep_iteration or self.prints_contents
