@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from metashell.image import Acl
 from metashell.nodes.codes import (
     ACL_OPERATIONS,
     ACL_PATTERN_TYPES,
@@ -17,6 +16,9 @@ from metashell.nodes.names import is_uuid_text, sorted_names
 from metashell.nodes.node import Directory, Leaf, Node
 from metashell.nodes.tree import Tree
 from metashell.values import uuid_from_text, uuid_text
+
+if TYPE_CHECKING:
+    from metashell.image import Acl
 
 
 class AclsByIdNode(Directory):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from metashell.image import BrokerRegistration, ControllerRegistration, Listener
 from metashell.nodes.codes import SECURITY_PROTOCOLS, code_name
 from metashell.nodes.java_text import bool_text, list_text, optional_text, version_range_text
 from metashell.nodes.names import sorted_names, utf16_key
 from metashell.nodes.node import FixedDirectory, Leaf, NumberDirectory
 from metashell.nodes.tree import Tree
 from metashell.values import uuid_text
+
+if TYPE_CHECKING:
+    from metashell.image import BrokerRegistration, ControllerRegistration, Listener
 
 
 def cluster_node(name: str, tree: Tree) -> FixedDirectory:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metashell.codec.redaction import REDACTED
-from metashell.image import DelegationToken, ScramCredential
 from metashell.nodes.codes import SCRAM_MECHANISMS
 from metashell.nodes.node import FixedDirectory, Leaf, MapDirectory, Node
 from metashell.nodes.tree import Tree
+
+if TYPE_CHECKING:
+    from metashell.image import DelegationToken, ScramCredential
 
 
 def scram_node(name: str, tree: Tree) -> FixedDirectory:

@@ -125,9 +125,16 @@ def parse_kafka_entity(name: str) -> list[tuple[str, str | None]] | None:
 def own_entity_name(entity: Entity) -> str:
     """Our own name of an entity, from which `parse_own_entity` reads it back."""
     return (
-        "_".join(f"{_LABELS.get(type) or part_escape(type)}({part_escape(name)})" for type, name in _ordered(entity))
-        or EMPTY_NAME
+        "_".join(f"{_own_label(type)}({part_escape(name)})" for type, name in _ordered(entity)) or EMPTY_NAME
     )
+
+
+def _own_label(type: str) -> str:
+    if type in _LABELS:
+        return _LABELS[type]
+    label = part_escape(type)
+    # A type that is spelled like another type's word would be read back as that one.
+    return f"%{ord(label[0]):02X}{label[1:]}" if label in _TYPES else label
 
 
 def parse_own_entity(name: str) -> list[tuple[str, str | None]] | None:

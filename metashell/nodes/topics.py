@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from metashell.image import PartitionRegistration, TopicImage
 from metashell.nodes.java_text import list_text, parse_int
 from metashell.nodes.names import is_uuid_text, sorted_names
 from metashell.nodes.node import Directory, FixedDirectory, Leaf, Node, ValueLeaf
 from metashell.nodes.tree import Tree
 from metashell.values import uuid_from_text, uuid_text
+
+if TYPE_CHECKING:
+    from metashell.image import PartitionRegistration, TopicImage
 
 _RECOVERY_STATES = {0: "RECOVERED", 1: "RECOVERING"}
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from metashell.image import MetadataImage
 from metashell.nodes.names import KAFKA_NAMES, OWN_NAMES, NameStyle, sorted_names
 from metashell.values import uuid_text
+
+if TYPE_CHECKING:
+    from metashell.image import MetadataImage
 
 Voice = Literal["own", "kafka"]
 

@@ -29,7 +29,7 @@ def render_help(spec: CommandSpec, width: int | None = None) -> str:
     if spec.arguments:
         parts.append("\nARGUMENTS\n" + _table([(a.label, argument_help(a)) for a in spec.arguments], width))
     rows = [(option_names(option), option_help(option)) for option in spec.options if not option.hidden]
-    parts.append("\nOPTIONS\n" + _table([*rows, ("--help", "show this text and exit")], width))
+    parts.append("\nOPTIONS\n" + _table([*rows, ("-h, --help", "show this text and exit")], width))
     for heading, text in spec.epilog:
         parts.append(f"\n{heading}\n" + "".join(f"    {line}\n" if line else "\n" for line in text.split("\n")))
     if spec.examples:
@@ -39,21 +39,31 @@ def render_help(spec: CommandSpec, width: int | None = None) -> str:
 
 def option_names(option: Option) -> str:
     """The spellings of an option, short ones first: `-o, --output FORM`."""
-    names = sorted(option.names, key=lambda name: (name.startswith("--"), len(name)))
-    return ", ".join(names) + ("" if option.is_flag else f" {option.metavar}")
+    names = ", ".join(sorted(option.names, key=lambda name: (name.startswith("--"), len(name))))
+    if option.is_flag:
+        return names
+    if option.type.startswith("optional"):
+        return f"{names}[={option.metavar}]"
+    return f"{names} {option.metavar}"
 
 
 def option_help(option: Option) -> str:
     """What the option does, with its choices and default."""
     text = option.help
-    if option.choices:
+    if option.choices and not option.type.startswith("optional"):
         text += f": {', '.join(option.choices)}"
     notes = ["may be repeated"] if option.multiple else []
     if option.default not in (None, False, ""):
-        notes.append(f"default {option.default}")
+        notes.append(f"default {_size_text(option.default) if option.type == 'size' else option.default}")
     if option.required:
         notes.append("required")
     return f"{text} ({'; '.join(notes)})" if notes else text
+
+
+def _size_text(size: object) -> str:
+    if isinstance(size, int) and size % (1 << 20) == 0:
+        return f"{size >> 20}M"
+    return str(size)
 
 
 def argument_help(argument: Argument) -> str:

@@ -31,7 +31,7 @@ def parse(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
     `first_word_ends_options` the unparsed words are the value of the one declared argument.
     Errors: UsageError in one line without the command's name; HelpRequested.
     """
-    context = _make_context(spec, list(argv))
+    context = _make_context(spec, _with_implied_values(spec, argv))
     if context.params.get("help"):
         from metashell.options.help import render_help
 
@@ -41,6 +41,12 @@ def parse(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
         setattr(values, option.dest, _option_value(option, context.params[option.dest]))
     _set_arguments(spec, list(context.args), values)
     return values
+
+
+def _with_implied_values(spec: CommandSpec, argv: Sequence[str]) -> list[str]:
+    """The words with `--batches` as `--batches=also`: the parser knows no options whose value may be missing."""
+    implied = {name: f"{name}={o.choices[0]}" for o in spec.options if o.type == "optional-choice" for name in o.names}
+    return [implied.get(word, word) for word in argv]
 
 
 def _make_context(spec: CommandSpec, argv: list[str]) -> Any:  # noqa: ANN401 - typer's vendored classes are private

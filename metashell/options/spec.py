@@ -1,8 +1,9 @@
 """Declared options, arguments and commands, as data.
 
-Types of values (`Option.type`, `Argument.type`): `str`, `path`, `int` (0 and more), `integer` (any sign), `choice`, `size` (bytes: 5242880,
-64k, 128M), `range` (offsets: FROM..TO, either side may be missing), `time` (Unix ms or ISO 8601), `regex` and, for options
-only, `flag`. `kind` tells completion what a value names: `file`, `directory`, `node`, `command` or a name of a list in the shell.
+Types of values (`Option.type`, `Argument.type`): `str`, `path`, `int` (0 and more), `integer` (any sign), `int32`, `choice`, `size`
+(bytes: 5242880, 64k, 128M), `range` (offsets: FROM..TO, either side may be missing), `time` (Unix ms or ISO 8601), `regex`. Only
+for options: `flag`; `optional-choice` (`--batches` or `--batches=only`; alone it means the first choice); `optional-str` (in Kafka's parser
+only). `kind` tells completion what a value names: `file`, `node`, `command`, `record-type` or the name of a list in the shell.
 """
 
 from __future__ import annotations

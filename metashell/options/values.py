@@ -20,7 +20,7 @@ _SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 def convert(type_name: str, text: str, choices: Sequence[str] = ()) -> object:
     """The value of `text` for a declared type."""
-    if type_name == "choice":
+    if type_name in ("choice", "optional-choice"):
         return choice(text, choices)
     return _CONVERTERS[type_name](text)
 
@@ -53,6 +53,17 @@ def integer(text: str) -> int:
     if not re.fullmatch(r"[+-]?[0-9]+", text):
         raise UsageError(f"{text!r} is not a whole number", text)
     return int(text)
+
+
+def int32(text: str) -> int:
+    """A number that fits Java's int.
+
+    Source: java.lang.Integer.valueOf.
+    """
+    number = integer(text)
+    if not -(1 << 31) <= number < 1 << 31:
+        raise UsageError(f"{text!r} does not fit in 32 bits", text)
+    return number
 
 
 def size(text: str) -> int:
@@ -109,7 +120,9 @@ def regex(text: str) -> re.Pattern[str]:
 
 _CONVERTERS: dict[str, Callable[[str], object]] = {
     "str": str,
+    "optional-str": str,
     "path": str,
+    "int32": int32,
     "int": whole_number,
     "integer": integer,
     "size": size,
