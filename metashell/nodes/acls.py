@@ -13,7 +13,7 @@ from metashell.nodes.codes import (
     code_name,
 )
 from metashell.nodes.names import is_uuid_text, sorted_names
-from metashell.nodes.node import Directory, Leaf, Node
+from metashell.nodes.node import Directory, JsonValue, Leaf, Node
 from metashell.nodes.tree import Tree
 from metashell.values import uuid_from_text, uuid_text
 
@@ -70,7 +70,7 @@ class AclNode(Leaf):
     def kafka_text(self) -> str:
         return acl_text(self._acl)
 
-    def value(self, redact: bool = True) -> Any:
+    def value(self, redact: bool = True) -> JsonValue:
         return acl_value(self._id, self._acl)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from metashell.nodes.codes import SECURITY_PROTOCOLS, code_name
 from metashell.nodes.java_text import bool_text, list_text, optional_text, version_range_text
 from metashell.nodes.names import sorted_names, utf16_key
-from metashell.nodes.node import FixedDirectory, Leaf, NumberDirectory
+from metashell.nodes.node import FixedDirectory, JsonValue, Leaf, NumberDirectory
 from metashell.nodes.tree import Tree
 from metashell.values import uuid_text
 
@@ -24,9 +24,7 @@ def cluster_node(name: str, tree: Tree) -> FixedDirectory:
         name,
         {
             "brokers": lambda name: NumberDirectory(name, brokers, lambda name, id: BrokerNode(name, brokers[id])),
-            "controllers": lambda name: NumberDirectory(
-                name, controllers, lambda name, id: ControllerNode(name, controllers[id])
-            ),
+            "controllers": lambda name: NumberDirectory(name, controllers, lambda name, id: ControllerNode(name, controllers[id])),
         },
     )
 
@@ -47,7 +45,7 @@ class BrokerNode(Leaf):
     def kafka_text(self) -> str:
         return broker_text(self._broker)
 
-    def value(self, redact: bool = True) -> Any:
+    def value(self, redact: bool = True) -> JsonValue:
         return broker_value(self._broker)
 
 
@@ -67,7 +65,7 @@ class ControllerNode(Leaf):
     def kafka_text(self) -> str:
         return controller_text(self._controller)
 
-    def value(self, redact: bool = True) -> Any:
+    def value(self, redact: bool = True) -> JsonValue:
         return controller_value(self._controller)
 
 

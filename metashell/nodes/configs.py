@@ -8,7 +8,7 @@ from typing import Any
 from metashell.codec.redaction import REDACTED, is_sensitive_config
 from metashell.nodes.codes import CONFIG_TYPES
 from metashell.nodes.names import DEFAULT_ENTITY, entity_escape, entity_unescape, sorted_names
-from metashell.nodes.node import Directory, Leaf, MapDirectory, Node
+from metashell.nodes.node import Directory, JsonValue, Leaf, MapDirectory, Node
 from metashell.nodes.tree import Tree
 
 _TYPE_CODES = {name: code for code, name in CONFIG_TYPES.items()}
@@ -65,9 +65,7 @@ class ConfigsNode(Directory):
 
 def settings_node(name: str, resource: tuple[int, str], settings: Mapping[str, str], tree: Tree) -> MapDirectory:
     """The directory of one resource, with a leaf for each of its keys."""
-    return MapDirectory(
-        name, settings.keys(), lambda name, key: ConfigNode(name, resource, key, settings[key]), tree.names
-    )
+    return MapDirectory(name, settings.keys(), lambda name, key: ConfigNode(name, resource, key, settings[key]), tree.names)
 
 
 class ConfigNode(Leaf):
@@ -97,5 +95,5 @@ class ConfigNode(Leaf):
     def kafka_text(self) -> str:
         return self._value
 
-    def value(self, redact: bool = True) -> Any:
+    def value(self, redact: bool = True) -> JsonValue:
         return REDACTED if redact and self.is_sensitive else self._value

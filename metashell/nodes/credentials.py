@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from metashell.codec.redaction import REDACTED
 from metashell.nodes.codes import SCRAM_MECHANISMS
-from metashell.nodes.node import FixedDirectory, Leaf, MapDirectory, Node
+from metashell.nodes.node import FixedDirectory, JsonValue, Leaf, MapDirectory, Node
 from metashell.nodes.tree import Tree
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ScramNode(Leaf):
             f", serverKey={credential.server_key.hex()}, iterations={credential.iterations})"
         )
 
-    def value(self, redact: bool = True) -> Any:
+    def value(self, redact: bool = True) -> JsonValue:
         credential = self._credential
         return {
             "name": self._user,
@@ -91,7 +91,7 @@ class TokenNode(Leaf):
             f", maxTimestamp={token.max_timestamp}), expiryTimestamp={token.expiration_timestamp}"
         )
 
-    def value(self, redact: bool = True) -> Any:
+    def value(self, redact: bool = True) -> JsonValue:
         token = self._token
         return {
             "owner": token.owner,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from metashell.image.metadata_version import metadata_version_name
 from metashell.nodes.java_text import optional_text
 from metashell.nodes.names import sorted_names
 from metashell.nodes.node import Directory, Node, ValueLeaf
@@ -45,6 +44,8 @@ class FeaturesNode(Directory):
 
 def metadata_version_leaf(name: str, level: int | None) -> ValueLeaf:
     """The metadata.version by its name; None where the image has none, with the level beside it where it has."""
+    from metashell.image.metadata_version import metadata_version_name
+
     version = None if level is None else metadata_version_name(level)
     info: dict[str, Any] = {} if level is None else {"feature_level": level}
     return ValueLeaf(name, version, optional_text(version), type="feature", info={"feature": "metadata.version", **info})

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
+from metashell.nodes.java_text import parse_int
 from metashell.nodes.names import KAFKA_NAMES, NameStyle, sorted_names, utf16_key
+
+JsonValue: TypeAlias = "None | bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue]"
+"""What a leaf's value is made of."""
 
 
 class Node:
@@ -84,7 +88,7 @@ class Leaf(Node):
         """What Kafka's shell prints for it, without the newline; secrets are clear, as there."""
         raise NotImplementedError
 
-    def value(self, redact: bool = True) -> Any:
+    def value(self, redact: bool = True) -> JsonValue:
         """The value as JSON knows it: dict, list, str, number, bool or None; `redact` hides secrets."""
         raise NotImplementedError
 
@@ -97,7 +101,7 @@ class ValueLeaf(Leaf):
     def __init__(
         self,
         name: str,
-        value: Any,
+        value: JsonValue,
         text: str | None = None,
         *,
         type: str = "leaf",
@@ -115,7 +119,7 @@ class ValueLeaf(Leaf):
     def kafka_text(self) -> str:
         return self._text
 
-    def value(self, redact: bool = True) -> Any:
+    def value(self, redact: bool = True) -> JsonValue:
         return self._value
 
 
@@ -124,9 +128,7 @@ class FixedDirectory(Directory):
 
     __slots__ = ("_makers", "_names")
 
-    def __init__(
-        self, name: str, makers: Mapping[str, Callable[[str], Node]], *, type: str = "dir", is_view: bool = False
-    ) -> None:
+    def __init__(self, name: str, makers: Mapping[str, Callable[[str], Node]], *, type: str = "dir", is_view: bool = False) -> None:
         super().__init__(name, type, is_view=is_view)
         self._makers = makers
         self._names = sorted_names(makers)
@@ -191,8 +193,6 @@ class NumberDirectory(Directory):
         return self._names
 
     def child(self, name: str) -> Node | None:
-        from metashell.nodes.java_text import parse_int
-
         number = parse_int(name)
         return self._make(name, number) if number is not None and number in self._keys else None
 

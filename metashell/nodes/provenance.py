@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from metashell.nodes.java_text import utc_time_text
-from metashell.nodes.node import Leaf
+from metashell.nodes.node import JsonValue, Leaf
 from metashell.values import uuid_text
 
 if TYPE_CHECKING:
@@ -24,12 +24,9 @@ class ProvenanceNode(Leaf):
 
     def kafka_text(self) -> str:
         provenance = self._image.provenance
-        return (
-            f"offset {provenance.file_offset}, epoch {provenance.file_epoch}"
-            f", time {utc_time_text(provenance.file_timestamp_ms)}"
-        )
+        return f"offset {provenance.file_offset}, epoch {provenance.file_epoch}, time {utc_time_text(provenance.file_timestamp_ms)}"
 
-    def value(self, redact: bool = True) -> Any:
+    def value(self, redact: bool = True) -> JsonValue:
         """Units: `timestamp` is Unix milliseconds; `certain_to` and `end_offset` are exclusive ends."""
         provenance = self._image.provenance
         return {
@@ -56,7 +53,7 @@ class VotersNode(Leaf):
     def kafka_text(self) -> str:
         return json.dumps(self.value(), separators=(",", ":"), ensure_ascii=False)
 
-    def value(self, redact: bool = True) -> Any:
+    def value(self, redact: bool = True) -> JsonValue:
         return None if self._voters is None else voters_value(self._voters)
 
 
@@ -72,7 +69,7 @@ class FaultsNode(Leaf):
     def kafka_text(self) -> str:
         return json.dumps(self.value(), separators=(",", ":"), ensure_ascii=False)
 
-    def value(self, redact: bool = True) -> Any:
+    def value(self, redact: bool = True) -> JsonValue:
         return [fault_value(fault) for fault in self._image.faults]
 
 
@@ -84,9 +81,7 @@ def voters_value(voters: VoterSet) -> dict[str, Any]:
             {
                 "voterId": voter.id,
                 "voterDirectoryId": uuid_text(voter.directory_id),
-                "endpoints": [
-                    {"name": endpoint.name, "host": endpoint.host, "port": endpoint.port} for endpoint in voter.endpoints
-                ],
+                "endpoints": [{"name": endpoint.name, "host": endpoint.host, "port": endpoint.port} for endpoint in voter.endpoints],
                 "kRaftVersionFeature": {
                     "minSupportedVersion": voter.min_supported_version,
                     "maxSupportedVersion": voter.max_supported_version,

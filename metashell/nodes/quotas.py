@@ -13,7 +13,7 @@ from typing import Any
 
 from metashell.nodes.java_text import double_text
 from metashell.nodes.names import DEFAULT_ENTITY, EMPTY_NAME, name_unescape, part_escape, sorted_names
-from metashell.nodes.node import Directory, Leaf, MapDirectory, Node
+from metashell.nodes.node import Directory, JsonValue, Leaf, MapDirectory, Node
 from metashell.nodes.tree import Tree
 
 Entity = Iterable[tuple[str, str | None]]
@@ -84,7 +84,7 @@ class QuotaNode(Leaf):
     def kafka_text(self) -> str:
         return double_text(self._limit)
 
-    def value(self, redact: bool = True) -> Any:
+    def value(self, redact: bool = True) -> JsonValue:
         # JSON has no word for these; Kafka's converter quotes them.
         return self._limit if abs(self._limit) < float("inf") else double_text(self._limit)
 
@@ -98,9 +98,7 @@ def kafka_entity_name(entity: Entity) -> str:
 
     Source: org.apache.kafka.image.node.ClientQuotasImageNode.clientQuotaEntityToString, which throws for other types.
     """
-    return "_".join(
-        f"{_LABELS.get(type, type)}({_kafka_escape(name)})" for type, name in _ordered(entity) if name is not None
-    )
+    return "_".join(f"{_LABELS.get(type, type)}({_kafka_escape(name)})" for type, name in _ordered(entity) if name is not None)
 
 
 def _kafka_escape(text: str) -> str:
@@ -124,9 +122,7 @@ def parse_kafka_entity(name: str) -> list[tuple[str, str | None]] | None:
 
 def own_entity_name(entity: Entity) -> str:
     """Our own name of an entity, from which `parse_own_entity` reads it back."""
-    return (
-        "_".join(f"{_own_label(type)}({part_escape(name)})" for type, name in _ordered(entity)) or EMPTY_NAME
-    )
+    return "_".join(f"{_own_label(type)}({part_escape(name)})" for type, name in _ordered(entity)) or EMPTY_NAME
 
 
 def _own_label(type: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from metashell.nodes.java_text import list_text, parse_int
 from metashell.nodes.names import is_uuid_text, sorted_names
-from metashell.nodes.node import Directory, FixedDirectory, Leaf, Node, ValueLeaf
+from metashell.nodes.node import Directory, FixedDirectory, JsonValue, Leaf, Node, ValueLeaf
 from metashell.nodes.tree import Tree
 from metashell.values import uuid_from_text, uuid_text
 
@@ -122,7 +122,7 @@ class PartitionNode(Leaf):
     def kafka_text(self) -> str:
         return partition_text(self._topic.partitions[self._number])
 
-    def value(self, redact: bool = True) -> Any:
+    def value(self, redact: bool = True) -> JsonValue:
         return partition_value(self._topic.partitions[self._number], self._topic.id, self._number)
 
 
