@@ -6,18 +6,34 @@ from metashell.options import shared
 from metashell.options.spec import Argument, CommandSpec, Option
 
 _CLUSTER_METADATA = Option(
-    names=("--cluster-metadata-decoder",), type="flag", help="decode records of the metadata log (__cluster_metadata), and of its checkpoints"
+    names=("--cluster-metadata-decoder",),
+    type="flag",
+    help="decode records of the metadata log and its checkpoints",
 )
-_PRINT_DATA = Option(names=("--print-data-log",), type="flag", help="print keys and values too; any decoder turns it on")
-_DEEP = Option(names=("--deep-iteration",), type="flag", help="go into the batches, record by record; --print-data-log turns it on")
+_PRINT_DATA = Option(
+    names=("--print-data-log",), type="flag", help="print keys and values too; any decoder turns it on"
+)
+_DEEP = Option(
+    names=("--deep-iteration",), type="flag", help="go into the batches, record by record; --print-data-log turns it on"
+)
 _SKIP_METADATA = Option(
-    names=("--skip-record-metadata",), type="flag", help="of a record, print only key and value; control records are left out"
+    names=("--skip-record-metadata",),
+    type="flag",
+    help="of a record, print only key and value; control records are left out",
 )
 _MAX_MESSAGE_SIZE = Option(
-    names=("--max-message-size",), metavar="SIZE", type="size", default=5242880, help="size of the largest message that an index entry may point at"
+    names=("--max-message-size",),
+    metavar="SIZE",
+    type="size",
+    default=5242880,
+    help="size of the largest message that an index entry may point at",
 )
 _MAX_BYTES = Option(
-    names=("--max-bytes",), metavar="SIZE", type="size", default=2147483647, help="read only so many bytes of each log or checkpoint"
+    names=("--max-bytes",),
+    metavar="SIZE",
+    type="size",
+    default=2147483647,
+    help="read only so many bytes of each log or checkpoint",
 )
 
 DUMP_LOG = CommandSpec(
@@ -32,7 +48,14 @@ DUMP_LOG = CommandSpec(
         logs and checkpoints in them. `-`, or no file where standard input is not a terminal, reads standard input.
         """,
     options=(
-        Option(names=("--files",), metavar="A,B", type="str", multiple=True, kind="file", help="files as Kafka's tool takes them, separated by commas"),
+        Option(
+            names=("--files",),
+            metavar="A,B",
+            type="str",
+            multiple=True,
+            kind="file",
+            help="files as Kafka's tool takes them, separated by commas",
+        ),
         _CLUSTER_METADATA,
         _PRINT_DATA,
         _DEEP,
@@ -40,28 +63,82 @@ DUMP_LOG = CommandSpec(
         _MAX_BYTES,
         _MAX_MESSAGE_SIZE,
         Option(
-            names=("--type", "-t"), metavar="TYPE", type="str", multiple=True, kind="record-type", help="only records of this type, such as TOPIC_RECORD"
+            names=("--type", "-t"),
+            metavar="TYPE",
+            type="str",
+            multiple=True,
+            kind="record-type",
+            help="only records of this type, such as TOPIC_RECORD",
         ),
-        Option(names=("--offset",), metavar="FROM..TO", type="range", help="only these offsets; both ends are included and either may be missing"),
-        Option(names=("--since",), metavar="TIME", type="time", help="only records of this time or later: ISO 8601 (UTC unless it says more) or Unix ms"),
+        Option(
+            names=("--offset",),
+            metavar="FROM..TO",
+            type="range",
+            help="only these offsets; both ends are included and either may be missing",
+        ),
+        Option(
+            names=("--since",),
+            metavar="TIME",
+            type="time",
+            help="only records of this time or later: ISO 8601 (UTC unless it says more) or Unix ms",
+        ),
         Option(names=("--until",), metavar="TIME", type="time", help="only records of this time or earlier"),
         Option(names=("--key",), metavar="REGEX", type="regex", help="only records in whose key this is found"),
-        Option(names=("--value",), metavar="REGEX", type="regex", help="only records in whose printed value this is found"),
-        Option(names=("--batches",), metavar="only", type="optional-choice", choices=("also", "only"), help="print batch lines too, or nothing else"),
-        Option(names=("--follow", "-f"), type="flag", help="wait for more at the end, as the node writes it; Ctrl-C ends it"),
-        Option(names=("--output", "-o"), metavar="FORM", type="choice", choices=("jsonl", "json", "kafka"), default="jsonl", help="form of what is printed"),
+        Option(
+            names=("--value",), metavar="REGEX", type="regex", help="only records in whose printed value this is found"
+        ),
+        Option(
+            names=("--batches",),
+            metavar="only",
+            type="optional-choice",
+            choices=("also", "only"),
+            help="print batch lines too, or nothing else",
+        ),
+        Option(
+            names=("--follow", "-f"),
+            type="flag",
+            help="wait for more at the end, as the node writes it; Ctrl-C ends it",
+        ),
+        Option(
+            names=("--output", "-o"),
+            metavar="FORM",
+            type="choice",
+            choices=("jsonl", "json", "kafka"),
+            default="jsonl",
+            help="form of what is printed",
+        ),
         shared.SHOW_SECRETS,
         shared.MAX_DECOMPRESSED,
-        Option(names=("--jobs", "-j"), metavar="N", type="int", help="processes that decode; by default two for large files where there are two cores"),
+        Option(
+            names=("--jobs", "-j"),
+            metavar="N",
+            type="int",
+            help="processes that decode; by default two for large files where there are two cores",
+        ),
         shared.VERBOSE,
         shared.VERSION,
     ),
-    arguments=(Argument(name="file", nargs="*", metavar="FILE", type="path", kind="file", help="a .log, a .checkpoint, a directory of them, or -"),),
+    arguments=(
+        Argument(
+            name="file",
+            nargs="*",
+            metavar="FILE",
+            type="path",
+            kind="file",
+            help="a .log, a .checkpoint, a directory of them, or -",
+        ),
+    ),
     examples=(
         ("dump-log --cluster-metadata-decoder 00000000000000000000.log | jq .type", "the type of every record"),
-        ("dump-log --cluster-metadata-decoder --type TOPIC_RECORD --offset 100.. DIR", "topics made at offset 100 or later"),
+        (
+            "dump-log --cluster-metadata-decoder --type TOPIC_RECORD --offset 100.. DIR",
+            "topics made at offset 100 or later",
+        ),
         ("dump-log --batches=only FILE.checkpoint", "the batches of a checkpoint, with their CRC and sizes"),
-        ("dump-log --cluster-metadata-decoder --follow /var/lib/kafka/__cluster_metadata-0", "the metadata log of a running node, as it grows"),
+        (
+            "dump-log --cluster-metadata-decoder --follow /var/lib/kafka/__cluster_metadata-0",
+            "the metadata log of a running node, as it grows",
+        ),
     ),
     epilog=(shared.EXIT_STATUS,),
 )
@@ -73,7 +150,10 @@ def _decoder(name: str, topic: str) -> Option:
 
 def _decoder_class(name: str, part: str) -> Option:
     return Option(
-        names=(name,), metavar="CLASS", type="optional-str", help=f"decoder of {part}: String, Default, Integer or Long of org.apache.kafka.tools.api"
+        names=(name,),
+        metavar="CLASS",
+        type="optional-str",
+        help=f"decoder of {part}: String, Default, Integer or Long of org.apache.kafka.tools.api",
     )
 
 
@@ -85,24 +165,53 @@ KAFKA_DUMP_LOG = CommandSpec(
         line, and that it never changes a file.
         """,
     options=(
-        Option(names=("--files",), metavar="A,B", type="str", required=True, kind="file", help="the files to dump, separated by commas"),
+        Option(
+            names=("--files",),
+            metavar="A,B",
+            type="str",
+            required=True,
+            kind="file",
+            help="the files to dump, separated by commas",
+        ),
         _CLUSTER_METADATA,
         _PRINT_DATA,
         _DEEP,
         _SKIP_METADATA,
-        Option(names=("--max-bytes",), metavar="N", type="int32", default=2147483647, help="read only so many bytes of each log or checkpoint"),
+        Option(
+            names=("--max-bytes",),
+            metavar="N",
+            type="int32",
+            default=2147483647,
+            help="read only so many bytes of each log or checkpoint",
+        ),
         Option(names=("--max-message-size",), metavar="N", type="int32", default=5242880, help=_MAX_MESSAGE_SIZE.help),
         Option(names=("--verify-index-only",), type="flag", help="of an index, run the checks and print no entries"),
-        Option(names=("--index-sanity-check",), type="flag", help="of an index, run only the check that a broker runs when it starts"),
+        Option(
+            names=("--index-sanity-check",),
+            type="flag",
+            help="of an index, run only the check that a broker runs when it starts",
+        ),
         _decoder("--offsets-decoder", "__consumer_offsets"),
         _decoder("--transaction-log-decoder", "__transaction_state"),
         _decoder("--share-group-state-decoder", "__share_group_state"),
         _decoder("--remote-log-metadata-decoder", "__remote_log_metadata"),
         _decoder_class("--key-decoder-class", "keys"),
         _decoder_class("--value-decoder-class", "values"),
-        Option(names=("--output", "-o"), metavar="FORM", type="choice", choices=("jsonl", "json", "kafka"), hidden=True, help="our own forms"),
+        Option(
+            names=("--output", "-o"),
+            metavar="FORM",
+            type="choice",
+            choices=("jsonl", "json", "kafka"),
+            hidden=True,
+            help="our own forms",
+        ),
         shared.VERSION,
     ),
-    examples=(("kafka-dump-log --cluster-metadata-decoder --files 00000000000000000000.log", "the metadata log as Kafka prints it"),),
+    examples=(
+        (
+            "kafka-dump-log --cluster-metadata-decoder --files 00000000000000000000.log",
+            "the metadata log as Kafka prints it",
+        ),
+    ),
     voice="kafka",
 )

@@ -12,7 +12,9 @@ _SNAPSHOT = Option(
     kind="file",
     help="a .checkpoint, a bootstrap.checkpoint or a .log segment, a metadata directory, or the log directory above it",
 )
-_COMMAND = Argument(name="command", nargs="*", kind="command", help="a command of the shell and its words; `help` lists them")
+_COMMAND = Argument(
+    name="command", nargs="*", kind="command", help="a command of the shell and its words; `help` lists them"
+)
 
 KAFKA_SHELL = CommandSpec(
     name="kafka-shell",
@@ -28,7 +30,9 @@ KAFKA_SHELL = CommandSpec(
         """,
     options=(
         _SNAPSHOT,
-        Option(names=("--demo",), type="flag", help="open the directory of a real controller that ships with the package"),
+        Option(
+            names=("--demo",), type="flag", help="open the directory of a real controller that ships with the package"
+        ),
         shared.OUTPUT,
         shared.CERTAIN_ONLY,
         shared.SHOW_SECRETS,
@@ -57,8 +61,22 @@ KAFKA_METADATA_SHELL = CommandSpec(
         anything, and answers from the whole file. One-shot commands are cat, find, ls and tree.
         """,
     options=(
-        Option(names=("--snapshot", "-s"), metavar="SNAPSHOT", type="path", kind="file", required=True, help="The metadata snapshot file to read."),
-        Option(names=("--output", "-o"), metavar="FORM", type="choice", choices=shared.OUTPUT_FORMS, hidden=True, help="our own forms"),
+        Option(
+            names=("--snapshot", "-s"),
+            metavar="SNAPSHOT",
+            type="path",
+            kind="file",
+            required=True,
+            help="The metadata snapshot file to read.",
+        ),
+        Option(
+            names=("--output", "-o"),
+            metavar="FORM",
+            type="choice",
+            choices=shared.OUTPUT_FORMS,
+            hidden=True,
+            help="our own forms",
+        ),
     ),
     arguments=(Argument(name="command", nargs="*", metavar="command", kind="command", help="The command to run."),),
     examples=(("kafka-metadata-shell --snapshot FILE.checkpoint ls /image/topics/byName", "the names of all topics"),),

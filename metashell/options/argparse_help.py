@@ -1,0 +1,88 @@
+"""Usage and help as argparse4j 0.7.0 prints them: fixed columns, wrapped at COLUMNS - 5, paragraphs justified on both sides."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from metashell.options.spec import CommandSpec, Option
+
+_HELP_COLUMN = 25
+_DEFAULT_WIDTH = 75
+
+
+def usage_text(spec: CommandSpec) -> str:
+    """The `usage:` lines, newline at the end; continuation lines begin under the first option."""
+    lead = f"usage: {spec.name} "
+    parts = ["[-h]", *(_usage_part(option) for option in spec.options if not option.hidden)]
+    parts += [f"[{argument.label} [{argument.label} ...]]" for argument in spec.arguments]
+    lines = [lead + parts[0]]
+    for part in parts[1:]:
+        if len(lines[-1]) + 1 + len(part) > text_width():
+            lines.append(" " * len(lead) + part)
+        else:
+            lines[-1] += f" {part}"
+    return "\n".join(lines) + "\n"
+
+
+def help_text(spec: CommandSpec) -> str:
+    """The whole help of a tool without sub-commands."""
+    parts = [usage_text(spec), "\n", *(f"{line}\n" for line in justified(spec.summary, text_width())), "\n"]
+    parts.append("positional arguments:\n")
+    parts += [_entry(argument.label, argument.help) for argument in spec.arguments]
+    parts.append("\noptional arguments:\n")
+    parts.append(_entry("-h, --help", "show this help message and exit"))
+    for option in spec.options:
+        if not option.hidden:
+            parts.append(_entry(", ".join(f"{name} {option.metavar}" for name in option.names), option.help))
+    return "".join(parts)
+
+
+def text_width() -> int:
+    """The width to wrap at.
+
+    Source: MetadataShell's parser takes COLUMNS less 5; without it, 75.
+    """
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) - 5 if columns.isascii() and columns.isdigit() else _DEFAULT_WIDTH
+
+
+def justified(text: str, width: int) -> list[str]:
+    """The lines of a paragraph, all but the last stretched to `width` by blanks between words."""
+    lines: list[list[str]] = [[]]
+    for word in text.split():
+        # The blank after a word counts too.
+        if lines[-1] and sum(map(len, lines[-1])) + len(lines[-1]) + len(word) + 1 > width:
+            lines.append([])
+        lines[-1].append(word)
+    return [*(_stretched(words, width) for words in lines[:-1]), " ".join(lines[-1])]
+
+
+def _stretched(words: list[str], width: int) -> str:
+    gaps = len(words) - 1
+    if gaps == 0:
+        return words[0]
+    each, extra = divmod(max(gaps, width - sum(map(len, words))), gaps)
+    # What is left over goes to the gaps in the middle.
+    first = (gaps - extra + 1) // 2
+    line = ""
+    for index, word in enumerate(words[:-1]):
+        line += word + " " * (each + (1 if first <= index < first + extra else 0))
+    return line + words[-1]
+
+
+def _usage_part(option: Option) -> str:
+    name = max(option.names, key=len)
+    text = name if option.is_flag else f"{name} {option.metavar}"
+    return text if option.required else f"[{text}]"
+
+
+def _entry(names: str, text: str) -> str:
+    lines = justified(text, max(1, text_width() - _HELP_COLUMN))
+    indent = " " * _HELP_COLUMN
+    if len(names) + 2 > _HELP_COLUMN - 2:
+        head, rest = f"  {names}\n", lines
+    else:
+        head, rest = f"  {names:<{_HELP_COLUMN - 2}}{lines[0]}\n", lines[1:]
+    return head + "".join(f"{indent}{line}\n" for line in rest)

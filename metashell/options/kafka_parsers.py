@@ -1,0 +1,146 @@
+"""The parse rules of the two parsers that Kafka's tools use, over the same declared options as our own.
+
+`parse_joptsimple`: long options only, none may be cut short, values follow as a word or after `=`; words that are no options are
+ignored. `parse_argparse4j`: a long option may be cut to any prefix that only it has, values may also be joined to a short name.
+
+Source: joptsimple 5.0.4 and argparse4j 0.7.0, as used by DumpLogSegments and MetadataShell.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+from metashell.errors import UsageError
+from metashell.options.values import convert, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metashell.options.spec import CommandSpec, Option
+
+
+def parse_joptsimple(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
+    """The values of a command line by the rules of kafka-dump-log; `help` says that help was asked for.
+
+    Shape: an option whose value may be missing is None where it was not given and "" where it stands alone; required options are
+    not checked here, since help and version come first.
+    Errors: UsageError in Kafka's words.
+    """
+    known = {name.lstrip("-"): option for option in spec.options for name in option.names}
+    values = _defaults(spec)
+    given: dict[str, int] = {}
+    words = list(argv)
+    while words:
+        word = words.pop(0)
+        if word == "--":
+            break
+        if not _looks_like_an_option(word):
+            continue
+        name, _, joined = word.lstrip("-").partition("=")
+        if name == "help":
+            values.help = True
+            continue
+        if name not in known:
+            raise UsageError(f"{name} is not a recognized option{did_you_mean(name, list(known))}", word)
+        option = known[name]
+        given[option.dest] = given.get(option.dest, 0) + 1
+        setattr(values, option.dest, _joptsimple_value(option, name, joined, words))
+        if given[option.dest] > 1 and not option.is_flag:
+            raise UsageError(f"Found multiple arguments for option {name}, but you asked for only one", word)
+    return values
+
+
+def _looks_like_an_option(word: str) -> bool:
+    return word.startswith("-") and word != "-"
+
+
+def _joptsimple_value(option: Option, name: str, joined: str, words: list[str]) -> object:
+    if option.is_flag:
+        return True
+    if not joined and option.type == "optional-str":
+        return words.pop(0) if words and not _looks_like_an_option(words[0]) else ""
+    if not joined:
+        # A required value is the next word, whatever it looks like.
+        if not words:
+            raise UsageError(f"Option {name} requires an argument", name)
+        joined = words.pop(0)
+    try:
+        return convert(option.type, joined, option.choices)
+    except UsageError:
+        raise UsageError(f"Cannot parse argument {joined!r} of option {name}", joined) from None
+
+
+def parse_argparse4j(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
+    """The values of a command line by the rules of kafka-metadata-shell; `help` says that help was asked for.
+
+    Shape: the one positional argument takes every word that is no option.
+    Errors: UsageError in Kafka's words, without the usage lines above them.
+    """
+    values = _defaults(spec)
+    positional: list[str] = []
+    words = list(argv)
+    while words:
+        word = words.pop(0)
+        if word == "--":
+            positional += words
+            break
+        if not _looks_like_an_option(word):
+            positional.append(word)
+        elif word in ("-h", "--help") or _is_prefix_of_help(spec, word):
+            values.help = True
+            return values
+        else:
+            option, joined = _find_option(spec, word)
+            setattr(values, option.dest, _argparse_value(option, joined, words))
+    for option in spec.options:
+        if option.required and getattr(values, option.dest) is None:
+            raise UsageError(f"argument {_both_names(option)} is required", option.names[0])
+    setattr(values, spec.arguments[0].name, tuple(positional))
+    return values
+
+
+def _is_prefix_of_help(spec: CommandSpec, word: str) -> bool:
+    return len(word) > 2 and "--help".startswith(word) and not _long_matches(spec, word)
+
+
+def _long_matches(spec: CommandSpec, word: str) -> list[str]:
+    return [name for option in spec.options for name in option.names if name.startswith("--") and name.startswith(word)]
+
+
+def _find_option(spec: CommandSpec, word: str) -> tuple[Option, str | None]:
+    by_name = {name: option for option in spec.options for name in option.names}
+    name, equals, joined = word.partition("=")
+    if name in by_name:
+        return by_name[name], joined if equals else None
+    if word.startswith("--"):
+        matches = _long_matches(spec, name)
+        if len(matches) == 1:
+            return by_name[matches[0]], joined if equals else None
+        if matches:
+            raise UsageError(f"ambiguous option: {name} could match {', '.join(matches)}", word)
+    elif word[:2] in by_name:
+        return by_name[word[:2]], word[2:]
+    raise UsageError(f"unrecognized arguments: '{word}'", word)
+
+
+def _argparse_value(option: Option, joined: str | None, words: list[str]) -> object:
+    if joined is None:
+        if not words or _looks_like_an_option(words[0]):
+            raise UsageError(f"argument {_both_names(option)}: expected one argument", option.names[0])
+        joined = words.pop(0)
+    try:
+        return convert(option.type, joined, option.choices)
+    except UsageError as error:
+        raise UsageError(f"argument {_both_names(option)}: {error}", joined) from None
+
+
+def _both_names(option: Option) -> str:
+    return "/".join(option.names)
+
+
+def _defaults(spec: CommandSpec) -> SimpleNamespace:
+    values = SimpleNamespace(help=False)
+    for option in spec.options:
+        setattr(values, option.dest, False if option.is_flag else option.default)
+    return values
