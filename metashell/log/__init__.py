@@ -6,8 +6,9 @@ only reads, so it may look at the directory of a running node. It knows no recor
 snapshot starts with its header and ends with its footer.
 """
 
+from metashell.log.directory_source import DirectorySource
 from metashell.log.segment import BatchFault, open_segment, read_batches
 from metashell.log.source import FileSource, open_source
 from metashell.log.source_fault import SourceFault
 
-__all__ = ["BatchFault", "FileSource", "SourceFault", "open_segment", "open_source", "read_batches"]
+__all__ = ["BatchFault", "DirectorySource", "FileSource", "SourceFault", "open_segment", "open_source", "read_batches"]

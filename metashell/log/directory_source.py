@@ -1,13 +1,226 @@
-"""The metadata directory of a node as a source."""
+"""The metadata directory of a node as a source: its newest complete checkpoint, and all that the log adds to it.
+
+The node may run. Whatever is needed is opened first and then read, since a file that was removed can still be read by who
+holds it open; when a listed file is gone, the directory is listed again. Nothing says how much of the
+log after the checkpoint is committed: `certain_to` is where the checkpoint ends, `end_offset` where the log does.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+
+from metashell.codec.batches import RecordBatch
 from metashell.errors import UsageError
-from metashell.log.source import FileSource
+from metashell.log.directory import CheckpointEntry, Listing, MetadataDirectory, SegmentEntry, find_metadata
+from metashell.log.files import OpenFile
+from metashell.log.names import METADATA_DIRECTORY
+from metashell.log.segment import BatchFault, read_batches
+from metashell.log.snapshot import checked_snapshot, first_snapshot_fault
+from metashell.log.source import FileSource, SourceKind
+from metashell.log.source_fault import OrderCheck, SourceFault, fault_of
+from metashell.values import OffsetAndEpoch
+
+_ATTEMPTS = 10
+_OPENED_EARLY_MAX = 64
 
 
-def open_directory(path: str) -> FileSource:
-    raise UsageError(f"{path}: Is a directory", path)
+def open_directory(path: str) -> DirectorySource | FileSource:
+    """The source for a directory; a node that was only formatted has its bootstrap checkpoint and nothing else.
+
+    Errors: UsageError for a directory without metadata, or with several metadata directories below it.
+    """
+    found = find_metadata(path)
+    return DirectorySource(found) if os.path.isdir(found) else FileSource(found)
 
 
-DirectorySource = FileSource
+class DirectorySource:
+    """A metadata directory; `snapshot_id` is that of the checkpoint in use, None without one."""
+
+    kind: SourceKind = "directory"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.snapshot_id: OffsetAndEpoch | None = None
+        self.certain_to: int | None = None
+        self.end_offset: int | None = None
+        self._choice_faults: list[SourceFault] = []
+        self._snapshot_faults: list[SourceFault] = []
+        self._log_faults: list[SourceFault] = []
+        self._snapshot: OpenFile | None = None
+        self._opened: dict[str, OpenFile] = {}
+        self._segments: list[SegmentEntry] = []
+        try:
+            self._directory = MetadataDirectory(path)
+            self._open_files()
+        except OSError as error:
+            raise UsageError(f"{path}: {error.strerror or error}", path) from error
+
+    @property
+    def faults(self) -> list[SourceFault]:
+        """What was at fault up to here, in the order of the source; complete once both iterations have ended."""
+        return [*self._choice_faults, *self._snapshot_faults, *self._log_faults]
+
+    def snapshot_batches(self) -> Iterator[RecordBatch]:
+        """The batches of the checkpoint in use, numbered from 0."""
+        self._snapshot_faults = []
+        if self._snapshot is not None:
+            # A damaged checkpoint is used only when there is nothing better; its first fault is told already.
+            told = list(self._choice_faults)
+            yield from checked_snapshot(read_batches(self._snapshot), self._snapshot.name, self._snapshot_faults)
+            self._snapshot_faults = [fault for fault in self._snapshot_faults if fault not in told]
+
+    def log_batches(self, from_offset: int = 0) -> Iterator[RecordBatch]:
+        """The batches that hold offsets from the checkpoint's end, or `from_offset` if that is later, to the log's end.
+
+        The first batch may start below that offset: snapshots older than 4.0 end at any record. Whoever replays it
+        has to skip its earlier records.
+        """
+        self._log_faults = []
+        start = max(from_offset, self.snapshot_id.offset if self.snapshot_id is not None else 0)
+        self.end_offset = start
+        order = OrderCheck(start)
+        queue = list(self._segments)
+        while queue:
+            segment = queue.pop(0)
+            file = self._segment_file(segment)
+            if file is not None:
+                yield from self._segment_batches(file, segment, queue, order, start)
+
+    def _segment_batches(
+        self, file: OpenFile, segment: SegmentEntry, queue: list[SegmentEntry], order: OrderCheck, start: int
+    ) -> Iterator[RecordBatch]:
+        """One segment's batches. At the end of the last one, newer segments are looked for and put into `queue`.
+
+        If there are any, the node has rolled the log and this segment is read on to its final end.
+        """
+        position = 0
+        tail: BatchFault | None = None
+        was_last = not queue
+        while True:
+            for item in read_batches(file, start=position):
+                if isinstance(item, BatchFault) and item.ends_walk:
+                    tail = item
+                    break
+                batch = item.batch if isinstance(item, BatchFault) else item
+                assert batch is not None
+                position = batch.position + len(batch.data)
+                if isinstance(item, BatchFault):
+                    self._log_faults.append(fault_of(item))
+                    order.forget()
+                elif batch.header.last_offset >= start:
+                    self._check(batch, order, start)
+                    yield batch
+            if not was_last:
+                break
+            queue.extend(self._newer_segments(segment))
+            was_last = False
+            if not queue:
+                self._check_length(file, position)
+                break
+            tail = None
+        if tail is not None:
+            self._log_faults.append(fault_of(tail, is_last=not queue))
+            order.forget()
+
+    def _check(self, batch: RecordBatch, order: OrderCheck, start: int) -> None:
+        header = batch.header
+        if order.expected_offset == start and header.base_offset < start:
+            order.expected_offset = header.base_offset  # the one batch in which a checkpoint may end
+        if fault := order.check(batch):
+            self._log_faults.append(fault)
+        self.end_offset = header.last_offset + 1
+
+    def _check_length(self, file: OpenFile, position: int) -> None:
+        """Tell when the log was cut while it was read: a follower does that with what a new leader has not."""
+        size = file.size()
+        if size is not None and size < position:
+            reason = f"was cut to {size} bytes while it was read; what lay after that may not be in the log any more"
+            self._log_faults.append(SourceFault(file.name, -1, size, reason))
+
+    # Opening: everything that may be needed, before any of it is read.
+
+    def _open_files(self) -> None:
+        for _ in range(_ATTEMPTS):
+            try:
+                listing = self._directory.list()
+                self._open_snapshot(listing)
+                self._segments = listing.segments_from(0 if self.snapshot_id is None else self.snapshot_id.offset)
+                for segment in self._segments[:_OPENED_EARLY_MAX]:
+                    self._opened[segment.name] = self._directory.open(segment.name)
+                return
+            except FileNotFoundError:
+                self._close_files()
+        raise UsageError(f"{self.path}: files vanish faster than they can be opened", self.path)
+
+    def _open_snapshot(self, listing: Listing) -> None:
+        """Choose the newest complete checkpoint; those that are newer and at fault are told.
+
+        Without any, the log is enough if it starts at 0; else the newest checkpoint is better than none.
+        """
+        self._choice_faults = []
+        for checkpoint in listing.checkpoints:
+            file = self._directory.open(checkpoint.name)
+            fault = first_snapshot_fault(file)
+            if fault is None:
+                self._use(checkpoint, file)
+                self.certain_to = checkpoint.snapshot_id.offset
+                return
+            file.close()
+            self._choice_faults.append(fault)
+        starts_at_zero = bool(listing.segments) and listing.segments[0].base_offset == 0
+        if listing.checkpoints and not starts_at_zero:
+            self._use(listing.checkpoints[0], self._directory.open(listing.checkpoints[0].name))
+
+    def _use(self, checkpoint: CheckpointEntry, file: OpenFile) -> None:
+        self._snapshot = file
+        self.snapshot_id = checkpoint.snapshot_id
+        self.end_offset = checkpoint.snapshot_id.offset
+
+    def _segment_file(self, segment: SegmentEntry) -> OpenFile | None:
+        file = self._opened.get(segment.name)
+        if file is not None:
+            return file
+        try:
+            file = self._opened[segment.name] = self._directory.open(segment.name)
+        except OSError as error:
+            name = os.path.join(self.path, segment.name)
+            reason = "vanished before it was read" if isinstance(error, FileNotFoundError) else str(error.strerror)
+            self._log_faults.append(SourceFault(name, segment.base_offset, -1, reason))
+            return None
+        return file
+
+    def _newer_segments(self, segment: SegmentEntry) -> list[SegmentEntry]:
+        """The segments that the node has started since the directory was listed, opened."""
+        for _ in range(_ATTEMPTS):
+            try:
+                newer = [other for other in self._directory.list().segments if other.base_offset > segment.base_offset]
+                for other in newer:
+                    self._opened[other.name] = self._directory.open(other.name)
+                return newer
+            except OSError:
+                continue
+        return []
+
+    def _close_files(self) -> None:
+        for file in (self._snapshot, *self._opened.values()):
+            if file is not None:
+                file.close()
+        self._snapshot = self.snapshot_id = self.certain_to = self.end_offset = None
+        self._opened = {}
+
+    def close(self) -> None:
+        self._close_files()
+        self._directory.close()
+
+    def __enter__(self) -> DirectorySource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def log_directory_of(path: str) -> str:
+    """The log directory that holds a metadata directory, where `meta.properties` lies; else `path` itself."""
+    absolute = os.path.abspath(path)
+    return os.path.dirname(absolute) if os.path.basename(absolute) == METADATA_DIRECTORY else absolute

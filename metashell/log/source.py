@@ -12,11 +12,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from metashell.codec.batches import RecordBatch
-from metashell.errors import UsageError
 from metashell.log.files import STREAM_NAMES, OpenFile
-from metashell.log.names import SNAPSHOT_FOOTER_TYPE, SNAPSHOT_HEADER_TYPE, classify, parse_name
+from metashell.log.names import classify, parse_name
 from metashell.log.segment import BatchFault, open_segment, read_batches
-from metashell.log.source_fault import SourceFault, fault_of, order_fault
+from metashell.log.snapshot import checked_snapshot
+from metashell.log.source_fault import OrderCheck, SourceFault, fault_of
 from metashell.values import OffsetAndEpoch
 
 if TYPE_CHECKING:
@@ -74,13 +74,13 @@ class FileSource:
         """The batches of a segment that hold offsets from `from_offset` on; none if this is a checkpoint."""
         if self.kind != "segment":
             return
+        order = OrderCheck(None)
         for item in self._items():
             if isinstance(item, BatchFault):
                 self.faults.append(fault_of(item))
-                if item.batch is not None:
-                    self.end_offset = item.batch.header.last_offset + 1
+                order.forget()
                 continue
-            if self.end_offset is not None and (fault := order_fault(item, self.end_offset)):
+            if fault := order.check(item):
                 self.faults.append(fault)
             self.end_offset = item.header.last_offset + 1
             if self.end_offset > from_offset:
@@ -103,30 +103,3 @@ class FileSource:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def checked_snapshot(
-    items: Iterator[RecordBatch | BatchFault], file: str, faults: list[SourceFault]
-) -> Iterator[RecordBatch]:
-    """The batches among `items`; what is wrong goes to `faults`, also a missing header or footer."""
-    is_first = True
-    last_type: int | None = None
-    position = 0
-    for item in items:
-        batch = item.batch if isinstance(item, BatchFault) else item
-        if isinstance(item, BatchFault):
-            faults.append(fault_of(item))
-            position = item.position + item.size
-        if batch is not None:
-            last_type = batch.first_control_type()
-            position = batch.position + len(batch.data)
-        if is_first and last_type != SNAPSHOT_HEADER_TYPE:
-            faults.append(SourceFault(file, -1, 0, "checkpoint does not start with a snapshot header"))
-        is_first = False
-        if isinstance(item, RecordBatch):
-            yield item
-    if last_type != SNAPSHOT_FOOTER_TYPE:
-        faults.append(SourceFault(file, -1, position, "checkpoint ends without its footer: it is incomplete"))
-
-
-__all__ = ["FileSource", "SourceFault", "SourceKind", "UsageError", "open_source"]

@@ -1,0 +1,55 @@
+"""The batches of a checkpoint, and whether it is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from metashell.codec.batches import RecordBatch
+from metashell.log.files import OpenFile
+from metashell.log.names import SNAPSHOT_FOOTER_TYPE, SNAPSHOT_HEADER_TYPE
+from metashell.log.segment import BatchFault, read_batches
+from metashell.log.source_fault import OrderCheck, SourceFault, fault_of
+
+
+def checked_snapshot(
+    items: Iterator[RecordBatch | BatchFault], file: str, faults: list[SourceFault]
+) -> Iterator[RecordBatch]:
+    """The batches among `items`; what is wrong goes to `faults`, also a missing header or footer.
+
+    A checkpoint starts with a SnapshotHeader and ends with a SnapshotFooter; its batches count from offset 0 and are all of
+    one epoch.
+    """
+    order = OrderCheck(0)
+    position = 0
+    first_type: int | None = None
+    last_type: int | None = None
+    for item in items:
+        batch = item.batch if isinstance(item, BatchFault) else item
+        if last_type == SNAPSHOT_FOOTER_TYPE:
+            faults.append(SourceFault(file, -1, position, "checkpoint goes on after its footer"))
+        if batch is not None:
+            last_type = batch.first_control_type()
+        if position == 0:
+            first_type = last_type
+            if first_type != SNAPSHOT_HEADER_TYPE:
+                faults.append(SourceFault(file, -1, 0, "checkpoint does not start with a snapshot header"))
+        if isinstance(item, BatchFault):
+            faults.append(fault_of(item))
+            order.forget()
+            position = item.position + item.size
+            continue
+        if fault := order.check(item):
+            faults.append(fault)
+        position = item.position + len(item.data)
+        yield item
+    if last_type != SNAPSHOT_FOOTER_TYPE:
+        faults.append(SourceFault(file, -1, position, "checkpoint ends without its footer: it is incomplete"))
+
+
+def first_snapshot_fault(file: OpenFile) -> SourceFault | None:
+    """What makes a checkpoint unusable as the start of an image, found by reading all of it; None if it is whole."""
+    faults: list[SourceFault] = []
+    for _ in checked_snapshot(read_batches(file), file.name, faults):
+        if faults:
+            break
+    return faults[0] if faults else None
