@@ -67,7 +67,7 @@ class AclNode(Leaf):
             "permission_type": code_name(ACL_PERMISSION_TYPES, acl.permission_type),
         }
 
-    def kafka_text(self) -> str:
+    def kafka_text(self, redact: bool = False) -> str:
         return acl_text(self._acl)
 
     def value(self, redact: bool = True) -> JsonValue:

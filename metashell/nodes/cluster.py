@@ -42,7 +42,7 @@ class BrokerNode(Leaf):
     def envelope_info(self) -> dict[str, Any]:
         return _listener_words(self._broker.listeners)
 
-    def kafka_text(self) -> str:
+    def kafka_text(self, redact: bool = False) -> str:
         return broker_text(self._broker)
 
     def value(self, redact: bool = True) -> JsonValue:
@@ -62,7 +62,7 @@ class ControllerNode(Leaf):
     def envelope_info(self) -> dict[str, Any]:
         return _listener_words(self._controller.listeners)
 
-    def kafka_text(self) -> str:
+    def kafka_text(self, redact: bool = False) -> str:
         return controller_text(self._controller)
 
     def value(self, redact: bool = True) -> JsonValue:

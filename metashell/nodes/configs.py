@@ -92,8 +92,8 @@ class ConfigNode(Leaf):
             "sensitive": self.is_sensitive,
         }
 
-    def kafka_text(self) -> str:
-        return self._value
+    def kafka_text(self, redact: bool = False) -> str:
+        return REDACTED if redact and self.is_sensitive else self._value
 
     def value(self, redact: bool = True) -> JsonValue:
         return REDACTED if redact and self.is_sensitive else self._value

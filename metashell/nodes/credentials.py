@@ -43,12 +43,16 @@ class ScramNode(Leaf):
     def envelope_info(self) -> dict[str, Any]:
         return {"mechanism": SCRAM_MECHANISMS.get(self._mechanism, f"UNKNOWN-{self._mechanism}"), "sensitive": True}
 
-    def kafka_text(self) -> str:
+    def kafka_text(self, redact: bool = False) -> str:
         credential = self._credential
-        return (
-            f"ScramCredentialData(salt={credential.salt.hex()}, storedKey={credential.stored_key.hex()}"
-            f", serverKey={credential.server_key.hex()}, iterations={credential.iterations})"
-        )
+        fields = {
+            "salt": credential.salt.hex(),
+            "storedKey": credential.stored_key.hex(),
+            "serverKey": credential.server_key.hex(),
+            "iterations": credential.iterations,
+        }
+        # Kafka's own redaction hides the iterations too: ScramCredentialDataNode.
+        return f"ScramCredentialData({', '.join(f'{name}={REDACTED if redact else field}' for name, field in fields.items())})"
 
     def value(self, redact: bool = True) -> JsonValue:
         credential = self._credential
@@ -82,7 +86,7 @@ class TokenNode(Leaf):
         self._id = id
         self._token = token
 
-    def kafka_text(self) -> str:
+    def kafka_text(self, redact: bool = False) -> str:
         # The parentheses do not balance in Kafka either: DelegationTokenDataNode.
         token = self._token
         return (

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 from metashell.nodes.java_text import parse_int
 from metashell.nodes.names import KAFKA_NAMES, NameStyle, sorted_names, utf16_key
 
-JsonValue: TypeAlias = "None | bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue]"
+JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 """What a leaf's value is made of."""
 
 
@@ -84,8 +84,8 @@ class Leaf(Node):
     def __init__(self, name: str, type: str = "leaf", *, is_view: bool = False) -> None:
         super().__init__(name, type, is_view=is_view)
 
-    def kafka_text(self) -> str:
-        """What Kafka's shell prints for it, without the newline; secrets are clear, as there."""
+    def kafka_text(self, redact: bool = False) -> str:
+        """What Kafka's shell prints for it, without the newline; with `redact`, what its own redaction would leave."""
         raise NotImplementedError
 
     def value(self, redact: bool = True) -> JsonValue:
@@ -116,7 +116,7 @@ class ValueLeaf(Leaf):
     def envelope_info(self) -> dict[str, Any]:
         return dict(self._info or {})
 
-    def kafka_text(self) -> str:
+    def kafka_text(self, redact: bool = False) -> str:
         return self._text
 
     def value(self, redact: bool = True) -> JsonValue:

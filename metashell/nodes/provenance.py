@@ -22,7 +22,7 @@ class ProvenanceNode(Leaf):
         super().__init__(name, "provenance")
         self._image = image
 
-    def kafka_text(self) -> str:
+    def kafka_text(self, redact: bool = False) -> str:
         provenance = self._image.provenance
         return f"offset {provenance.file_offset}, epoch {provenance.file_epoch}, time {utc_time_text(provenance.file_timestamp_ms)}"
 
@@ -50,7 +50,7 @@ class VotersNode(Leaf):
         super().__init__(name, "voters")
         self._voters = voters
 
-    def kafka_text(self) -> str:
+    def kafka_text(self, redact: bool = False) -> str:
         return json.dumps(self.value(), separators=(",", ":"), ensure_ascii=False)
 
     def value(self, redact: bool = True) -> JsonValue:
@@ -66,7 +66,7 @@ class FaultsNode(Leaf):
         super().__init__(name, "faults")
         self._image = image
 
-    def kafka_text(self) -> str:
+    def kafka_text(self, redact: bool = False) -> str:
         return json.dumps(self.value(), separators=(",", ":"), ensure_ascii=False)
 
     def value(self, redact: bool = True) -> JsonValue:

@@ -81,7 +81,7 @@ class QuotaNode(Leaf):
     def envelope_info(self) -> dict[str, Any]:
         return {"entity": [{"entityType": type, "entityName": name} for type, name in _ordered(self._entity)]}
 
-    def kafka_text(self) -> str:
+    def kafka_text(self, redact: bool = False) -> str:
         return double_text(self._limit)
 
     def value(self, redact: bool = True) -> JsonValue:

@@ -119,7 +119,7 @@ class PartitionNode(Leaf):
     def envelope_info(self) -> dict[str, Any]:
         return {"topic": self._topic.name}
 
-    def kafka_text(self) -> str:
+    def kafka_text(self, redact: bool = False) -> str:
         return partition_text(self._topic.partitions[self._number])
 
     def value(self, redact: bool = True) -> JsonValue:
