@@ -52,18 +52,12 @@ class KafkaCall:
 KAFKA_COMMANDS = {
     command.name: command
     for command in (
-        KafkaCommand(
-            "cat", "Show the contents of metadata files.", "targets", "+", "The metadata files to display.", one_shot=True
-        ),
+        KafkaCommand("cat", "Show the contents of metadata files.", "targets", "+", "The metadata files to display.", one_shot=True),
         KafkaCommand("cd", "Set the current working directory.", "target", "?", "The directory to change to."),
         KafkaCommand("exit", "Exit the metadata shell."),
-        KafkaCommand(
-            "find", "Search for nodes in the directory hierarchy.", "paths", "*", "The paths to start at.", one_shot=True
-        ),
+        KafkaCommand("find", "Search for nodes in the directory hierarchy.", "paths", "*", "The paths to start at.", one_shot=True),
         KafkaCommand("help", "Display this help message."),
-        KafkaCommand(
-            "history", "Print command history.", "numEntriesToShow", "?", "The number of entries to show.", is_number=True
-        ),
+        KafkaCommand("history", "Print command history.", "numEntriesToShow", "?", "The number of entries to show.", is_number=True),
         KafkaCommand("ls", "List metadata nodes.", "targets", "*", "The metadata node paths to list.", one_shot=True),
         KafkaCommand("man", "Show the help text for a specific command.", "cmd", "1", "The command to get help text for."),
         KafkaCommand("pwd", "Print the current working directory."),
@@ -163,10 +157,8 @@ def _is_option(word: str) -> bool:
 
 def _take_option(command: KafkaCommand, word: str) -> None:
     name, equals, value = word.partition("=")
-    if name.startswith("--"):
-        known = len(name) > 2 and "--help".startswith(name)
-    else:
-        known = name.startswith("-h")
+    is_long = name.startswith("--")
+    known = len(name) > 2 and "--help".startswith(name) if is_long else name.startswith("-h")
     if not known:
         raise UsageError(f"unrecognized arguments: '{word}'")
     if equals and name in ("-h", "--help"):

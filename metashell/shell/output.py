@@ -14,7 +14,7 @@ from metashell.shell.jsonform import colored_json, compact_json, plain_text, pre
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from metashell.nodes import Node
+    from metashell.nodes import Leaf, Node
     from metashell.shell.context import Context
 
 Object = dict[str, Any]
@@ -62,10 +62,19 @@ def node_object(ctx: Context, path: str, node: Node, **fields: Any) -> Object:  
     return {"path": path, "type": node.type, **fields, **ctx.certainty()}
 
 
+def leaf_object(ctx: Context, path: str, leaf: Leaf) -> Object:
+    """The object about a leaf: its value, words for the codes in it, and the rest of every object about a node."""
+    return node_object(ctx, path, leaf, value=leaf.value(ctx.redact), **leaf.envelope_info)
+
+
+def plain_json(ctx: Context, text: str) -> str:
+    """JSON text as it may go to this stdout: escaped on a terminal."""
+    return terminal_json(text) if ctx.terminal else text
+
+
 def json_text(ctx: Context, text: str) -> str:
-    """JSON text as it may go to this stdout: escaped and coloured on a terminal."""
-    if ctx.terminal:
-        text = terminal_json(text)
+    """The same, coloured too where colours are wanted; for whole values only."""
+    text = plain_json(ctx, text)
     return colored_json(text) if ctx.color else text
 
 
@@ -110,42 +119,17 @@ class JsonLines:
         return
 
 
-class Csv:
-    """Comma-separated values with a heading, quoted as RFC 4180 says, lines ending in a line feed."""
-
-    def __init__(self, ctx: Context, columns: Sequence[str]) -> None:
-        import csv
-
-        self._ctx = ctx
-        self._columns = list(columns)
-        self._rows = csv.writer(self, lineterminator="\n")
-        if columns:
-            self._rows.writerow(self._columns)
-
-    def write(self, text: str) -> None:
-        """What the csv module writes to."""
-        self._ctx.write(text)
-
-    def add(self, item: Object) -> None:
-        if not self._columns:
-            self._columns = list(item)
-            self._rows.writerow(self._columns)
-        self._rows.writerow([_cell(item.get(column)) for column in self._columns])
-
-    def close(self) -> None:
-        return
-
-
-class Table:
-    """Aligned columns for people; later rows that are wider than the first ones push their neighbours."""
+class Rows:
+    """Objects as rows: the columns are given, or are the keys of the first rows."""
 
     def __init__(self, ctx: Context, columns: Sequence[str]) -> None:
         self._ctx = ctx
         self._columns = list(columns)
         self._sample: list[Object] | None = []
-        self._widths: list[int] = []
+        self._left_out: set[str] = set()
 
     def add(self, item: Object) -> None:
+        """Take a row; the first ones are held back until the columns are known."""
         if self._sample is None:
             self._row(self._cells(item))
             return
@@ -154,23 +138,76 @@ class Table:
             self._flush()
 
     def close(self) -> None:
-        if self._sample:
+        """Write what was held back, and tell what no column was there for."""
+        if self._sample is not None:
             self._flush()
+        if self._left_out:
+            names = ", ".join(sorted(self._left_out))
+            self._ctx.complain(f"{self._ctx.command}: no column for {names}, which no early row has; -o jsonl has all", 0)
 
     def _flush(self) -> None:
         sample = self._sample or []
         self._sample = None
-        if not self._columns:
-            constant = self._ctx.certainty()
-            self._columns = list(dict.fromkeys(key for item in sample for key in item if key not in constant))
+        self._columns = self._columns or self._keys(sample)
         rows = [self._cells(item) for item in sample]
-        heading = [column.upper() for column in self._columns]
-        self._widths = [max(map(len, cells)) for cells in zip(heading, *rows, strict=True)]
-        for row in [heading, *rows]:
+        if self._columns:
+            self._heading(rows)
+        for row in rows:
             self._row(row)
 
+    def _keys(self, sample: list[Object]) -> list[str]:
+        return list(dict.fromkeys(key for item in sample for key in item))
+
     def _cells(self, item: Object) -> list[str]:
-        return [terminal_line(_cell(item.get(column))) for column in self._columns]
+        self._left_out.update(item.keys() - set(self._columns) - self._ctx.certainty().keys())
+        return [_cell(item.get(column)) for column in self._columns]
+
+    def _heading(self, rows: list[list[str]]) -> None:
+        raise NotImplementedError
+
+    def _row(self, cells: list[str]) -> None:
+        raise NotImplementedError
+
+
+class Csv(Rows):
+    """Comma-separated values with a heading, quoted as RFC 4180 says, lines ending in a line feed."""
+
+    def __init__(self, ctx: Context, columns: Sequence[str]) -> None:
+        import csv
+
+        super().__init__(ctx, columns)
+        self._rows = csv.writer(self, lineterminator="\n")
+
+    def write(self, text: str) -> None:
+        """What the csv module writes to."""
+        self._ctx.write(text)
+
+    def _heading(self, rows: list[list[str]]) -> None:
+        self._rows.writerow(self._columns)
+
+    def _row(self, cells: list[str]) -> None:
+        self._rows.writerow(cells)
+
+
+class Table(Rows):
+    """Aligned columns for people; later rows that are wider than the first ones push their neighbours."""
+
+    def __init__(self, ctx: Context, columns: Sequence[str]) -> None:
+        super().__init__(ctx, columns)
+        self._widths: list[int] = []
+
+    def _keys(self, sample: list[Object]) -> list[str]:
+        # How far all is certain is the same in each row; `status` tells it.
+        constant = self._ctx.certainty()
+        return [key for key in super()._keys(sample) if key not in constant]
+
+    def _heading(self, rows: list[list[str]]) -> None:
+        heading = [column.upper() for column in self._columns]
+        self._widths = [max(map(len, cells)) for cells in zip(heading, *rows, strict=True)]
+        self._row(heading)
+
+    def _cells(self, item: Object) -> list[str]:
+        return [terminal_line(cell) for cell in super()._cells(item)]
 
     def _row(self, cells: list[str]) -> None:
         padded = [cell.ljust(width) for cell, width in zip(cells, self._widths, strict=True)]

@@ -1,0 +1,44 @@
+"""cd - set the current working directory
+
+SYNOPSIS
+    cd [PATH]
+
+DESCRIPTION
+    Paths that do not begin with / are seen from the working directory. Without PATH it becomes /. A pattern must name
+    one directory or more; the last one is taken.
+
+EXAMPLES
+    >> cd /image/topics
+    >> pwd
+    /image/topics
+    >> cd ..
+    >> pwd
+    /image
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.options import Argument
+from metashell.shell.command import NODE_PATH, make_command
+from metashell.shell.context import NOT_DIRECTORY
+from metashell.shell.paths import ROOT
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+def run(ctx: Context, args: SimpleNamespace) -> None:
+    """Change the working directory."""
+    target = args.path or ROOT
+    for match in ctx.resolve([target]):
+        if match.node.is_directory:
+            ctx.cwd = match.path
+        else:
+            ctx.fail(target, NOT_DIRECTORY)
+
+
+COMMAND = make_command(run, __doc__, arguments=(Argument(name="path", nargs="?", kind=NODE_PATH, help="the directory, / by default"),))

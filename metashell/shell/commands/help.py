@@ -1,0 +1,52 @@
+"""help - list the commands
+
+SYNOPSIS
+    help
+
+DESCRIPTION
+    `man COMMAND` shows a command's page, `COMMAND --help` too.
+
+EXAMPLES
+    >> help
+    cat      print the contents of metadata leaves
+    cd       set the current working directory
+    exit     leave the shell
+    find     search for nodes below directories
+    help     list the commands
+    history  print the lines typed so far
+    ls       list directories
+    man      show the page of a command
+    pwd      print the current working directory
+    status   say what was read, how far it is certain, and what is wrong
+    tree     show directories and the leaves in them
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.shell.command import make_command
+from metashell.shell.kafka_usage import HELP_TEXT
+from metashell.shell.output import OBJECT_FORMS, write_objects
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+def run(ctx: Context, args: SimpleNamespace) -> None:
+    """Print every command with its summary."""
+    from metashell.shell.commands import COMMANDS
+
+    if ctx.speaks_kafka:
+        ctx.write(HELP_TEXT)
+    elif ctx.output in OBJECT_FORMS:
+        write_objects(ctx, ({"name": command.name, "summary": command.spec.summary} for command in COMMANDS))
+    else:
+        width = max(len(command.name) for command in COMMANDS) + 2
+        for command in COMMANDS:
+            ctx.line(f"{command.name:<{width}}{command.spec.summary}")
+
+
+COMMAND = make_command(run, __doc__)

@@ -1,0 +1,164 @@
+"""ls - list directories
+
+SYNOPSIS
+    ls [-l] [-R] [-1] [-d] [PATH...]
+
+DESCRIPTION
+    Lists what each PATH (by default the working directory) holds, or the PATH itself if it is a leaf. With several
+    directories each has a heading; one that is empty shows as its heading alone. On a terminal names stand in columns.
+
+    With -l every name has a line with its type and what matters most about it: partitions without a leader or without all
+    their replicas in sync, fenced brokers, values of leaves.
+
+EXAMPLES
+    >> ls /image/cluster
+    brokers
+    controllers
+    >> ls -l -d /image/topics/byName/orders
+    topic  orders  partitions=3 id=G7AsmegkQqqHvcqFqSTRgA leaderless=3 under_replicated=3
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.nodes import Directory
+from metashell.options import Argument, Option
+from metashell.shell.color import colored_name
+from metashell.shell.command import NODE_PATH, make_command
+from metashell.shell.layout import column_lines, column_widths
+from metashell.shell.output import OBJECT_FORMS, node_object, write_objects
+from metashell.shell.paths import ROOT, child_path
+from metashell.shell.summary import summarize, summary_text
+from metashell.shell.walk import descend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from types import SimpleNamespace
+
+    from metashell.nodes import Node
+    from metashell.shell.context import Context
+    from metashell.shell.globs import Match
+    from metashell.shell.output import Object
+
+_HERE = "."
+_TYPE_WIDTH = len("controller")
+
+
+def run(ctx: Context, args: SimpleNamespace) -> None:
+    """List the nodes that the paths name."""
+    targets = [target for target in args.path if target] or [_HERE]
+    if ctx.output in OBJECT_FORMS:
+        write_objects(ctx, _objects(ctx, targets, args))
+        return
+    files: list[Match] = []
+    directories: list[Match] = []
+    for match in ctx.resolve(targets):
+        is_heading = match.node.is_directory and not args.directory
+        (directories if is_heading else files).append(match)
+    if ctx.output == "kafka":
+        _write_kafka(ctx, files, directories)
+    else:
+        _write_text(ctx, files, directories, args)
+
+
+def _write_kafka(ctx: Context, files: Sequence[Match], directories: Sequence[Match]) -> None:
+    """Kafka's layout: an empty directory prints nothing, and no blank line precedes the first heading."""
+    for line in column_lines([match.name for match in files], ctx.width):
+        ctx.line(line)
+    has_headings = bool(files) or len(directories) > 1
+    printed = bool(files)
+    for match in directories:
+        assert isinstance(match.node, Directory)
+        names = match.node.child_names()
+        if has_headings:
+            if names:
+                ctx.line(f"\n{match.name}:" if printed else f"{match.name}:")
+            printed = True
+        for line in column_lines(names, ctx.width):
+            ctx.line(line)
+
+
+def _write_text(ctx: Context, files: Sequence[Match], directories: Sequence[Match], args: SimpleNamespace) -> None:
+    names = [match.path if args.directory else match.name for match in files]
+    _write_names(ctx, names, (match.node for match in files), args)
+    has_headings = bool(files) or len(directories) > 1 or args.recursive
+    separator = "\n" if files else ""
+    for match in directories:
+        for path, directory in _listed_directories(match, args):
+            if has_headings:
+                ctx.write(separator)
+                ctx.line(f"{path}:")
+                separator = "\n"
+            nodes = (child for child in directory.iter_children())
+            _write_names(ctx, directory.child_names(), nodes, args)
+
+
+def _listed_directories(match: Match, args: SimpleNamespace) -> Iterator[tuple[str, Directory]]:
+    assert isinstance(match.node, Directory)
+    if not args.recursive:
+        yield match.path, match.node
+        return
+    for path, node, _ in descend(match.path, match.node):
+        if isinstance(node, Directory):
+            yield path, node
+
+
+def _write_names(ctx: Context, names: Sequence[str], nodes: Iterable[Node], args: SimpleNamespace) -> None:
+    if args.long:
+        width = max(map(len, names), default=0)
+        for name, node in zip(names, nodes, strict=True):
+            shown = colored_name(ctx, name, node.is_directory) + " " * (width - len(name))
+            ctx.out.write(f"{node.type:<{_TYPE_WIDTH}}  {shown}  ")
+            ctx.line(summary_text(summarize(ctx, node)))
+    elif ctx.color and not args.one and len(names) <= _COLORED_LIMIT:
+        _write_colored(ctx, names, nodes)
+    else:
+        for line in column_lines(names, None if args.one else ctx.width):
+            ctx.line(line)
+
+
+_COLORED_LIMIT = 10_000
+"""Names above which a listing stays plain: colours need every node, names alone do not."""
+
+
+def _write_colored(ctx: Context, names: Sequence[str], nodes: Iterable[Node]) -> None:
+    shown = [colored_name(ctx, name, node.is_directory) for name, node in zip(names, nodes, strict=True)]
+    widths = column_widths(names, ctx.width)
+    rows = -(-len(names) // len(widths))
+    for row in range(rows):
+        line = ""
+        for column, index in enumerate(range(row, len(names), rows)):
+            is_last = index + rows >= len(names)
+            line += shown[index] + ("" if is_last else " " * (widths[column] - len(names[index])))
+        ctx.out.write(line + "\n")
+
+
+def _objects(ctx: Context, targets: Sequence[str], args: SimpleNamespace) -> Iterator[Object]:
+    for match in ctx.resolve(targets):
+        if args.directory or not isinstance(match.node, Directory):
+            yield _entry(ctx, match.path, match.node, args)
+            continue
+        for path, directory in _listed_directories(match, args):
+            for child in directory.iter_children():
+                # Of the root, a recursive listing shows what it enters.
+                if not (args.recursive and child.is_view and path == ROOT):
+                    yield _entry(ctx, child_path(path, child.name), child, args)
+
+
+def _entry(ctx: Context, path: str, node: Node, args: SimpleNamespace) -> Object:
+    details = summarize(ctx, node) if args.long else {}
+    return node_object(ctx, path, node, name=node.name, **details)
+
+
+COMMAND = make_command(
+    run,
+    __doc__,
+    options=(
+        Option(names=("-l", "--long"), type="flag", help="one line for each name, with its type and what matters about it"),
+        Option(names=("-R", "--recursive"), type="flag", help="the directories below too"),
+        Option(names=("-1", "--one"), type="flag", help="one name a line, also on a terminal"),
+        Option(names=("-d", "--directory"), type="flag", help="directories themselves, not what they hold"),
+    ),
+    arguments=(Argument(name="path", nargs="*", kind=NODE_PATH, help="what to list, by default here"),),
+)

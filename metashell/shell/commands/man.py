@@ -1,0 +1,57 @@
+"""man - show the page of a command
+
+SYNOPSIS
+    man COMMAND
+
+EXAMPLES
+    >> man pwd
+    pwd - print the current working directory
+
+    SYNOPSIS
+        pwd
+
+    OPTIONS
+        -o, --output FORM  form of the answer: text, json, jsonl, table, csv, kafka
+        --help             show this text and exit
+
+    EXAMPLES
+        >> pwd
+        /
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.options import Argument
+from metashell.shell.command import COMMAND_NAME, make_command
+from metashell.shell.kafka_usage import KAFKA_COMMANDS, man_text
+from metashell.shell.output import OBJECT_FORMS, write_objects
+from metashell.shell.pages import command_page
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+def run(ctx: Context, args: SimpleNamespace) -> None:
+    """Print the page of one command."""
+    from metashell.shell.commands import find_command
+
+    name = args.command
+    if ctx.speaks_kafka:
+        known = KAFKA_COMMANDS.get(name)
+        ctx.write(man_text(known) if known else f"man: unknown command {name}. Type help to get a list of commands.\n")
+        return
+    command = find_command(name)
+    if command is None:
+        ctx.fail(name, "Unknown command; help lists them.")
+    elif ctx.output in OBJECT_FORMS:
+        page = {"name": command.name, "summary": command.spec.summary, "text": command_page(command)}
+        write_objects(ctx, [page], single=True)
+    else:
+        ctx.write(command_page(command))
+
+
+COMMAND = make_command(run, __doc__, arguments=(Argument(name="command", kind=COMMAND_NAME, help="the command's name"),))

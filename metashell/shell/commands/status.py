@@ -1,0 +1,140 @@
+"""status - say what was read, how far it is certain, and what is wrong
+
+SYNOPSIS
+    status
+
+DESCRIPTION
+    Where the metadata ends (`end_offset` is the offset that would be written next), who led and votes, up to which offset it
+    is certain that the quorum has committed it (in a directory: the newest complete checkpoint), how many of everything there
+    are, and what could not be applied. With -o json the same is one object.
+
+EXAMPLES
+    >> status
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from metashell.nodes.java_text import utc_time_text
+from metashell.nodes.provenance import fault_value
+from metashell.shell.command import make_command
+from metashell.shell.faults import fault_text
+from metashell.shell.health import image_health
+from metashell.shell.output import OBJECT_FORMS, write_objects
+from metashell.values import uuid_text
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.image import MetadataImage
+    from metashell.shell.context import Context
+
+_FAULTS_SHOWN = 5
+_LABEL_WIDTH = 16
+
+
+def run(ctx: Context, args: SimpleNamespace) -> None:
+    """Print the state of the image as a whole."""
+    status = describe(ctx)
+    if ctx.output in OBJECT_FORMS:
+        write_objects(ctx, [status], single=True)
+        return
+    for label, text in _lines(status):
+        ctx.line(f"{label:<{_LABEL_WIDTH}}{text}".rstrip())
+
+
+def describe(ctx: Context) -> dict[str, Any]:
+    """The status as one JSON object."""
+    image, provenance = ctx.image, ctx.image.provenance
+    leader = image.leader
+    return {
+        "path": "/",
+        "type": "status",
+        "source": ctx.source_label,
+        "source_kind": provenance.source_kind,
+        "offset": provenance.offset,
+        "epoch": provenance.epoch,
+        "timestamp": provenance.timestamp_ms,
+        "metadata_version": _metadata_version(image),
+        "leader": None if leader is None else {"id": leader.id, "epoch": leader.epoch},
+        "voters": _voters(image),
+        "counts": _counts(image),
+        "fault_count": len(image.faults),
+        "faults": [fault_value(fault) for fault in image.faults[:_FAULTS_SHOWN]],
+        **ctx.certainty(),
+    }
+
+
+def _metadata_version(image: MetadataImage) -> str | None:
+    from metashell.image.metadata_version import level_name
+
+    level = image.features.metadata_version
+    return None if level is None else level_name(level)
+
+
+def _voters(image: MetadataImage) -> list[dict[str, Any]]:
+    if image.voters is None:
+        return []
+    return [{"id": voter.id, "directory_id": uuid_text(voter.directory_id)} for voter in image.voters.voters]
+
+
+def _counts(image: MetadataImage) -> dict[str, int]:
+    brokers = image.cluster.brokers.values()
+    fenced = sum(1 for broker in brokers if broker.fenced)
+    return {
+        "brokers": len(image.cluster.brokers),
+        "brokers_fenced": fenced,
+        "controllers": len(image.cluster.controllers),
+        "topics": len(image.topics.by_id),
+        "partitions": image.topics.partition_count,
+        **image_health(image),
+        "config_resources": len(image.configs),
+        "acls": len(image.acls.by_id),
+        "quota_entities": len(image.client_quotas),
+        "scram_credentials": sum(len(users) for users in image.scram.values()),
+        "delegation_tokens": len(image.delegation_tokens),
+    }
+
+
+def _lines(status: dict[str, Any]) -> list[tuple[str, str]]:
+    counts = status["counts"]
+    lines = [
+        ("source", f"{status['source']} ({status['source_kind']})"),
+        ("offset", f"{status['offset']}, epoch {status['epoch']}, {_time(status['timestamp'])}"),
+        ("end offset", f"{status['end_offset']}, {_certainty_words(status)}"),
+        ("leader", "unknown" if status["leader"] is None else f"{status['leader']['id']}, epoch {status['leader']['epoch']}"),
+        ("voters", ", ".join(str(voter["id"]) for voter in status["voters"]) or "unknown"),
+        ("metadata", status["metadata_version"] or "no metadata.version"),
+        ("brokers", f"{counts['brokers']}, {counts['brokers_fenced']} fenced"),
+        ("controllers", str(counts["controllers"])),
+        ("topics", str(counts["topics"])),
+        (
+            "partitions",
+            f"{counts['partitions']}, {counts['leaderless']} leaderless, {counts['under_replicated']} under-replicated",
+        ),
+        ("configs", f"{counts['config_resources']} resources"),
+        ("acls", str(counts["acls"])),
+        ("quotas", f"{counts['quota_entities']} entities"),
+        ("scram", f"{counts['scram_credentials']} credentials"),
+        ("tokens", str(counts["delegation_tokens"])),
+        ("faults", str(status["fault_count"])),
+    ]
+    lines += [("", fault_text(fault)) for fault in status["faults"]]
+    if status["fault_count"] > len(status["faults"]):
+        lines.append(("", f"and {status['fault_count'] - len(status['faults'])} more; /image/faults has all"))
+    return lines
+
+
+def _time(timestamp_ms: int | None) -> str:
+    return "no time" if timestamp_ms is None else utc_time_text(timestamp_ms).removesuffix("[UTC]")
+
+
+def _certainty_words(status: dict[str, Any]) -> str:
+    certain_to, end_offset = status["certain_to"], status["end_offset"]
+    if certain_to is None:
+        return "none of it certain"
+    return "all of it certain" if certain_to >= end_offset else f"certain to {certain_to}"
+
+
+COMMAND = make_command(run, __doc__)

@@ -1,0 +1,116 @@
+"""tree - show directories and the leaves in them
+
+SYNOPSIS
+    tree PATH...
+
+DESCRIPTION
+    Every directory is a heading with what it holds under it, every leaf a line with its value; records are JSON on one
+    line. With -o json each path is one object whose `children` are nested; with -o jsonl, csv and table each leaf and each
+    empty directory is a row of its own.
+
+EXAMPLES
+    >> tree /image/configs/TOPIC:orders
+    cleanup.policy: compact
+    min.insync.replicas: 1
+    retention.ms: 86400000
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.nodes import Directory, Leaf
+from metashell.options import Argument
+from metashell.shell.command import NODE_PATH, make_command
+from metashell.shell.globs import Match
+from metashell.shell.jsonform import compact_json, plain_text, spaced_json
+from metashell.shell.leaves import kafka_leaf_text, leaf_text
+from metashell.shell.output import OBJECT_FORMS, leaf_object, node_object, plain_json, write_objects
+from metashell.shell.paths import child_path
+from metashell.shell.walk import descend, listed_children
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import SimpleNamespace
+
+    from metashell.nodes import Node
+    from metashell.shell.context import Context
+    from metashell.shell.output import Object
+
+_INDENT = 2
+
+
+def run(ctx: Context, args: SimpleNamespace) -> None:
+    """Print what lies below each path."""
+    matches = ctx.resolve(args.path)
+    if ctx.output == "json":
+        _write_json(ctx, matches, ctx.is_single(args.path))
+    elif ctx.output in OBJECT_FORMS:
+        rows = (row for match in matches for row in _rows(ctx, match))
+        write_objects(ctx, rows, columns=("path", "type", "value"))
+    else:
+        for _, _, node in matches:
+            if isinstance(node, Leaf):
+                ctx.line(leaf_text(ctx, node))
+            else:
+                _write_text(ctx, node, 0)
+
+
+def _write_text(ctx: Context, directory: Node, indent: int) -> None:
+    assert isinstance(directory, Directory)
+    lead = " " * indent
+    for name, child in listed_children(ctx, directory):
+        if isinstance(child, Leaf) and ctx.output != "kafka":
+            ctx.line(f"{lead}{name}: {_one_line(child.value(ctx.redact))}")
+            continue
+        # A name that Kafka lists and cannot resolve is a heading with nothing below.
+        ctx.line(f"{lead}{name}:")
+        if isinstance(child, Leaf):
+            ctx.line(f"{lead}{' ' * _INDENT}{kafka_leaf_text(ctx, child)}")
+        elif child is not None:
+            _write_text(ctx, child, indent + _INDENT)
+
+
+def _one_line(value: object) -> str:
+    return spaced_json(value) if isinstance(value, str) and "\n" in value else plain_text(value)
+
+
+def _rows(ctx: Context, match: Match) -> Iterator[Object]:
+    for path, node, _ in descend(match.path, match.node):
+        if isinstance(node, Leaf):
+            yield leaf_object(ctx, path, node)
+        elif isinstance(node, Directory) and node.child_count() == 0:
+            yield node_object(ctx, path, node, value=None)
+
+
+def _write_json(ctx: Context, matches: Iterator[Match], single: bool) -> None:
+    """Nested objects, written while they are walked; one object for one path, else an array of them."""
+    opening, between, closing = ("", "", "\n") if single else ("[\n", ",\n", "\n]\n")
+    count = 0
+    for match in matches:
+        ctx.out.write(between if count else opening)
+        _write_nested(ctx, match.path, match.node)
+        count += 1
+    if count:
+        ctx.out.write(closing)
+    elif not single:
+        ctx.out.write("[]\n")
+
+
+def _write_nested(ctx: Context, path: str, node: Node) -> None:
+    if isinstance(node, Leaf):
+        ctx.out.write(plain_json(ctx, compact_json(leaf_object(ctx, path, node))))
+        return
+    assert isinstance(node, Directory)
+    head = compact_json(node_object(ctx, path, node, **node.envelope_info))
+    ctx.out.write(plain_json(ctx, head[:-1] + ',"children":['))
+    separator = ""
+    for name, child in listed_children(ctx, node):
+        if child is not None:
+            ctx.out.write(separator)
+            _write_nested(ctx, child_path(path, name), child)
+            separator = ","
+    ctx.out.write("]}")
+
+
+COMMAND = make_command(run, __doc__, arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="the directories to show"),))

@@ -1,0 +1,120 @@
+"""What matters most about a node, for `ls -l`: few fields, and the alarming ones only where there is alarm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from metashell.nodes import Directory, Leaf
+from metashell.shell.health import topic_health
+from metashell.shell.jsonform import plain_text, spaced_json
+from metashell.values import uuid_from_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from metashell.nodes import Node
+    from metashell.shell.context import Context
+
+Fields = dict[str, Any]
+_TEXT_LIMIT = 100
+
+
+def summarize(ctx: Context, node: Node) -> Fields:
+    """The fields of a node's line, in snake_case; a field that says nothing is left out."""
+    maker = _MAKERS.get(node.type)
+    if maker is not None:
+        return maker(ctx, node)
+    if isinstance(node, Directory):
+        return {"entries": node.child_count()}
+    assert isinstance(node, Leaf)
+    value = node.value(ctx.redact)
+    return {} if value is None else {"value": value}
+
+
+def summary_text(fields: Fields) -> str:
+    """The fields as `name=value` words, cut where they get long."""
+    if fields.keys() == {"value"}:
+        return _short(_word(fields["value"]))
+    return " ".join(f"{name}={_short(_word(value))}" for name, value in fields.items())
+
+
+def _word(value: Any) -> str:  # noqa: ANN401 - any JSON value
+    if isinstance(value, list | tuple) and not any(isinstance(item, dict | list | tuple) for item in value):
+        return ",".join(map(plain_text, value)) or "-"
+    text = plain_text(value)
+    return spaced_json(text) if not text or "\n" in text else text
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _TEXT_LIMIT else f"{text[: _TEXT_LIMIT - 3]}..."
+
+
+def _topic(ctx: Context, node: Node) -> Fields:
+    info = node.envelope_info
+    fields = {"partitions": info["partition_count"], "id": info["topic_id"]}
+    topic = ctx.image.topics.by_id.get(uuid_from_text(info["topic_id"]))
+    if topic is not None:
+        health = topic_health(topic)
+        fields |= {name: count for name, count in health.items() if count}
+    return fields
+
+
+def _partition(ctx: Context, node: Node) -> Fields:
+    if not isinstance(node, Leaf):
+        return {}
+    value = node.value(ctx.redact)
+    fields = {name: value[name] for name in ("leader", "isr", "replicas")}
+    if value["leader"] < 0 or len(value["isr"]) < len(value["replicas"]):
+        fields["state"] = "leaderless" if value["leader"] < 0 else "under_replicated"
+    optional = ("eligibleLeaderReplicas", "lastKnownElr", "addingReplicas", "removingReplicas")
+    return fields | {name: value[name] for name in optional if value[name]}
+
+
+def _broker(ctx: Context, node: Node) -> Fields:
+    if not isinstance(node, Leaf):
+        return {}
+    value = node.value(ctx.redact)
+    state = "fenced" if value["fenced"] else "shutting_down" if value["inControlledShutdown"] else "active"
+    fields: Fields = {"state": state}
+    if value["rack"] is not None:
+        fields["rack"] = value["rack"]
+    return fields | {"epoch": value["brokerEpoch"], **node.envelope_info}
+
+
+def _controller(ctx: Context, node: Node) -> Fields:
+    return dict(node.envelope_info)
+
+
+def _acl(ctx: Context, node: Node) -> Fields:
+    assert isinstance(node, Leaf)
+    value, words = node.value(ctx.redact), node.envelope_info
+    return {
+        "permission": words["permission_type"],
+        "principal": value["principal"],
+        "host": value["host"],
+        "operation": words["operation"],
+        "resource": f"{words['resource_type']}:{value['resourceName']}",
+        "pattern": words["pattern_type"],
+    }
+
+
+def _scram(ctx: Context, node: Node) -> Fields:
+    assert isinstance(node, Leaf)
+    return {"iterations": node.value(ctx.redact)["iterations"]}
+
+
+def _token(ctx: Context, node: Node) -> Fields:
+    assert isinstance(node, Leaf)
+    value = node.value(ctx.redact)
+    return {"owner": value["owner"], "expiration_timestamp": value["expirationTimestamp"]}
+
+
+_MAKERS: dict[str, Callable[[Context, Node], Fields]] = {
+    "topic": _topic,
+    "partition": _partition,
+    "broker": _broker,
+    "controller": _controller,
+    "acl": _acl,
+    "scram": _scram,
+    "token": _token,
+}
