@@ -51,9 +51,11 @@ def text_width() -> int:
 def justified(text: str, width: int) -> list[str]:
     """The lines of a paragraph, all but the last stretched to `width` by blanks between words."""
     lines: list[list[str]] = [[]]
-    for word in text.split():
-        # The blank after a word counts too.
-        if lines[-1] and sum(map(len, lines[-1])) + len(lines[-1]) + len(word) + 1 > width:
+    # The blank after a word counts too.
+    words = [f"{word} " for word in text.split()]
+    for piece in [*words[:-1], words[-1].rstrip()]:
+        word = piece.rstrip()
+        if lines[-1] and sum(map(len, lines[-1])) + len(lines[-1]) + len(piece) > width:
             lines.append([])
         lines[-1].append(word)
     return [*(_stretched(words, width) for words in lines[:-1]), " ".join(lines[-1])]

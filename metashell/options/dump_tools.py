@@ -44,8 +44,8 @@ DUMP_LOG = CommandSpec(
         lines, or with --deep-iteration or --print-data-log also records with their raw keys and values; with
         --cluster-metadata-decoder there are the decoded records and control records.
 
-        A batch with a bad CRC becomes a line of kind `corrupt`, and the walk goes on where the framing still holds. Directories stand for the
-        logs and checkpoints in them. `-`, or no file where standard input is not a terminal, reads standard input.
+        A batch with a bad CRC becomes a line of kind `corrupt`, and the walk goes on where the framing still holds. Directories stand for
+        the logs and checkpoints in them. `-`, or no file where standard input is not a terminal, reads standard input.
         """,
     options=(
         Option(
@@ -159,10 +159,11 @@ def _decoder_class(name: str, part: str) -> Option:
 
 KAFKA_DUMP_LOG = CommandSpec(
     name="kafka-dump-log",
-    summary="This tool helps to parse a log file and dump its contents to the console, useful for debugging a seemingly corrupt log segment.",
+    summary="This tool helps to parse a log file and dump its contents to the console, "
+    "useful for debugging a seemingly corrupt log segment.",
     description="""
-        Kafka's own tool, by its name: options, output and exit statuses are those of Apache Kafka 4.3.1, but for stack traces, which are one
-        line, and that it never changes a file.
+        Kafka's own tool, by its name: options, output and exit statuses are those of Apache Kafka 4.3.1, but for stack traces, which are
+        one line, and that it never changes a file.
         """,
     options=(
         Option(

@@ -1,0 +1,140 @@
+"""What every command does around its work: streams, errors in one line, statuses.
+
+Statuses of our own voice: 0 all went well, 1 something failed or a fault was found, 2 the command line is wrong. Kafka's names
+end with 1 in all cases but success. A reader that closes its pipe ends a command quietly; Ctrl-C ends it with 130.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import SimpleNamespace
+    from typing import TextIO
+
+    from metashell.options import CommandSpec
+
+STATUS_OK = 0
+STATUS_FAILED = 1
+STATUS_USAGE = 2
+STATUS_INTERRUPTED = 130
+
+
+def run_tool(
+    name: str, work: Callable[[list[str]], int], argv: Sequence[str] | None, usage_status: int = STATUS_USAGE
+) -> int:
+    """The status of a command, after its output is flushed and its error, if any, is told in one line on stderr."""
+    prepare_streams()
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _guarded(name, work, words, usage_status)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read has seen enough. The interpreter would complain when it flushes at its end.
+        _drop_output()
+        return STATUS_OK
+    except OSError as error:
+        _drop_output()
+        complain(name, f"standard output: {error.strerror or error}")
+        return STATUS_FAILED
+    return status
+
+
+def _guarded(name: str, work: Callable[[list[str]], int], words: list[str], usage_status: int) -> int:
+    from metashell.errors import MetashellError, UsageError
+
+    try:
+        return work(words)
+    except KeyboardInterrupt:
+        return STATUS_INTERRUPTED
+    except UsageError as error:
+        complain(name, str(error))
+        return usage_status
+    except MetashellError as error:
+        complain(name, str(error))
+        return STATUS_FAILED
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.filename is None:
+            raise
+        complain(name, f"{os.fsdecode(error.filename)}: {error.strerror}")
+        return STATUS_FAILED
+    except MemoryError:
+        complain(name, "not enough memory")
+        return STATUS_FAILED
+
+
+def parsed(spec: CommandSpec, words: Sequence[str]) -> SimpleNamespace | None:
+    """The parsed command line; None when it asked for help or the version, which is then printed."""
+    from metashell.options.parser import HelpRequested, parse
+
+    try:
+        values = parse(spec, words)
+    except HelpRequested as help_text:
+        sys.stdout.write(str(help_text))
+        return None
+    if values.version:
+        print_version(spec.name)
+        return None
+    return values
+
+
+def answers_version(name: str, argv: Sequence[str] | None) -> bool:
+    """Whether the command line was just `--version`, which is then answered: before anything heavy is imported."""
+    words = sys.argv[1:] if argv is None else argv
+    if list(words) != ["--version"]:
+        return False
+    print_version(name)
+    return True
+
+
+def print_version(name: str) -> None:
+    """`dump-log 0.1.0`."""
+    from metashell import __version__
+
+    sys.stdout.write(f"{name} {__version__}\n")
+    sys.stdout.flush()
+
+
+def complain(name: str, message: str) -> None:
+    """Write one line to stderr; what could drive a terminal is escaped."""
+    from contextlib import suppress
+
+    from metashell.shell.escape import terminal_line
+
+    with suppress(OSError):
+        # What came before the fault comes before its report.
+        sys.stdout.flush()
+    sys.stderr.write(terminal_line(f"{name}: {message}") + "\n")
+
+
+def prepare_streams() -> None:
+    """Make the standard streams write UTF-8 with plain line feeds under any locale, and exist even where they are closed."""
+    for descriptor, name in ((0, "stdin"), (1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            mode = "r" if descriptor == 0 else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - stays open to the end
+    _make_utf8(sys.stdout, "surrogateescape")
+    _make_utf8(sys.stderr, "backslashreplace")
+    _make_utf8(sys.stdin, "surrogateescape")
+
+
+def _make_utf8(stream: TextIO, errors: str) -> None:
+    from io import TextIOWrapper
+
+    if isinstance(stream, TextIOWrapper):
+        stream.reconfigure(encoding="utf-8", errors=errors)
+
+
+def _drop_output() -> None:
+    """Point stdout at the null device, so that what is still buffered goes nowhere."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+    except (OSError, ValueError):
+        return

@@ -1,0 +1,75 @@
+"""dump-log: batches and records of logs and checkpoints as JSON lines."""
+
+from __future__ import annotations
+
+import sys
+
+from metashell.cli.common import STATUS_OK, answers_version, parsed, run_tool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import SimpleNamespace
+
+    from metashell.dump.options import DumpOptions
+
+NAME = "dump-log"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its status."""
+    if answers_version(NAME, argv):
+        return STATUS_OK
+    return run_tool(NAME, run, argv)
+
+
+def run(words: list[str]) -> int:
+    """Dump what the command line names."""
+    from metashell.options.dump_tools import DUMP_LOG
+
+    values = parsed(DUMP_LOG, words)
+    if values is None:
+        return STATUS_OK
+    from metashell.dump import run_dump
+
+    return run_dump(_options(values), sys.stdout, sys.stderr)
+
+
+def _options(values: SimpleNamespace) -> DumpOptions:
+    from metashell.dump.options import DumpOptions
+
+    return DumpOptions(
+        files=_files(values),
+        output=values.output,
+        program=NAME,
+        cluster_metadata_decoder=values.cluster_metadata_decoder,
+        print_data_log=values.print_data_log,
+        deep_iteration=values.deep_iteration,
+        skip_record_metadata=values.skip_record_metadata,
+        max_bytes=values.max_bytes,
+        max_message_size=values.max_message_size,
+        batches=values.batches or "no",
+        types=values.type,
+        offsets=values.offset or (None, None),
+        since_ms=values.since,
+        until_ms=values.until,
+        key_pattern=values.key,
+        value_pattern=values.value,
+        follow=values.follow,
+        show_secrets=values.show_secrets,
+        max_decompressed=values.max_decompressed,
+        verbose=values.verbose,
+        jobs=values.jobs or 0,
+    )
+
+
+def _files(values: SimpleNamespace) -> tuple[str, ...]:
+    from metashell.errors import UsageError
+
+    listed = [part for joined in values.files for part in joined.split(",") if part]
+    files = (*listed, *values.file)
+    if files:
+        return files
+    if sys.stdin.isatty():
+        raise UsageError("missing FILE: name a log, a checkpoint, a directory of them, or - for standard input")
+    return ("-",)

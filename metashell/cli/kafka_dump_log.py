@@ -1,0 +1,89 @@
+"""kafka-dump-log: Kafka's tool by its own name, with its command line, output and statuses."""
+
+from __future__ import annotations
+
+import sys
+
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, run_tool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import SimpleNamespace
+
+    from metashell.dump.options import DumpOptions
+
+NAME = "kafka-dump-log"
+KAFKA_VERSION = "4.3.1"
+_LATER_DECODERS = (
+    "offsets_decoder",
+    "transaction_log_decoder",
+    "share_group_state_decoder",
+    "remote_log_metadata_decoder",
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its status."""
+    return run_tool(NAME, run, argv, usage_status=STATUS_FAILED)
+
+
+def run(words: list[str]) -> int:
+    """Dump what the command line names; help and version come before all checks, as in Kafka."""
+    from metashell.errors import UsageError
+    from metashell.options.dump_tools import KAFKA_DUMP_LOG
+    from metashell.options.kafka_parsers import parse_joptsimple
+
+    values = parse_joptsimple(KAFKA_DUMP_LOG, words)
+    if not words or values.help:
+        _print_help()
+        return STATUS_FAILED
+    if values.version:
+        sys.stdout.write(f"{KAFKA_VERSION}\n")
+        return STATUS_OK
+    if values.files is None:
+        raise UsageError('Missing required argument "[files]"', "--files")
+    from metashell.dump import run_dump
+
+    return run_dump(_options(values), sys.stdout, sys.stderr)
+
+
+def _print_help() -> None:
+    from metashell.options.dump_tools import KAFKA_DUMP_LOG
+    from metashell.options.help import render_help
+
+    sys.stderr.write(render_help(KAFKA_DUMP_LOG))
+
+
+def _options(values: SimpleNamespace) -> DumpOptions:
+    from metashell.dump.options import DumpOptions
+    from metashell.errors import UsageError
+
+    later = next((name for name in _LATER_DECODERS if getattr(values, name)), None)
+    if later is not None:
+        raise UsageError(f"--{later.replace('_', '-')} is not supported yet")
+    has_class = values.key_decoder_class is not None or values.value_decoder_class is not None
+    return DumpOptions(
+        files=split_files(values.files),
+        voice="kafka",
+        output=values.output or "kafka",
+        program=NAME,
+        cluster_metadata_decoder=values.cluster_metadata_decoder,
+        print_data_log=values.print_data_log or has_class,
+        deep_iteration=values.deep_iteration,
+        skip_record_metadata=values.skip_record_metadata,
+        max_bytes=values.max_bytes,
+        max_message_size=values.max_message_size,
+        show_secrets=True,
+    )
+
+
+def split_files(text: str) -> tuple[str, ...]:
+    """The parts between commas, as Java splits: not trimmed, trailing empty ones dropped.
+
+    Source: java.lang.String.split.
+    """
+    parts = text.split(",")
+    while len(parts) > 1 and not parts[-1]:
+        parts.pop()
+    return tuple(parts) if text.strip(",") or not text else ()

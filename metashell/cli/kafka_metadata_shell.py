@@ -1,0 +1,65 @@
+"""kafka-metadata-shell: Kafka's shell by its own name, with its command line, output and statuses."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from metashell.cli.common import STATUS_FAILED, run_tool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import SimpleNamespace
+
+NAME = "kafka-metadata-shell"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its status."""
+    return run_tool(NAME, run, argv, usage_status=STATUS_FAILED)
+
+
+def run(words: list[str]) -> int:
+    """Open the file, and answer one command, or those of the prompt or of standard input."""
+    from metashell.errors import UsageError
+    from metashell.options.argparse_help import help_text, usage_text
+    from metashell.options.kafka_parsers import parse_argparse4j
+    from metashell.options.shell_tools import KAFKA_METADATA_SHELL
+
+    try:
+        values = parse_argparse4j(KAFKA_METADATA_SHELL, words)
+    except UsageError as error:
+        sys.stderr.write(usage_text(KAFKA_METADATA_SHELL))
+        raise UsageError(f"error: {error}", error.argument) from None
+    if values.help:
+        sys.stdout.write(help_text(KAFKA_METADATA_SHELL))
+        return STATUS_FAILED
+    return _run_on_file(values)
+
+
+def _run_on_file(values: SimpleNamespace) -> int:
+    from metashell.cli.loading import load, make_context, tell_faults
+    from metashell.errors import MetashellError
+    from metashell.options.shared import MAX_DECOMPRESSED
+
+    if os.path.isdir(values.snapshot):
+        raise MetashellError(f"Unexpected error: {values.snapshot} (Is a directory; kafka-shell opens directories)")
+    limit = MAX_DECOMPRESSED.default
+    assert isinstance(limit, int)
+    loaded = load(values.snapshot, certain_only=False, max_decompressed=limit)
+    tell_faults(NAME, loaded, verbose=False)
+    context = make_context(
+        loaded, voice="kafka", output=values.output or "kafka", redact=False, width=not values.command
+    )
+    if values.command:
+        from metashell.shell.run import run_command
+
+        return run_command(context, list(values.command))
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        from metashell.shell.prompt import run_prompt
+
+        return run_prompt(context)
+    from metashell.shell.run import run_script
+
+    return run_script(context, sys.stdin, keep_going=True)

@@ -1,0 +1,91 @@
+"""kafka-shell: the metadata of a file or directory as a tree, in a prompt, a script, or for one command."""
+
+from __future__ import annotations
+
+import sys
+
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, answers_version, parsed, run_tool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import SimpleNamespace
+
+    from metashell.cli.loading import Loaded
+    from metashell.shell.context import Context
+
+NAME = "kafka-shell"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its status."""
+    if answers_version(NAME, argv):
+        return STATUS_OK
+    return run_tool(NAME, run, argv)
+
+
+def run(words: list[str]) -> int:
+    """Open the source, and do with it what the command line says."""
+    from metashell.cli.lifting import lift_options
+    from metashell.options.shell_tools import KAFKA_SHELL
+
+    values = parsed(KAFKA_SHELL, words)
+    if values is None:
+        return STATUS_OK
+    if values.command:
+        lifted = lift_options(KAFKA_SHELL, words, values.command)
+        values = parsed(KAFKA_SHELL, lifted) if lifted != words else values
+        if values is None:
+            return STATUS_OK
+    return _run_on_source(values)
+
+
+def _run_on_source(values: SimpleNamespace) -> int:
+    from metashell.cli.loading import load, tell_faults
+    from metashell.errors import UsageError
+
+    if values.demo == bool(values.snapshot):
+        raise UsageError(
+            "--demo and --snapshot exclude each other"
+            if values.demo
+            else "nothing to open: name a file or directory with --snapshot, or try --demo"
+        )
+    loaded = load(_path(values), certain_only=values.certain_only, max_decompressed=values.max_decompressed)
+    tell_faults(NAME, loaded, verbose=values.verbose)
+    status = _run_commands(_context(loaded, values), values)
+    return max(status, STATUS_FAILED if loaded.faults else STATUS_OK)
+
+
+def _path(values: SimpleNamespace) -> str:
+    if values.demo:
+        from metashell.demo import demo_directory
+
+        return demo_directory()
+    return str(values.snapshot)
+
+
+def _run_commands(context: Context, values: SimpleNamespace) -> int:
+    if values.command:
+        from metashell.shell.run import run_command
+
+        return run_command(context, list(values.command))
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        from metashell.shell.prompt import run_prompt
+
+        return run_prompt(context)
+    from metashell.shell.run import run_script
+
+    return run_script(context, sys.stdin, keep_going=values.keep_going)
+
+
+def _context(loaded: Loaded, values: SimpleNamespace) -> Context:
+    from metashell.cli.loading import make_context
+
+    return make_context(
+        loaded,
+        voice="own",
+        output=values.output or "text",
+        redact=not values.show_secrets,
+        no_color=values.no_color,
+        label="demo" if values.demo else str(values.snapshot),
+    )

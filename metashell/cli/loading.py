@@ -1,0 +1,111 @@
+"""From a path to an image, its tree, and a context for commands; and what is told about faults on the way."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from metashell.cli.common import complain
+from metashell.errors import MetashellError, UsageError
+
+if TYPE_CHECKING:
+    from metashell.image import MetadataImage
+    from metashell.shell.context import Context
+
+KAFKA_VERSION = "4.3.1"
+"""The release whose voice Kafka's names speak."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """An image and where it is from; `faults` are lines, without those that are the normal end of a log (`tails`)."""
+
+    path: str
+    kind: str
+    image: MetadataImage
+    faults: tuple[str, ...]
+    tails: tuple[str, ...]
+
+
+def load(path: str, *, certain_only: bool, max_decompressed: int) -> Loaded:
+    """The image that a file or directory describes.
+
+    Errors: MetashellError for a path that cannot be opened.
+    """
+    from metashell.image import load_image
+    from metashell.log.source import open_source
+
+    try:
+        source = open_source(path)
+    except UsageError as error:
+        # A path that is not there is a failure, not a wrong command line.
+        raise MetashellError(str(error)) from None
+    with source:
+        image = load_image(source, certain_only=certain_only)
+        return Loaded(
+            path=path,
+            kind=source.kind,
+            image=image,
+            faults=tuple(str(fault) for fault in image.faults),
+            tails=tuple(str(fault) for fault in source.faults if fault.is_tail),
+        )
+
+
+def tell_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
+    """Tell on stderr how many faults there are and which is the first; all of them, and torn tails, with `verbose`."""
+    if verbose:
+        provenance = loaded.image.provenance
+        certain = "nothing" if provenance.certain_to is None else f"offset {provenance.certain_to}"
+        complain(name, f"{loaded.path}: {loaded.kind}, certain to {certain}, end offset {provenance.end_offset}")
+        for line in (*loaded.tails, *loaded.faults):
+            complain(name, line)
+    elif len(loaded.faults) == 1:
+        complain(name, loaded.faults[0])
+    elif loaded.faults:
+        complain(name, f"{loaded.faults[0]} (and {len(loaded.faults) - 1} more faults; -v lists them)")
+
+
+def make_context(
+    loaded: Loaded,
+    *,
+    voice: Literal["own", "kafka"],
+    output: str,
+    redact: bool = True,
+    no_color: bool = False,
+    label: str = "",
+    width: bool = True,
+) -> Context:
+    """A context for commands, which write to the standard streams as these are: a terminal or not."""
+    from metashell import __version__
+    from metashell.nodes import LocalInfo, build_root
+    from metashell.shell.context import Context
+
+    local = LocalInfo(__version__, "") if voice == "own" else LocalInfo(KAFKA_VERSION, "")
+    terminal = sys.stdout.isatty()
+    return Context(
+        root=build_root(loaded.image, voice=voice, local=local),
+        image=loaded.image,
+        out=sys.stdout,
+        err=sys.stderr,
+        voice=voice,
+        output=output,
+        source_label=label or loaded.path,
+        color=terminal and not no_color and may_color(),
+        width=terminal_width() if terminal and width else None,
+        terminal=terminal,
+        redact=redact,
+    )
+
+
+def may_color() -> bool:
+    """Whether the environment lets us colour: no NO_COLOR, and a terminal that can."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def terminal_width() -> int:
+    """The columns of the terminal, 80 where nobody knows."""
+    from shutil import get_terminal_size
+
+    return get_terminal_size((80, 24)).columns

@@ -1,0 +1,32 @@
+"""The command line of `metashell`, the front door, and the list of all tools."""
+
+from __future__ import annotations
+
+from metashell.options import shared
+from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
+from metashell.options.shell_tools import KAFKA_METADATA_SHELL, KAFKA_SHELL
+from metashell.options.spec import Argument, CommandSpec
+from metashell.options.subcommands import SUBCOMMANDS
+
+_WIDTH = max(map(len, SUBCOMMANDS)) + 2
+
+METASHELL = CommandSpec(
+    name="metashell",
+    summary="the workbench for Kafka clusters that keep their metadata in a Raft log",
+    description="""
+        One door to all commands. What follows the name of a command is its own; `metashell shell --help` tells what it takes.
+        """,
+    options=(shared.VERSION,),
+    arguments=(Argument(name="command", nargs="+", kind="subcommand", help="one of those below, and its words"),),
+    examples=(
+        ("metashell shell --demo", "a prompt on the directory that ships with the package"),
+        ("metashell dump-log --cluster-metadata-decoder FILE", "the records of a metadata log as JSON lines"),
+    ),
+    epilog=(("COMMANDS", "\n".join(f"{name:<{_WIDTH}}{summary}" for name, (_, summary) in SUBCOMMANDS.items())),),
+    first_word_ends_options=True,
+)
+
+TOOLS: dict[str, CommandSpec] = {
+    spec.name: spec for spec in (METASHELL, KAFKA_SHELL, DUMP_LOG, KAFKA_METADATA_SHELL, KAFKA_DUMP_LOG)
+}
+"""Every command that is installed: what completions and man pages are made of."""
