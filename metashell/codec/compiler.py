@@ -8,6 +8,7 @@ the buffer, malformed UTF-8, bytes left over) goes to the plain reader, which na
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from struct import error as struct_error
 from typing import TYPE_CHECKING, Any
 
@@ -42,12 +43,14 @@ class Entity:
     def __eq__(self, other: object) -> bool:
         if self.__class__ is not other.__class__:
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+        names: tuple[str, ...] = self.__slots__
+        return all(getattr(self, name) == getattr(other, name) for name in names)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        shown = (name for name in self.__slots__ if name != "unknown_tags" or getattr(self, name))
+        names: tuple[str, ...] = self.__slots__
+        shown = (name for name in names if name != "unknown_tags" or getattr(self, name))
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
 
@@ -84,7 +87,7 @@ def _make_class(struct: StructSchema, make: Callable[[str], Any]) -> type:
                 value = field.attribute
                 if _is_mutable(field, default_of(field, make)):
                     # Two objects must not share one default struct.
-                    made = source.constant("make", lambda name=field.type: make(name))
+                    made = source.constant("make", partial(make, field.type))
                     value = f"{made}() if {value} is UNSET else {value}"
                 source.add(f"self.{field.attribute} = {value}")
             source.add("self.unknown_tags = unknown_tags")
@@ -175,9 +178,7 @@ def _read_run(source: Source, run: list[FieldSchema], with_count: bool = False) 
     source.add(f"p += {size}")
 
 
-def _read_variable(
-    source: Source, field: FieldSchema, schema: MessageSchema, version: int, count_read: bool, tagged: bool
-) -> None:
+def _read_variable(source: Source, field: FieldSchema, schema: MessageSchema, version: int, count_read: bool, tagged: bool) -> None:
     if field.is_struct and not field.is_array:
         _read_struct_field(source, field, version, tagged)
         return

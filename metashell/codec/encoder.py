@@ -52,9 +52,7 @@ def write_tags(out: bytearray, known: list[tuple[int, bytes]], unknown: tuple[tu
         out += body
 
 
-def _write_struct(
-    source: Source, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]
-) -> None:
+def _write_struct(source: Source, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]) -> None:
     for field in struct.fields:
         if version not in field.versions and not field.ignorable:
             default = source.constant("default", default_of(field, make))
@@ -72,9 +70,7 @@ def _write_struct(
         _write_tagged(source, struct, schema, version, make)
 
 
-def _write_tagged(
-    source: Source, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]
-) -> None:
+def _write_tagged(source: Source, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]) -> None:
     source.add("tags = []")
     source.add("outer = w")
     for field in struct.tagged(version):

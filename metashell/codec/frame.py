@@ -108,39 +108,30 @@ def read_frame(buf: bytes, start: int, end: int) -> Frame:
 
     Errors: FrameError with Kafka's text where it cannot be read; an unknown frame version is one too.
     """
-    frame_version, pos = _frame_varint(buf, start, end, "frame version")
+    frame_version, pos = _frame_int16(buf, start, end, "frame version")
     if frame_version not in (FRAME_VERSION, KIP631_FRAME_VERSION):
         raise FrameError(
-            "Could not deserialize metadata record due to unknown frame version "
-            f"{_int32(frame_version)}(only frame version 1 is supported)",
+            f"Could not deserialize metadata record due to unknown frame version {frame_version}(only frame version 1 is supported)",
             offset=start,
         )
-    type_id, pos = _frame_varint(buf, pos, end, "type")
-    version, pos = _frame_varint(buf, pos, end, "version")
-    return Frame(frame_version, _int16(type_id, "type", pos), _int16(version, "version", pos), pos)
+    type_id, pos = _frame_int16(buf, pos, end, "type")
+    version, pos = _frame_int16(buf, pos, end, "version")
+    return Frame(frame_version, type_id, version, pos)
 
 
-def _frame_varint(buf: bytes, start: int, end: int, name: str) -> tuple[int, int]:
+def _frame_int16(buf: bytes, start: int, end: int, name: str) -> tuple[int, int]:
     try:
         value, pos = read_uvarint(buf, start)
     except DecodeError:
         raise FrameError(f"Error while reading {name}", offset=start) from None
     if pos > end:
         raise FrameError(f"Error while reading {name}", offset=start)
-    return value, pos
-
-
-def _int32(value: int) -> int:
-    return value - (1 << 32) if value >= 1 << 31 else value
-
-
-def _int16(value: int, name: str, pos: int) -> int:
-    # Kafka holds the varint, an int32, against Short.MAX_VALUE and then cuts it to a short.
-    value = _int32(value)
-    if value > 32767:
-        raise FrameError(f"Value for {name} was too large.", offset=pos)
+    # Kafka holds the varint, an int32 there, against Short.MAX_VALUE and then cuts it to a short: what has
+    # overflown to a negative number passes.
+    if 32767 < value < 1 << 31:
+        raise FrameError(f"Value for {name} was too large.", offset=start)
     value &= 0xFFFF
-    return value - (1 << 16) if value >= 1 << 15 else value
+    return value - (1 << 16) if value >= 1 << 15 else value, pos
 
 
 def kafka_error(error: DecodeError, type_id: int) -> str:

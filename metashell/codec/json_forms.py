@@ -16,7 +16,7 @@ from metashell.values import UUID_TEXTS
 try:
     from _json import encode_basestring as _encode_string
 except ImportError:  # pragma: no cover - an interpreter without the C accelerator
-    from json.encoder import py_encode_basestring as _encode_string  # type: ignore[attr-defined, no-redef]
+    from json.encoder import py_encode_basestring as _encode_string
 
 _HEX_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\u00([01][0-9a-f])")
 STRING_MEMO_LIMIT = 1 << 14

@@ -13,9 +13,7 @@ from metashell.codec.source import default_of
 from metashell.values import UUID_TEXTS
 
 
-def json_value(
-    value: Any, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]
-) -> dict[str, Any]:
+def json_value(value: Any, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]) -> dict[str, Any]:
     """The fields of an object at a version; tagged ones at their default are left out, as Kafka does."""
     result: dict[str, Any] = {}
     for field in struct.at(version):
@@ -31,12 +29,10 @@ def _is_default(field: FieldSchema, item: Any, make: Callable[[str], Any]) -> bo
     default = default_of(field, make)
     if item is None or default is None:
         return item is default
-    return (tuple(item) if field.is_array else item) == default
+    return bool((tuple(item) if field.is_array else item) == default)
 
 
-def _field_value(
-    field: FieldSchema, item: Any, schema: MessageSchema, version: int, make: Callable[[str], Any]
-) -> Any:
+def _field_value(field: FieldSchema, item: Any, schema: MessageSchema, version: int, make: Callable[[str], Any]) -> Any:
     if item is None:
         return None
     if field.is_array:

@@ -119,9 +119,7 @@ def _with_tail_memo(schema: MessageSchema, version: int, whole: JsonReader) -> J
     return reader
 
 
-def _struct_text(
-    source: Source, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]
-) -> str:
+def _struct_text(source: Source, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]) -> str:
     """Lines that read a struct; gives the expression of its text. `p` is behind it."""
     runs = groups(struct.untagged(version))
     for run in runs:
@@ -223,9 +221,7 @@ def _counted_text(source: Source, field: FieldSchema, schema: MessageSchema, ver
             source.add(f"{target} = f'[{{\",\".join(items)}}]'")
 
 
-def _tags_text(
-    source: Source, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]
-) -> None:
+def _tags_text(source: Source, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]) -> None:
     fields = struct.tagged(version)
     for field in fields:
         source.add(f"t_{field.attribute} = ''")
@@ -250,9 +246,7 @@ def _tags_text(
                 source.add("p += n")
 
 
-def _tag_text(
-    source: Source, field: FieldSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]
-) -> None:
+def _tag_text(source: Source, field: FieldSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]) -> None:
     target = f"v_{field.attribute}"
     if is_fixed(field):
         unpack, size = source.unpacker(FORMATS[field.type])
@@ -270,9 +264,7 @@ def object_json(message: MessageType, value: Any, version: int) -> str:
     return _object_text(value, message.schema, message.schema, version, message.make_struct)
 
 
-def _object_text(
-    value: Any, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]
-) -> str:
+def _object_text(value: Any, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]) -> str:
     parts = []
     for field in struct.at(version):
         text = value_json(field, getattr(value, field.attribute), schema, version, make)
@@ -283,9 +275,7 @@ def _object_text(
     return f"{{{','.join(parts)}}}"
 
 
-def value_json(
-    field: FieldSchema, value: Any, schema: MessageSchema, version: int, make: Callable[[str], Any]
-) -> str:
+def value_json(field: FieldSchema, value: Any, schema: MessageSchema, version: int, make: Callable[[str], Any]) -> str:
     """The JSON text of one field's value."""
     if value is None:
         return "null"
@@ -294,9 +284,7 @@ def value_json(
     return _scalar_json(field, value, schema, version, make)
 
 
-def _scalar_json(
-    field: FieldSchema, value: Any, schema: MessageSchema, version: int, make: Callable[[str], Any]
-) -> str:
+def _scalar_json(field: FieldSchema, value: Any, schema: MessageSchema, version: int, make: Callable[[str], Any]) -> str:
     if field.is_struct:
         return _object_text(value, schema.structs[field.type], schema, version, make)
     match field.type:

@@ -131,7 +131,8 @@ class PlainReader:
     def _array(self, field: FieldSchema) -> tuple[Any, ...] | None:
         count = self._uvarint() - 1 if self.flexible else self._int(FIXED["int32"])
         if count < 0:
-            return self._null(field)
+            self._check_nullable(field)
+            return None
         if count > self.end - self.pos:
             raise self._fail(f"{count} elements cannot lie in {self.end - self.pos} byte(s)")
         items = []
@@ -144,7 +145,7 @@ class PlainReader:
         self.path[-1] = field.name
         return tuple(items)
 
-    def _null(self, field: FieldSchema) -> None:
+    def _check_nullable(self, field: FieldSchema) -> None:
         if self.version not in field.nullable:
             raise self._fail("null, which is not legal here")
 
@@ -159,7 +160,8 @@ class PlainReader:
         if size < 0:
             if element:
                 raise self._fail("null, which is not legal in an array")
-            return self._null(field)
+            self._check_nullable(field)
+            return None
         raw = self._take(size)
         return kafka_text(raw) if field.type == "string" else raw
 
@@ -171,6 +173,6 @@ class PlainReader:
 
 def plain_read(message: MessageType, buf: bytes, version: int, start: int, end: int) -> Any:
     """The object that `buf[start:end]` holds, read without any compiled code."""
-    structs: dict[str, Callable[..., Any]] = {name: cls for name, cls in message.structs.items()}
+    structs: dict[str, Callable[..., Any]] = dict(message.structs)
     structs[message.name] = message.cls
     return PlainReader(message.schema, version, structs).read(buf, start, end)

@@ -12,9 +12,7 @@ import keyword
 NEWEST = 32767
 """The upper end of `3+`: int16's largest, because a version is an int16 on the wire."""
 
-PRIMITIVES = frozenset(
-    ("bool", "int8", "int16", "uint16", "int32", "uint32", "int64", "float64", "uuid", "string", "bytes", "records")
-)
+PRIMITIVES = frozenset(("bool", "int8", "int16", "uint16", "int32", "uint32", "int64", "float64", "uuid", "string", "bytes", "records"))
 NO_DEFAULT = object()
 """Stands for "the schema names no default": the zero of the type then."""
 
@@ -169,8 +167,9 @@ def parse_schema(text: str, source: str = "schema") -> MessageSchema:
             stack[-1][1].fields.append(field)
             if field.is_struct:
                 stack.append((indent, _struct(message, field.type)))
-        except (IndexError, ValueError) as error:
-            raise SchemaError(f"{source}: line {number}: {line.strip()!r}: {error}") from error
+        except (IndexError, KeyError, StopIteration, ValueError) as error:
+            reason = f"{type(error).__name__} {error}".strip()
+            raise SchemaError(f"{source}: line {number}: {line.strip()!r}: {reason}") from error
     if message is None:
         raise SchemaError(f"{source}: no message")
     for struct in message.structs.values():

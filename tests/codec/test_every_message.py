@@ -1,0 +1,88 @@
+"""Properties that hold for every message in every version: one text, three products, all equal."""
+
+from __future__ import annotations
+
+import json
+import random
+from os import listdir
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metashell.codec.jsontext import object_json
+from metashell.codec.plain import TrailingBytesError, plain_read
+from metashell.codec.registry import SCHEMA_FOLDER, MessageType, message_names, message_type
+from metashell.errors import DecodeError
+from tests.codec.values import ValueMaker, versions_of
+
+FAMILIES = sorted(name for name in listdir(SCHEMA_FOLDER) if "." not in name)
+MESSAGES = [message_type(family, name) for family in FAMILIES for name in message_names(family)]
+SEEDS = st.integers(min_value=0, max_value=(1 << 64) - 1)
+
+every_message = pytest.mark.parametrize("message", MESSAGES, ids=lambda message: f"{message.family}-{message.name}")
+
+
+@every_message
+@given(seed=SEEDS)
+def test_what_is_written_reads_back_equal_by_every_product(message: MessageType, seed: int) -> None:
+    for version in versions_of(message):
+        value = ValueMaker(message, version, random.Random(seed + version)).message_value()
+        raw = message.write(value, version)
+        assert message.read(raw, version) == value
+        assert plain_read(message, raw, version, 0, len(raw)) == value
+        assert message.write(message.read(raw, version), version) == raw
+        text = message.json(raw, version)
+        assert text == object_json(message, value, version)
+        assert json.loads(text) == message.to_json_value(value, version)
+        # Within a larger buffer, and a second time, when memos are warm.
+        assert message.read(b"\xff" + raw + b"\x00\x07", version, 1, 1 + len(raw)) == value
+        assert message.json(b"\xff" + raw + b"\x00\x07", version, 1, 1 + len(raw)) == text
+
+
+@every_message
+@given(seed=SEEDS)
+def test_every_truncation_is_a_decode_error(message: MessageType, seed: int) -> None:
+    chance = random.Random(seed)
+    for version in versions_of(message):
+        raw = message.write(ValueMaker(message, version, chance).message_value(), version)
+        cuts = range(len(raw)) if len(raw) <= 24 else sorted(chance.sample(range(len(raw)), 12))
+        for cut in cuts:
+            assert_refused(message, raw[:cut], version, 0, cut)
+            # The bytes that follow in a batch must not be taken for the missing ones.
+            assert_refused(message, raw, version, 0, cut)
+
+
+@every_message
+def test_every_single_truncation_of_one_example_is_a_decode_error(message: MessageType) -> None:
+    for version in versions_of(message):
+        raw = message.write(ValueMaker(message, version, random.Random(version)).message_value(), version)
+        for cut in range(min(len(raw), 400)):
+            assert_refused(message, raw[:cut], version, 0, cut)
+
+
+def assert_refused(message: MessageType, raw: bytes, version: int, start: int, end: int) -> None:
+    for read in (message.read, message.json):
+        with pytest.raises(DecodeError):
+            got: Any = read(raw, version, start, end)
+            pytest.fail(f"{message.name} {version}: {raw.hex()} [{start}:{end}] gave {got!r}")
+
+
+@every_message
+def test_bytes_left_over_are_counted(message: MessageType) -> None:
+    version = message.versions[1]
+    raw = message.write(message.cls(), version)
+    with pytest.raises(TrailingBytesError) as caught:
+        message.read(raw + b"\x01\x02\x03", version)
+    assert caught.value.left_over == 3
+
+
+@pytest.mark.parametrize("name", message_names("metadata"))
+def test_metadata_records_above_the_newest_version_have_the_newest_layout(name: str) -> None:
+    message = message_type("metadata", name)
+    newest = message.versions[1]
+    value = ValueMaker(message, newest, random.Random(1)).message_value()
+    raw = message.write(value, newest)
+    assert message.read(raw, newest + 5) == value
+    assert message.json(raw, newest + 5) == message.json(raw, newest)
