@@ -12,9 +12,7 @@ from tests.golden_cases import full_root, golden_root
 
 # A run is the same every time: failures on a fresh machine are failures here. The soak takes new seeds, and more of them.
 settings.register_profile("default", derandomize=True, deadline=None, max_examples=10, database=None)
-settings.register_profile(
-    "soak", deadline=None, max_examples=500, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("soak", deadline=None, max_examples=500, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 

@@ -225,7 +225,7 @@ def _loop_ns() -> float:
 
     def walk() -> int:
         total = position = 0
-        for _ in range(turns):
+        while position < turns:
             byte = data[position]
             position += 1
             total += byte & 127 if byte > 127 else byte

@@ -14,7 +14,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from metashell.codec.batches import RecordBatch
+from metashell.codec.frame import metadata_message
+from metashell.dump import DumpOptions, run_dump
+from metashell.dump.fast_loop import usual_headers
+from metashell.log.segment import open_segment, read_batches
 from tools.bench.common import generated, print_interpreter
+
+Reader = Callable[[bytes, int, int], object]
 
 RECORDS = int(os.environ.get("METASHELL_BENCH_RECORDS", "300000"))
 RUNS = 5
@@ -45,17 +52,54 @@ def timed(work: Callable[[Path], int], log: Path) -> tuple[float, int]:
 
 
 def read_objects(log: Path) -> int:
-    """Decode every record of the log to an object, batch by batch."""
-    from metashell.codec.frame import read_metadata_record
-
+    """Decode every record of the log to an object, and keep those of one batch at a time."""
+    readers: dict[bytes, Reader] = {}
     count = 0
-    for batch in batches_of(log):
-        kept = []
-        buffer, start, end = batch.records_area()
-        for row in batch.walk(buffer, start, end):
-            kept.append(read_metadata_record(buffer, row.value_start, row.value_end))
-        count += len(kept)
+    with open_segment(str(log)) as file:
+        for batch in read_batches(file):
+            assert isinstance(batch, RecordBatch)
+            if not batch.header.is_control:
+                count += len(objects_of(batch, readers))
     return count
+
+
+def objects_of(batch: RecordBatch, readers: dict[bytes, Reader]) -> list[object]:
+    """The objects of a batch whose records are all of the usual form: null key, no headers, sizes below 8192."""
+    buffer, at, _ = batch.records_area()
+    kept: list[object] = []
+    headers, sizes, _ = usual_headers(0, batch.header.count)
+    for header, header_size in zip(headers[: batch.header.count], sizes, strict=False):
+        size = buffer[at]
+        at += 1
+        if size > 127:
+            size = size & 127 | buffer[at] << 7
+            at += 1
+        assert buffer.startswith(header, at)
+        start = at + header_size
+        start += 2 if buffer[start] > 127 else 1
+        at += size >> 1
+        kind = buffer[start : start + 3]
+        read = readers.get(kind) or readers.setdefault(kind, reader_of(kind))
+        kept.append(read(buffer, start + 3, at - 1))
+    return kept
+
+
+def reader_of(kind: bytes) -> Reader:
+    """What reads the body of records with these first bytes: frame version 1, a type and a version below 128."""
+    frame_version, type_id, version = kind
+    message = metadata_message(type_id)
+    assert frame_version == 1
+    assert message is not None
+    return message.reader(version)
+
+
+def write_json_lines(log: Path) -> int:
+    """Dump the log as JSON lines to the null device, in one process."""
+    options = DumpOptions(files=(str(log),), cluster_metadata_decoder=True, jobs=1)
+    with open(os.devnull, "wb") as sink:
+        status = run_dump(options, sink.fileno(), io.StringIO())
+    assert status == 0
+    return RECORDS
 
 
 if __name__ == "__main__":

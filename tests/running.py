@@ -1,0 +1,100 @@
+"""Running a console script's `main` inside the test process, and stopping what hangs."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import BinaryIO
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command left behind."""
+
+    status: int
+    stdout: bytes
+    stderr: str
+
+
+class Hang(Exception):
+    """A command ran longer than it ever should."""
+
+
+@contextlib.contextmanager
+def no_longer_than(seconds: int) -> Iterator[None]:
+    """Raise Hang in the block when it runs longer than that."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise Hang(f"still running after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def run_main(main: Callable[[list[str]], int], argv: Sequence[str], *, cwd: Path, stdin: str = "", limit_s: int = 60) -> Outcome:
+    """Run `main(argv)` with the three standard descriptors redirected to files, in that working directory.
+
+    Descriptors, not only Python's streams: dumps are written to descriptor 1, also by child processes.
+    """
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
+        files[0].write(stdin.encode())
+        files[0].seek(0)
+        stack.enter_context(contextlib.chdir(cwd))
+        with _redirected(files), no_longer_than(limit_s):
+            status = _status_of(main, list(argv))
+        stdout, stderr = (_read_all(file) for file in files[1:])
+    return Outcome(status, stdout, stderr.decode("utf-8", "backslashreplace"))
+
+
+def _status_of(main: Callable[[list[str]], int], argv: list[str]) -> int:
+    """The exit status, whether it is returned or raised."""
+    try:
+        return main(argv) or 0
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+
+
+@contextlib.contextmanager
+def _redirected(files: Sequence[BinaryIO]) -> Iterator[None]:
+    """Put the files in place of descriptors 0 to 2 and of `sys`'s streams, then restore both."""
+    saved = [os.dup(number) for number in range(3)]
+    streams = sys.stdin, sys.stdout, sys.stderr
+    try:
+        for number, file in enumerate(files):
+            os.dup2(file.fileno(), number)
+        sys.stdin, sys.stdout, sys.stderr = _text(0, "r"), _text(1, "w"), _text(2, "w")
+        yield
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        sys.stdin, sys.stdout, sys.stderr = streams
+        for number, descriptor in enumerate(saved):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+
+
+def _text(descriptor: int, mode: str) -> io.TextIOWrapper:
+    """A text stream like those that the interpreter makes, which leaves its descriptor open."""
+    raw = io.FileIO(descriptor, mode, closefd=False)
+    buffered = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)
+    return io.TextIOWrapper(buffered, encoding="utf-8", errors="surrogateescape", newline="\n" if mode == "w" else None)
+
+
+def _read_all(file: BinaryIO) -> bytes:
+    file.seek(0)
+    return file.read()
