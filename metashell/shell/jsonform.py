@@ -15,7 +15,7 @@ compact_json = _ENCODER.encode
 spaced_json = _SPACED.encode
 
 
-def pretty_json(value: Any, indent: int = 0) -> str:  # noqa: ANN401 - any JSON value
+def pretty_json(value: Any, indent: int = 0) -> str:
     """Indented JSON in which an array or object without nesting stays on one line if it fits."""
     if not isinstance(value, dict | list | tuple) or not value:
         return spaced_json(value)
@@ -34,7 +34,7 @@ def pretty_json(value: Any, indent: int = 0) -> str:  # noqa: ANN401 - any JSON 
     return f"{opening}\n{inner}" + f",\n{inner}".join(parts) + f"\n{' ' * indent}{closing}"
 
 
-def _is_flat(values: Any) -> bool:  # noqa: ANN401 - any iterable
+def _is_flat(values: Any) -> bool:
     return not any(isinstance(value, dict | list | tuple) and value for value in values)
 
 
@@ -50,7 +50,7 @@ def colored_json(text: str) -> str:
     return colored.rstrip("\n")
 
 
-def plain_text(value: Any) -> str:  # noqa: ANN401 - any JSON value
+def plain_text(value: Any) -> str:
     """A scalar as people write it (text without quotes, `true`, `null`), anything else as JSON on one line."""
     if isinstance(value, str):
         return value

@@ -57,7 +57,7 @@ def _writer(ctx: Context, columns: Sequence[str], single: bool) -> ObjectWriter:
             return Table(ctx, columns)
 
 
-def node_object(ctx: Context, path: str, node: Node, **fields: Any) -> Object:  # noqa: ANN401 - JSON values
+def node_object(ctx: Context, path: str, node: Node, **fields: Any) -> Object:
     """The object about a node: `path` and `type`, the fields, and how far all that is shown is certain."""
     return {"path": path, "type": node.type, **fields, **ctx.certainty()}
 
@@ -214,7 +214,7 @@ class Table(Rows):
         self._ctx.out.write("  ".join(padded).rstrip() + "\n")
 
 
-def _cell(value: Any) -> str:  # noqa: ANN401 - any JSON value
+def _cell(value: Any) -> str:
     if value is None:
         return ""
     return plain_text(value) if not isinstance(value, dict | list | tuple) else spaced_json(value)

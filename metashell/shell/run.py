@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 _COMMENT = "#"
-_KAFKA_PROMPT = ">> "
-_KAFKA_BANNER = "Loading...\nStarting...\n[ Kafka Metadata Shell ]\n"
+KAFKA_PROMPT = ">> "
+KAFKA_BANNER = "Loading...\nStarting...\n[ Kafka Metadata Shell ]\n"
 
 
 def run_command(ctx: Context, words: Sequence[str]) -> int:
@@ -67,7 +67,7 @@ def run_script(ctx: Context, lines: Iterable[str], keep_going: bool = False) -> 
 
 
 def _run_kafka_session(ctx: Context, lines: Iterable[str]) -> int:
-    ctx.out.write(_KAFKA_BANNER + _KAFKA_PROMPT)
+    ctx.out.write(KAFKA_BANNER + KAFKA_PROMPT)
     for line in lines:
         if not line.endswith("\n"):
             break
@@ -75,7 +75,7 @@ def _run_kafka_session(ctx: Context, lines: Iterable[str]) -> int:
             return ctx.status
         if ctx.leaving:
             break
-        ctx.out.write(_KAFKA_PROMPT)
+        ctx.out.write(KAFKA_PROMPT)
     return 0
 
 

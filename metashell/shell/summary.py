@@ -38,7 +38,7 @@ def summary_text(fields: Fields) -> str:
     return " ".join(f"{name}={_short(_word(value))}" for name, value in fields.items())
 
 
-def _word(value: Any) -> str:  # noqa: ANN401 - any JSON value
+def _word(value: Any) -> str:
     if isinstance(value, list | tuple) and not any(isinstance(item, dict | list | tuple) for item in value):
         return ",".join(map(plain_text, value)) or "-"
     text = plain_text(value)

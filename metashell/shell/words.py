@@ -6,7 +6,20 @@ A backslash goes and what follows it stands for itself, within quotes too. Empty
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+
 _QUOTES = "'\""
+_NEEDS_QUOTING = re.compile(r"[\s'\"\\]")
+
+
+@dataclass(frozen=True, slots=True)
+class PartialLine:
+    """A line that is still being typed: the finished words, the one at its end (empty after a blank), and where that begins."""
+
+    words: list[str]
+    current: str
+    start: int
 
 
 class _Word:
@@ -18,22 +31,36 @@ class _Word:
         self.whole = False
         """Whether the quotes around the word are to go."""
 
+    def take(self, char: str) -> None:
+        """Add a character that is no unquoted blank and not escaped."""
+        if self.quote:
+            if char != self.quote:
+                self.text += char
+                return
+            if not self.whole:
+                self.text += char
+            self.quote, self.whole = "", False
+        elif char in _QUOTES:
+            self.quote, self.whole = char, not self.text
+            self.text += "" if self.whole else char
+        else:
+            self.text += char
+
 
 def split_line(line: str) -> list[str]:
     """The words of a line.
 
-    Source: org.jline.reader.impl.DefaultParser 3.30, its behaviour on lines fed to Kafka's shell.
+    Source: org.jline.reader.impl.DefaultParser, its behaviour on lines fed to Kafka's shell.
     """
-    words, _ = split_partial(line)
-    return words
+    partial = split_partial(line)
+    return [*partial.words, partial.current] if partial.current else partial.words
 
 
-def split_partial(line: str) -> tuple[list[str], str]:
-    """The words of a line, and where it ends inside a word or quote, what was typed of that one (else an empty text)."""
+def split_partial(line: str) -> PartialLine:
+    """The words of a line whose end is the cursor."""
     words: list[str] = []
-    word = _Word()
-    escaped = False
-    for char in line:
+    word, start, escaped = _Word(), 0, False
+    for index, char in enumerate(line):
         if escaped:
             word.text += char
             escaped = False
@@ -42,24 +69,12 @@ def split_partial(line: str) -> tuple[list[str], str]:
         elif not word.quote and char.isspace():
             if word.text:
                 words.append(word.text)
-            word = _Word()
+            word, start = _Word(), index + 1
         else:
-            _take(word, char)
-    if word.text:
-        words.append(word.text)
-    return words, word.text
+            word.take(char)
+    return PartialLine(words, word.text, start)
 
 
-def _take(word: _Word, char: str) -> None:
-    if word.quote:
-        if char != word.quote:
-            word.text += char
-            return
-        if not word.whole:
-            word.text += char
-        word.quote, word.whole = "", False
-    elif char in _QUOTES:
-        word.quote, word.whole = char, not word.text
-        word.text += "" if word.whole else char
-    else:
-        word.text += char
+def quote_word(text: str) -> str:
+    """The text with backslashes where the shell would otherwise split it or take something away."""
+    return _NEEDS_QUOTING.sub(lambda match: "\\" + match[0], text)

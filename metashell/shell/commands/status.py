@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from metashell.nodes.java_text import utc_time_text
 from metashell.nodes.provenance import fault_value
 from metashell.shell.command import make_command
-from metashell.shell.faults import fault_text
+from metashell.shell.faults import real_faults
 from metashell.shell.health import image_health
 from metashell.shell.output import OBJECT_FORMS, write_objects
 from metashell.values import uuid_text
@@ -40,14 +40,14 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     if ctx.output in OBJECT_FORMS:
         write_objects(ctx, [status], single=True)
         return
-    for label, text in _lines(status):
+    for label, text in _lines(ctx, status):
         ctx.line(f"{label:<{_LABEL_WIDTH}}{text}".rstrip())
 
 
 def describe(ctx: Context) -> dict[str, Any]:
     """The status as one JSON object."""
     image, provenance = ctx.image, ctx.image.provenance
-    leader = image.leader
+    leader, faults = image.leader, real_faults(image)
     return {
         "path": "/",
         "type": "status",
@@ -60,17 +60,17 @@ def describe(ctx: Context) -> dict[str, Any]:
         "leader": None if leader is None else {"id": leader.id, "epoch": leader.epoch},
         "voters": _voters(image),
         "counts": _counts(image),
-        "fault_count": len(image.faults),
-        "faults": [fault_value(fault) for fault in image.faults[:_FAULTS_SHOWN]],
+        "fault_count": len(faults),
+        "faults": [fault_value(fault) for fault in faults[:_FAULTS_SHOWN]],
         **ctx.certainty(),
     }
 
 
 def _metadata_version(image: MetadataImage) -> str | None:
-    from metashell.image.metadata_version import level_name
+    from metashell.image.metadata_version import metadata_version_name
 
     level = image.features.metadata_version
-    return None if level is None else level_name(level)
+    return None if level is None else metadata_version_name(level)
 
 
 def _voters(image: MetadataImage) -> list[dict[str, Any]]:
@@ -97,7 +97,7 @@ def _counts(image: MetadataImage) -> dict[str, int]:
     }
 
 
-def _lines(status: dict[str, Any]) -> list[tuple[str, str]]:
+def _lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
     counts = status["counts"]
     lines = [
         ("source", f"{status['source']} ({status['source_kind']})"),
@@ -120,9 +120,9 @@ def _lines(status: dict[str, Any]) -> list[tuple[str, str]]:
         ("tokens", str(counts["delegation_tokens"])),
         ("faults", str(status["fault_count"])),
     ]
-    lines += [("", fault_text(fault)) for fault in status["faults"]]
-    if status["fault_count"] > len(status["faults"]):
-        lines.append(("", f"and {status['fault_count'] - len(status['faults'])} more; /image/faults has all"))
+    lines += [("", str(fault)) for fault in real_faults(ctx.image)[:_FAULTS_SHOWN]]
+    if status["fault_count"] > _FAULTS_SHOWN:
+        lines.append(("", f"and {status['fault_count'] - _FAULTS_SHOWN} more; /image/faults has all"))
     return lines
 
 

@@ -1,0 +1,146 @@
+"""The prompt for a person at a terminal; imported only where there is one, since prompt_toolkit takes 80 ms."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import Completer, Completion
+from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.history import History, InMemoryHistory
+from prompt_toolkit.output import ColorDepth
+
+from metashell.shell.completion import complete
+from metashell.shell.escape import terminal_line
+from metashell.shell.faults import real_faults
+from metashell.shell.history import append_history, history_path, load_history, remember
+from metashell.shell.run import KAFKA_BANNER, KAFKA_PROMPT, run_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from prompt_toolkit.completion import CompleteEvent
+    from prompt_toolkit.document import Document
+    from prompt_toolkit.input import Input
+    from prompt_toolkit.output import Output
+
+    from metashell.shell.context import Context
+
+_BOLD, _RED, _YELLOW, _BLUE, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[1;34m", "\x1b[0m"
+
+
+def run_prompt(ctx: Context, *, input: Input | None = None, output: Output | None = None, environ: Mapping[str, str] = os.environ) -> int:
+    """Ask for lines and run them until `exit` or Ctrl-D; the status is 0, whatever the commands said.
+
+    Shape: Ctrl-C forgets the line, or stops the command that runs. Lines are kept in the history file, in Kafka's voice only
+    for the session.
+    """
+    session = _make_session(ctx, input, output, environ)
+    if ctx.speaks_kafka:
+        ctx.out.write(KAFKA_BANNER)
+        ctx.out.flush()
+    while not ctx.leaving:
+        try:
+            line = session.prompt()
+            _run(ctx, line)
+        except KeyboardInterrupt:
+            ctx.out.write("^C\n")
+        except EOFError:
+            break
+        ctx.out.flush()
+    return ctx.status if ctx.speaks_kafka else 0
+
+
+def _run(ctx: Context, line: str) -> None:
+    ctx.width = _terminal_width(ctx)
+    # A failed command of Kafka's shell (not a wrong one) ends it.
+    if run_line(ctx, line) and ctx.speaks_kafka:
+        ctx.leaving = True
+
+
+def _terminal_width(ctx: Context) -> int | None:
+    from shutil import get_terminal_size
+
+    return get_terminal_size((ctx.width or 80, 24)).columns
+
+
+def _make_session(ctx: Context, input: Input | None, output: Output | None, environ: Mapping[str, str]) -> PromptSession[str]:
+    history: History = InMemoryHistory()
+    if not ctx.speaks_kafka:
+        path = history_path(environ)
+        ctx.history[:0] = load_history(path)
+        history = FileHistory(path, ctx.history)
+    return PromptSession(
+        lambda: ANSI(prompt_text(ctx)),
+        history=history,
+        completer=NodeCompleter(ctx),
+        complete_while_typing=True,
+        color_depth=None if ctx.color else ColorDepth.DEPTH_1_BIT,
+        input=input,
+        output=output,
+    )
+
+
+def prompt_text(ctx: Context) -> str:
+    """What stands before a line: `DIR@312 (certain to 251) 2 faults /image> `.
+
+    Shape: the number is the last offset of the image; `certain to` is there as long as what follows may be undone, the
+    number of faults only where there are some.
+    """
+    if ctx.speaks_kafka:
+        return KAFKA_PROMPT
+    provenance = ctx.image.provenance
+    words = [_style(ctx, _BOLD, f"{ctx.source_label}@{provenance.offset}")]
+    if provenance.certain_to is None:
+        words.append(_style(ctx, _YELLOW, "(uncertain)"))
+    elif provenance.certain_to < provenance.end_offset:
+        words.append(_style(ctx, _YELLOW, f"(certain to {provenance.certain_to})"))
+    count = len(real_faults(ctx.image))
+    if count:
+        words.append(_style(ctx, _RED, "1 fault" if count == 1 else f"{count} faults"))
+    return " ".join([*words, _style(ctx, _BLUE, ctx.cwd)]) + "> "
+
+
+def _style(ctx: Context, code: str, text: str) -> str:
+    shown = terminal_line(text)
+    return f"{code}{shown}{_PLAIN}" if ctx.color else shown
+
+
+class NodeCompleter(Completer):
+    """Completion of lines from the tree, for prompt_toolkit."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        line = document.text_before_cursor
+        for candidate in complete(self._ctx, line):
+            yield Completion(
+                candidate.text,
+                start_position=candidate.start - len(line),
+                display=terminal_line(candidate.display),
+                display_meta=candidate.meta,
+            )
+
+
+class FileHistory(History):
+    """The lines of earlier sessions and of this one, kept in a file that only its owner can read."""
+
+    def __init__(self, path: Path, lines: list[str]) -> None:
+        super().__init__()
+        self._path = path
+        self._earlier = list(lines)
+
+    def load_history_strings(self) -> Iterable[str]:
+        """The earlier lines, newest first, as prompt_toolkit wants them."""
+        return reversed(self._earlier)
+
+    def store_string(self, string: str) -> None:
+        kept: list[str] = self._earlier[-1:]
+        before = len(kept)
+        remember(kept, string)
+        if len(kept) > before:
+            self._earlier.append(kept[-1])
+            append_history(self._path, kept[-1])
