@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 KAFKA_VERSION = "4.3.1"
-"""The release whose voice Kafka's names speak."""
+KAFKA_COMMIT_ID = "26b251a451ce941d"
+"""The release whose voice Kafka's names speak, and the commit that its shell shows in /local."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """An image and where it is from; `faults` are lines, without those that are the normal end of a log (`tails`)."""
+    """An image and where it is from; `tails` tells of the normal end of a running node's log, which is no fault."""
 
     path: str
     kind: str
     image: MetadataImage
-    faults: tuple[str, ...]
     tails: tuple[str, ...]
 
 
@@ -48,23 +48,29 @@ def load(path: str, *, certain_only: bool, max_decompressed: int) -> Loaded:
             path=path,
             kind=source.kind,
             image=image,
-            faults=tuple(str(fault) for fault in image.faults),
             tails=tuple(str(fault) for fault in source.faults if fault.is_tail),
         )
 
 
 def tell_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
-    """Tell on stderr how many faults there are and which is the first; all of them, and torn tails, with `verbose`."""
-    if verbose:
-        provenance = loaded.image.provenance
-        certain = "nothing" if provenance.certain_to is None else f"offset {provenance.certain_to}"
-        complain(name, f"{loaded.path}: {loaded.kind}, certain to {certain}, end offset {provenance.end_offset}")
-        for line in (*loaded.tails, *loaded.faults):
+    """Tell on stderr in one line how many faults there are and which is the first; with `verbose` all, and torn tails."""
+    from metashell.shell.faults import fault_text, faults_line
+
+    image = loaded.image
+    if not verbose:
+        line = faults_line(image)
+        if line is not None:
             complain(name, line)
-    elif len(loaded.faults) == 1:
-        complain(name, loaded.faults[0])
-    elif loaded.faults:
-        complain(name, f"{loaded.faults[0]} (and {len(loaded.faults) - 1} more faults; -v lists them)")
+        return
+    from metashell.nodes.provenance import fault_value
+
+    certain = image.provenance.certain_to
+    reach = "not certain anywhere" if certain is None else f"certain to offset {certain}"
+    complain(name, f"{loaded.path}: {loaded.kind}, {reach}, end offset {image.provenance.end_offset}")
+    for tail in loaded.tails:
+        complain(name, tail)
+    for fault in image.faults:
+        complain(name, fault_text(fault_value(fault)))
 
 
 def make_context(
@@ -82,7 +88,8 @@ def make_context(
     from metashell.nodes import LocalInfo, build_root
     from metashell.shell.context import Context
 
-    local = LocalInfo(__version__, "") if voice == "own" else LocalInfo(KAFKA_VERSION, "")
+    ours = LocalInfo(version=__version__)
+    local = ours if voice == "own" else LocalInfo(version=KAFKA_VERSION, commit_id=KAFKA_COMMIT_ID)
     terminal = sys.stdout.isatty()
     return Context(
         root=build_root(loaded.image, voice=voice, local=local),
