@@ -1,0 +1,110 @@
+"""Real Kafka tools and small Java programs for tests; where Java or the jars are missing, a test skips and says why.
+
+Jars come from Maven on first use and are kept in $KAFKA_JARS, by default ~/.cache/kafka-jars.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+KAFKA: Final = "4.3.1"
+TOOLS: Final = {
+    "server": "kafka.Kafka",
+    "storage": "kafka.tools.StorageTool",
+    "dump-log": "org.apache.kafka.tools.DumpLogSegments",
+    "shell": "org.apache.kafka.shell.MetadataShell",
+    "topics": "org.apache.kafka.tools.TopicCommand",
+    "configs": "kafka.admin.ConfigCommand",
+}
+# The log lines of the tools are no part of their output.
+_QUIET = ("-Dlog4j2.level=OFF", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off")
+_SMALL = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m")
+_PARTS = ("kafka_2.13", "kafka-tools", "kafka-shell")
+_OLDEST_JAVA = 17
+_FETCH_TIMEOUT_S = 600
+_RUN_TIMEOUT_S = 120
+
+
+def kafka(version: str, tool: str, *args: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """What a tool of a real Kafka does with `args`: its output and status. Skips the test without Java or jars."""
+    command = kafka_command(version, tool, *args)
+    return subprocess.run(command, input=stdin, capture_output=True, timeout=_RUN_TIMEOUT_S, check=False)
+
+
+def kafka_command(version: str, tool: str, *args: str) -> list[str]:
+    """The command line that runs a tool, for tests that start it themselves."""
+    return [java(), *_SMALL, *_QUIET, "-cp", f"{jars(version)}/*", TOOLS.get(tool, tool), *args]
+
+
+def run_program(source: Path, *args: str, version: str = KAFKA, stdin: bytes = b"") -> bytes:
+    """The standard output of a Java program in one source file, with Kafka's jars on its class path."""
+    command = [java(), *_SMALL, "-cp", f"{jars(version)}/*", str(source), *args]
+    done = subprocess.run(command, input=stdin, capture_output=True, timeout=_RUN_TIMEOUT_S, check=False)
+    assert done.returncode == 0, done.stderr.decode("utf-8", "replace")
+    return done.stdout
+
+
+@functools.cache
+def java() -> str:
+    """The `java` to run; skips the test where there is none that is recent enough."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=f"{home}/bin" if home else None)
+    if found is None:
+        pytest.skip("no java on this machine")
+    text = subprocess.run([found, "-version"], capture_output=True, text=True, check=False).stderr
+    match = re.search(r'version "(\d+)', text)
+    if match is None or int(match[1]) < _OLDEST_JAVA:
+        pytest.skip(f"java is older than {_OLDEST_JAVA}")
+    return found
+
+
+@functools.cache
+def jars(version: str) -> Path:
+    """The folder that holds the jars of a Kafka release; fetches them by Maven if they are not there yet."""
+    home = Path(os.environ.get("KAFKA_JARS") or Path.home() / ".cache" / "kafka-jars") / version
+    if not (home / "complete").exists():
+        _fetch(version, home)
+    return home / "libs"
+
+
+def _fetch(version: str, home: Path) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        pytest.skip(f"no jars of Kafka {version} in {home}, and no mvn to fetch them")
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "pom.xml").write_text(_pom(version))
+    command = [maven, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=libs", "-DincludeScope=runtime"]
+    try:
+        done = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=_FETCH_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"the jars of Kafka {version} did not arrive within {_FETCH_TIMEOUT_S} s")
+    if done.returncode != 0:
+        pytest.skip(f"the jars of Kafka {version} could not be fetched: {done.stdout[-300:]}")
+    (home / "complete").touch()
+
+
+def _pom(version: str) -> str:
+    def dependency(artifact: str, group: str = "org.apache.kafka", number: str = version) -> str:
+        return (
+            f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
+            f"<version>{number}</version></dependency>"
+        )
+
+    parts = "".join(dependency(part) for part in _PARTS)
+    if version.startswith("3."):
+        parts += dependency("slf4j-reload4j", "org.slf4j", "1.7.36")
+    else:
+        parts += dependency("log4j-slf4j-impl", "org.apache.logging.log4j", "2.25.4")
+    return (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+        "<groupId>jars</groupId><artifactId>jars</artifactId><version>1</version>"
+        f"<dependencies>{parts}</dependencies></project>\n"
+    )
