@@ -37,6 +37,8 @@ class MessageType:
         classes = make_classes(schema)
         self.cls: Any = classes.pop(schema.name)
         self.structs: dict[str, Any] = classes
+        for name, struct in classes.items():
+            setattr(self.cls, name, struct)
         self._readers: dict[int, Reader] = {}
         self._writers: dict[int, Writer] = {}
         self._json_readers: dict[int, JsonReader] = {}
