@@ -1,0 +1,230 @@
+"""The layers of style.md as data, and other rules that every file keeps."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "metashell"
+
+# What a package may import of metashell, besides values and errors. A new package is a new row here first.
+LAYERS: dict[str, set[str]] = {
+    "values": set(),
+    "errors": set(),
+    "options": set(),
+    "demo": set(),
+    "codec": set(),
+    "log": {"codec"},
+    "image": {"codec"},
+    "nodes": {"image", "codec"},
+    "shell": {"nodes", "image", "codec", "options"},
+    "dump": {"codec", "log"},
+    "cli": {"codec", "log", "image", "nodes", "shell", "dump", "options", "demo"},
+}
+EVERYWHERE = {"values", "errors", ""}
+
+# What each package never imports, of all that can be installed.
+NEVER: dict[str, set[str]] = {
+    "codec": {"random", "secrets", "time", "datetime", "socket", "asyncio"},
+    "log": {"socket", "asyncio", "random"},
+    "image": {"os", "io", "pathlib", "socket", "asyncio", "random", "time"},
+    "nodes": {"prompt_toolkit", "socket", "asyncio"},
+    "options": {"prompt_toolkit", "rich", "asyncio"},
+    "dump": {"prompt_toolkit", "rich", "typer", "asyncio"},
+    "cli": {"prompt_toolkit", "rich"},
+}
+
+# They cost from 10 to 130 ms, so they wait inside the functions that use them.
+HEAVY = {
+    "prompt_toolkit",
+    "rich",
+    "asyncio",
+    "pygments",
+    "typer",
+    "pyarrow",
+    "numpy",
+    "pyspark",
+    "multiprocessing",
+    "concurrent",
+}
+# Modules that are only imported by a function which needs what they import.
+LATE_MODULES = {
+    "metashell.shell.prompt": {"prompt_toolkit"},
+    "metashell.shell.completion": {"prompt_toolkit"},
+}
+# Of the heavy ones, only these packages may use them at all.
+OWNERS = {"prompt_toolkit": {"shell"}, "typer": {"options"}}
+
+LINES_MAX = 500
+MACHINE_PATH = re.compile(r"/(?:work|tmp|root|home/[a-z]+)/[A-Za-z0-9_.]")
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def package_of(name: str) -> str:
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+
+
+def imports_of(path: Path, *, with_types: bool = True, only_at_import: bool = False) -> Iterator[tuple[str, int]]:
+    """Each imported module and its line; with `only_at_import`, those that run when the module is imported."""
+
+    def visit(nodes: list[ast.stmt]) -> Iterator[tuple[str, int]]:
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                yield from ((alias.name, node.lineno) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{path}:{node.lineno}: relative import"
+                yield node.module or "", node.lineno
+                yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+            if is_type_checking(node) and not with_types:
+                assert isinstance(node, ast.If)
+                yield from visit(node.orelse)
+            elif not (only_at_import and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)):
+                for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+                    children = getattr(node, field, [])
+                    yield from visit(
+                        [child for child in children if hasattr(child, "lineno") or hasattr(child, "body")]
+                    )
+
+    return visit(tree_of(path).body)
+
+
+def test_a_module_imports_only_from_layers_below_its_own() -> None:
+    for path in modules():
+        own = package_of(module_name(path))
+        allowed = LAYERS.get(own, set()) | EVERYWHERE | {own, "__version__"}
+        for name, line in imports_of(path):
+            if name == "metashell" or name.startswith("metashell."):
+                assert package_of(name) in allowed, f"{path}:{line}: {own or 'metashell'} imports {name}"
+
+
+def test_a_module_imports_nothing_that_its_package_may_never_use() -> None:
+    for path in modules():
+        own = package_of(module_name(path))
+        for name, line in imports_of(path, with_types=False):
+            top = name.split(".")[0]
+            assert top not in NEVER.get(own, set()), f"{path}:{line}: {own} imports {top}"
+            assert own in OWNERS.get(top, {own}), f"{path}:{line}: only {OWNERS[top]} may import {top}"
+
+
+def test_heavy_imports_wait_inside_functions() -> None:
+    for path in modules():
+        allowed = LATE_MODULES.get(module_name(path), set())
+        for name, line in imports_of(path, with_types=False, only_at_import=True):
+            top = name.split(".")[0]
+            assert top not in HEAVY - allowed, f"{path}:{line}: {top} is imported with the module"
+
+
+def test_every_package_has_a_row_and_every_row_a_package() -> None:
+    found = {path.stem if path.is_file() else path.name for path in PACKAGE.iterdir() if is_module(path)}
+    assert found == set(LAYERS)
+
+
+def is_module(path: Path) -> bool:
+    if path.is_dir():
+        return (path / "__init__.py").exists()
+    return path.suffix == ".py" and path.stem != "__init__"
+
+
+def test_late_modules_are_imported_inside_functions_only() -> None:
+    for path in modules():
+        name = module_name(path)
+        if name in LATE_MODULES:
+            continue
+        for imported, line in imports_of(path, with_types=False, only_at_import=True):
+            assert imported not in LATE_MODULES, f"{path}:{line}: {imported} is imported with the module"
+
+
+def test_nothing_imports_cli() -> None:
+    for path in modules():
+        if package_of(module_name(path)) != "cli":
+            assert all(package_of(name) != "cli" for name, _ in imports_of(path) if name.startswith("metashell.")), path
+
+
+def test_no_module_at_top_level_bears_a_name_of_the_standard_library() -> None:
+    names = {path.stem for path in PACKAGE.iterdir()} | {path.stem for path in (ROOT / "tools").iterdir()}
+    assert not names & set(sys.stdlib_module_names)
+
+
+def tracked_files() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode == 0:
+        return [ROOT / name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
+    return [
+        path
+        for folder in ("metashell", "tests", "tools", "man", "completions")
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file()
+    ]
+
+
+def text_files() -> list[Path]:
+    suffixes = {".py", ".pyi", ".sh", ".md", ".toml", ".schema", ".1", ".bash", ".fish", ".zsh", ""}
+    folders = {ROOT / "tests" / "golden", PACKAGE / "demo" / "data"}
+    return [path for path in tracked_files() if path.suffix in suffixes and not folders & set(path.parents)]
+
+
+def test_no_source_file_is_longer_than_it_reads_well() -> None:
+    long = {
+        str(path.relative_to(ROOT)): count
+        for path in tracked_files()
+        if path.suffix in (".py", ".sh") and path.name != "gen_metadata.py"
+        if (count := path.read_text(encoding="utf-8").count("\n")) > LINES_MAX
+    }
+    assert not long
+
+
+def test_no_file_names_a_path_of_the_machine_it_was_written_on() -> None:
+    found = []
+    for path in text_files():
+        if path.name == "test_layers.py":
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+            if MACHINE_PATH.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
+    assert not found
+
+
+def test_nothing_is_left_to_do_in_comments() -> None:
+    marker = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|X" + r"XX)\b")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in text_files()
+        if path.suffix == ".py"
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1)
+        if marker.search(line)
+    ]
+    assert not found
+
+
+def test_a_module_begins_with_a_docstring() -> None:
+    assert not [module_name(path) for path in modules() if not ast.get_docstring(tree_of(path))]
+
+
+def test_errors_and_values_import_nothing_heavy() -> None:
+    allowed = {"__future__", "base64", "binascii"}
+    for name in ("errors", "values"):
+        tops = {imported.split(".")[0] for imported, _ in imports_of(PACKAGE / f"{name}.py")}
+        assert tops <= allowed
