@@ -65,7 +65,7 @@ class ConfigsNode(Directory):
 
 def settings_node(name: str, resource: tuple[int, str], settings: Mapping[str, str], tree: Tree) -> MapDirectory:
     """The directory of one resource, with a leaf for each of its keys."""
-    return MapDirectory(name, settings.keys(), lambda name, key: ConfigNode(name, resource, key, settings[key]), tree.names)
+    return MapDirectory(name, settings, lambda name, key: ConfigNode(name, resource, key, settings[key]), tree.names)
 
 
 class ConfigNode(Leaf):

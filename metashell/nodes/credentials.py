@@ -23,7 +23,7 @@ def scram_node(name: str, tree: Tree) -> FixedDirectory:
     def mechanism_node(name: str) -> Node:
         code = mechanisms[name]
         users = tree.image.scram.get(code, {})
-        return MapDirectory(name, users.keys(), lambda name, user: ScramNode(name, user, code, users[user]), tree.names)
+        return MapDirectory(name, users, lambda name, user: ScramNode(name, user, code, users[user]), tree.names)
 
     return FixedDirectory(name, dict.fromkeys(mechanisms, mechanism_node))
 
@@ -73,7 +73,7 @@ def _secret(raw: bytes, redact: bool) -> str:
 def tokens_node(name: str, tree: Tree) -> MapDirectory:
     """/image/delegationToken: a leaf for each token id. Ids are public; the HMAC is not in the log."""
     tokens = tree.image.delegation_tokens
-    return MapDirectory(name, tokens.keys(), lambda name, id: TokenNode(name, id, tokens[id]), tree.names)
+    return MapDirectory(name, tokens, lambda name, id: TokenNode(name, id, tokens[id]), tree.names)
 
 
 class TokenNode(Leaf):

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from metashell.image.metadata_version import metadata_version_name
 from metashell.nodes.java_text import optional_text
 from metashell.nodes.names import sorted_names
 from metashell.nodes.node import Directory, Node, ValueLeaf
 from metashell.nodes.tree import Tree
 
 _PREFIX = "finalized_"
+_ZK_MIGRATION_STATES = {1: "MIGRATION", 2: "PRE_MIGRATION", 3: "POST_MIGRATION"}
+"""The obsolete state that clusters once migrated still carry; Kafka's tree lost it in 4.2, our own voice keeps it."""
 
 
 class FeaturesNode(Directory):
@@ -26,13 +29,19 @@ class FeaturesNode(Directory):
         self._tree = tree
 
     def child_names(self) -> Sequence[str]:
-        show = self._tree.names.show
-        return sorted_names(["metadataVersion", *(show(_PREFIX + name) for name in self._tree.image.features.levels)])
+        features = self._tree.image.features
+        names = ["metadataVersion", *(self._tree.names.show(_PREFIX + name) for name in features.levels)]
+        if self._tree.is_own and features.zk_migration_state:
+            names.append("zkMigrationState")
+        return sorted_names(names)
 
     def child(self, name: str) -> Node | None:
         features = self._tree.image.features
         if name == "metadataVersion":
             return metadata_version_leaf(name, features.metadata_version)
+        if name == "zkMigrationState" and self._tree.is_own and features.zk_migration_state:
+            state = _ZK_MIGRATION_STATES.get(features.zk_migration_state, "UNKNOWN")
+            return ValueLeaf(name, state, type="feature", info={"zk_migration_state": features.zk_migration_state})
         text = self._tree.names.parse(name)
         if not text.startswith(_PREFIX):
             return None
@@ -44,8 +53,6 @@ class FeaturesNode(Directory):
 
 def metadata_version_leaf(name: str, level: int | None) -> ValueLeaf:
     """The metadata.version by its name; None where the image has none, with the level beside it where it has."""
-    from metashell.image.metadata_version import metadata_version_name
-
     version = None if level is None else metadata_version_name(level)
     info: dict[str, Any] = {} if level is None else {"feature_level": level}
     return ValueLeaf(name, version, optional_text(version), type="feature", info={"feature": "metadata.version", **info})

@@ -64,7 +64,7 @@ class QuotasNode(Directory):
 
 def limits_node(name: str, entity: Entity, limits: Mapping[str, float], tree: Tree) -> MapDirectory:
     """The directory of one entity, with a leaf for each of its quotas."""
-    return MapDirectory(name, limits.keys(), lambda name, key: QuotaNode(name, entity, limits[key]), tree.names)
+    return MapDirectory(name, limits, lambda name, key: QuotaNode(name, entity, limits[key]), tree.names)
 
 
 class QuotaNode(Leaf):

@@ -62,7 +62,7 @@ def _features_node(name: str, tree: Tree) -> MapDirectory:
     levels = feature_levels(tree)
     return MapDirectory(
         name,
-        levels.keys(),
+        levels,
         lambda name, feature: ValueLeaf(name, {"name": feature, "featureLevel": levels[feature]}, str(levels[feature]), type="feature"),
         tree.names,
         is_view=True,
@@ -78,7 +78,7 @@ def _quorum_node(name: str, tree: Tree) -> FixedDirectory:
         makers["leader"] = lambda name: ValueLeaf(name, words, f"{leader.id} {leader.epoch}")
     if image.voters is not None:
         voters = {str(voter["voterId"]): voter for voter in voters_value(image.voters)["voters"]}
-        makers["voters"] = lambda name: MapDirectory(name, voters.keys(), lambda name, id: ValueLeaf(name, voters[id]), tree.names)
+        makers["voters"] = lambda name: MapDirectory(name, voters, lambda name, id: ValueLeaf(name, voters[id]), tree.names)
     return FixedDirectory(name, makers, is_view=True)
 
 

@@ -21,7 +21,10 @@ def image(**parts: Any) -> Any:
     topics = parts.get("topics", [])
     return SimpleNamespace(
         features=SimpleNamespace(
-            metadata_version=parts.get("metadata_version"), kraft_version=parts.get("kraft_version"), levels=parts.get("levels", {})
+            metadata_version=parts.get("metadata_version"),
+            kraft_version=parts.get("kraft_version", 0),
+            levels=parts.get("levels", {}),
+            zk_migration_state=parts.get("zk_migration_state", 0),
         ),
         cluster=SimpleNamespace(brokers=parts.get("brokers", {}), controllers=parts.get("controllers", {})),
         topics=SimpleNamespace(by_name={topic.name: topic for topic in topics}, by_id={topic.id: topic for topic in topics}),
@@ -67,5 +70,3 @@ def at(root: Node, path: str) -> Node | None:
             return None
         node = node.child(component)
     return node
-
-

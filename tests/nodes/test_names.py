@@ -69,9 +69,7 @@ def test_names_are_escaped_only_where_a_path_or_a_terminal_needs_it(text, name):
     assert name_escape(text) == name
 
 
-@pytest.mark.parametrize(
-    ("name", "text"), [("%61%62", "ab"), ("%c3%BC", "ü"), ("%zz", "%zz"), ("50%", "50%"), ("%FF", "%FF"), ("%", "")]
-)
+@pytest.mark.parametrize(("name", "text"), [("%61%62", "ab"), ("%c3%BC", "ü"), ("%zz", "%zz"), ("50%", "50%"), ("%FF", "%FF"), ("%", "")])
 def test_any_character_may_be_written_as_an_escape_and_what_is_none_stays(name, text):
     assert name_unescape(name) == text
 

@@ -20,7 +20,7 @@ PARTITION = SimpleNamespace(
     leader_epoch=3,
     partition_epoch=4,
 )
-ORDERS = topic_image("orders", bytes(range(16)), {number: PARTITION for number in range(11)})
+ORDERS = topic_image("orders", bytes(range(16)), dict.fromkeys(range(11), PARTITION))
 ORDERS_ID = "AAECAwQFBgcICQoLDA0ODw"
 
 
