@@ -1,1 +1,40 @@
+"""Print segments, checkpoints and metadata directories: Kafka's text byte for byte, or JSON lines.
 
+Nothing is kept: a file is read, formatted and written window by window, straight from bytes to text, so that memory
+stays bounded at any size and with any reader; a large file is formatted by two processes. Both voices are tables of
+writers over one walk. Files are only read. What is wrong with a file is told where it lies, and everything else is
+still printed, except where Kafka's own tool would end.
+"""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from metashell.dump.options import DumpOptions
+from metashell.dump.output import ByteSink, Output
+
+__all__ = ["DumpOptions", "run_dump"]
+
+
+def run_dump(options: DumpOptions, out: int | ByteSink, err: TextIO) -> int:
+    """Dump the files of `options`; gives the exit status.
+
+    `out` is a file descriptor (then a second process may help) or anything that takes bytes.
+    Errors: BrokenPipeError when nobody reads any more; KeyboardInterrupt passes. No other process is left behind.
+    """
+    import gc
+
+    output = Output(out)
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        if options.output == "kafka":
+            from metashell.dump.kafka_run import run_kafka
+
+            return run_kafka(options, output, err)
+        from metashell.dump.own_run import run_own
+
+        return run_own(options, output, err)
+    finally:
+        if was_enabled:
+            gc.enable()

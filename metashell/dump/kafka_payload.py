@@ -1,0 +1,86 @@
+"""Keys and payloads as dump-log of 4.3.1 prints them: metadata records, or text.
+
+An error inside a decoder never ends the run; its message is printed in place of the payload.
+Source: DumpLogSegments.ClusterMetadataLogMessageParser, DecoderMessageParser; tools.md 1.11.
+"""
+
+from __future__ import annotations
+
+from metashell.codec.dispatch import METADATA_TYPES
+from metashell.codec.frame import (
+    FRAME_VERSION,
+    KIP631_REFUSED,
+    RECORD_TYPE_NAMES,
+    FrameError,
+    kafka_error,
+    read_frame,
+    unknown_type_error,
+)
+from metashell.codec.primitives import kafka_text
+from metashell.codec.registry import message_type
+from metashell.dump.fast_loop import ValueText
+from metashell.errors import DecodeError
+
+_RETIRED_TYPES = frozenset((6,))
+"""Types that 3.3 knew and 4.3.1 does not: AccessControlRecord."""
+_READABLE_TYPES = METADATA_TYPES.keys() - _RETIRED_TYPES
+_ONE_BYTE_MAX = 127
+
+
+def payload_start(type_id: int, version: int) -> str:
+    """The payload's text up to the record's fields."""
+    return f'{{"type":"{RECORD_TYPE_NAMES[type_id]}","version":{version},"data":'
+
+
+class SizedTexts(dict[bytes, tuple[ValueText | None, str]]):
+    """What the tight loop needs to print a metadata record, by frame version, type and version in a byte each."""
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__()
+        self.prefix = prefix
+
+    def __missing__(self, start: bytes) -> tuple[ValueText | None, str]:
+        if len(start) < 3 or start[0] != FRAME_VERSION or start[1] not in _READABLE_TYPES or start[2] > _ONE_BYTE_MAX:
+            raise DecodeError("not a usual metadata record")
+        body = message_type("metadata", METADATA_TYPES[start[1]]).json_reader(start[2])
+        made = self[start] = (body, self.prefix + payload_start(start[1], start[2]))
+        return made
+
+
+class KafkaPayloads:
+    """From a record's key and value to their texts, None for what is not printed."""
+
+    def __init__(self, cluster_metadata: bool) -> None:
+        self._cluster_metadata = cluster_metadata
+
+    def parse(self, offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
+        """The texts of a record's key and payload."""
+        if self._cluster_metadata:
+            return None, metadata_payload(offset, value)
+        return (None if key is None else kafka_text(key)), (None if value is None else kafka_text(value))
+
+
+def metadata_payload(offset: int, value: bytes | None) -> str:
+    """The payload of a metadata record, or what is printed in its place."""
+    try:
+        return _metadata_text(value or b"")
+    except FrameError as error:
+        return f"Error at {offset}, skipping. {error}"
+
+
+def _metadata_text(value: bytes) -> str:
+    if value.startswith(b"\0"):
+        raise FrameError(KIP631_REFUSED)
+    frame = read_frame(value, 0, len(value))
+    if frame.frame_version != FRAME_VERSION:
+        raise FrameError(KIP631_REFUSED)
+    if frame.type_id not in _READABLE_TYPES:
+        raise FrameError(unknown_type_error(frame.type_id))
+    message = message_type("metadata", METADATA_TYPES[frame.type_id])
+    try:
+        text = message.json(value, frame.version, frame.body_start)
+    except DecodeError as error:
+        raise FrameError(kafka_error(error, frame.type_id)) from error
+    return f"{payload_start(frame.type_id, frame.version)}{text}}}"
+
+

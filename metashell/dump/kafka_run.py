@@ -1,0 +1,131 @@
+"""A whole run in Kafka's voice: the files in order, each by the suffix of its name, and the diagnostics at the end.
+
+Kafka's tool ends at the first thing that raises in it; then nothing of what follows is printed, neither later files
+nor diagnostics. Instead of its stack trace there is one line on stderr. Source: DumpLogSegments.main; tools.md 1.2, 1.10.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import TextIO
+
+from metashell.codec.batches import LEAD_SIZE
+from metashell.dump.framing import WindowReader
+from metashell.dump.kafka_text import KafkaWriter
+from metashell.dump.options import DumpOptions
+from metashell.dump.output import Output
+from metashell.dump.windows import dump_file, usable_jobs
+from metashell.dump.writer import Halt
+from metashell.log.files import RegularFile
+
+_BATCH_SIZE_MAX = LEAD_SIZE + 0x7FFFFFFF
+_OFFSET_WIDTH = 20
+_EPOCH_WIDTH = 10
+_JAVA_NUMBER = re.compile(r"[+-]?\d+")
+BOOTSTRAP_NAME = "bootstrap.checkpoint"
+
+
+class _KafkaRun:
+    """What one run keeps from file to file: `pairs` are the offsets that do not follow, by absolute path."""
+
+    def __init__(self, options: DumpOptions, output: Output, err: TextIO) -> None:
+        self.options = options
+        self.output = output
+        self.err = err
+        self.status = 0
+        self.pairs: dict[str, dict[int, int]] = {}
+
+    def file(self, path: str) -> None:
+        """Dump one file. Raises Halt."""
+        path = java_path(path)
+        self.output.write(f"Dumping {path}\n".encode("utf-8", "surrogateescape"))
+        name = os.path.basename(path)
+        suffix = name[name.rfind(".") :] if "." in name else ""
+        handler = _HANDLERS.get(suffix)
+        if handler is None:
+            self.err.write(f"Ignoring unknown file {path}\n")
+        else:
+            handler(self, path, name)
+
+    def log(self, path: str, name: str) -> None:
+        """Dump a segment or a checkpoint. Raises Halt."""
+        options = self.options
+        heading = _heading(path, name)
+        self.output.write(f"{heading}\n".encode())
+        if options.max_bytes < 0:
+            raise Halt(f"{path}: Invalid size: {options.max_bytes}")
+        try:
+            file = RegularFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path)
+        except OSError as error:
+            raise Halt(f"{path}: {error.strerror}") from error
+        with file:
+            writer = KafkaWriter(options, file, path, name)
+            writer.last_offset = -1
+            reader = WindowReader(file, options.max_bytes, _BATCH_SIZE_MAX)
+            dump_file(writer, reader, self.output, usable_jobs(options.jobs))
+        if writer.pairs:
+            # A number that is followed by two others keeps the later one.
+            found = self.pairs.setdefault(os.path.abspath(path), {})
+            found.update({offset: following for _, offset, following in writer.pairs})
+
+    def unsupported(self, path: str, name: str) -> None:
+        """Say that files of this kind cannot be dumped."""
+        self.err.write(f"{self.options.program}: {path}: files of type {name[name.rfind('.') :]} are not supported yet\n")
+        self.status = 1
+
+    def diagnostics(self) -> None:
+        """Print what was noticed about the files as a whole."""
+        for path, pairs in self.pairs.items():
+            self.err.write(f"Non-consecutive offsets in {path}\n")
+            for offset in sorted(pairs):
+                self.err.write(f"  {offset} is followed by {pairs[offset]}\n")
+
+
+_HANDLERS: dict[str, Callable[[_KafkaRun, str, str], None]] = {
+    ".log": _KafkaRun.log,
+    ".checkpoint": _KafkaRun.log,
+    ".index": _KafkaRun.unsupported,
+    ".timeindex": _KafkaRun.unsupported,
+    ".txnindex": _KafkaRun.unsupported,
+    ".snapshot": _KafkaRun.unsupported,
+}
+"""Suffix of a file's name, from its last dot -> what dumps it."""
+
+
+def run_kafka(options: DumpOptions, output: Output, err: TextIO) -> int:
+    """Dump all files in Kafka's voice; gives the exit status."""
+    run = _KafkaRun(options, output, err)
+    try:
+        for path in options.files:
+            run.file(path)
+    except Halt as halt:
+        err.write(f"{options.program}: {halt}\n")
+        return 1
+    run.diagnostics()
+    return run.status
+
+
+def java_path(path: str) -> str:
+    """A path as java.io.File prints it: no doubled and no trailing slash."""
+    return re.sub("/+", "/", path).rstrip("/") or path[:1]
+
+
+def _heading(path: str, name: str) -> str:
+    """The line before the first batch. Raises Halt for a name that does not fit its suffix."""
+    if name == BOOTSTRAP_NAME:
+        return "KRaft bootstrap snapshot"
+    if name.endswith(".checkpoint"):
+        end = _OFFSET_WIDTH + 1 + _EPOCH_WIDTH
+        if len(name) < end:
+            raise Halt(f"{path}: the name of a checkpoint begins with 20 digits, a dash and 10 digits")
+        offset = _java_number(path, name[:_OFFSET_WIDTH], 64)
+        return f"Snapshot end offset: {offset}, epoch: {_java_number(path, name[_OFFSET_WIDTH + 1 : end], 32)}"
+    return f"Log starting offset: {_java_number(path, name.partition('.')[0], 64)}"
+
+
+def _java_number(path: str, text: str, bits: int) -> int:
+    if _JAVA_NUMBER.fullmatch(text) is None or not -(1 << bits - 1) <= int(text) < 1 << bits - 1:
+        raise Halt(f'{path}: NumberFormatException: For input string: "{text}"')
+    return int(text)

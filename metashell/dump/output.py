@@ -1,0 +1,39 @@
+"""Where text goes: a file descriptor, or an object with `write` (tests, and callers inside a process)."""
+
+from __future__ import annotations
+
+import os
+from typing import Protocol
+
+
+class ByteSink(Protocol):
+    """What takes bytes; a `BytesIO` is one."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+
+class Output:
+    """Writes all of what it is given, or raises OSError. `fd` is None for an object."""
+
+    def __init__(self, target: int | ByteSink) -> None:
+        self.fd = target if isinstance(target, int) else None
+        self._sink = None if isinstance(target, int) else target
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.fd is not None and os.isatty(self.fd)
+
+    def write(self, data: bytes) -> None:
+        """Write all of `data`; waits where the descriptor is one that does not block."""
+        if self._sink is not None:
+            self._sink.write(data)
+            return
+        assert self.fd is not None
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[os.write(self.fd, view) :]
+            except BlockingIOError:
+                import select
+
+                select.select((), (self.fd,), ())

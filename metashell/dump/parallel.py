@@ -1,0 +1,230 @@
+"""One large file by several processes, in order.
+
+The workers stand in a ring and take windows in turn. Two tokens go round it. The first says where the next window
+starts: a worker reads its window, finds the batches in it, and passes the token on at once, so that the next one can
+begin. The second is the turn to write: a worker formats its window in memory, waits for that token, writes straight to
+the common output and passes it on. So order is kept for files and pipes alike, no text travels between processes, and
+a reader that stalls stops everybody.
+
+Worker 0 is this process. A worker whose neighbour is gone reads the end of its pipe and goes too; this process always
+reaps the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import marshal
+import os
+import signal
+import sys
+from struct import Struct
+from typing import Any, NoReturn
+
+from metashell.dump.framing import Window, WindowReader
+from metashell.dump.output import Output
+from metashell.dump.windows import format_window
+from metashell.dump.writer import Halt, Writer
+
+_START = Struct("<q")
+_TURN = Struct("<??q")
+_NO_MORE = -1
+_STATUS_CLOSED_OUTPUT = 3
+_STATUS_OUTPUT_FAILED = 4
+Pipe = tuple[int, int]
+
+
+class _Ring:
+    """One worker's ends of the pipes: from the worker before, and to the one after."""
+
+    def __init__(self, starts: list[Pipe], turns: list[Pipe], index: int) -> None:
+        after = (index + 1) % len(starts)
+        self._start_in, self._turn_in = starts[index][0], turns[index][0]
+        self._start_out, self._turn_out = starts[after][1], turns[after][1]
+        kept = {self._start_in, self._turn_in, self._start_out, self._turn_out}
+        self._ends = kept
+        _close({end for pipe in (*starts, *turns) for end in pipe} - kept)
+
+    def close(self) -> None:
+        _close(self._ends)
+        self._ends = set()
+
+    def next_start(self) -> int:
+        """Where this worker's next window starts, negative when there is none."""
+        data = _read_exactly(self._start_in, _START.size)
+        return int(_START.unpack(data)[0]) if data else _NO_MORE
+
+    def pass_start(self, position: int) -> None:
+        _send(self._start_out, _START.pack(position))
+
+    def turn(self) -> tuple[bool, int | None] | None:
+        """Whether to write, and the last offset written so far; None when the worker before is gone."""
+        data = _read_exactly(self._turn_in, _TURN.size)
+        if not data:
+            return None
+        goes_on, has_offset, offset = _TURN.unpack(data)
+        return goes_on, (offset if has_offset else None)
+
+    def pass_turn(self, goes_on: bool, last_offset: int | None) -> None:
+        _send(self._turn_out, _TURN.pack(goes_on, last_offset is not None, last_offset or 0))
+
+
+def dump_in_parallel(writer: Writer, reader: WindowReader, output: Output, jobs: int) -> None:
+    """Write the whole file; what the workers found is gathered in `writer`. Raises Halt."""
+    starts = [os.pipe() for _ in range(jobs)]
+    turns = [os.pipe() for _ in range(jobs)]
+    os.write(starts[0][1], _START.pack(0))
+    os.write(turns[0][1], _TURN.pack(True, writer.last_offset is not None, writer.last_offset or 0))
+    children: list[tuple[int, int]] = []
+    ring = None
+    try:
+        for index in range(1, jobs):
+            children.append(_fork(index, starts, turns, [result for _, result in children], writer, reader, output))
+        ring = _Ring(starts, turns, 0)
+        halt = _work(ring, writer, reader, output)
+        ring.close()
+        _gather(writer, children, halt)
+    finally:
+        if ring is None:
+            _close({end for pipe in (*starts, *turns) for end in pipe})
+        else:
+            ring.close()
+        _reap(children)
+
+
+def _fork(
+    index: int,
+    starts: list[Pipe],
+    turns: list[Pipe],
+    foreign: list[int],
+    writer: Writer,
+    reader: WindowReader,
+    output: Output,
+) -> tuple[int, int]:
+    """Start one worker; gives its process id and where its findings can be read."""
+    result_in, result_out = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(result_out)
+        return pid, result_in
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _close({result_in, *foreign})
+    _child(_Ring(starts, turns, index), writer, reader, output, result_out)
+
+
+def _child(ring: _Ring, writer: Writer, reader: WindowReader, output: Output, result_out: int) -> NoReturn:
+    status = 1
+    try:
+        halt = _work(ring, writer, reader, output)
+        findings = (writer.pairs, writer.faults, halt)
+        with open(result_out, "wb", buffering=0) as results:
+            results.write(marshal.dumps(findings))
+        status = 0
+    except BrokenPipeError:
+        status = _STATUS_CLOSED_OUTPUT
+    except OSError as error:
+        os.write(result_out, marshal.dumps((error.errno, error.strerror)))
+        status = _STATUS_OUTPUT_FAILED
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        sys.stderr.flush()
+    finally:
+        os._exit(status)
+
+
+def _work(ring: _Ring, writer: Writer, reader: WindowReader, output: Output) -> str | None:
+    """Do this worker's windows; the message of a Halt that it met."""
+    while (start := ring.next_start()) >= 0:
+        window = reader.read(start)
+        ring.pass_start(_NO_MORE if window.stop is not None else window.next)
+        halt = _format_apart(writer, window)
+        text = writer.take()
+        turn = ring.turn()
+        if turn is None:
+            return None
+        goes_on, last_offset = turn
+        if not goes_on:
+            _forget(writer, window)
+            ring.pass_turn(False, last_offset)
+            return None
+        writer.join(last_offset)
+        output.write(text)
+        is_over = halt is not None or window.stop is not None
+        ring.pass_turn(not is_over, writer.last_offset)
+        if halt is not None:
+            return halt
+    return None
+
+
+def _format_apart(writer: Writer, window: Window) -> str | None:
+    """Format a window without knowing what precedes it."""
+    writer.first_offset = writer.last_offset = None
+    try:
+        format_window(writer, window)
+    except Halt as halt:
+        return str(halt)
+    return None
+
+
+def _forget(writer: Writer, window: Window) -> None:
+    """Drop what was found in a window that is not written."""
+    writer.pairs = [pair for pair in writer.pairs if pair[0] < window.position]
+    writer.faults = [fault for fault in writer.faults if fault[0] < window.position]
+
+
+def _gather(writer: Writer, children: list[tuple[int, int]], halt: str | None) -> None:
+    """Add what the other workers found; raises what ended them."""
+    while children:
+        pid, result_in = children[0]
+        with open(result_in, "rb") as results:
+            data = results.read()
+        children.pop(0)
+        _, wait_status = os.waitpid(pid, 0)
+        code = os.waitstatus_to_exitcode(wait_status)
+        if code in (_STATUS_CLOSED_OUTPUT, -signal.SIGPIPE):
+            raise BrokenPipeError("the output is closed")
+        if code == _STATUS_OUTPUT_FAILED:
+            raise OSError(*marshal.loads(data))
+        if code != 0:
+            raise ChildProcessError(f"a worker process ended with status {code}")
+        findings: Any = marshal.loads(data)
+        writer.pairs += findings[0]
+        writer.faults += findings[1]
+        halt = halt or findings[2]
+    writer.pairs.sort(key=lambda pair: pair[0])
+    writer.faults.sort(key=lambda fault: fault[0])
+    if halt is not None:
+        raise Halt(halt)
+
+
+def _reap(children: list[tuple[int, int]]) -> None:
+    """End and collect the workers that are still there."""
+    for pid, result_in in children:
+        with contextlib.suppress(OSError):
+            os.close(result_in)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+
+
+def _send(fd: int, data: bytes) -> None:
+    # A neighbour that has gone already has no use for a token.
+    with contextlib.suppress(BrokenPipeError):
+        os.write(fd, data)
+
+
+def _read_exactly(fd: int, size: int) -> bytes:
+    """`size` bytes, or nothing when the other end is closed."""
+    data = b""
+    while len(data) < size:
+        piece = os.read(fd, size - len(data))
+        if not piece:
+            return b""
+        data += piece
+    return data
+
+
+def _close(ends: set[int]) -> None:
+    for end in ends:
+        with contextlib.suppress(OSError):
+            os.close(end)

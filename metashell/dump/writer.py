@@ -1,0 +1,134 @@
+"""What both voices share: the walk over the records of one batch, and the text that is waiting to be written.
+
+A voice is a `Writer`: it says what a batch, a record and a stop look like. The walk itself is here, once: quick where a
+record header is the usual one, with every check where it is not.
+"""
+
+from __future__ import annotations
+
+from metashell.codec.batches import HEADER_SIZE, BatchHeader
+from metashell.codec.record_walk import RecordFields, read_record_header
+from metashell.dump.fast_loop import SEGMENT_RECORDS, FastLoop, ValueTexts
+from metashell.dump.framing import Stop
+from metashell.errors import DecodeError
+
+FLUSH_LINES = 1 << 14
+"""Lines that may wait as text; what goes beyond is encoded at once, which halves its size."""
+
+
+class Halt(Exception):
+    """The whole run ends here, in the middle of a file; the message is for stderr."""
+
+
+class Writer:
+    """Forms the text for one file; what it has written waits in `lines` and `parts` until it is taken.
+
+    `first_offset` and `last_offset` are those of the records since the last `take`, None before the first; `pairs`
+    are (position, offset, following offset) wherever a record does not follow the one before it; `faults` are
+    (position, text) of what is wrong with the file, for stderr.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.parts: list[bytes] = []
+        self.first_offset: int | None = None
+        self.last_offset: int | None = None
+        self.first_position = 0
+        self.pairs: list[tuple[int, int, int]] = []
+        self.faults: list[tuple[int, str]] = []
+        self.position = 0
+        self.loop: FastLoop | None = None
+        self.texts: ValueTexts = {}
+
+    def begin_file(self) -> None:
+        """Write what precedes the first batch."""
+
+    def batch(self, buf: bytes, start: int, size: int, position: int) -> None:
+        """Write the batch of `size` bytes at `buf[start]`, which lies at byte `position` of the file. Raises Halt."""
+        raise NotImplementedError
+
+    def stop(self, stop: Stop) -> None:
+        """Write how the walk over the file ended. Raises Halt."""
+        raise NotImplementedError
+
+    def record(self, header: BatchHeader, buf: bytes, fields: RecordFields) -> None:
+        """Write one record of a version-2 batch. Raises Halt."""
+        raise NotImplementedError
+
+    def take(self) -> bytes:
+        """All the text that waits, encoded; nothing waits afterwards."""
+        self.flush()
+        text = self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
+        self.parts.clear()
+        return text
+
+    def flush(self) -> None:
+        """Encode the lines that wait."""
+        if self.lines:
+            self.parts.append("".join(self.lines).encode("utf-8", "surrogateescape"))
+            self.lines.clear()
+
+    def saw(self, offset: int) -> None:
+        """Take note of a record's offset, and whether it follows the one before."""
+        if self.last_offset is None:
+            self.first_offset = offset
+            self.first_position = self.position
+        elif offset != self.last_offset + 1:
+            self.pairs.append((self.position, self.last_offset, offset))
+        self.last_offset = offset
+
+    def saw_run(self, offset: int, count: int) -> None:
+        """Take note of `count` records in a row."""
+        self.saw(offset)
+        self.last_offset = offset + count - 1
+
+    def join(self, last_offset: int | None) -> None:
+        """Take note of the offset that precedes what was written since `first_offset` was unset."""
+        if self.first_offset is None:
+            self.last_offset = last_offset
+        elif last_offset is not None and self.first_offset != last_offset + 1:
+            self.pairs.append((self.first_position, last_offset, self.first_offset))
+
+    def records(
+        self, header: BatchHeader, buf: bytes, start: int, end: int, middle: str | None, drop_last: bool = True
+    ) -> None:
+        """Write the records of a batch, which lie in `buf[start:end]`.
+
+        `middle` is the text for the tight loop, None to go without it. With `drop_last` bytes left over after the last
+        record are noticed before it is written, as Kafka does.
+        Errors: DecodeError at the first record that does not decode; what precedes it is written.
+        """
+        count, first, at = header.count, 0, start
+        if count < 0:
+            raise DecodeError(f"record count {count} is negative", offset=HEADER_SIZE - 4)
+        while first < count:
+            number = min(SEGMENT_RECORDS, count - first)
+            following = -1
+            if middle is not None and self.loop is not None:
+                mark = len(self.lines)
+                following = self.loop(buf, at, first, number, header.base_offset, middle, self.texts, self.lines.append)
+                if following > end or (following != end and first + number == count):
+                    following = -1
+                if following < 0:
+                    del self.lines[mark:]
+            if following < 0:
+                following = self._checked(header, buf, at, end, number, drop_last and first + number == count)
+            else:
+                self.saw_run(header.base_offset + first, number)
+            at = following
+            first += number
+            if len(self.lines) >= FLUSH_LINES:
+                self.flush()
+        if count and at != end:
+            raise DecodeError(f"{end - at} bytes are left after the {count} records of the batch", offset=at)
+
+    def _checked(
+        self, header: BatchHeader, buf: bytes, at: int, end: int, count: int, drop_last: bool
+    ) -> int:
+        for number in range(1, count + 1):
+            fields = read_record_header(buf, at, end)
+            at = fields[7]
+            if drop_last and number == count and at != end:
+                return at
+            self.record(header, buf, fields)
+        return at
