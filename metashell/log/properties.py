@@ -1,0 +1,61 @@
+"""Java properties files, read as `java.util.Properties` reads them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_BLANKS = " \t\f"
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_KEY = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.|$)", re.DOTALL)
+_CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "": ""}
+
+
+def parse_properties(data: bytes) -> dict[str, str]:
+    """The keys and values in a properties file; of a repeated key the last value.
+
+    Shape: ISO 8859-1 with \\uXXXX escapes, `#` and `!` comments, lines continued by a backslash at their end.
+    Errors: ValueError for a \\u that no four hexadecimal digits follow.
+    Source: java.util.Properties.load.
+    """
+    values = {}
+    for line in _logical_lines(data.decode("latin-1")):
+        match = _KEY.fullmatch(line)
+        assert match is not None
+        values[_unescape(match[1])] = _unescape(match[2])
+    return values
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines without leading blanks and comments, continued ones joined."""
+    pending: str | None = None
+    for natural in _LINE_END.split(text):
+        line = natural.lstrip(_BLANKS)
+        if pending is None and (not line or line[0] in "#!"):
+            continue
+        line = (pending or "") + line
+        if _ends_in_odd_backslashes(line):
+            pending = line[:-1]
+        else:
+            pending = None
+            yield line
+    if pending is not None:
+        yield pending
+
+
+def _ends_in_odd_backslashes(line: str) -> bool:
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(_unescaped, text) if "\\" in text else text
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    escape = match[1]
+    if len(escape) == 5:
+        return chr(int(escape[1:], 16))
+    if escape == "u":
+        raise ValueError("malformed \\uxxxx encoding")
+    return _CONTROLS.get(escape, escape)

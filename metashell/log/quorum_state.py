@@ -1,0 +1,69 @@
+"""`quorum-state`: a node's election state, one line of JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from metashell.errors import LogCorruptError
+from metashell.log.text_files import read_text_file
+from metashell.values import ZERO_UUID, uuid_from_text
+
+NO_NODE = -1
+SUPPORTED_VERSIONS = (0, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumState:
+    """Leader and vote of the newest epoch the node knows; -1 is nobody, and no vote has the zero directory id.
+
+    Fields of version 0 that Kafka writes and never reads are left out, except the voters.
+    """
+
+    leader_epoch: int = 0
+    leader_id: int = NO_NODE
+    voted_id: int = NO_NODE
+    voted_directory_id: bytes = ZERO_UUID
+    current_voters: tuple[int, ...] = ()
+    data_version: int = 0
+
+
+def read_quorum_state(path: str) -> QuorumState:
+    """The election state at `path`; a missing file is epoch 0, no leader, no vote.
+
+    Errors: LogCorruptError for what is no such JSON, or of a version that is not 0 or 1.
+    Source: kraft.md 2.2; FileQuorumStateStore.
+    """
+    try:
+        data = read_text_file(path)
+    except FileNotFoundError:
+        return QuorumState()
+    try:
+        return _parse(json.loads(data))
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        reason = f"no {error.args[0]!r} in it" if isinstance(error, KeyError) else str(error)
+        raise LogCorruptError(path, 0, reason) from error
+
+
+def _parse(fields: object) -> QuorumState:
+    if not isinstance(fields, dict):
+        raise ValueError("not a JSON object")
+    version = _integer(fields, "data_version")
+    if version not in SUPPORTED_VERSIONS:
+        raise ValueError(f"data_version {version} is not known")
+    directory_id = fields.get("votedDirectoryId")
+    return QuorumState(
+        leader_epoch=_integer(fields, "leaderEpoch", NO_NODE),
+        leader_id=_integer(fields, "leaderId", NO_NODE),
+        voted_id=_integer(fields, "votedId", NO_NODE),
+        voted_directory_id=ZERO_UUID if directory_id is None else uuid_from_text(directory_id),
+        current_voters=tuple(_integer(voter, "voterId") for voter in fields.get("currentVoters") or ()),
+        data_version=version,
+    )
+
+
+def _integer(fields: dict[str, object], name: str, default: int | None = None) -> int:
+    value = fields[name] if default is None else fields.get(name, default)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"{name} {value!r} is not a number")
+    return value
