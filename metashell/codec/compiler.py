@@ -277,6 +277,9 @@ def _read_tags(source: Source, struct: StructSchema, schema: MessageSchema, vers
                     else:
                         _read_variable(source, field, schema, version, count_read=False, tagged=True)
                 word = "elif"
-            with source.block("else:" if fields else "if True:"):
+            for illegal in struct.illegal_tags(version):
+                source.add(f"{word} tag == {illegal}: raise DecodeError('a tag of another version')")
+                word = "elif"
+            with source.block("else:" if word == "elif" else "if True:"):
                 source.add("unknown += ((tag, b[p : p + n]),)")
                 source.add("p += n")

@@ -242,7 +242,10 @@ def _tags_text(source: Source, struct: StructSchema, schema: MessageSchema, vers
                 with source.block(f"{word} tag == {field.tag}:"):
                     _tag_text(source, field, schema, version, make)
                 word = "elif"
-            with source.block("else:" if fields else "if True:"):
+            for illegal in struct.illegal_tags(version):
+                source.add(f"{word} tag == {illegal}: raise DecodeError('a tag of another version')")
+                word = "elif"
+            with source.block("else:" if word == "elif" else "if True:"):
                 source.add("p += n")
 
 

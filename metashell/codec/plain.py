@@ -99,11 +99,14 @@ class PlainReader:
 
     def _tags(self, struct: StructSchema, values: dict[str, Any]) -> None:
         known = {field.tag: field for field in struct.tagged(self.version)}
+        illegal = struct.illegal_tags(self.version)
         unknown: list[tuple[int, bytes]] = []
         for _ in range(self._uvarint()):
             tag = self._uvarint()
             size = self._uvarint()
             field = known.get(tag)
+            if tag in illegal:
+                raise self._fail(f"tag {tag} is not valid in version {self.version}")
             if field is None:
                 unknown.append((tag, self._take(size)))
                 continue

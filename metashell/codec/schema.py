@@ -108,6 +108,11 @@ class StructSchema:
         fields = [field for field in self.at(version) if field.is_tagged(version)]
         return sorted(fields, key=lambda field: -1 if field.tag is None else field.tag)
 
+    def illegal_tags(self, version: int) -> list[int]:
+        """Tags that other versions know: Kafka's readers refuse them, where a tag that none knows is kept."""
+        legal = {field.tag for field in self.tagged(version)}
+        return sorted(field.tag for field in self.fields if field.tag is not None and field.tag not in legal)
+
 
 class MessageSchema(StructSchema):
     """A message: its kind, key, versions, and the structs it uses by name."""

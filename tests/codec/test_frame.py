@@ -91,3 +91,11 @@ def test_names_of_record_types_are_kafkas() -> None:
 def test_an_object_that_is_no_metadata_record_is_not_framed() -> None:
     with pytest.raises(EncodeError, match="SnapshotFooterRecord is no metadata record"):
         write_metadata_record(message_type("control", "SnapshotFooterRecord").cls())
+
+
+def test_a_tag_of_another_version_is_refused_as_kafka_does_and_one_that_no_version_has_is_kept() -> None:
+    partition = message_type("metadata", "PartitionRecord")
+    raw = write_metadata_record(partition.cls(unknown_tags=((9, b"x"),)), 0)
+    assert read_metadata_record(raw).body.unknown_tags == ((9, b"x"),)
+    raw = write_metadata_record(partition.cls(unknown_tags=((2, b"\x01"),)), 0)
+    assert read_metadata_record(raw).fault == "PartitionRecord: tag 2 is not valid in version 0"

@@ -38,7 +38,7 @@ class ValueMaker:
                 continue
             setattr(value, field.attribute, self._field(field, depth, unknown_tags))
         if unknown_tags and self.message.flexible(self.version) and self.chance.random() < 0.2:
-            known = {field.tag for field in struct.tagged(self.version)}
+            known = {field.tag for field in struct.fields}
             tags = [tag for tag in sorted(self.chance.sample((2, 9, 31, 127, 128, 9999), 2)) if tag not in known]
             value.unknown_tags = tuple((tag, self.chance.randbytes(self.chance.choice((0, 1, 5, 130)))) for tag in tags)
         return value
