@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import BinaryIO
+
+REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,39 @@ def run_main(main: Callable[[list[str]], int], argv: Sequence[str], *, cwd: Path
             status = _status_of(main, list(argv))
         stdout, stderr = (_read_all(file) for file in files[1:])
     return Outcome(status, stdout, stderr.decode("utf-8", "backslashreplace"))
+
+
+# What the golden answers do not depend on, turned to what they were not made with.
+ODD_SURROUNDINGS = {
+    "LC_ALL": "C",
+    "LANG": "C",
+    "TZ": "Asia/Tokyo",
+    "COLUMNS": "40",
+    "PYTHONUTF8": "0",
+    "PYTHONCOERCECLOCALE": "0",
+}
+
+
+def command_line(module: str, *argv: str) -> list[str]:
+    """The command line that runs a console script's module as a process of its own, installed or not."""
+    return [sys.executable, "-c", f"import sys; from {module} import main; sys.exit(main())", *argv]
+
+
+def run_process(
+    module: str, argv: Sequence[str], *, cwd: Path, stdin: str = "", env: dict[str, str] | None = None, limit_s: int = 60
+) -> Outcome:
+    """Run a console script's module as a process of its own, with these variables on top of the environment."""
+    search = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    done = subprocess.run(
+        command_line(module, *argv),
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": search, **(env or {})},
+        input=stdin.encode(),
+        capture_output=True,
+        check=False,
+        timeout=limit_s,
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr.decode("utf-8", "backslashreplace"))
 
 
 def _status_of(main: Callable[[list[str]], int], argv: list[str]) -> int:

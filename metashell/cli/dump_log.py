@@ -32,7 +32,7 @@ def run(words: list[str]) -> int:
         return STATUS_OK
     from metashell.dump import run_dump
 
-    return run_dump(_options(values), sys.stdout, sys.stderr)
+    return run_dump(_options(values), sys.stdout.fileno(), sys.stderr)
 
 
 def _options(values: SimpleNamespace) -> DumpOptions:

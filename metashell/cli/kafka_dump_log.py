@@ -45,7 +45,7 @@ def run(words: list[str]) -> int:
         raise UsageError('Missing required argument "[files]"', "--files")
     from metashell.dump import run_dump
 
-    return run_dump(_options(values), sys.stdout, sys.stderr)
+    return run_dump(_options(values), sys.stdout.fileno(), sys.stderr)
 
 
 def _print_help() -> None:
