@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
     from typing import TextIO
 
+    from metashell.dump.output import ByteSink
     from metashell.options import CommandSpec
 
 STATUS_OK = 0
@@ -128,6 +129,17 @@ def _make_utf8(stream: TextIO, errors: str) -> None:
 
     if isinstance(stream, TextIOWrapper):
         stream.reconfigure(encoding="utf-8", errors=errors)
+
+
+def output_target() -> int | ByteSink:
+    """Where bytes for stdout go: its descriptor, or where it has none (in a test) what lies below its text."""
+    from io import UnsupportedOperation
+
+    sys.stdout.flush()
+    try:
+        return sys.stdout.fileno()
+    except (UnsupportedOperation, AttributeError):
+        return sys.stdout.buffer
 
 
 def _drop_output() -> None:

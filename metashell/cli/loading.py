@@ -21,12 +21,11 @@ KAFKA_COMMIT_ID = "26b251a451ce941d"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """An image and where it is from; `tails` tells of the normal end of a running node's log, which is no fault."""
+    """An image and where it is from."""
 
     path: str
     kind: str
     image: MetadataImage
-    tails: tuple[str, ...]
 
 
 def load(path: str, *, certain_only: bool, max_decompressed: int) -> Loaded:
@@ -44,33 +43,23 @@ def load(path: str, *, certain_only: bool, max_decompressed: int) -> Loaded:
         raise MetashellError(str(error)) from None
     with source:
         image = load_image(source, certain_only=certain_only)
-        return Loaded(
-            path=path,
-            kind=source.kind,
-            image=image,
-            tails=tuple(str(fault) for fault in source.faults if fault.is_tail),
-        )
+        return Loaded(path=path, kind=source.kind, image=image)
 
 
 def tell_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
     """Tell on stderr in one line how many faults there are and which is the first; with `verbose` all, and torn tails."""
-    from metashell.shell.faults import fault_text, faults_line
+    from metashell.shell.faults import real_faults
 
-    image = loaded.image
-    if not verbose:
-        line = faults_line(image)
-        if line is not None:
-            complain(name, line)
-        return
-    from metashell.nodes.provenance import fault_value
-
-    certain = image.provenance.certain_to
-    reach = "not certain anywhere" if certain is None else f"certain to offset {certain}"
-    complain(name, f"{loaded.path}: {loaded.kind}, {reach}, end offset {image.provenance.end_offset}")
-    for tail in loaded.tails:
-        complain(name, tail)
-    for fault in image.faults:
-        complain(name, fault_text(fault_value(fault)))
+    provenance = loaded.image.provenance
+    if verbose:
+        certain = provenance.certain_to
+        reach = "none of it certain" if certain is None else f"certain to offset {certain}"
+        complain(name, f"{loaded.path}: {loaded.kind}, {reach}, end offset {provenance.end_offset}")
+        for fault in loaded.image.faults:
+            complain(name, str(fault))
+    elif faults := real_faults(loaded.image):
+        more = f" (1 of {len(faults)} faults; -v tells all)" if len(faults) > 1 else ""
+        complain(name, f"{faults[0]}{more}")
 
 
 def make_context(

@@ -46,7 +46,7 @@ KAFKA_SHELL = CommandSpec(
     examples=(
         ("kafka-shell --demo", "a prompt on the directory that ships with the package"),
         ("kafka-shell -s /var/lib/kafka ls -l /image/topics/byName", "the topics, as a running node knows them"),
-        ("kafka-shell -s FILE.checkpoint cat /image/cluster/1 -o json", "one broker, as JSON with its path and type"),
+        ("kafka-shell -s FILE.checkpoint cat /image/cluster/brokers/1 -o json", "one broker, as JSON with its path and type"),
         ("kafka-shell -s DIR --certain-only status", "how much of it is certain, and what could not be applied"),
     ),
     epilog=(shared.EXIT_STATUS,),

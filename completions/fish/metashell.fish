@@ -1,0 +1,162 @@
+# Made by `python -m tools.gen_completions`; do not edit.
+
+# The words of the line that are no options and no values of options, without the command itself.
+function __metashell_words
+    set -l skip 0
+    for word in (commandline -opc)[2..-1]
+        if test $skip = 1
+            set skip 0
+        else if contains -- $word -s --snapshot -o --output --max-decompressed
+            set skip 1
+        else if not string match -q -- '-*' $word
+            echo $word
+        end
+    end
+end
+
+function __metashell_no_word
+    test (count (__metashell_words)) = 0
+end
+
+function __metashell_word
+    set -l words (__metashell_words)
+    test "$words[1]" = $argv[1]
+end
+
+# Paths below the directory that is being typed, of the source that the line names.
+function __metashell_nodes
+    set -l words (commandline -opc)
+    set -l source
+    for index in (seq 2 (count $words))
+        switch $words[$index]
+            case --demo
+                set source --demo
+            case -s --snapshot
+                set source -s $words[(math $index + 1)]
+        end
+    end
+    test (count $source) -gt 0; or return
+    set -l directory (string replace -r '[^/]*$' '' -- (commandline -ct))
+    test -n "$directory"; or set directory /
+    for name in (kafka-shell $source ls -1 $directory 2>/dev/null)
+        echo $directory$name
+    end
+end
+
+complete -c metashell -f
+complete -c metashell -n '__metashell_no_word' -l version -d 'print the version and exit'
+complete -c metashell -n '__metashell_no_word' -l help -s h -d 'show the help and exit'
+complete -c metashell -n '__metashell_no_word' -x -a shell -d 'look at the metadata of a Kafka cluster as a tree of files'
+complete -c metashell -n '__metashell_no_word' -x -a dump-log -d 'print the batches and records of Kafka’s logs and checkpoints as JSON lines'
+complete -c metashell -n '__metashell_no_word' -x -a kafka-metadata-shell -d 'the shell in Kafka’s own voice'
+complete -c metashell -n '__metashell_no_word' -x -a kafka-dump-log -d 'dump-log in Kafka’s own voice'
+complete -c kafka-shell -f
+complete -c kafka-shell -n '__metashell_no_word' -l snapshot -s s -r -F -d 'a .checkpoint, a bootstrap.checkpoint or a .log segment, a metadata directory, or the log directory above it'
+complete -c kafka-shell -n '__metashell_no_word' -l demo -d 'open the directory of a real controller that ships with the package'
+complete -c kafka-shell -n '__metashell_no_word' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of what is printed'
+complete -c kafka-shell -n '__metashell_no_word' -l certain-only -d 'of a directory, stop at the newest complete checkpoint: what follows may not have been committed'
+complete -c kafka-shell -n '__metashell_no_word' -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
+complete -c kafka-shell -n '__metashell_no_word' -l keep-going -s k -d 'in a script, go on after a command that failed'
+complete -c kafka-shell -n '__metashell_no_word' -l max-decompressed -x -d 'largest size of a batch after decompression; a larger one is a fault'
+complete -c kafka-shell -n '__metashell_no_word' -l verbose -s v -d 'tell on standard error what was read, torn tails and every fault'
+complete -c kafka-shell -n '__metashell_no_word' -l no-color -d 'no colours, as with NO_COLOR in the environment'
+complete -c kafka-shell -n '__metashell_no_word' -l version -d 'print the version and exit'
+complete -c kafka-shell -n '__metashell_no_word' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_no_word' -x -a cat -d 'print the contents of metadata leaves'
+complete -c kafka-shell -n '__metashell_word cat' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_word cat' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_word cat' -x -a '(__metashell_nodes)'
+complete -c kafka-shell -n '__metashell_no_word' -x -a cd -d 'set the current working directory'
+complete -c kafka-shell -n '__metashell_word cd' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_word cd' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_word cd' -x -a '(__metashell_nodes)'
+complete -c kafka-shell -n '__metashell_no_word' -x -a exit -d 'leave the shell'
+complete -c kafka-shell -n '__metashell_word exit' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_word exit' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_no_word' -x -a find -d 'search for nodes below directories'
+complete -c kafka-shell -n '__metashell_word find' -o name -l name -x -d 'the last component fits the pattern'
+complete -c kafka-shell -n '__metashell_word find' -o path -l path-glob -x -d 'the whole path fits the pattern'
+complete -c kafka-shell -n '__metashell_word find' -o regex -l regex -x -d 'the whole path fits the expression'
+complete -c kafka-shell -n '__metashell_word find' -o type -l type -x -a 'd f topic partition broker controller config acl quota scram token' -d 'the node is one of these'
+complete -c kafka-shell -n '__metashell_word find' -o maxdepth -l maxdepth -x -d 'go no deeper than N levels below PATH'
+complete -c kafka-shell -n '__metashell_word find' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_word find' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_word find' -x -a '(__metashell_nodes)'
+complete -c kafka-shell -n '__metashell_no_word' -x -a help -d 'list the commands'
+complete -c kafka-shell -n '__metashell_word help' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_word help' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_no_word' -x -a history -d 'print the lines typed so far'
+complete -c kafka-shell -n '__metashell_word history' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_word history' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_no_word' -x -a ls -d 'list directories'
+complete -c kafka-shell -n '__metashell_word ls' -s l -l long -d 'one line for each name, with its type and what matters about it'
+complete -c kafka-shell -n '__metashell_word ls' -s R -l recursive -d 'the directories below too'
+complete -c kafka-shell -n '__metashell_word ls' -s 1 -l one -d 'one name a line, also on a terminal'
+complete -c kafka-shell -n '__metashell_word ls' -s d -l directory -d 'directories themselves, not what they hold'
+complete -c kafka-shell -n '__metashell_word ls' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_word ls' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_word ls' -x -a '(__metashell_nodes)'
+complete -c kafka-shell -n '__metashell_no_word' -x -a man -d 'show the page of a command'
+complete -c kafka-shell -n '__metashell_word man' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_word man' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_no_word' -x -a pwd -d 'print the current working directory'
+complete -c kafka-shell -n '__metashell_word pwd' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_word pwd' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_no_word' -x -a status -d 'say what was read, how far it is certain, and what is wrong'
+complete -c kafka-shell -n '__metashell_word status' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_word status' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_no_word' -x -a tree -d 'show directories and the leaves in them'
+complete -c kafka-shell -n '__metashell_word tree' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_word tree' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_word tree' -x -a '(__metashell_nodes)'
+complete -c dump-log -l files -r -F -d 'files as Kafka’s tool takes them, separated by commas'
+complete -c dump-log -l cluster-metadata-decoder -d 'decode records of the metadata log and its checkpoints'
+complete -c dump-log -l print-data-log -d 'print keys and values too; any decoder turns it on'
+complete -c dump-log -l deep-iteration -d 'go into the batches, record by record; --print-data-log turns it on'
+complete -c dump-log -l skip-record-metadata -d 'of a record, print only key and value; control records are left out'
+complete -c dump-log -l max-bytes -x -d 'read only so many bytes of each log or checkpoint'
+complete -c dump-log -l max-message-size -x -d 'size of the largest message that an index entry may point at'
+complete -c dump-log -l type -s t -x -d 'only records of this type, such as TOPIC_RECORD'
+complete -c dump-log -l offset -x -d 'only these offsets; both ends are included and either may be missing'
+complete -c dump-log -l since -x -d 'only records of this time or later: ISO 8601 (UTC unless it says more) or Unix ms'
+complete -c dump-log -l until -x -d 'only records of this time or earlier'
+complete -c dump-log -l key -x -d 'only records in whose key this is found'
+complete -c dump-log -l value -x -d 'only records in whose printed value this is found'
+complete -c dump-log -l batches -d 'print batch lines too, or nothing else'
+complete -c dump-log -l follow -s f -d 'wait for more at the end, as the node writes it; Ctrl-C ends it'
+complete -c dump-log -l output -s o -x -a 'jsonl json kafka' -d 'form of what is printed'
+complete -c dump-log -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
+complete -c dump-log -l max-decompressed -x -d 'largest size of a batch after decompression; a larger one is a fault'
+complete -c dump-log -l jobs -s j -x -d 'processes that decode; by default two for large files where there are two cores'
+complete -c dump-log -l verbose -s v -d 'tell on standard error what was read, torn tails and every fault'
+complete -c dump-log -l version -d 'print the version and exit'
+complete -c dump-log -l help -s h -d 'show the help and exit'
+complete -c kafka-metadata-shell -f
+complete -c kafka-metadata-shell -n '__metashell_no_word' -l snapshot -s s -r -F -d 'The metadata snapshot file to read.'
+complete -c kafka-metadata-shell -n '__metashell_no_word' -l help -s h -d 'show the help and exit'
+complete -c kafka-metadata-shell -n '__metashell_no_word' -x -a cat -d 'print the contents of metadata leaves'
+complete -c kafka-metadata-shell -n '__metashell_word cat' -x -a '(__metashell_nodes)'
+complete -c kafka-metadata-shell -n '__metashell_no_word' -x -a find -d 'search for nodes below directories'
+complete -c kafka-metadata-shell -n '__metashell_word find' -x -a '(__metashell_nodes)'
+complete -c kafka-metadata-shell -n '__metashell_no_word' -x -a ls -d 'list directories'
+complete -c kafka-metadata-shell -n '__metashell_word ls' -x -a '(__metashell_nodes)'
+complete -c kafka-metadata-shell -n '__metashell_no_word' -x -a tree -d 'show directories and the leaves in them'
+complete -c kafka-metadata-shell -n '__metashell_word tree' -x -a '(__metashell_nodes)'
+complete -c kafka-dump-log -f
+complete -c kafka-dump-log -l files -r -F -d 'the files to dump, separated by commas'
+complete -c kafka-dump-log -l cluster-metadata-decoder -d 'decode records of the metadata log and its checkpoints'
+complete -c kafka-dump-log -l print-data-log -d 'print keys and values too; any decoder turns it on'
+complete -c kafka-dump-log -l deep-iteration -d 'go into the batches, record by record; --print-data-log turns it on'
+complete -c kafka-dump-log -l skip-record-metadata -d 'of a record, print only key and value; control records are left out'
+complete -c kafka-dump-log -l max-bytes -x -d 'read only so many bytes of each log or checkpoint'
+complete -c kafka-dump-log -l max-message-size -x -d 'size of the largest message that an index entry may point at'
+complete -c kafka-dump-log -l verify-index-only -d 'of an index, run the checks and print no entries'
+complete -c kafka-dump-log -l index-sanity-check -d 'of an index, run only the check that a broker runs when it starts'
+complete -c kafka-dump-log -l offsets-decoder -d 'decode records of __consumer_offsets'
+complete -c kafka-dump-log -l transaction-log-decoder -d 'decode records of __transaction_state'
+complete -c kafka-dump-log -l share-group-state-decoder -d 'decode records of __share_group_state'
+complete -c kafka-dump-log -l remote-log-metadata-decoder -d 'decode records of __remote_log_metadata'
+complete -c kafka-dump-log -l key-decoder-class -d 'decoder of keys: String, Default, Integer or Long of org.apache.kafka.tools.api'
+complete -c kafka-dump-log -l value-decoder-class -d 'decoder of values: String, Default, Integer or Long of org.apache.kafka.tools.api'
+complete -c kafka-dump-log -l version -d 'print the version and exit'
+complete -c kafka-dump-log -l help -d 'show the help and exit'
