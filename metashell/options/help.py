@@ -23,7 +23,7 @@ def render_help(spec: CommandSpec, width: int | None = None) -> str:
     Units: `width` in columns; by default that of the terminal, 100 at most, 80 where there is none.
     """
     width = width or _terminal_width()
-    parts = [f"{spec.name} - {spec.summary}\n\nUSAGE\n    {synopsis(spec)}\n"]
+    parts = [paragraphs(f"{spec.name} - {spec.summary}", width, 0), f"\nUSAGE\n    {synopsis(spec)}\n"]
     if spec.description:
         parts.append("\nDESCRIPTION\n" + paragraphs(spec.description, width, _INDENT))
     if spec.arguments:

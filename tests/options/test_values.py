@@ -1,0 +1,62 @@
+"""Words to values."""
+
+from __future__ import annotations
+
+import pytest
+
+from metashell.errors import UsageError
+from metashell.options.values import convert
+
+
+@pytest.mark.parametrize(
+    ("type_name", "text", "value"),
+    [
+        ("int", "7", 7),
+        ("integer", "-7", -7),
+        ("int32", "-2147483648", -(1 << 31)),
+        ("size", "5242880", 5242880),
+        ("size", "64k", 64 << 10),
+        ("size", "128MiB", 128 << 20),
+        ("size", "1g", 1 << 30),
+        ("range", "7..42", (7, 42)),
+        ("range", "7..", (7, None)),
+        ("range", "..42", (None, 42)),
+        ("range", "7", (7, 7)),
+        ("time", "1760000000000", 1760000000000),
+        ("time", "2026-01-01", 1767225600000),
+        ("time", "2026-01-01T00:00:00Z", 1767225600000),
+        ("time", "2026-01-01T01:00:00.500+01:00", 1767225600500),
+        ("str", "any thing", "any thing"),
+    ],
+)
+def test_a_word_becomes_the_value_that_its_type_says(type_name: str, text: str, value: object) -> None:
+    assert convert(type_name, text) == value
+
+
+@pytest.mark.parametrize(
+    ("type_name", "text"),
+    [
+        ("int", "-7"),
+        ("int", "٣"),
+        ("int", ""),
+        ("integer", "7.5"),
+        ("int32", "2147483648"),
+        ("size", "12 parsecs"),
+        ("size", "-1"),
+        ("range", ".."),
+        ("range", "9..7"),
+        ("range", "a..b"),
+        ("time", "yesterday"),
+        ("time", "123"),
+        ("regex", "("),
+    ],
+)
+def test_a_word_that_does_not_fit_is_named_in_the_error(type_name: str, text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        convert(type_name, text)
+    assert str(caught.value).startswith(repr(text))
+
+
+def test_a_regex_finds_what_it_says() -> None:
+    pattern = convert("regex", "or.er")
+    assert pattern.search("an order")  # type: ignore[attr-defined]
