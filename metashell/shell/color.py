@@ -1,26 +1,16 @@
-"""When to colour, and the few colours of names and the prompt."""
+"""The colours of names."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from metashell.shell.escape import terminal_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from metashell.shell.context import Context
 
 _DIRECTORY = "\x1b[1;34m"
 _PLAIN = "\x1b[0m"
-
-
-def wants_color(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """Whether to colour what goes to a stream: it is a terminal, not a dumb one, and NO_COLOR is not set.
-
-    Source: https://no-color.org, any value but the empty one.
-    """
-    return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM", "") not in ("", "dumb")
 
 
 def colored_name(ctx: Context, name: str, is_directory: bool) -> str:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from metashell.errors import MetashellError
+from metashell.nodes import Directory
 from metashell.shell.paths import child_path
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _expand(node: Node, components: Sequence[str], index: int, path: str, name: 
     if index == len(components):
         yield Match(path, name, node)
         return
-    if not node.is_directory:
+    if not isinstance(node, Directory):
         return
     component = components[index]
     pattern = compile_component(component)

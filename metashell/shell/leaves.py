@@ -12,14 +12,17 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 
-def leaf_text(ctx: Context, leaf: Leaf) -> str:
-    """The text of a leaf as `cat` shows it: plain for scalars, indented JSON for records, or Kafka's text with `-o kafka`."""
+def write_leaf(ctx: Context, leaf: Leaf) -> None:
+    """Write a leaf as `cat` shows it: plain for scalars, indented JSON for records, or Kafka's text with `-o kafka`."""
     if ctx.output == "kafka":
-        return kafka_leaf_text(ctx, leaf)
+        ctx.line(kafka_leaf_text(ctx, leaf))
+        return
     value = leaf.value(ctx.redact)
     if isinstance(value, dict | list | tuple):
-        return json_text(ctx, pretty_json(value))
-    return plain_text(value)
+        # Escaped before it is coloured: colours are escape sequences too.
+        ctx.out.write(json_text(ctx, pretty_json(value)) + "\n")
+    else:
+        ctx.line(plain_text(value))
 
 
 def kafka_leaf_text(ctx: Context, leaf: Leaf) -> str:

@@ -49,6 +49,13 @@ def _short(text: str) -> str:
     return text if len(text) <= _TEXT_LIMIT else f"{text[: _TEXT_LIMIT - 3]}..."
 
 
+def _record(ctx: Context, node: Node) -> dict[str, Any]:
+    assert isinstance(node, Leaf)
+    value = node.value(ctx.redact)
+    assert isinstance(value, dict)
+    return value
+
+
 def _topic(ctx: Context, node: Node) -> Fields:
     info = node.envelope_info
     fields = {"partitions": info["partition_count"], "id": info["topic_id"]}
@@ -62,7 +69,7 @@ def _topic(ctx: Context, node: Node) -> Fields:
 def _partition(ctx: Context, node: Node) -> Fields:
     if not isinstance(node, Leaf):
         return {}
-    value = node.value(ctx.redact)
+    value = _record(ctx, node)
     fields = {name: value[name] for name in ("leader", "isr", "replicas")}
     if value["leader"] < 0 or len(value["isr"]) < len(value["replicas"]):
         fields["state"] = "leaderless" if value["leader"] < 0 else "under_replicated"
@@ -73,7 +80,7 @@ def _partition(ctx: Context, node: Node) -> Fields:
 def _broker(ctx: Context, node: Node) -> Fields:
     if not isinstance(node, Leaf):
         return {}
-    value = node.value(ctx.redact)
+    value = _record(ctx, node)
     state = "fenced" if value["fenced"] else "shutting_down" if value["inControlledShutdown"] else "active"
     fields: Fields = {"state": state}
     if value["rack"] is not None:
@@ -86,8 +93,7 @@ def _controller(ctx: Context, node: Node) -> Fields:
 
 
 def _acl(ctx: Context, node: Node) -> Fields:
-    assert isinstance(node, Leaf)
-    value, words = node.value(ctx.redact), node.envelope_info
+    value, words = _record(ctx, node), node.envelope_info
     return {
         "permission": words["permission_type"],
         "principal": value["principal"],
@@ -99,13 +105,11 @@ def _acl(ctx: Context, node: Node) -> Fields:
 
 
 def _scram(ctx: Context, node: Node) -> Fields:
-    assert isinstance(node, Leaf)
-    return {"iterations": node.value(ctx.redact)["iterations"]}
+    return {"iterations": _record(ctx, node)["iterations"]}
 
 
 def _token(ctx: Context, node: Node) -> Fields:
-    assert isinstance(node, Leaf)
-    value = node.value(ctx.redact)
+    value = _record(ctx, node)
     return {"owner": value["owner"], "expiration_timestamp": value["expirationTimestamp"]}
 
 

@@ -27,7 +27,7 @@ from metashell.nodes import Leaf
 from metashell.options import Argument
 from metashell.shell.command import NODE_PATH, make_command
 from metashell.shell.context import IS_DIRECTORY
-from metashell.shell.leaves import leaf_text
+from metashell.shell.leaves import write_leaf
 from metashell.shell.output import OBJECT_FORMS, leaf_object, write_objects
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
         write_objects(ctx, objects, columns=columns, single=ctx.is_single(args.path))
     else:
         for _, leaf in leaves:
-            ctx.line(leaf_text(ctx, leaf))
+            write_leaf(ctx, leaf)
 
 
 def _leaves(ctx: Context, args: SimpleNamespace) -> Iterator[tuple[str, Leaf]]:

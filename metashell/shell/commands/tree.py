@@ -24,7 +24,7 @@ from metashell.options import Argument
 from metashell.shell.command import NODE_PATH, make_command
 from metashell.shell.globs import Match
 from metashell.shell.jsonform import compact_json, plain_text, spaced_json
-from metashell.shell.leaves import kafka_leaf_text, leaf_text
+from metashell.shell.leaves import kafka_leaf_text, write_leaf
 from metashell.shell.output import OBJECT_FORMS, leaf_object, node_object, plain_json, write_objects
 from metashell.shell.paths import child_path
 from metashell.shell.walk import descend, listed_children
@@ -51,7 +51,7 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     else:
         for _, _, node in matches:
             if isinstance(node, Leaf):
-                ctx.line(leaf_text(ctx, node))
+                write_leaf(ctx, node)
             else:
                 _write_text(ctx, node, 0)
 
