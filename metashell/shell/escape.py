@@ -30,7 +30,7 @@ def terminal_line(text: str) -> str:
 
 def terminal_json(text: str) -> str:
     """JSON text with the same characters as JSON escapes, so that it is still the same JSON."""
-    return text if text.isascii() and "\x7f" not in text else _UNSAFE.sub(_json_escape, text)
+    return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_json_escape, text)
 
 
 def writable(text: str) -> str:
