@@ -87,7 +87,7 @@ def _too_large(name: str, max_size: int) -> DecodeError:
 
 def _decompress_snappy(data: bytes, max_size: int) -> bytes:
     if not data.startswith(_XERIAL_MAGIC):
-        return _decompress_block(data, max_size)
+        return _decompress_block(data, max_size, max_size)
     blocks = []
     room = max_size
     index = 0
@@ -100,19 +100,21 @@ def _decompress_snappy(data: bytes, max_size: int) -> bytes:
         index = start + size
         if size < 0 or index > len(data):
             raise DecodeError(f"snappy block of {size} bytes does not fit in the {len(data) - start} left", offset=start)
-        block = _decompress_block(data[start:index], room)
+        block = _decompress_block(data[start:index], room, max_size)
         room -= len(block)
         blocks.append(block)
     return b"".join(blocks)
 
 
-def _decompress_block(block: bytes, max_size: int) -> bytes:
-    """One raw snappy block; its head says how large it becomes, so the cap is checked before anything is allocated."""
+def _decompress_block(block: bytes, room: int, max_size: int) -> bytes:
+    """One raw snappy block; its head says how large it becomes, so the room left is checked before anything is allocated."""
     import cramjam
 
+    if not block:
+        raise DecodeError("snappy block is empty")
     try:
-        if not block or cramjam.snappy.decompress_raw_len(block) > max_size:
-            raise _too_large("snappy", max_size) if block else DecodeError("snappy block is empty")
+        if cramjam.snappy.decompress_raw_len(block) > room:
+            raise _too_large("snappy", max_size)
         return bytes(cramjam.snappy.decompress_raw(block))
     except cramjam.DecompressionError as error:
         raise DecodeError(f"snappy data does not decompress: {error}") from error

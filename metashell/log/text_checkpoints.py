@@ -70,8 +70,10 @@ def read_topic_id(path: str) -> bytes:
 
 
 def _entries(path: str, form: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    """The lines of entries; Kafka's words for what may be wrong (CheckpointFile)."""
+    """The lines of entries, none for an empty file; Kafka's words for what may be wrong (CheckpointFile)."""
     lines = list(_lines(path))
+    if not lines:
+        return
     version = _number(path, lines, 0)
     if version != _VERSION:
         raise LogCorruptError(path, 0, f"Unrecognised version of the checkpoint file: {version}")
