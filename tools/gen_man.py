@@ -12,6 +12,8 @@ from metashell.shell.commands import COMMANDS
 from tools.generated import write_or_check
 
 FOLDER = "man"
+DATE = "2026-11-21"
+"""The day of the release, or of the last change of what the pages say."""
 HEADER = '.\\" Made by `python -m tools.gen_man`; do not edit.\n'
 
 
@@ -23,7 +25,7 @@ def pages() -> dict[str, str]:
 def page(spec: CommandSpec) -> str:
     parts = [
         HEADER,
-        f'.TH {spec.name.upper()} 1 "" "metashell {__version__}" "metashell"\n',
+        f'.TH {spec.name.upper()} 1 "{DATE}" "metashell {__version__}" "metashell"\n',
         f".SH NAME\n{text(spec.name)} \\- {text(spec.summary.rstrip('.'))}\n",
         f".SH SYNOPSIS\n{_synopsis(spec)}",
         f".SH DESCRIPTION\n{_paragraphs(spec.description)}",
