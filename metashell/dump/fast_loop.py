@@ -30,7 +30,7 @@ FastLoop = Callable[[bytes, int, int, int, int, str, ValueTexts, Callable[[str],
 Writes records `first` to `first + count` of a batch; `middle` is the text that is the same for all its records.
 """
 
-_TEMPLATE = '''
+_TEMPLATE = """
 def loop(buf, at, first, count, base_offset, middle, texts, append):
     headers, header_sizes, overheads = usual_headers(first, count)
     offsets = range(base_offset + first, base_offset + first + count)
@@ -63,7 +63,7 @@ def loop(buf, at, first, count, base_offset, middle, texts, append):
     except (IndexError, DecodeError):
         return GAVE_UP
     return at
-'''
+"""
 _SKIP = "if body is None: continue"
 
 _headers: list[bytes] = []
@@ -71,12 +71,13 @@ _header_sizes: list[int] = []
 _overheads: list[int] = []
 
 
-def make_loop(line: str, may_skip: bool = False) -> FastLoop:
+def make_loop(line: str, may_skip: bool = False, head: str = "") -> FastLoop:
     """The loop that appends `line`, an expression over its local names, for each record.
 
-    The value's text is `body(buf, start + 3, end)`, what goes before it `before`; `value_size` is twice the size.
+    The value's text is `body(buf, start + 3, end)`, what goes before it `before`; `value_size` is twice the size; `head`
+    is a text that is the same for the whole file.
     """
-    names = {"usual_headers": usual_headers, "GAVE_UP": GAVE_UP, "DecodeError": DecodeError}
+    names = {"usual_headers": usual_headers, "GAVE_UP": GAVE_UP, "DecodeError": DecodeError, "head": head}
     source = _TEMPLATE.format(line=line, skip=_SKIP if may_skip else "")
     exec(compile(source, "<dump-log loop>", "exec"), names)
     loop: FastLoop = names["loop"]  # type: ignore[assignment]

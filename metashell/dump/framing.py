@@ -29,13 +29,15 @@ class Stop:
 
     `end`: nothing is left; `tail`: too little for a batch; `bad-size`: a length below the least; `truncated`: a length
     that leads past the end; `too-large`: more than we agree to hold. `length` is what the length field says, -1
-    without one; `left` counts the bytes from `position` to the end.
+    without one; `left` counts the bytes from `position` to the end, -1 where that is not known. `tail` are those of
+    them that were read.
     """
 
     kind: StopKind
     position: int
     left: int
     length: int = -1
+    tail: bytes = b""
 
 
 @dataclass(slots=True)
@@ -115,26 +117,26 @@ def find_batches(buf: bytes, position: int, left: int | None, batch_size_max: in
     buf_size = len(buf)
     while True:
         if left is not None and left - at <= MAGIC_END:
-            rest = left - at
-            return Window(buf, position, frames, position + at, Stop("tail" if rest else "end", position + at, rest))
+            kind: StopKind = "tail" if left - at else "end"
+            stop = Stop(kind, position + at, left - at, -1, buf[at:])
+            return Window(buf, position, frames, position + at, stop)
         if at + MAGIC_END > buf_size:
             return Window(buf, position, frames, position + at)
         (length,) = unpack_length(buf, at + 8)
         size = length + LEAD_SIZE
         if at + size > buf_size or length < LENGTH_MIN:
             rest = -1 if left is None else left - at
-            stop = _judge(position + at, rest, length, batch_size_max)
-            return Window(buf, position, frames, position + at, stop)
+            trouble = _judge(rest, length, batch_size_max)
+            place = position + at
+            return Window(buf, position, frames, place, trouble and Stop(trouble, place, rest, length, buf[at:]))
         add((at, size))
         at += size
 
 
-def _judge(position: int, left: int, length: int, batch_size_max: int) -> Stop | None:
-    """Whether the batch at `position` is where the walk ends, or only the window."""
+def _judge(left: int, length: int, batch_size_max: int) -> StopKind | None:
+    """Whether a batch that is not wholly in the window is where the walk ends; None to read on."""
     if length < LENGTH_MIN:
-        return Stop("bad-size", position, left, length)
+        return "bad-size"
     if 0 <= left < length + LEAD_SIZE:
-        return Stop("truncated", position, left, length)
-    if length + LEAD_SIZE > batch_size_max:
-        return Stop("too-large", position, left, length)
-    return None
+        return "truncated"
+    return "too-large" if length + LEAD_SIZE > batch_size_max else None

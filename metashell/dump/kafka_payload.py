@@ -82,5 +82,3 @@ def _metadata_text(value: bytes) -> str:
     except DecodeError as error:
         raise FrameError(kafka_error(error, frame.type_id)) from error
     return f"{payload_start(frame.type_id, frame.version)}{text}}}"
-
-

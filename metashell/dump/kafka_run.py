@@ -62,7 +62,7 @@ class _KafkaRun:
             raise Halt(f"{path}: {error.strerror}") from error
         with file:
             writer = KafkaWriter(options, file, path, name)
-            writer.last_offset = -1
+            writer.last = (-1, 0)
             reader = WindowReader(file, options.max_bytes, _BATCH_SIZE_MAX)
             dump_file(writer, reader, self.output, usable_jobs(options.jobs))
         if writer.pairs:

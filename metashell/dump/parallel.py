@@ -20,17 +20,20 @@ import sys
 from struct import Struct
 from typing import Any, NoReturn
 
-from metashell.dump.framing import Window, WindowReader
+from metashell.dump.framing import Stop, Window, WindowReader
 from metashell.dump.output import Output
 from metashell.dump.windows import format_window
-from metashell.dump.writer import Halt, Writer
+from metashell.dump.writer import Halt, Place, Writer
 
 _START = Struct("<q")
-_TURN = Struct("<??q")
+_TURN = Struct("<??qi")
 _NO_MORE = -1
 _STATUS_CLOSED_OUTPUT = 3
 _STATUS_OUTPUT_FAILED = 4
 Pipe = tuple[int, int]
+StopFields = tuple[Any, int, int, int, bytes]
+End = tuple[str | None, StopFields | None]
+"""How the walk ended: the message of a Halt, and the fields of the Stop."""
 
 
 class _Ring:
@@ -56,33 +59,37 @@ class _Ring:
     def pass_start(self, position: int) -> None:
         _send(self._start_out, _START.pack(position))
 
-    def turn(self) -> tuple[bool, int | None] | None:
-        """Whether to write, and the last offset written so far; None when the worker before is gone."""
+    def turn(self) -> tuple[bool, Place] | None:
+        """Whether to write, and the place that was written last; None when the worker before is gone."""
         data = _read_exactly(self._turn_in, _TURN.size)
         if not data:
             return None
-        goes_on, has_offset, offset = _TURN.unpack(data)
-        return goes_on, (offset if has_offset else None)
+        goes_on, has_place, offset, epoch = _TURN.unpack(data)
+        return goes_on, ((offset, epoch) if has_place else None)
 
-    def pass_turn(self, goes_on: bool, last_offset: int | None) -> None:
-        _send(self._turn_out, _TURN.pack(goes_on, last_offset is not None, last_offset or 0))
+    def pass_turn(self, goes_on: bool, last: Place) -> None:
+        _send(self._turn_out, _pack_turn(goes_on, last))
 
 
-def dump_in_parallel(writer: Writer, reader: WindowReader, output: Output, jobs: int) -> None:
+def _pack_turn(goes_on: bool, last: Place) -> bytes:
+    return _TURN.pack(goes_on, last is not None, *(last or (0, 0)))
+
+
+def dump_in_parallel(writer: Writer, reader: WindowReader, output: Output, jobs: int) -> Stop:
     """Write the whole file; what the workers found is gathered in `writer`. Raises Halt."""
     starts = [os.pipe() for _ in range(jobs)]
     turns = [os.pipe() for _ in range(jobs)]
     os.write(starts[0][1], _START.pack(0))
-    os.write(turns[0][1], _TURN.pack(True, writer.last_offset is not None, writer.last_offset or 0))
+    os.write(turns[0][1], _pack_turn(True, writer.last))
     children: list[tuple[int, int]] = []
     ring = None
     try:
         for index in range(1, jobs):
             children.append(_fork(index, starts, turns, [result for _, result in children], writer, reader, output))
         ring = _Ring(starts, turns, 0)
-        halt = _work(ring, writer, reader, output)
+        end = _work(ring, writer, reader, output)
         ring.close()
-        _gather(writer, children, halt)
+        return _gather(writer, children, end)
     finally:
         if ring is None:
             _close({end for pipe in (*starts, *turns) for end in pipe})
@@ -114,8 +121,8 @@ def _fork(
 def _child(ring: _Ring, writer: Writer, reader: WindowReader, output: Output, result_out: int) -> NoReturn:
     status = 1
     try:
-        halt = _work(ring, writer, reader, output)
-        findings = (writer.pairs, writer.faults, halt)
+        end = _work(ring, writer, reader, output)
+        findings = (writer.pairs, writer.faults, writer.notes, end)
         with open(result_out, "wb", buffering=0) as results:
             results.write(marshal.dumps(findings))
         status = 0
@@ -131,8 +138,8 @@ def _child(ring: _Ring, writer: Writer, reader: WindowReader, output: Output, re
         os._exit(status)
 
 
-def _work(ring: _Ring, writer: Writer, reader: WindowReader, output: Output) -> str | None:
-    """Do this worker's windows; the message of a Halt that it met."""
+def _work(ring: _Ring, writer: Writer, reader: WindowReader, output: Output) -> End | None:
+    """Do this worker's windows; how the walk ended, if it did so here."""
     while (start := ring.next_start()) >= 0:
         window = reader.read(start)
         ring.pass_start(_NO_MORE if window.stop is not None else window.next)
@@ -141,23 +148,27 @@ def _work(ring: _Ring, writer: Writer, reader: WindowReader, output: Output) -> 
         turn = ring.turn()
         if turn is None:
             return None
-        goes_on, last_offset = turn
+        goes_on, last = turn
         if not goes_on:
             _forget(writer, window)
-            ring.pass_turn(False, last_offset)
+            ring.pass_turn(False, last)
             return None
-        writer.join(last_offset)
+        writer.join(last)
         output.write(text)
         is_over = halt is not None or window.stop is not None
-        ring.pass_turn(not is_over, writer.last_offset)
-        if halt is not None:
-            return halt
+        ring.pass_turn(not is_over, writer.last)
+        if is_over:
+            return halt, _stop_fields(window.stop)
     return None
+
+
+def _stop_fields(stop: Stop | None) -> StopFields | None:
+    return None if stop is None else (stop.kind, stop.position, stop.left, stop.length, stop.tail)
 
 
 def _format_apart(writer: Writer, window: Window) -> str | None:
     """Format a window without knowing what precedes it."""
-    writer.first_offset = writer.last_offset = None
+    writer.first = writer.last = None
     try:
         format_window(writer, window)
     except Halt as halt:
@@ -171,7 +182,7 @@ def _forget(writer: Writer, window: Window) -> None:
     writer.faults = [fault for fault in writer.faults if fault[0] < window.position]
 
 
-def _gather(writer: Writer, children: list[tuple[int, int]], halt: str | None) -> None:
+def _gather(writer: Writer, children: list[tuple[int, int]], end: End | None) -> Stop:
     """Add what the other workers found; raises what ended them."""
     while children:
         pid, result_in = children[0]
@@ -189,11 +200,16 @@ def _gather(writer: Writer, children: list[tuple[int, int]], halt: str | None) -
         findings: Any = marshal.loads(data)
         writer.pairs += findings[0]
         writer.faults += findings[1]
-        halt = halt or findings[2]
+        writer.notes += findings[2]
+        end = end or findings[3]
     writer.pairs.sort(key=lambda pair: pair[0])
     writer.faults.sort(key=lambda fault: fault[0])
+    assert end is not None, "a worker came to the end"
+    halt, fields = end
     if halt is not None:
         raise Halt(halt)
+    assert fields is not None
+    return Stop(*fields)
 
 
 def _reap(children: list[tuple[int, int]]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from metashell.dump.framing import Window, WindowReader
+from metashell.dump.framing import Stop, Window, WindowReader
 from metashell.dump.output import Output
 from metashell.dump.writer import Writer
 
@@ -16,19 +16,21 @@ PARALLEL_SIZE_MIN = 2 << 20
 JOBS_MAX = 2
 
 
-def dump_file(writer: Writer, reader: WindowReader, output: Output, jobs: int) -> None:
-    """Write the whole file. Raises Halt where the run ends, after what precedes it is written."""
+def dump_file(writer: Writer, reader: WindowReader, output: Output, jobs: int) -> Stop:
+    """Write the whole file; gives where and why it ended.
+
+    Raises Halt where the run ends, after what precedes it is written.
+    """
     writer.begin_file()
     output.write(writer.take())
     if jobs > 1 and output.fd is not None and (reader.end or 0) >= PARALLEL_SIZE_MIN and not reader.is_stream:
         from metashell.dump.parallel import dump_in_parallel
 
-        dump_in_parallel(writer, reader, output, jobs)
-    else:
-        dump_in_turn(writer, reader, output)
+        return dump_in_parallel(writer, reader, output, jobs)
+    return dump_in_turn(writer, reader, output)
 
 
-def dump_in_turn(writer: Writer, reader: WindowReader, output: Output, position: int = 0) -> None:
+def dump_in_turn(writer: Writer, reader: WindowReader, output: Output, position: int = 0) -> Stop:
     """Write the file from `position` on, window after window."""
     while True:
         window = reader.read(position)
@@ -37,7 +39,7 @@ def dump_in_turn(writer: Writer, reader: WindowReader, output: Output, position:
         finally:
             output.write(writer.take())
         if window.stop is not None:
-            return
+            return window.stop
         position = window.next
 
 
@@ -58,5 +60,3 @@ def usable_jobs(asked: int) -> int:
         return min(JOBS_MAX, len(os.sched_getaffinity(0)))
     except AttributeError:  # pragma: no cover - a system without processor affinity
         return min(JOBS_MAX, os.cpu_count() or 1)
-
-

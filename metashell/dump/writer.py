@@ -16,6 +16,10 @@ FLUSH_LINES = 1 << 14
 """Lines that may wait as text; what goes beyond is encoded at once, which halves its size."""
 
 
+Place = tuple[int, int] | None
+"""An offset and its leader epoch (0 where nobody asks for it)."""
+
+
 class Halt(Exception):
     """The whole run ends here, in the middle of a file; the message is for stderr."""
 
@@ -23,19 +27,21 @@ class Halt(Exception):
 class Writer:
     """Forms the text for one file; what it has written waits in `lines` and `parts` until it is taken.
 
-    `first_offset` and `last_offset` are those of the records since the last `take`, None before the first; `pairs`
-    are (position, offset, following offset) wherever a record does not follow the one before it; `faults` are
-    (position, text) of what is wrong with the file, for stderr.
+    `first` and `last` are the places of the first and last record that were seen, None before that; who formats windows
+    apart from each other unsets them, and joins them later. `pairs` are (position, offset, following offset) wherever a
+    record does not follow the one before it; `faults` are (position, text) of what is wrong with the file and `notes`
+    what is merely worth telling, for stderr.
     """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.parts: list[bytes] = []
-        self.first_offset: int | None = None
-        self.last_offset: int | None = None
+        self.first: Place = None
+        self.last: Place = None
         self.first_position = 0
         self.pairs: list[tuple[int, int, int]] = []
         self.faults: list[tuple[int, str]] = []
+        self.notes: list[str] = []
         self.position = 0
         self.loop: FastLoop | None = None
         self.texts: ValueTexts = {}
@@ -68,30 +74,23 @@ class Writer:
             self.parts.append("".join(self.lines).encode("utf-8", "surrogateescape"))
             self.lines.clear()
 
-    def saw(self, offset: int) -> None:
-        """Take note of a record's offset, and whether it follows the one before."""
-        if self.last_offset is None:
-            self.first_offset = offset
+    def saw(self, offset: int, count: int = 1) -> None:
+        """Take note of `count` records in a row, and whether they follow the one before."""
+        if self.last is None:
+            self.first = (offset, 0)
             self.first_position = self.position
-        elif offset != self.last_offset + 1:
-            self.pairs.append((self.position, self.last_offset, offset))
-        self.last_offset = offset
+        elif offset != self.last[0] + 1:
+            self.pairs.append((self.position, self.last[0], offset))
+        self.last = (offset + count - 1, 0)
 
-    def saw_run(self, offset: int, count: int) -> None:
-        """Take note of `count` records in a row."""
-        self.saw(offset)
-        self.last_offset = offset + count - 1
+    def join(self, last: Place) -> None:
+        """Take note of the place that precedes what was written since `first` was unset."""
+        if self.first is None:
+            self.last = last
+        elif last is not None and self.first[0] != last[0] + 1:
+            self.pairs.append((self.first_position, last[0], self.first[0]))
 
-    def join(self, last_offset: int | None) -> None:
-        """Take note of the offset that precedes what was written since `first_offset` was unset."""
-        if self.first_offset is None:
-            self.last_offset = last_offset
-        elif last_offset is not None and self.first_offset != last_offset + 1:
-            self.pairs.append((self.first_position, last_offset, self.first_offset))
-
-    def records(
-        self, header: BatchHeader, buf: bytes, start: int, end: int, middle: str | None, drop_last: bool = True
-    ) -> None:
+    def records(self, header: BatchHeader, buf: bytes, start: int, end: int, middle: str | None, drop_last: bool = True) -> None:
         """Write the records of a batch, which lie in `buf[start:end]`.
 
         `middle` is the text for the tight loop, None to go without it. With `drop_last` bytes left over after the last
@@ -114,7 +113,7 @@ class Writer:
             if following < 0:
                 following = self._checked(header, buf, at, end, number, drop_last and first + number == count)
             else:
-                self.saw_run(header.base_offset + first, number)
+                self.saw(header.base_offset + first, number)
             at = following
             first += number
             if len(self.lines) >= FLUSH_LINES:
@@ -122,9 +121,7 @@ class Writer:
         if count and at != end:
             raise DecodeError(f"{end - at} bytes are left after the {count} records of the batch", offset=at)
 
-    def _checked(
-        self, header: BatchHeader, buf: bytes, at: int, end: int, count: int, drop_last: bool
-    ) -> int:
+    def _checked(self, header: BatchHeader, buf: bytes, at: int, end: int, count: int, drop_last: bool) -> int:
         for number in range(1, count + 1):
             fields = read_record_header(buf, at, end)
             at = fields[7]

@@ -1,0 +1,35 @@
+"""One JSON array instead of a line for each object: what `-o json` gives."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from metashell.dump.output import Output
+
+
+class ArrayOutput(Output):
+    """Passes lines of JSON on as the elements of an array; every `write` is a number of whole lines."""
+
+    def __init__(self, output: Output) -> None:
+        super().__init__(output)
+        self._is_empty = True
+        self._is_terminal = output.is_terminal
+
+    @property
+    def is_terminal(self) -> bool:
+        return self._is_terminal
+
+    def write(self, data: bytes) -> None:
+        if not data:
+            return
+        before = b"[\n" if self._is_empty else b",\n"
+        self._is_empty = False
+        super().write(before + data.removesuffix(b"\n").replace(b"\n", b",\n"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None or not issubclass(kind, OSError):
+            super().write(b"[]\n" if self._is_empty else b"\n]\n")

@@ -1,0 +1,112 @@
+"""A whole run in our own voice: every file is dumped, whatever is wrong with another, and the status tells.
+
+Faults stand in the output where they lie, and once more on stderr: one line each, the first few of a file.
+"""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from metashell.dump.filters import Filters
+from metashell.dump.framing import WindowReader
+from metashell.dump.inputs import Input, inputs_of, refuse_unsupported, starts_like_checkpoint
+from metashell.dump.json_lines import JsonWriter
+from metashell.dump.options import MAX_BYTES_DEFAULT, DumpOptions
+from metashell.dump.output import Output
+from metashell.dump.windows import dump_file, usable_jobs
+from metashell.errors import UsageError
+from metashell.log.files import OpenFile
+
+_TOLD_FAULTS_MAX = 10
+
+
+def run_own(options: DumpOptions, output: Output, err: TextIO) -> int:
+    """Dump all inputs as JSON; gives the exit status: 1 if a fault was found. Errors: UsageError."""
+    if options.output == "json":
+        from metashell.dump.json_array import ArrayOutput
+
+        with ArrayOutput(output) as array:
+            return OwnRun(options, array, err).run()
+    return OwnRun(options, output, err).run()
+
+
+class OwnRun:
+    """What one run shares between its files."""
+
+    def __init__(self, options: DumpOptions, output: Output, err: TextIO) -> None:
+        self.options = options
+        self.output = output
+        self.err = err
+        self.filters = Filters(options)
+        self.is_terminal = output.is_terminal
+        self.status = 0
+
+    def run(self) -> int:
+        """Dump all inputs in order, and then follow the last one if that is asked for."""
+        for number, path in enumerate(self.options.files, 1):
+            try:
+                refuse_unsupported(path)
+                self._inputs(path, is_followed=self.options.follow and number == len(self.options.files))
+            except UsageError as error:
+                self.complain(str(error))
+        return self.status
+
+    def complain(self, text: str) -> None:
+        """Tell of a fault on stderr."""
+        self.err.write(f"{self.options.program}: {text}\n")
+        self.status = 1
+
+    def _inputs(self, path: str, is_followed: bool) -> None:
+        inputs = list(inputs_of(path))
+        last: tuple[int, int] | None = None
+        for entry in inputs:
+            if entry is inputs[-1] and is_followed:
+                from metashell.dump.follow import follow
+
+                follow(self, entry, last)
+                return
+            try:
+                with entry.open() as file:
+                    last = self._file(entry, file, last)
+            except OSError as error:
+                self.complain(f"{entry.label}: {error.strerror or error}")
+
+    def _file(self, entry: Input, file: OpenFile, last: tuple[int, int] | None) -> tuple[int, int] | None:
+        writer = self.writer(entry, file, last)
+        dump_file(writer, self.reader(file), self.output, usable_jobs(self.options.jobs))
+        self.tell(entry.label, writer)
+        return None if entry.is_checkpoint else writer.last
+
+    def writer(self, entry: Input, file: OpenFile, last: tuple[int, int] | None, is_followed: bool = False) -> JsonWriter:
+        """The writer of one file; `last` is the place that its first batch has to follow."""
+        writer = JsonWriter(
+            self.options,
+            self.filters,
+            file,
+            entry.label,
+            is_terminal=self.is_terminal,
+            may_end_early=entry.may_end_early,
+            is_checkpoint=entry.is_checkpoint or starts_like_checkpoint(file, entry.label),
+            is_followed=is_followed,
+        )
+        writer.last = last
+        if last is None and entry.follows is not None:
+            writer.last = (entry.follows, 0)
+        return writer
+
+    def reader(self, file: OpenFile) -> WindowReader:
+        """A reader of one file, as far as --max-bytes allows."""
+        limit = None if self.options.max_bytes == MAX_BYTES_DEFAULT else self.options.max_bytes
+        return WindowReader(file, limit, file.batch_size_max)
+
+    def tell(self, label: str, writer: JsonWriter) -> None:
+        """Tell on stderr what is wrong with a file, and what is worth a note; then forget it."""
+        for _, fault in writer.faults[:_TOLD_FAULTS_MAX]:
+            self.complain(f"{label}: {fault}")
+        if len(writer.faults) > _TOLD_FAULTS_MAX:
+            self.complain(f"{label}: {len(writer.faults) - _TOLD_FAULTS_MAX} more faults")
+        if self.options.verbose:
+            for note in writer.notes:
+                self.err.write(f"{self.options.program}: {label}: {note}\n")
+        writer.faults.clear()
+        writer.notes.clear()

@@ -1,0 +1,159 @@
+"""The body of a record as the own voice shows it: its type, its version, JSON text of its data, and what is odd.
+
+Nothing that was read is dropped: what is not known, or does not decode, is shown as hex with a `fault`. Secrets are
+replaced here, before any text exists, so that filters and searches never see them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from metashell.codec.control import read_control_record, value_layout
+from metashell.codec.dispatch import METADATA_TYPES
+from metashell.codec.frame import (
+    FRAME_VERSION,
+    KIP631_FRAME_VERSION,
+    RECORD_TYPE_NAMES,
+    FrameError,
+    metadata_message,
+    read_frame,
+    record_type_name,
+    version_fault,
+)
+from metashell.codec.json_forms import string_text
+from metashell.codec.jsontext import object_json
+from metashell.codec.redaction import REDACTED_RECORD_TYPES, is_sensitive_config, redact
+from metashell.codec.registry import MessageType, message_type
+from metashell.dump.fast_loop import ValueText
+from metashell.dump.filters import Filters
+from metashell.errors import DecodeError
+
+_ONE_BYTE_MAX = 127
+_CONFIG_RECORD = 4
+_REDACTED_KIP631 = frozenset(("ConfigRecord", "UserScramCredentialRecord", "DelegationTokenRecord"))
+
+
+class Body(NamedTuple):
+    """A decoded body. `data` is JSON text; `is_broken` tells damage from what is merely newer than we are."""
+
+    type_id: int
+    type_name: str | None
+    version: int | None
+    data: str
+    fault: str | None = None
+    is_broken: bool = False
+
+
+def metadata_body(value: bytes | None, show_secrets: bool) -> Body:
+    """The body of a metadata record; never raises for what a value holds."""
+    if value is None:
+        return Body(-1, None, None, "null", "the record has no value", True)
+    try:
+        frame = read_frame(value, 0, len(value))
+    except FrameError as error:
+        return Body(-1, None, None, _hex(value), str(error), True)
+    family = "kip631" if frame.frame_version == KIP631_FRAME_VERSION else "metadata"
+    message = metadata_message(frame.type_id, family)
+    name = record_type_name(frame.type_id, family)
+    if message is None:
+        unknown = f"record type {frame.type_id} is not known"
+        return Body(frame.type_id, name, frame.version, _hex(value[frame.body_start :]), unknown)
+    fault = version_fault(message, frame.version)
+    if frame.frame_version != FRAME_VERSION:
+        fault = "frame version 0: read as the text of KIP-631 draws it"
+    try:
+        text = body_writer(message, frame.version, show_secrets)(value, frame.body_start, len(value))
+    except DecodeError as error:
+        broken = str(error) if fault is None else f"{fault}; {error}"
+        return Body(frame.type_id, name, frame.version, _hex(value[frame.body_start :]), broken, version_is_known(message, frame.version))
+    return Body(frame.type_id, name, frame.version, text, fault)
+
+
+def version_is_known(message: MessageType, version: int) -> bool:
+    low, high = message.versions
+    return low <= version <= high
+
+
+def body_writer(message: MessageType, version: int, show_secrets: bool) -> ValueText:
+    """What writes a message's JSON text straight from bytes, without its secrets unless they are asked for."""
+    plain = message.json_reader(version)
+    is_shipped = message.family == "metadata"
+    if show_secrets or not (message.key in REDACTED_RECORD_TYPES if is_shipped else message.name in _REDACTED_KIP631):
+        return plain
+    read = message.reader(version)
+    is_config = is_shipped and message.key == _CONFIG_RECORD
+    sensitive: dict[tuple[int, str], bool] = {}
+
+    def redacted(buf: bytes, start: int, end: int) -> str:
+        body = read(buf, start, end)
+        if is_config:
+            name = (body.resource_type, body.name)
+            if name not in sensitive:
+                if len(sensitive) >= 1 << 14:
+                    sensitive.clear()
+                sensitive[name] = is_sensitive_config(*name)
+            if not sensitive[name]:
+                return plain(buf, start, end)
+        from json import dumps
+
+        value = redact(message.name, message.to_json_value(body, version))
+        return dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+    return redacted
+
+
+def control_body(key: bytes | None, value: bytes | None) -> Body:
+    """The body of a control record; never raises for what it holds."""
+    try:
+        record = read_control_record(key, value)
+    except DecodeError as error:
+        return Body(-1, None, None, "null" if value is None else _hex(value), str(error), True)
+    message = record.message
+    if message is None:
+        return Body(record.type, record.type_name, record.version, _hex(record.body), record.fault)
+    text = object_json(message, record.body, value_layout(message, record.version))
+    return Body(record.type, record.type_name, record.version, text, record.fault)
+
+
+class OwnTexts(dict[bytes, tuple[ValueText | None, str]]):
+    """What the tight loop needs to write a metadata record, by frame version, type and version in a byte each.
+
+    Records of types that are not wanted are left out without being decoded.
+    """
+
+    def __init__(self, filters: Filters, show_secrets: bool) -> None:
+        super().__init__()
+        self.filters = filters
+        self.show_secrets = show_secrets
+
+    def __missing__(self, start: bytes) -> tuple[ValueText | None, str]:
+        if len(start) < 3 or start[0] != FRAME_VERSION or start[1] > _ONE_BYTE_MAX or start[2] > _ONE_BYTE_MAX:
+            raise DecodeError("not a usual metadata record")
+        type_id, version = start[1], start[2]
+        made: tuple[ValueText | None, str]
+        if not self.filters.wants_type(type_id):
+            made = (None, "")
+        else:
+            name = METADATA_TYPES.get(type_id)
+            if name is None or not version_is_known(message_type("metadata", name), version):
+                raise DecodeError("a metadata record with a fault")
+            writer = body_writer(message_type("metadata", name), version, self.show_secrets)
+            made = (writer, f'"type":"{RECORD_TYPE_NAMES[type_id]}","version":{version},"data":')
+        self[start] = made
+        return made
+
+
+def bytes_member(name: str, raw: bytes | None) -> str:
+    """A JSON member for bytes of unknown meaning: text where they are UTF-8, else base64 under `NAME_base64`."""
+    if raw is None:
+        return f'"{name}":null'
+    try:
+        return f'"{name}":{string_text(raw.decode())}'
+    except UnicodeDecodeError:
+        from binascii import b2a_base64
+
+        return f'"{name}_base64":"{b2a_base64(raw, newline=False).decode("ascii")}"'
+
+
+def _hex(raw: bytes) -> str:
+    return f'"{raw.hex()}"'
