@@ -66,10 +66,12 @@ class OwnRun:
                 follow(self, entry, last)
                 return
             try:
-                with entry.open() as file:
-                    last = self._file(entry, file, last)
-            except OSError as error:
+                file = entry.open()
+            except OSError as error:  # a running node has removed it since it was listed
                 self.complain(f"{entry.label}: {error.strerror or error}")
+                continue
+            with file:
+                last = self._file(entry, file, last)
 
     def _file(self, entry: Input, file: OpenFile, last: tuple[int, int] | None) -> tuple[int, int] | None:
         writer = self.writer(entry, file, last)
