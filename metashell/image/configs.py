@@ -1,0 +1,53 @@
+"""Dynamic configuration, by resource and key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from immutables import Map
+
+from metashell.codec.registry import message_type
+from metashell.image.loss import VersionedRecord
+
+TOPIC_RESOURCE = 2
+
+ConfigsImage = Map[tuple[int, str], Map[str, str]]
+"""(resource type, resource name) to the values of its keys; the default resource of a type has the empty name."""
+
+
+class ConfigsDelta:
+    """Gathers changes of configuration; keys that this software does not know are kept like all others."""
+
+    def __init__(self, image: ConfigsImage) -> None:
+        self._configs = image.mutate()
+
+    def replay_config(self, record: Any) -> None:
+        resource = record.resource_type, record.resource_name
+        values = self._configs.get(resource, _NO_VALUES)
+        if record.value is not None:
+            self._configs[resource] = values.set(record.name, record.value)
+        elif record.name in values:
+            values = values.delete(record.name)
+            if values:
+                self._configs[resource] = values
+            else:
+                del self._configs[resource]
+
+    def forget_topic(self, name: str) -> None:
+        """Drop what a removed topic had: no record says so but the topic's own removal."""
+        self._configs.pop((TOPIC_RESOURCE, name), None)
+
+    def apply(self) -> ConfigsImage:
+        return self._configs.finish()
+
+
+def write_configs(image: ConfigsImage) -> Iterator[VersionedRecord]:
+    """The records of all values, ordered by resource and key."""
+    make = message_type("metadata", "ConfigRecord").cls
+    for resource in sorted(image):
+        for name, value in sorted(image[resource].items()):
+            yield make(resource_type=resource[0], resource_name=resource[1], name=name, value=value), 0
+
+
+_NO_VALUES: Map[str, str] = Map()

@@ -1,0 +1,67 @@
+"""Delegation tokens, by id. Their HMAC is not in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from immutables import Map
+
+from metashell.codec.registry import message_type
+from metashell.image.faults import ReplayError
+from metashell.image.loss import LossHandler, VersionedRecord
+from metashell.image.metadata_version import DELEGATION_TOKEN_LEVEL
+
+
+class DelegationToken(NamedTuple):
+    """A token's public data; principals are `Type:Name`.
+
+    Units: timestamps are Unix milliseconds.
+    """
+
+    owner: str
+    requester: str
+    renewers: tuple[str, ...]
+    issue_timestamp: int
+    max_timestamp: int
+    expiration_timestamp: int
+    token_id: str
+
+
+DelegationTokensImage = Map[str, DelegationToken]
+
+
+class DelegationTokensDelta:
+    """Gathers tokens that come, change and go."""
+
+    def __init__(self, image: DelegationTokensImage) -> None:
+        self._tokens = image.mutate()
+
+    def replay_delegation_token(self, record: Any) -> None:
+        self._tokens[record.token_id] = DelegationToken(
+            record.owner,
+            record.requester,
+            tuple(record.renewers),
+            record.issue_timestamp,
+            record.max_timestamp,
+            record.expiration_timestamp,
+            record.token_id,
+        )
+
+    def replay_remove_delegation_token(self, record: Any) -> None:
+        """Errors: ReplayError for an id that has no token."""
+        if self._tokens.pop(record.token_id, None) is None:
+            raise ReplayError(f"no delegation token has the id {record.token_id!r}")
+
+    def apply(self) -> DelegationTokensImage:
+        return self._tokens.finish()
+
+
+def write_delegation_tokens(image: DelegationTokensImage, level: int, loss: LossHandler) -> Iterator[VersionedRecord]:
+    """The records of all tokens, ordered by id."""
+    if image and level < DELEGATION_TOKEN_LEVEL:
+        loss("the delegation tokens")
+        return
+    make = message_type("metadata", "DelegationTokenRecord").cls
+    for _, token in sorted(image.items()):
+        yield make(**token._asdict()), 0

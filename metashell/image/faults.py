@@ -1,0 +1,42 @@
+"""What replay could not apply, and the error that says so."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from metashell.errors import MetashellError
+
+
+class Fault(NamedTuple):
+    """One thing in the input that is not in the image, or is there with a doubt.
+
+    Shape: `offset` is the log offset of the record (of the snapshot's own numbering inside a checkpoint), `position` the
+    byte of its batch in `file`; -1 where there is none. `record_type` is Kafka's upper-case name, empty for a fault of
+    the file or the batch.
+    """
+
+    file: str
+    offset: int
+    position: int
+    record_type: str
+    reason: str
+
+    def __str__(self) -> str:
+        words = [self.file] if self.file else []
+        if self.offset >= 0:
+            words.append(f"offset {self.offset}")
+        elif self.position >= 0:
+            words.append(f"byte {self.position}")
+        words.append(f"{self.record_type}: {self.reason}" if self.record_type else self.reason)
+        return ": ".join(words)
+
+
+class ReplayError(MetashellError):
+    """A record that does not fit the image it is replayed on.
+
+    `applied` tells whether it changed the image all the same: a level that is newer than ours, for example, is kept.
+    """
+
+    def __init__(self, message: str, *, applied: bool = False) -> None:
+        super().__init__(message)
+        self.applied = applied

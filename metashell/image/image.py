@@ -1,0 +1,77 @@
+"""The metadata of a cluster at one offset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from immutables import Map
+
+from metashell.image.acls import AclsImage
+from metashell.image.client_quotas import ClientQuotasImage
+from metashell.image.cluster import ClusterImage
+from metashell.image.configs import ConfigsImage
+from metashell.image.delegation_tokens import DelegationTokensImage
+from metashell.image.faults import Fault
+from metashell.image.features import FeaturesImage
+from metashell.image.loss import LossHandler, VersionedRecord
+from metashell.image.producer_ids import ProducerIdsImage
+from metashell.image.provenance import Provenance
+from metashell.image.scram import ScramImage
+from metashell.image.topics import TopicsImage
+from metashell.image.voters import Leader, VoterSet
+
+
+class MetadataImage(NamedTuple):
+    """Everything that metadata records describe, and what control records say of the quorum; it never changes.
+
+    An image costs what differs from the one it was made from, so keeping old ones is cheap. `voters` and `leader` are
+    None where no control record named them. `faults` is what could not be applied.
+    """
+
+    features: FeaturesImage = FeaturesImage()
+    cluster: ClusterImage = ClusterImage()
+    topics: TopicsImage = TopicsImage()
+    configs: ConfigsImage = Map()
+    client_quotas: ClientQuotasImage = Map()
+    producer_ids: ProducerIdsImage = ProducerIdsImage()
+    acls: AclsImage = AclsImage()
+    scram: ScramImage = Map()
+    delegation_tokens: DelegationTokensImage = Map()
+    voters: VoterSet | None = None
+    leader: Leader | None = None
+    provenance: Provenance = Provenance()
+    faults: tuple[Fault, ...] = ()
+
+    def has_same_metadata(self, other: MetadataImage) -> bool:
+        """Whether both would write the same metadata records: all but quorum, provenance and faults, and kraft.version."""
+        mine, others = self._metadata(), other._metadata()
+        return mine == others
+
+    def _metadata(self) -> tuple[object, ...]:
+        return (
+            self.features._replace(kraft_version=0),
+            self.cluster,
+            self.topics,
+            self.configs,
+            self.client_quotas,
+            self.producer_ids,
+            self.acls,
+            self.scram,
+            self.delegation_tokens,
+        )
+
+    def write(self, metadata_version: int | None = None, *, on_loss: LossHandler | None = None) -> Iterator[VersionedRecord]:
+        """The records of a snapshot of this image, each with its version, in Kafka's order.
+
+        Shape: for the level `metadata_version`, the image's own if None. Replayed on an empty image they give this
+        one again, if nothing was lost.
+        Errors: ImageLossError for information that the level cannot hold, unless `on_loss` is given, which is told.
+        """
+        from metashell.image.writer import write_image
+
+        return write_image(self, metadata_version, on_loss)
+
+
+EMPTY_IMAGE = MetadataImage()
+"""What there is before the first record."""

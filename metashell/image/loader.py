@@ -1,0 +1,286 @@
+"""Batches become an image: the one way from bytes to metadata, for files, directories and live quorums alike."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from metashell.codec.batches import BatchHeader, Record
+from metashell.codec.control import KRAFT_VERSION, KRAFT_VOTERS, LEADER_CHANGE, SNAPSHOT_HEADER, read_control_record
+from metashell.codec.frame import FrameError, UnknownRecord, read_metadata_record
+from metashell.codec.record_walk import RecordFields, walk_records
+from metashell.errors import DecodeError
+from metashell.image.delta import MetadataDelta
+from metashell.image.faults import Fault, ReplayError
+from metashell.image.image import EMPTY_IMAGE, MetadataImage
+from metashell.image.position import PositionTracker
+from metashell.image.scanner import BatchScanner, BrokenBatchError
+from metashell.image.topics_delta import TopicsDelta
+from metashell.image.voters import Leader, voter_set
+from metashell.values import OffsetAndEpoch
+
+
+class Batch(Protocol):
+    """A record batch of version 2; log and live have them."""
+
+    @property
+    def header(self) -> BatchHeader: ...
+    @property
+    def position(self) -> int: ...
+    @property
+    def file(self) -> str: ...
+    def records_area(self) -> tuple[bytes, int, int]: ...
+    def records(self) -> Iterable[Record]: ...
+
+
+class SourceTrouble(Protocol):
+    """What a source could not read; see log's SourceFault."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def position(self) -> int: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def is_tail(self) -> bool: ...
+
+
+class Source(Protocol):
+    """Where batches come from: those of a snapshot, then those of the log."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def snapshot_id(self) -> OffsetAndEpoch | None: ...
+    @property
+    def certain_to(self) -> int | None: ...
+    @property
+    def end_offset(self) -> int | None: ...
+    @property
+    def faults(self) -> Iterable[SourceTrouble]: ...
+    def snapshot_batches(self) -> Iterable[Batch]: ...
+    def log_batches(self, from_offset: int) -> Iterable[Batch]: ...
+
+
+def load_image(source: Source, *, certain_only: bool = False) -> MetadataImage:
+    """The image that a source gives, with everything it holds before and after what is wrong in it.
+
+    Shape: with `certain_only` nothing from `certain_to` on is read. The garbage collector rests meanwhile, and what was
+    made is out of its sight afterwards: there are millions of objects and no cycles.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return _load(source, certain_only)
+    finally:
+        gc.freeze()
+        if was_enabled:
+            gc.enable()
+
+
+def _load(source: Source, certain_only: bool) -> MetadataImage:
+    loader = ImageLoader(snapshot_id=source.snapshot_id)
+    for batch in source.snapshot_batches():
+        loader.load_snapshot_batch(batch)
+    limit = (source.certain_to or 0) if certain_only else None
+    start = 0 if source.snapshot_id is None else source.snapshot_id.offset
+    if limit is None or limit > start:
+        for batch in source.log_batches(start):
+            if limit is not None and batch.header.last_offset >= limit:
+                break
+            loader.load_batch(batch, start)
+    image = loader.finish()
+    troubles = (
+        Fault(trouble.file, trouble.offset, trouble.position, "", trouble.reason)
+        for trouble in source.faults
+        if not trouble.is_tail
+    )
+    end_offset = source.end_offset if limit is None else limit
+    provenance = image.provenance._replace(
+        source_kind=source.kind,
+        source=source.path,
+        certain_to=source.certain_to,
+        end_offset=image.provenance.end_offset if end_offset is None else end_offset,
+    )
+    return image._replace(provenance=provenance, faults=(*troubles, *image.faults))
+
+
+class ImageLoader:
+    """Replays batches, first those of a snapshot, then those of the log after it, and gives the image at any point.
+
+    A metadata transaction shows in images once it has ended; an aborted one never does.
+    """
+
+    def __init__(self, image: MetadataImage = EMPTY_IMAGE, *, snapshot_id: OffsetAndEpoch | None = None) -> None:
+        self._delta = MetadataDelta(image)
+        self._base = image
+        self._before_transaction: MetadataImage | None = None
+        self._faults: list[Fault] = []
+        self._voters = image.voters
+        self._leader = image.leader
+        self._kraft_version = image.features.kraft_version
+        self._position = PositionTracker(image.provenance, snapshot_id)
+        self._scanner = BatchScanner()
+        self._batch: Batch | None = None
+        self._in_snapshot = False
+
+    # ---- batches
+
+    def load_snapshot_batch(self, batch: Batch) -> None:
+        """Replay one batch of a snapshot, whose offsets are the file's own."""
+        self._in_snapshot = True
+        self._load(batch, 0)
+        self._in_snapshot = False
+
+    def load_batch(self, batch: Batch, from_offset: int = 0) -> None:
+        """Replay one batch of the log; what lies before `from_offset` is in the snapshot already."""
+        self._load(batch, from_offset)
+
+    def _load(self, batch: Batch, from_offset: int) -> None:
+        self._batch = batch
+        header = batch.header
+        try:
+            if header.magic != 2:
+                raise DecodeError(f"batch of magic {header.magic} holds no metadata")
+            if header.is_control:
+                self._load_control(batch)
+            else:
+                self._load_data(batch, from_offset)
+        except BrokenBatchError as error:
+            self._add_fault(header.base_offset + error.index, "", str(error))
+        except DecodeError as error:
+            self._add_fault(header.base_offset, "", str(error))
+        self._position.pass_batch(header, self._in_snapshot)
+
+    def _load_data(self, batch: Batch, from_offset: int) -> None:
+        count = batch.header.count
+        if count < 0:
+            raise DecodeError(f"record count {count} is negative")
+        buf, start, end = batch.records_area()
+        if batch.header.base_offset < from_offset:
+            for fields in walk_records(buf, start, end, count):
+                if batch.header.base_offset + fields[0] >= from_offset:
+                    self.replay_value(buf, fields)
+            return
+        self._scanner.replay_records(buf if end == len(buf) else buf[:end], start, count, self)
+
+    # ---- records, as the scanner's sink
+
+    @property
+    def topics(self) -> TopicsDelta:
+        return self._delta.topics
+
+    def replay_value(self, buf: bytes, fields: RecordFields) -> None:
+        """Decode one record and replay it; what is wrong with it becomes a fault."""
+        assert self._batch is not None
+        offset = self._batch.header.base_offset + fields[0]
+        start, size = fields[4], fields[5]
+        if size <= 0:
+            self._add_fault(offset, "", "the record has no value")
+            return
+        try:
+            record = read_metadata_record(buf, start, start + size)
+        except FrameError as error:
+            self._add_fault(offset, "", str(error))
+            return
+        if record.family != "metadata":
+            self._add_fault(offset, record.type_name, "frame version 0 is that of KIP-631's text, which no image is made of")
+            return
+        if record.fault is not None:
+            self._add_fault(offset, record.type_name, record.fault)
+            if isinstance(record.body, UnknownRecord):
+                return
+        try:
+            self._replay(record.body, offset)
+        except ReplayError as error:
+            self._add_fault(offset, record.type_name, str(error))
+
+    def note_topic_fault(self, index: int, error: ReplayError) -> None:
+        """List what is odd about the topic that the batch's record `index` adds."""
+        assert self._batch is not None
+        self._add_fault(self._batch.header.base_offset + index, "TOPIC_RECORD", str(error))
+
+    def _replay(self, record: Any, offset: int) -> None:
+        match type(record).__name__:
+            case "BeginTransactionRecord":
+                self._begin(offset)
+            case "EndTransactionRecord":
+                self._require_transaction()
+                self._before_transaction = None
+            case "AbortTransactionRecord":
+                self._delta = MetadataDelta(self._require_transaction())
+                self._before_transaction = None
+            case _:
+                self._delta.replay(record)
+
+    def _begin(self, offset: int) -> None:
+        assert self._batch is not None
+        if self._in_snapshot:
+            raise ReplayError("a snapshot has no transactions")
+        if self._before_transaction is not None:
+            raise ReplayError("a transaction is open already")
+        self._before_transaction = self._delta.apply()
+        self._delta = MetadataDelta(self._before_transaction)
+        self._position.begin_transaction(offset, self._batch.header)
+
+    def _require_transaction(self) -> MetadataImage:
+        if self._before_transaction is None:
+            raise ReplayError("no transaction is open")
+        return self._before_transaction
+
+    # ---- control records
+
+    def _load_control(self, batch: Batch) -> None:
+        for record in batch.records():
+            try:
+                control = read_control_record(record.key, record.value)
+            except DecodeError as error:
+                self._add_fault(record.offset, "", f"control record: {error}")
+                continue
+            match control.type:
+                case _ if isinstance(control.body, bytes):
+                    self._add_fault(record.offset, control.type_name, control.fault or "unknown control record")
+                case int() as type if type == SNAPSHOT_HEADER:
+                    self._position.header_timestamp_ms = control.body.last_contained_log_timestamp
+                case int() as type if type == KRAFT_VERSION:
+                    self._kraft_version = control.body.k_raft_version
+                case int() as type if type == KRAFT_VOTERS:
+                    self._voters = voter_set(control.body, self._position.log_offset(record.offset, self._in_snapshot))
+                case int() as type if type == LEADER_CHANGE:
+                    self._leader = Leader(control.body.leader_id, batch.header.leader_epoch)
+
+    # ---- images
+
+    def image(self) -> MetadataImage:
+        """The image of what has been replayed; a transaction that is open does not show."""
+        in_transaction = self._before_transaction is not None
+        if self._before_transaction is not None:
+            applied = self._before_transaction
+        else:
+            applied = self._delta.apply()
+            self._delta = MetadataDelta(applied)
+        return applied._replace(
+            features=applied.features._replace(kraft_version=self._kraft_version),
+            voters=self._voters,
+            leader=self._leader,
+            provenance=self._position.provenance(in_transaction),
+            faults=(*self._base.faults, *self._faults),
+        )
+
+    def finish(self) -> MetadataImage:
+        """The image at the end of the input; a transaction that is still open is a fault."""
+        if self._before_transaction is not None:
+            reason = "the transaction that begins here has no end: what it holds is not shown"
+            self._add_fault(self._position.transaction_start, "BEGIN_TRANSACTION_RECORD", reason)
+        return self.image()
+
+    def _add_fault(self, offset: int, record_type: str, reason: str) -> None:
+        batch = self._batch
+        assert batch is not None
+        self._faults.append(Fault(batch.file, offset, batch.position, record_type, reason))

@@ -1,0 +1,80 @@
+"""Partition records that lie beside the spans: what later records said, as bytes that nobody has looked at.
+
+An entry is what is known of one partition: first its base (None if that is in the topic's spans), then the changes to
+it in order. It is a list while a delta gathers and a tuple in an image. Changes are shared: after the 20 bytes that
+name the partition, few records differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from metashell.codec.registry import message_type
+from metashell.image.partitions import CLEAR_ELR, PartitionRegistration, fold_changes, partition_from_record
+from metashell.image.spans import partition_reader
+
+PARTITION_KEY_SIZE = 20
+"""Partition id and topic id: how PartitionRecord and PartitionChangeRecord begin."""
+
+CHANGES_MAX = 32
+"""An image keeps no more changes of one partition than this; more are folded into its base."""
+
+_NO_KEY = bytes(PARTITION_KEY_SIZE)
+_DECODED_MAX = 4096
+_decoded: dict[RawChange, Any] = {}
+
+
+class RawPartition:
+    """A PartitionRecord's body as bytes, checked to decode."""
+
+    __slots__ = ("body", "version")
+
+    def __init__(self, version: int, body: bytes) -> None:
+        self.version = version
+        self.body = body
+
+    def decode(self) -> PartitionRegistration:
+        return partition_from_record(partition_reader(self.version)(self.body, 0, len(self.body)))
+
+
+class RawChange:
+    """What a PartitionChangeRecord says after the partition's name, as bytes, checked to decode."""
+
+    __slots__ = ("tail", "version")
+
+    def __init__(self, version: int, tail: bytes) -> None:
+        self.version = version
+        self.tail = tail
+
+    def decode(self) -> Any:
+        """The change as a PartitionChangeRecord that names no partition."""
+        record = _decoded.get(self)
+        if record is None:
+            if len(_decoded) >= _DECODED_MAX:
+                _decoded.clear()
+            body = _NO_KEY + self.tail
+            record = message_type("metadata", "PartitionChangeRecord").reader(self.version)(body, 0, len(body))
+            _decoded[self] = record
+        return record
+
+
+Base = PartitionRegistration | RawPartition | None
+Entry = Sequence[Any]
+"""[Base, change, ...]; a change is a RawChange, a PartitionChangeRecord or CLEAR_ELR."""
+
+
+def fold_entry(entry: Entry, in_spans: PartitionRegistration | None) -> PartitionRegistration:
+    """The state that an entry comes to; `in_spans` is the base where the entry has none."""
+    base = entry[0]
+    if type(base) is RawPartition:
+        base = base.decode()
+    elif base is None:
+        base = in_spans
+    assert base is not None, "an entry without a base has its base in a span"
+    if len(entry) == 1:
+        return base  # type: ignore[no-any-return]
+    return fold_changes(base, [change.decode() if type(change) is RawChange else change for change in entry[1:]])
+
+
+__all__ = ["CHANGES_MAX", "CLEAR_ELR", "Base", "Entry", "RawChange", "RawPartition", "fold_entry"]

@@ -1,0 +1,212 @@
+"""Topics and their partitions, which stay bytes until someone looks."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from immutables import Map
+
+from metashell.codec.registry import message_type
+from metashell.image.loss import LossHandler, VersionedRecord
+from metashell.image.metadata_version import record_versions
+from metashell.image.overlay import Entry, fold_entry
+from metashell.image.partitions import PartitionRegistration, partition_record
+from metashell.image.spans import Span, SpanIndex, merge_spans
+
+NO_OVERLAY: Map[int, Entry] = Map()
+
+
+class TopicImage:
+    """A topic: its name, its 16-byte id, and its partitions.
+
+    Shape: most partitions lie in `spans` of record batches, what later records said of some in `overlay`; `partitions`
+    is the one mapping that the rest of the code sees. The first lookup indexes the topic, once; iterating is one pass.
+    """
+
+    __slots__ = ("_count", "_index", "id", "name", "overlay", "spans")
+
+    def __init__(
+        self,
+        name: str,
+        id: bytes,
+        spans: tuple[Span, ...] = (),
+        overlay: Map[int, Entry] = NO_OVERLAY,
+        index: SpanIndex | None = None,
+    ) -> None:
+        self.name = name
+        self.id = id
+        self.spans = spans
+        self.overlay = overlay
+        self._index = index
+        self._count = -1
+
+    @property
+    def partitions(self) -> PartitionMap:
+        return PartitionMap(self)
+
+    @property
+    def partition_count(self) -> int:
+        """How many partitions there are; the first call walks the topic's bytes."""
+        if self._count < 0:
+            index = self.scan()
+            self._count = len(index) + sum(partition_id not in index for partition_id in self.overlay)
+        return self._count
+
+    @property
+    def is_indexed(self) -> bool:
+        return self._index is not None
+
+    def index(self) -> SpanIndex:
+        """The index of the spans, made at the first call and kept."""
+        if self._index is None:
+            self._index = SpanIndex(self.spans)
+        return self._index
+
+    def scan(self) -> SpanIndex:
+        """The index of the spans for one pass: what is not there already is not kept, so that a tour of all topics costs no memory."""
+        return SpanIndex(self.spans) if self._index is None else self._index
+
+    def has_partition(self, partition_id: int) -> bool:
+        return partition_id in self.overlay or partition_id in self.index()
+
+    def read(self, partition_id: int, index: SpanIndex) -> PartitionRegistration:
+        """One partition. Errors: KeyError for one that is not there."""
+        entry = self.overlay.get(partition_id)
+        if entry is None:
+            return index.read(partition_id)
+        return fold_entry(entry, index.read(partition_id) if entry[0] is None else None)
+
+    def with_span(self, span: Span) -> TopicImage:
+        """The topic with more partition records, which count before all that the topic had of the same partitions."""
+        overlay = self.overlay
+        if overlay:
+            changes = overlay.mutate()
+            for partition_id in SpanIndex((span,)):
+                changes.pop(partition_id, None)
+            overlay = changes.finish()
+        return TopicImage(self.name, self.id, merge_spans(self.spans, span), overlay)
+
+    def with_overlay(self, overlay: Map[int, Entry]) -> TopicImage:
+        return TopicImage(self.name, self.id, self.spans, overlay, self._index)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TopicImage):
+            return NotImplemented
+        return self is other or (
+            self.id == other.id and self.name == other.name and dict(self.partitions.items()) == dict(other.partitions.items())
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.name))
+
+    def __repr__(self) -> str:
+        return f"TopicImage({self.name!r}, id={self.id.hex()}, {len(self.spans)} spans, {len(self.overlay)} in overlay)"
+
+
+class PartitionMap(Mapping[int, PartitionRegistration]):
+    """The partitions of one topic by id, decoded when they are read; not sorted."""
+
+    __slots__ = ("_topic",)
+
+    def __init__(self, topic: TopicImage) -> None:
+        self._topic = topic
+
+    def __getitem__(self, partition_id: int) -> PartitionRegistration:
+        return self._topic.read(partition_id, self._topic.index())
+
+    def __contains__(self, partition_id: object) -> bool:
+        return isinstance(partition_id, int) and self._topic.has_partition(partition_id)
+
+    def __len__(self) -> int:
+        return self._topic.partition_count
+
+    def __iter__(self) -> Iterator[int]:
+        return _ids(self._topic, self._topic.scan())
+
+    def items(self) -> ItemsView[int, PartitionRegistration]:
+        return _PartitionItems(self)
+
+    def values(self) -> ValuesView[PartitionRegistration]:
+        return _PartitionValues(self)
+
+    def pairs(self) -> Iterator[tuple[int, PartitionRegistration]]:
+        """Every partition with its id, in one pass."""
+        topic = self._topic
+        index = topic.scan()
+        for partition_id in _ids(topic, index):
+            yield partition_id, topic.read(partition_id, index)
+
+    def __repr__(self) -> str:
+        return f"PartitionMap({self._topic!r})"
+
+
+class _PartitionItems(ItemsView[int, PartitionRegistration]):
+    _mapping: PartitionMap
+
+    def __iter__(self) -> Iterator[tuple[int, PartitionRegistration]]:
+        return self._mapping.pairs()
+
+
+class _PartitionValues(ValuesView[PartitionRegistration]):
+    _mapping: PartitionMap
+
+    def __iter__(self) -> Iterator[PartitionRegistration]:
+        return (partition for _, partition in self._mapping.pairs())
+
+
+def _ids(topic: TopicImage, index: SpanIndex) -> Iterator[int]:
+    yield from index
+    for partition_id in topic.overlay:
+        if partition_id not in index:
+            yield partition_id
+
+
+class TopicsImage:
+    """All topics, by name and by id; neither mapping is sorted."""
+
+    __slots__ = ("_partition_count", "by_id", "by_name")
+
+    def __init__(self, by_id: Map[bytes, TopicImage] = Map(), by_name: Map[str, TopicImage] = Map()) -> None:  # noqa: B008
+        self.by_id = by_id
+        self.by_name = by_name
+        self._partition_count = -1
+
+    def __len__(self) -> int:
+        return len(self.by_id)
+
+    def __iter__(self) -> Iterator[TopicImage]:
+        return iter(self.by_id.values())
+
+    @property
+    def partition_count(self) -> int:
+        """How many partitions all topics have; the first call is one pass over their bytes."""
+        if self._partition_count < 0:
+            self._partition_count = sum(topic.partition_count for topic in self)
+        return self._partition_count
+
+    def iter_partitions(self) -> Iterator[tuple[TopicImage, int, PartitionRegistration]]:
+        """Every partition of every topic, in one pass over their bytes that keeps nothing."""
+        for topic in self:
+            for partition_id, partition in topic.partitions.pairs():
+                yield topic, partition_id, partition
+
+    def write(self, level: int, loss: LossHandler) -> Iterator[VersionedRecord]:
+        """The records of each topic and, after it, of its partitions, ordered by name and partition."""
+        make = message_type("metadata", "TopicRecord").cls
+        version = record_versions(level).partition
+        for topic in sorted(self, key=_name_and_id):
+            yield make(name=topic.name, topic_id=topic.id), 0
+            for partition_id, partition in sorted(topic.partitions.items()):
+                yield partition_record(partition, topic.id, partition_id, level, loss), version
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TopicsImage) and self.by_id == other.by_id
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"TopicsImage({len(self.by_id)} topics)"
+
+
+def _name_and_id(topic: TopicImage) -> tuple[str, bytes]:
+    return topic.name, topic.id
+
