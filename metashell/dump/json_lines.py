@@ -245,13 +245,13 @@ class JsonWriter(Writer):
         key_text = None if key is None else key.decode("utf-8", "replace")
         if self.filters.wants_type(body.type_id) and self.filters.wants_text(key_text, body.data):
             self.lines.append(f"{self._place('record', header, offset, timestamp)}{_body_members(body)}{key_member}}}\n")
-            self._note_broken(offset, body)
+            self._note_fault(offset, body)
 
     def _control_record(self, header: BatchHeader, offset: int, timestamp: int, key: bytes | None, value: bytes | None) -> None:
         body = control_body(key, value)
         if self.filters.wants_control(body.type_id) and self.filters.wants_text(None, body.data):
             self.lines.append(f"{self._place('control', header, offset, timestamp)}{_body_members(body)}}}\n")
-            self._note_broken(offset, body)
+            self._note_fault(offset, body)
 
     def _plain_record(self, header: BatchHeader, offset: int, timestamp: int, key: bytes | None, value: bytes | None, headers: str) -> None:
         """A record of a log that we were not told how to decode."""
@@ -269,8 +269,8 @@ class JsonWriter(Writer):
             members = f'"key_size":{sizes[0]},"value_size":{sizes[1]}{headers}'
         self.lines.append(f"{self._place('record', header, offset, timestamp)}{members}}}\n")
 
-    def _note_broken(self, offset: int, body: Body) -> None:
-        if body.is_broken:
+    def _note_fault(self, offset: int, body: Body) -> None:
+        if body.fault is not None:
             self.faults.append((self.position, f"offset {offset}: {body.fault}"))
 
     # ---- what is wrong -------------------------------------------------------------------------------------------
@@ -333,7 +333,7 @@ class JsonWriter(Writer):
     def _check_end(self, stop: Stop) -> None:
         """A whole number of batches: enough for a segment, but a checkpoint ends with a footer."""
         if stop.position == 0 and not self.may_end_early:
-            self._told("truncated", 0, None, 0, "the file is empty")
+            self.faults.append((0, "the file is empty"))
         elif self.is_checkpoint and not self._ends_with_footer():
             self._told("truncated", stop.position, self._next_offset(), 0, "the checkpoint has no footer")
 
@@ -348,7 +348,8 @@ def _body_members(body: Body) -> str:
     name = "null" if body.type_name is None else f'"{body.type_name}"'
     version = "null" if body.version is None else body.version
     fault = "" if body.fault is None else f',"fault":{string_text(body.fault)}'
-    return f'"type":{name},"version":{version},"data":{body.data}{fault}'
+    frame = "" if body.frame_version == 1 else f',"frame_version":{body.frame_version}'
+    return f'"type":{name},"version":{version},"data":{body.data}{frame}{fault}'
 
 
 def _headers_member(buf: bytes, headers_start: int, following: int) -> str:

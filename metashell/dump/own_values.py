@@ -34,39 +34,41 @@ _REDACTED_KIP631 = frozenset(("ConfigRecord", "UserScramCredentialRecord", "Dele
 
 
 class Body(NamedTuple):
-    """A decoded body. `data` is JSON text; `is_broken` tells damage from what is merely newer than we are."""
+    """A decoded body. `data` is JSON text; `fault` says what is odd; `frame_version` is told where it is not 1."""
 
     type_id: int
     type_name: str | None
     version: int | None
     data: str
     fault: str | None = None
-    is_broken: bool = False
+    frame_version: int = FRAME_VERSION
 
 
 def metadata_body(value: bytes | None, show_secrets: bool) -> Body:
     """The body of a metadata record; never raises for what a value holds."""
     if value is None:
-        return Body(-1, None, None, "null", "the record has no value", True)
+        return Body(-1, None, None, "null", "the record has no value")
     try:
         frame = read_frame(value, 0, len(value))
     except FrameError as error:
-        return Body(-1, None, None, _hex(value), str(error), True)
+        return Body(-1, None, None, _hex(value), str(error))
     family = "kip631" if frame.frame_version == KIP631_FRAME_VERSION else "metadata"
     message = metadata_message(frame.type_id, family)
     name = record_type_name(frame.type_id, family)
     if message is None:
-        unknown = f"record type {frame.type_id} is not known"
-        return Body(frame.type_id, name, frame.version, _hex(value[frame.body_start :]), unknown)
-    fault = version_fault(message, frame.version)
-    if frame.frame_version != FRAME_VERSION:
-        fault = "frame version 0: read as the text of KIP-631 draws it"
+        data, fault = _hex(value[frame.body_start :]), f"record type {frame.type_id} is not known"
+    else:
+        data, fault = _message_text(message, frame.version, value, frame.body_start, show_secrets)
+    return Body(frame.type_id, name, frame.version, data, fault, frame.frame_version)
+
+
+def _message_text(message: MessageType, version: int, value: bytes, start: int, show_secrets: bool) -> tuple[str, str | None]:
+    """The JSON text of a message, or its bytes as hex, and what is odd about it."""
+    fault = version_fault(message, version)
     try:
-        text = body_writer(message, frame.version, show_secrets)(value, frame.body_start, len(value))
+        return body_writer(message, version, show_secrets)(value, start, len(value)), fault
     except DecodeError as error:
-        broken = str(error) if fault is None else f"{fault}; {error}"
-        return Body(frame.type_id, name, frame.version, _hex(value[frame.body_start :]), broken, version_is_known(message, frame.version))
-    return Body(frame.type_id, name, frame.version, text, fault)
+        return _hex(value[start:]), str(error) if fault is None else f"{fault}; {error}"
 
 
 def version_is_known(message: MessageType, version: int) -> bool:
@@ -107,7 +109,7 @@ def control_body(key: bytes | None, value: bytes | None) -> Body:
     try:
         record = read_control_record(key, value)
     except DecodeError as error:
-        return Body(-1, None, None, "null" if value is None else _hex(value), str(error), True)
+        return Body(-1, None, None, "null" if value is None else _hex(value), str(error))
     message = record.message
     if message is None:
         return Body(record.type, record.type_name, record.version, _hex(record.body), record.fault)
