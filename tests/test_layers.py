@@ -13,10 +13,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "metashell"
 
-# What a package may import of metashell, besides values and errors. A new package is a new row here first.
+# What a package may import of metashell, besides values, errors and escape. A new package is a new row here first.
 LAYERS: dict[str, set[str]] = {
     "values": set(),
     "errors": set(),
+    "escape": set(),
     "options": set(),
     "demo": set(),
     "codec": set(),
@@ -27,7 +28,7 @@ LAYERS: dict[str, set[str]] = {
     "dump": {"codec", "log"},
     "cli": {"codec", "log", "image", "nodes", "shell", "dump", "options", "demo"},
 }
-EVERYWHERE = {"values", "errors", ""}
+EVERYWHERE = {"values", "errors", "escape", ""}
 
 # What each package never imports, of all that can be installed.
 NEVER: dict[str, set[str]] = {
@@ -104,9 +105,7 @@ def imports_of(path: Path, *, with_types: bool = True, only_at_import: bool = Fa
             elif not (only_at_import and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)):
                 for field in ("body", "orelse", "finalbody", "handlers", "cases"):
                     children = getattr(node, field, [])
-                    yield from visit(
-                        [child for child in children if hasattr(child, "lineno") or hasattr(child, "body")]
-                    )
+                    yield from visit([child for child in children if hasattr(child, "lineno") or hasattr(child, "body")])
 
     return visit(tree_of(path).body)
 
@@ -173,10 +172,7 @@ def tracked_files() -> list[Path]:
     if listed.returncode == 0:
         return [ROOT / name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
     return [
-        path
-        for folder in ("metashell", "tests", "tools", "man", "completions")
-        for path in (ROOT / folder).rglob("*")
-        if path.is_file()
+        path for folder in ("metashell", "tests", "tools", "man", "completions") for path in (ROOT / folder).rglob("*") if path.is_file()
     ]
 
 

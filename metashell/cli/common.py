@@ -105,12 +105,24 @@ def complain(name: str, message: str) -> None:
     """Write one line to stderr; what could drive a terminal is escaped."""
     from contextlib import suppress
 
-    from metashell.shell.escape import terminal_line
+    from metashell.escape import terminal_line
 
     with suppress(OSError):
         # What came before the fault comes before its report.
         sys.stdout.flush()
     sys.stderr.write(terminal_line(f"{name}: {message}") + "\n")
+
+
+class EscapedErrors:
+    """Stderr for layers that write to it themselves: names of files may hold what drives a terminal, so that is escaped."""
+
+    def write(self, text: str) -> int:
+        from metashell.escape import terminal_text
+
+        return sys.stderr.write(terminal_text(text))
+
+    def flush(self) -> None:
+        sys.stderr.flush()
 
 
 def prepare_streams() -> None:

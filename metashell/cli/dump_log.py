@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from metashell.cli.common import STATUS_OK, answers_version, output_target, parsed, run_tool
+from metashell.cli.common import STATUS_OK, EscapedErrors, answers_version, output_target, parsed, run_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def run(words: list[str]) -> int:
         return STATUS_OK
     from metashell.dump import run_dump
 
-    return run_dump(_options(values), output_target(), sys.stderr)
+    return run_dump(_options(values), output_target(), EscapedErrors())
 
 
 def _options(values: SimpleNamespace) -> DumpOptions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, output_target, run_tool
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, EscapedErrors, output_target, run_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def run(words: list[str]) -> int:
         raise UsageError('Missing required argument "[files]"', "--files")
     from metashell.dump import run_dump
 
-    return run_dump(_options(values), output_target(), sys.stderr)
+    return run_dump(_options(values), output_target(), EscapedErrors())
 
 
 def _print_help() -> None:

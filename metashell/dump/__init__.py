@@ -8,15 +8,13 @@ still printed, except where Kafka's own tool would end.
 
 from __future__ import annotations
 
-from typing import TextIO
-
 from metashell.dump.options import DumpOptions
-from metashell.dump.output import ByteSink, Output
+from metashell.dump.output import ByteSink, Output, TextSink
 
 __all__ = ["DumpOptions", "run_dump"]
 
 
-def run_dump(options: DumpOptions, out: int | ByteSink, err: TextIO) -> int:
+def run_dump(options: DumpOptions, out: int | ByteSink, err: TextSink) -> int:
     """Dump the files of `options`; gives the exit status.
 
     `out` is a file descriptor (then a second process may help) or anything that takes bytes.

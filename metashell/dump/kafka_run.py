@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import TextIO
 
 from metashell.codec.batches import LEAD_SIZE
 from metashell.dump.framing import WindowReader
 from metashell.dump.kafka_text import KafkaWriter
 from metashell.dump.options import DumpOptions
-from metashell.dump.output import Output
+from metashell.dump.output import Output, TextSink
 from metashell.dump.windows import dump_file, usable_jobs
 from metashell.dump.writer import Halt
 from metashell.log.files import RegularFile
@@ -30,7 +29,7 @@ BOOTSTRAP_NAME = "bootstrap.checkpoint"
 class _KafkaRun:
     """What one run keeps from file to file: `pairs` are the offsets that do not follow, by absolute path."""
 
-    def __init__(self, options: DumpOptions, output: Output, err: TextIO) -> None:
+    def __init__(self, options: DumpOptions, output: Output, err: TextSink) -> None:
         self.options = options
         self.output = output
         self.err = err
@@ -94,7 +93,7 @@ _HANDLERS: dict[str, Callable[[_KafkaRun, str, str], None]] = {
 """Suffix of a file's name, from its last dot -> what dumps it."""
 
 
-def run_kafka(options: DumpOptions, output: Output, err: TextIO) -> int:
+def run_kafka(options: DumpOptions, output: Output, err: TextSink) -> int:
     """Dump all files in Kafka's voice; gives the exit status."""
     run = _KafkaRun(options, output, err)
     try:

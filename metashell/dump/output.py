@@ -12,6 +12,12 @@ class ByteSink(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
 
+class TextSink(Protocol):
+    """What takes the lines about faults; stderr is one."""
+
+    def write(self, text: str, /) -> object: ...
+
+
 class Output:
     """Writes all of what it is given, or raises OSError. `fd` is None for an object."""
 

@@ -5,14 +5,12 @@ Faults stand in the output where they lie, and once more on stderr: one line eac
 
 from __future__ import annotations
 
-from typing import TextIO
-
 from metashell.dump.filters import Filters
 from metashell.dump.framing import WindowReader
 from metashell.dump.inputs import Input, inputs_of, refuse_unsupported, starts_like_checkpoint
 from metashell.dump.json_lines import JsonWriter
 from metashell.dump.options import MAX_BYTES_DEFAULT, DumpOptions
-from metashell.dump.output import Output
+from metashell.dump.output import Output, TextSink
 from metashell.dump.windows import dump_file, usable_jobs
 from metashell.errors import UsageError
 from metashell.log.files import OpenFile
@@ -20,7 +18,7 @@ from metashell.log.files import OpenFile
 _TOLD_FAULTS_MAX = 10
 
 
-def run_own(options: DumpOptions, output: Output, err: TextIO) -> int:
+def run_own(options: DumpOptions, output: Output, err: TextSink) -> int:
     """Dump all inputs as JSON; gives the exit status: 1 if a fault was found. Errors: UsageError."""
     if options.output == "json":
         from metashell.dump.json_array import ArrayOutput
@@ -33,7 +31,7 @@ def run_own(options: DumpOptions, output: Output, err: TextIO) -> int:
 class OwnRun:
     """What one run shares between its files."""
 
-    def __init__(self, options: DumpOptions, output: Output, err: TextIO) -> None:
+    def __init__(self, options: DumpOptions, output: Output, err: TextSink) -> None:
         self.options = options
         self.output = output
         self.err = err
