@@ -70,7 +70,8 @@ def read_batches(
     """
     window = _Window(file, start, max_bytes)
     name = file.name
-    while window.refill():
+    while True:
+        window.refill()
         chunk, at, base = window.chunk, window.at, window.base
         chunk_size = len(chunk)
         while at + HEADER_SIZE <= chunk_size:

@@ -1,0 +1,140 @@
+"""Opened files of every kind."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from metashell.errors import UsageError
+from metashell.log.files import StreamFile, open_file
+from metashell.log.gzip_file import GzipFile
+from metashell.log.segment import BatchFault, read_batches
+
+
+def pipe_of(data: bytes, piece: int = 7) -> int:
+    """The reading end of a pipe into which `data` comes in small pieces."""
+    reader, writer = os.pipe()
+
+    def feed() -> None:
+        for at in range(0, len(data), piece):
+            os.write(writer, data[at : at + piece])
+        os.close(writer)
+
+    threading.Thread(target=feed, daemon=True).start()
+    return reader
+
+
+def test_a_missing_file_is_one_line_that_names_it() -> None:
+    with pytest.raises(UsageError, match=r"^/nowhere/at-all: No such file or directory$"):
+        open_file("/nowhere/at-all")
+
+
+def test_a_directory_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="Is a directory"):
+        open_file(str(tmp_path))
+
+
+def test_a_file_that_shrinks_while_it_is_read_ends_earlier(tmp_path: Path, batch) -> None:
+    path = tmp_path / "x.log"
+    path.write_bytes(batch(0, size=200_000) + batch(1, size=200_000))
+    with open_file(str(path)) as file:
+        items = read_batches(file)
+        assert next(items).header.base_offset == 0
+        os.truncate(path, 300_000)
+        (fault,) = items
+    assert isinstance(fault, BatchFault)
+    assert fault.kind == "truncated"
+
+
+def test_a_file_that_cannot_be_read_any_further_is_told_and_what_precedes_it_given(tmp_path: Path, batch) -> None:
+    path = tmp_path / "x.log"
+    path.write_bytes(batch(0, size=200_000) + batch(1, size=200_000))
+    file = open_file(str(path))
+    items = read_batches(file)
+    assert next(items).header.base_offset == 0
+    os.close(file._fd)
+    file._fd = os.open(path, os.O_WRONLY)  # it has a size, and reading from it fails
+    (fault,) = items
+    file.close()
+    assert (fault.kind, "Bad file descriptor" in fault.reason) == ("unreadable", True)
+
+
+def test_a_pipe_is_read_as_a_stream(batch) -> None:
+    data = b"".join(batch(at) for at in range(20))
+    file = StreamFile(pipe_of(data), "<pipe>")
+    assert file.peek(2) == data[:2]
+    assert b"".join(item.data for item in read_batches(file)) == data
+    file.close()
+
+
+def test_standard_input_is_read_by_any_of_its_names(batch) -> None:
+    program = (
+        "import sys; from metashell.log import open_segment, read_batches\n"
+        "with open_segment(sys.argv[1]) as file: print(len(list(read_batches(file))))"
+    )
+    data = b"".join(batch(at) for at in range(5))
+    for name in ("-", "/dev/stdin"):
+        for sent in (data, gzip.compress(data)):
+            done = subprocess.run([sys.executable, "-c", program, name], input=sent, capture_output=True, check=True)
+            assert done.stdout == b"5\n"
+
+
+def test_a_gzip_file_is_expanded_whatever_its_name(tmp_path: Path, batch) -> None:
+    data = b"".join(batch(at) for at in range(50))
+    path = tmp_path / "saved"
+    path.write_bytes(gzip.compress(data[:3000]) + gzip.compress(data[3000:]) + bytes(512))
+    with open_file(str(path)) as file:
+        assert isinstance(file, GzipFile)
+        assert b"".join(item.data for item in read_batches(file)) == data
+
+
+def test_every_truncation_of_a_gzip_file_gives_what_came_before_and_one_fault(tmp_path: Path, batch) -> None:
+    data = b"".join(batch(at) for at in range(3))
+    packed = gzip.compress(data)
+    path = tmp_path / "x.log.gz"
+    for size in range(2, len(packed)):
+        path.write_bytes(packed[:size])
+        with open_file(str(path)) as file:
+            items = list(read_batches(file))
+        assert isinstance(items[-1], BatchFault)
+        assert items[-1].kind == "unreadable"
+        assert data.startswith(b"".join(item.data for item in items[:-1]))
+
+
+def test_a_broken_gzip_file_is_a_fault(tmp_path: Path, batch) -> None:
+    packed = bytearray(gzip.compress(batch(0, size=5000)))
+    packed[20] ^= 0xFF
+    path = tmp_path / "x.log.gz"
+    path.write_bytes(packed)
+    with open_file(str(path)) as file:
+        items = list(read_batches(file))
+    assert "gzip stream is broken" in items[-1].reason
+
+
+def test_a_gzip_bomb_is_never_expanded_at_once(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "x.log.gz"
+    head = (1).to_bytes(8, "big") + (2**31 - 100).to_bytes(4, "big") + bytes(20)
+    path.write_bytes(gzip.compress(head + bytes(20_000_000)))
+    with open_file(str(path)) as file:
+        monkeypatch.setattr(file, "batch_size_max", 1_000_000)
+        (fault,) = read_batches(file)
+    assert fault.kind == "bad-size"
+    assert "is above 1000000" in fault.reason
+
+
+def test_opening_and_reading_leave_the_file_as_it_was(tmp_path: Path, batch) -> None:
+    path = tmp_path / "x.log"
+    path.write_bytes(batch(0))
+    path.chmod(0o400)
+    before = path.stat()
+    with open_file(str(path)) as file:
+        list(read_batches(file))
+    after = path.stat()
+    assert (before.st_mtime_ns, before.st_size, before.st_mode) == (after.st_mtime_ns, after.st_size, after.st_mode)
+    assert os.listdir(tmp_path) == ["x.log"]
