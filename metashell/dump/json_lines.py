@@ -191,7 +191,6 @@ class JsonWriter(Writer):
     # ---- records -------------------------------------------------------------------------------------------------
 
     def _records(self, header: BatchHeader, buf: bytes, start: int, size: int) -> None:
-        filters = self.filters
         at, end = start + HEADER_SIZE, start + size
         try:
             if header.attributes & CODEC_MASK:

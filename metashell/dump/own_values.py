@@ -55,6 +55,8 @@ def metadata_body(value: bytes | None, show_secrets: bool) -> Body:
     family = "kip631" if frame.frame_version == KIP631_FRAME_VERSION else "metadata"
     message = metadata_message(frame.type_id, family)
     name = record_type_name(frame.type_id, family)
+    data: str
+    fault: str | None
     if message is None:
         data, fault = _hex(value[frame.body_start :]), f"record type {frame.type_id} is not known"
     else:
