@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from metashell.codec.redaction import REDACTED
@@ -22,7 +23,7 @@ def scram_node(name: str, tree: Tree) -> FixedDirectory:
 
     def mechanism_node(name: str) -> Node:
         code = mechanisms[name]
-        users = tree.image.scram.get(code, {})
+        users: Mapping[str, ScramCredential] = tree.image.scram.get(code) or {}
         return MapDirectory(name, users, lambda name, user: ScramNode(name, user, code, users[user]), tree.names)
 
     return FixedDirectory(name, dict.fromkeys(mechanisms, mechanism_node))
