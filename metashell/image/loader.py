@@ -97,9 +97,7 @@ def _load(source: Source, certain_only: bool) -> MetadataImage:
             loader.load_batch(batch, start)
     image = loader.finish()
     troubles = (
-        Fault(trouble.file, trouble.offset, trouble.position, "", trouble.reason)
-        for trouble in source.faults
-        if not trouble.is_tail
+        Fault(trouble.file, trouble.offset, trouble.position, "", trouble.reason, trouble.is_tail) for trouble in source.faults
     )
     end_offset = source.end_offset if limit is None else limit
     provenance = image.provenance._replace(

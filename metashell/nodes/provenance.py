@@ -37,7 +37,7 @@ class ProvenanceNode(Leaf):
             "source": provenance.source,
             "certain_to": provenance.certain_to,
             "end_offset": provenance.end_offset,
-            "faults": len(self._image.faults),
+            "faults": sum(not fault.is_tail for fault in self._image.faults),
         }
 
 
@@ -70,7 +70,7 @@ class FaultsNode(Leaf):
         return json.dumps(self.value(), separators=(",", ":"), ensure_ascii=False)
 
     def value(self, redact: bool = True) -> JsonValue:
-        return [fault_value(fault) for fault in self._image.faults]
+        return [fault_value(fault) for fault in self._image.faults if not fault.is_tail]
 
 
 def voters_value(voters: VoterSet) -> dict[str, Any]:
