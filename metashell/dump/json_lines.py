@@ -8,6 +8,7 @@ expand). After a damaged batch the walk goes on as long as batch lengths lead on
 
 from __future__ import annotations
 
+import os
 import re
 
 from metashell.codec.batches import (
@@ -70,7 +71,7 @@ class JsonWriter(Writer):
         self.is_checkpoint = is_checkpoint
         self.is_followed = is_followed
         self.is_terminal = is_terminal
-        self.label = string_text(label.encode("utf-8", "replace").decode("utf-8", "replace"))
+        self.label = string_text(os.fsencode(label).decode("utf-8", "replace"))
         self.shows_batches = options.batches != "no" or not options.iterates_deep
         self.shows_records = options.iterates_deep and options.batches != "only"
         self.last_batch: tuple[BatchHeader, int, bytes] | None = None
