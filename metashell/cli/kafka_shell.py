@@ -43,7 +43,6 @@ def run(words: list[str]) -> int:
 def _run_on_source(values: SimpleNamespace) -> int:
     from metashell.cli.loading import load, tell_faults
     from metashell.errors import UsageError
-    from metashell.shell.faults import real_faults
 
     if values.demo == bool(values.snapshot):
         raise UsageError(
@@ -54,7 +53,7 @@ def _run_on_source(values: SimpleNamespace) -> int:
     loaded = load(_path(values), certain_only=values.certain_only, max_decompressed=values.max_decompressed)
     tell_faults(NAME, loaded, verbose=values.verbose)
     status = _run_commands(_context(loaded, values), values)
-    return max(status, STATUS_FAILED if real_faults(loaded.image) else STATUS_OK)
+    return max(status, STATUS_FAILED if loaded.image.faults else STATUS_OK)
 
 
 def _path(values: SimpleNamespace) -> str:

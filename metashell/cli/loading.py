@@ -48,7 +48,6 @@ def load(path: str, *, certain_only: bool, max_decompressed: int) -> Loaded:
 
 def tell_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
     """Tell on stderr in one line how many faults there are and which is the first; with `verbose` all, and torn tails."""
-    from metashell.shell.faults import real_faults
 
     provenance = loaded.image.provenance
     if verbose:
@@ -57,7 +56,7 @@ def tell_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
         complain(name, f"{loaded.path}: {loaded.kind}, {reach}, end offset {provenance.end_offset}")
         for fault in loaded.image.faults:
             complain(name, str(fault))
-    elif faults := real_faults(loaded.image):
+    elif faults := loaded.image.faults:
         more = f" (1 of {len(faults)} faults; -v tells all)" if len(faults) > 1 else ""
         complain(name, f"{faults[0]}{more}")
 

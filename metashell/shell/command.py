@@ -61,8 +61,6 @@ def make_command(
 
 def sections(doc: str) -> dict[str, str]:
     """The sections of a docstring by heading, each without its indentation."""
-    from inspect import cleandoc
-
     found: dict[str, list[str]] = {}
     current: list[str] = []
     for line in doc.split("\n")[1:]:
@@ -70,4 +68,4 @@ def sections(doc: str) -> dict[str, str]:
             current = found.setdefault(line, [])
         else:
             current.append(line[4:])
-    return {heading: cleandoc("\n".join(lines)) for heading, lines in found.items()}
+    return {heading: "\n".join(lines).strip("\n") for heading, lines in found.items()}

@@ -10,21 +10,20 @@ if TYPE_CHECKING:
     from metashell.image import MetadataImage, PartitionRegistration, TopicImage
 
 
-def topic_health(topic: TopicImage) -> dict[str, int]:
+Health = dict[str, int]
+
+
+def topic_health(topic: TopicImage) -> Health:
     """How many partitions of a topic have no leader (`leaderless`) and fewer replicas in sync than assigned (`under_replicated`)."""
     return _count(topic.partitions.values())
 
 
-def image_health(image: MetadataImage) -> dict[str, int]:
+def image_health(image: MetadataImage) -> Health:
     """The same over all topics."""
-    total = {"leaderless": 0, "under_replicated": 0}
-    for topic in image.topics.by_id.values():
-        for name, count in topic_health(topic).items():
-            total[name] += count
-    return total
+    return _count(partition for _, _, partition in image.topics.iter_partitions())
 
 
-def _count(partitions: Iterable[PartitionRegistration]) -> dict[str, int]:
+def _count(partitions: Iterable[PartitionRegistration]) -> Health:
     leaderless = under_replicated = 0
     for partition in partitions:
         leaderless += partition.leader < 0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
 _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
@@ -30,6 +30,8 @@ def last_entries(history: Sequence[str], count: int | None) -> Iterator[tuple[in
 
 def history_path(environ: Mapping[str, str]) -> Path:
     """The history file: `metashell/history` under $XDG_STATE_HOME, by default ~/.local/state."""
+    from pathlib import Path
+
     state = environ.get("XDG_STATE_HOME", "")
     folder = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
     return folder / "metashell" / "history"

@@ -13,7 +13,6 @@ from prompt_toolkit.output import ColorDepth
 
 from metashell.shell.completion import complete
 from metashell.shell.escape import terminal_line
-from metashell.shell.faults import real_faults
 from metashell.shell.history import append_history, history_path, load_history, remember
 from metashell.shell.run import KAFKA_BANNER, KAFKA_PROMPT, run_line
 
@@ -97,7 +96,7 @@ def prompt_text(ctx: Context) -> str:
         words.append(_style(ctx, _YELLOW, "(uncertain)"))
     elif provenance.certain_to < provenance.end_offset:
         words.append(_style(ctx, _YELLOW, f"(certain to {provenance.certain_to})"))
-    count = len(real_faults(ctx.image))
+    count = len(ctx.image.faults)
     if count:
         words.append(_style(ctx, _RED, "1 fault" if count == 1 else f"{count} faults"))
     return " ".join([*words, _style(ctx, _BLUE, ctx.cwd)]) + "> "

@@ -113,6 +113,24 @@ def _token(ctx: Context, node: Node) -> Fields:
     return {"owner": value["owner"], "expiration_timestamp": value["expirationTimestamp"]}
 
 
+def _provenance(ctx: Context, node: Node) -> Fields:
+    value = _record(ctx, node)
+    return {name: value[name] for name in ("offset", "epoch", "certain_to", "end_offset", "faults")}
+
+
+def _voters(ctx: Context, node: Node) -> Fields:
+    assert isinstance(node, Leaf)
+    value = node.value(ctx.redact)
+    return {"ids": [voter["voterId"] for voter in value["voters"]]} if isinstance(value, dict) else {}
+
+
+def _faults(ctx: Context, node: Node) -> Fields:
+    assert isinstance(node, Leaf)
+    value = node.value(ctx.redact)
+    assert isinstance(value, list)
+    return {"entries": len(value)}
+
+
 _MAKERS: dict[str, Callable[[Context, Node], Fields]] = {
     "topic": _topic,
     "partition": _partition,
@@ -121,4 +139,7 @@ _MAKERS: dict[str, Callable[[Context, Node], Fields]] = {
     "acl": _acl,
     "scram": _scram,
     "token": _token,
+    "provenance": _provenance,
+    "voters": _voters,
+    "faults": _faults,
 }

@@ -7,7 +7,6 @@ import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pexpect
 import pyte
@@ -21,6 +20,7 @@ from metashell.shell.context import Context
 from metashell.shell.prompt import NodeCompleter, prompt_text, run_prompt
 from tests.shell.fake_nodes import complaints, fake_context, fake_image, printed
 
+PROMPT_END = r"/\x1b\[0m>"
 Typist = Callable[..., Context]
 PROJECT = Path(__file__).parents[2]
 
@@ -82,7 +82,7 @@ def test_the_prompt_shows_source_offset_certainty_faults_and_place():
     assert prompt_text(fake_context()) == "demo@119 (certain to 100) /> "
     assert prompt_text(fake_context(image=fake_image(certain_to=120), cwd="/image")) == "demo@119 /image> "
     image = fake_image(certain_to=None)
-    image.faults = (SimpleNamespace(is_tail=False), SimpleNamespace(is_tail=False), SimpleNamespace(is_tail=True))
+    image.faults = ("one", "two")
     assert prompt_text(fake_context(image=image)) == "demo@119 (uncertain) 2 faults /> "
     assert prompt_text(fake_context(voice="kafka")) == ">> "
 
@@ -108,11 +108,11 @@ def seen(text: str) -> list[str]:
 
 def test_a_person_at_a_terminal_sees_prompt_answer_and_coloured_directories(tmp_path: Path):
     child = spawn(tmp_path)
-    child.expect("/>")
+    child.expect(PROMPT_END)
     child.send("ls /image/clu\t")
     child.expect("ster/")
     child.send("\r")
-    child.expect("brokers.*controllers.*/>")
+    child.expect(f"brokers.*controllers.*{PROMPT_END}")
     transcript = child.before + child.after
     child.send("\x03\x04")
     child.expect(pexpect.EOF)

@@ -14,8 +14,9 @@ EXAMPLES
     >> ls /image/cluster
     brokers
     controllers
-    >> ls -l -d /image/topics/byName/orders
-    topic  orders  partitions=3 id=G7AsmegkQqqHvcqFqSTRgA leaderless=3 under_replicated=3
+    >> ls -l -d /image/topics/byName/reassigned-*
+    topic       /image/topics/byName/reassigned-1  partitions=2 id=_yR8QlgCSu6ZRADAW7ijPw under_replicated=1
+    topic       /image/topics/byName/reassigned-2  partitions=1 id=aadsLtv0QICKoY4m9-H8tg
 """
 
 from __future__ import annotations

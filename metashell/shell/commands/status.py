@@ -10,6 +10,22 @@ DESCRIPTION
 
 EXAMPLES
     >> status
+    source          demo (directory)
+    offset          520, epoch 2, 2026-11-21T00:25:57.05Z
+    end offset      521, certain to 329
+    leader          2, epoch 2
+    voters          1, 2, 3
+    metadata        4.3-IV0
+    brokers         3, 0 fenced
+    controllers     3
+    topics          15
+    partitions      36, 0 leaderless, 1 under-replicated
+    configs         16 resources
+    acls            8
+    quotas          9 entities
+    scram           5 credentials
+    tokens          2
+    faults          0
 """
 
 from __future__ import annotations
@@ -19,7 +35,6 @@ from typing import TYPE_CHECKING, Any
 from metashell.nodes.java_text import utc_time_text
 from metashell.nodes.provenance import fault_value
 from metashell.shell.command import make_command
-from metashell.shell.faults import real_faults
 from metashell.shell.health import image_health
 from metashell.shell.output import OBJECT_FORMS, write_objects
 from metashell.values import uuid_text
@@ -47,7 +62,7 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
 def describe(ctx: Context) -> dict[str, Any]:
     """The status as one JSON object."""
     image, provenance = ctx.image, ctx.image.provenance
-    leader, faults = image.leader, real_faults(image)
+    leader, faults = image.leader, image.faults
     return {
         "path": "/",
         "type": "status",
@@ -120,7 +135,7 @@ def _lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
         ("tokens", str(counts["delegation_tokens"])),
         ("faults", str(status["fault_count"])),
     ]
-    lines += [("", str(fault)) for fault in real_faults(ctx.image)[:_FAULTS_SHOWN]]
+    lines += [("", str(fault)) for fault in ctx.image.faults[:_FAULTS_SHOWN]]
     if status["fault_count"] > _FAULTS_SHOWN:
         lines.append(("", f"and {status['fault_count'] - _FAULTS_SHOWN} more; /image/faults has all"))
     return lines
