@@ -151,6 +151,8 @@ class DirectorySource:
                 return
             except FileNotFoundError:
                 self._close_files()
+                self._snapshot = self.snapshot_id = self.certain_to = self.end_offset = None
+                self._opened = {}
         raise UsageError(f"{self.path}: files vanish faster than they can be opened", self.path)
 
     def _open_snapshot(self, listing: Listing) -> None:
@@ -206,8 +208,6 @@ class DirectorySource:
         for file in (self._snapshot, *self._opened.values()):
             if file is not None:
                 file.close()
-        self._snapshot = self.snapshot_id = self.certain_to = self.end_offset = None
-        self._opened = {}
 
     def close(self) -> None:
         self._close_files()

@@ -11,7 +11,7 @@ _GZIP_WINDOW = 31
 
 
 class GzipFile(_Closing):
-    """The expanded bytes of a gzip file, of one or more members, read front to back.
+    """The expanded bytes of a gzip file, of one or more members; going back means expanding it from its start.
 
     Never more than a piece is expanded at once, and one batch may take at most the decompression cap.
     """
@@ -21,13 +21,18 @@ class GzipFile(_Closing):
     def __init__(self, packed: RegularFile | StreamFile) -> None:
         self.name = packed.name
         self._packed = packed
+        self._start()
+
+    def _start(self) -> None:
         self._packed_position = 0
         self._position = 0
         self._input = b""
         self._expander = zlib.decompressobj(_GZIP_WINDOW)
+        self.trouble = None
 
     def read_at(self, position: int, size: int) -> bytes:
-        assert position >= self._position, "a stream is read front to back"
+        if position < self._position:
+            self._start()  # of a stream the packed file refuses to go back
         while self._position < position:
             if not self._expand(min(position - self._position, PIECE_SIZE)):
                 return b""

@@ -41,8 +41,8 @@ def directory(tmp_path: Path) -> Callable[..., Path]:
     """`directory({name: bytes})`: a `__cluster_metadata-0` in a log directory of its own."""
 
     def make(files: dict[str, bytes]) -> Path:
-        folder = tmp_path / "__cluster_metadata-0"
-        folder.mkdir(exist_ok=True)
+        folder = tmp_path / "log-directory" / "__cluster_metadata-0"
+        folder.mkdir(parents=True, exist_ok=True)
         for name, data in files.items():
             (folder / name).write_bytes(data)
         return folder
