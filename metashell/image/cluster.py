@@ -216,6 +216,4 @@ def _endpoint_structs(make: Any, listeners: tuple[Listener, ...]) -> tuple[Any, 
 
 
 def _feature_structs(make: Any, ranges: Map[str, tuple[int, int]]) -> tuple[Any, ...]:
-    return tuple(
-        make(name=name, min_supported_version=low, max_supported_version=high) for name, (low, high) in sorted(ranges.items())
-    )
+    return tuple(make(name=name, min_supported_version=low, max_supported_version=high) for name, (low, high) in sorted(ranges.items()))

@@ -78,6 +78,4 @@ class FeaturesDelta:
         self._zk_migration_state = record.zk_migration_state
 
     def apply(self) -> FeaturesImage:
-        return FeaturesImage(
-            self._metadata_version, self._image.kraft_version, self._levels.finish(), self._zk_migration_state
-        )
+        return FeaturesImage(self._metadata_version, self._image.kraft_version, self._levels.finish(), self._zk_migration_state)

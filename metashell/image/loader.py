@@ -96,9 +96,7 @@ def _load(source: Source, certain_only: bool) -> MetadataImage:
                 break
             loader.load_batch(batch, start)
     image = loader.finish()
-    troubles = (
-        Fault(trouble.file, trouble.offset, trouble.position, "", trouble.reason, trouble.is_tail) for trouble in source.faults
-    )
+    troubles = (Fault(trouble.file, trouble.offset, trouble.position, "", trouble.reason, trouble.is_tail) for trouble in source.faults)
     end_offset = source.end_offset if limit is None else limit
     provenance = image.provenance._replace(
         source_kind=source.kind,
@@ -257,17 +255,18 @@ class ImageLoader:
 
     def image(self) -> MetadataImage:
         """The image of what has been replayed; a transaction that is open does not show."""
-        in_transaction = self._before_transaction is not None
         if self._before_transaction is not None:
             applied = self._before_transaction
+            provenance = self._position.provenance_before_transaction()
         else:
             applied = self._delta.apply()
             self._delta = MetadataDelta(applied)
+            provenance = self._position.provenance()
         return applied._replace(
             features=applied.features._replace(kraft_version=self._kraft_version),
             voters=self._voters,
             leader=self._leader,
-            provenance=self._position.provenance(in_transaction),
+            provenance=provenance,
             faults=(*self._base.faults, *self._faults),
         )
 

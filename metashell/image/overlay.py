@@ -17,8 +17,8 @@ from metashell.image.spans import partition_reader
 PARTITION_KEY_SIZE = 20
 """Partition id and topic id: how PartitionRecord and PartitionChangeRecord begin."""
 
-CHANGES_MAX = 32
-"""An image keeps no more changes of one partition than this; more are folded into its base."""
+CHANGES_MAX = 128
+"""An image keeps no more changes of one partition than this; more are folded into its base. Each costs a pointer."""
 
 _NO_KEY = bytes(PARTITION_KEY_SIZE)
 _DECODED_MAX = 4096

@@ -125,14 +125,10 @@ def fold_changes(base: PartitionRegistration, changes: Iterable[Any]) -> Partiti
         if change.leader_recovery_state != NO_RECOVERY_CHANGE:
             recovery = change.leader_recovery_state
         epoch += 1
-    return PartitionRegistration(
-        replicas, directories, isr, removing, adding, elr, last_known_elr, leader, recovery, leader_epoch, epoch
-    )
+    return PartitionRegistration(replicas, directories, isr, removing, adding, elr, last_known_elr, leader, recovery, leader_epoch, epoch)
 
 
-def _placement(
-    replicas: tuple[int, ...], directories: tuple[bytes, ...], change: Any
-) -> tuple[tuple[int, ...], tuple[bytes, ...]]:
+def _placement(replicas: tuple[int, ...], directories: tuple[bytes, ...], change: Any) -> tuple[tuple[int, ...], tuple[bytes, ...]]:
     """Replicas and directories after a change that sets one of them, or both."""
     replicas = replicas if change.replicas is None else change.replicas
     directories = directories if change.directories is None else change.directories
@@ -143,9 +139,7 @@ def _placement(
     return replicas, directories
 
 
-def partition_record(
-    partition: PartitionRegistration, topic_id: bytes, partition_id: int, level: int, loss: LossHandler
-) -> Any:
+def partition_record(partition: PartitionRegistration, topic_id: bytes, partition_id: int, level: int, loss: LossHandler) -> Any:
     """The PartitionRecord that says what `partition` is, as far as `level` can.
 
     Source: org.apache.kafka.metadata.PartitionRegistration.toRecord.

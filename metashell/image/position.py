@@ -10,44 +10,34 @@ from metashell.values import OffsetAndEpoch
 class PositionTracker:
     """Follows the batches that a loader replays."""
 
-    def __init__(self, provenance: Provenance, snapshot_id: OffsetAndEpoch | None) -> None:
-        self._provenance = provenance
+    __slots__ = ("_before_transaction", "_data", "_log", "_snapshot", "_snapshot_id", "_start", "header_timestamp_ms", "transaction_start")
+
+    def __init__(self, start: Provenance, snapshot_id: OffsetAndEpoch | None) -> None:
+        self._start = start
         self._snapshot_id = snapshot_id
-        self._before_transaction = provenance
+        self._data: BatchHeader | None = None
+        self._log: BatchHeader | None = None
+        self._snapshot: BatchHeader | None = None
+        self._before_transaction = start
         self.header_timestamp_ms = -1
         """The largest timestamp of the log that a snapshot stands for, from its header; -1 before one was read."""
         self.transaction_start = -1
 
     def pass_batch(self, header: BatchHeader, in_snapshot: bool) -> None:
-        """Take note that a batch has been replayed."""
-        changes: dict[str, int] = {}
-        if not header.is_control and header.count > 0:
-            changes = {
-                "file_offset": header.last_offset,
-                "file_epoch": header.leader_epoch,
-                "file_timestamp_ms": header.max_timestamp,
-            }
+        """Take note that a batch has been replayed; nothing is worked out before it is asked for."""
         if in_snapshot:
-            changes |= self._snapshot_position(header)
+            self._snapshot = header
         else:
-            changes |= {"offset": header.last_offset, "epoch": header.leader_epoch, "timestamp_ms": header.max_timestamp}
-            changes["end_offset"] = header.last_offset + 1
-        self._provenance = self._provenance._replace(**changes)
-
-    def _snapshot_position(self, header: BatchHeader) -> dict[str, int]:
-        # A checkpoint's name says where in the log it stands; under another name all there is are the file's own numbers.
-        if self._snapshot_id is not None:
-            end, epoch = self._snapshot_id.offset, self._snapshot_id.epoch
-        else:
-            end, epoch = header.last_offset + 1, header.leader_epoch
-        return {"offset": end - 1, "epoch": epoch, "timestamp_ms": self.header_timestamp_ms, "end_offset": end}
+            self._log = header
+        if header.count > 0 and not header.is_control:
+            self._data = header
 
     def begin_transaction(self, offset: int, header: BatchHeader) -> None:
         """Take note of where a transaction begins, in the middle of a batch perhaps."""
         self.transaction_start = offset
-        self._before_transaction = self._provenance
+        self._before_transaction = self.provenance()
         if offset > header.base_offset:
-            self._before_transaction = self._provenance._replace(
+            self._before_transaction = self._before_transaction._replace(
                 offset=offset - 1, epoch=header.leader_epoch, timestamp_ms=header.max_timestamp
             )
 
@@ -57,8 +47,29 @@ class PositionTracker:
             return offset
         return -1 if self._snapshot_id is None else self._snapshot_id.offset - 1
 
-    def provenance(self, in_transaction: bool) -> Provenance:
+    def provenance(self) -> Provenance:
+        """The position after all that was replayed."""
+        provenance = self._start
+        if self._data is not None:
+            provenance = provenance._replace(
+                file_offset=self._data.last_offset,
+                file_epoch=self._data.leader_epoch,
+                file_timestamp_ms=self._data.max_timestamp,
+            )
+        if self._log is not None:
+            end = self._log.last_offset + 1
+            return _at(provenance, end, self._log.leader_epoch, self._log.max_timestamp)
+        if self._snapshot is None:
+            return provenance
+        # A checkpoint's name says where in the log it stands; under another name all there is are the file's own numbers.
+        if self._snapshot_id is not None:
+            return _at(provenance, self._snapshot_id.offset, self._snapshot_id.epoch, self.header_timestamp_ms)
+        return _at(provenance, self._snapshot.last_offset + 1, self._snapshot.leader_epoch, self.header_timestamp_ms)
+
+    def provenance_before_transaction(self) -> Provenance:
         """The position of an image that shows no open transaction, although reading has gone on."""
-        if not in_transaction:
-            return self._provenance
-        return self._before_transaction._replace(end_offset=self._provenance.end_offset)
+        return self._before_transaction._replace(end_offset=self.provenance().end_offset)
+
+
+def _at(provenance: Provenance, end: int, epoch: int, timestamp_ms: int) -> Provenance:
+    return provenance._replace(offset=end - 1, epoch=epoch, timestamp_ms=timestamp_ms, end_offset=end)

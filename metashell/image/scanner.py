@@ -71,6 +71,7 @@ class BatchScanner:
         """
         end = len(buf)
         headers = self._headers_for(min(count, (end - start) // _RECORD_SIZE_MIN + 1, _HEADERS_MAX))
+        header_count = len(headers)
         tails_of = self._tails.get
         topics = sink.topics
         entry_of = topics.pending.get
@@ -79,7 +80,7 @@ class BatchScanner:
         while index < count:
             # The usual framing: the value is buf[value:stop], a header count of 0 follows at `stop`.
             value = 0
-            if at + _HEAD_SIZE_MAX < end and index < len(headers):
+            if at + _HEAD_SIZE_MAX < end and index < header_count:
                 first = buf[at]
                 if first < 128:
                     body = at + 1
@@ -138,9 +139,7 @@ class BatchScanner:
             headers.append(b"\0\0" + _zigzag(index) + b"\1")
         return headers
 
-    def _take_topics(
-        self, buf: bytes, at: int, value: int, stop: int, left: int, index: int, sink: RecordSink
-    ) -> tuple[int, int]:
+    def _take_topics(self, buf: bytes, at: int, value: int, stop: int, left: int, index: int, sink: RecordSink) -> tuple[int, int]:
         """Replay a topic with the partitions after it, more partitions of a topic, or a no-op.
 
         Returns where the record after them starts and how many they were; 0 for a record that is none of these.
@@ -154,9 +153,7 @@ class BatchScanner:
             return stop + 1, 1
         return at, 0
 
-    def _take_topic(
-        self, buf: bytes, value: int, stop: int, left: int, index: int, sink: RecordSink
-    ) -> tuple[int, int]:
+    def _take_topic(self, buf: bytes, value: int, stop: int, left: int, index: int, sink: RecordSink) -> tuple[int, int]:
         name_start = value + 4
         name_end = stop - 17
         if buf[value + 3] != name_end - name_start + 1 or buf[value + 3] > 127 or buf[stop - 1]:

@@ -20,12 +20,12 @@ _INT32 = Struct(">i").unpack_from
 
 
 class Span(NamedTuple):
-    """`count` partition records in `buf[start:end]`; the bytes of the batch live as long as a span of it."""
+    """`record_count` partition records in `buf[start:end]`; the bytes of the batch live as long as a span of it."""
 
     buf: bytes
     start: int
     end: int
-    count: int
+    record_count: int
 
 
 class SpanIndex:
@@ -72,9 +72,9 @@ class SpanIndex:
 
     def _buffer(self, ordinal: int) -> bytes:
         for span in self._spans:
-            if ordinal < span.count:
+            if ordinal < span.record_count:
                 return span.buf
-            ordinal -= span.count
+            ordinal -= span.record_count
         raise AssertionError("an ordinal lies in one of the spans")
 
 
@@ -124,6 +124,5 @@ def merge_spans(spans: tuple[Span, ...], span: Span) -> tuple[Span, ...]:
     if spans:
         last = spans[-1]
         if last.buf is span.buf and last.end == span.start:
-            return (*spans[:-1], Span(last.buf, last.start, span.end, last.count + span.count))
+            return (*spans[:-1], Span(last.buf, last.start, span.end, last.record_count + span.record_count))
     return (*spans, span)
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+
 from immutables import Map
 
 from metashell.codec.registry import message_type
@@ -209,4 +210,3 @@ class TopicsImage:
 
 def _name_and_id(topic: TopicImage) -> tuple[str, bytes]:
     return topic.name, topic.id
-

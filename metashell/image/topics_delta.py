@@ -214,20 +214,21 @@ class TopicsDelta:
         """The next image; the delta has done its work then."""
         for work in self._work.values():
             self._put(work.apply())
-        by_id = self._image.by_id.mutate()
-        by_name = self._image.by_name.mutate()
-        if self._has_dropped:
-            _drop_from(by_id, self._by_id)
-            _drop_from(by_name, self._by_name)
-        by_id.update(self._by_id)
-        by_name.update(self._by_name)
-        return TopicsImage(by_id.finish(), by_name.finish())
+        return TopicsImage(
+            _changed(self._image.by_id, self._by_id, self._has_dropped),
+            _changed(self._image.by_name, self._by_name, self._has_dropped),
+        )
 
 
-def _drop_from(target: Any, changes: dict[Any, TopicImage | None]) -> None:
-    for key in [key for key, topic in changes.items() if topic is None]:
-        target.pop(key, None)
-        del changes[key]
+def _changed(topics: Any, changes: dict[Any, TopicImage | None], has_dropped: bool) -> Any:
+    """The map with all changes made, where None stands for a dropped topic."""
+    target = topics.mutate()
+    if has_dropped:
+        for key in [key for key, topic in changes.items() if topic is None]:
+            target.pop(key, None)
+            del changes[key]
+    target.update(changes)
+    return target.finish()
 
 
 def _key(partition_id: int, topic_id: bytes) -> bytes:
