@@ -48,7 +48,6 @@ def load(path: str, *, certain_only: bool, max_decompressed: int) -> Loaded:
 
 def tell_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
     """Tell on stderr in one line how many faults there are and which is the first; with `verbose` all, and torn tails."""
-
     provenance = loaded.image.provenance
     if verbose:
         certain = provenance.certain_to

@@ -109,7 +109,9 @@ def seen(text: str) -> list[str]:
 def test_a_person_at_a_terminal_sees_prompt_answer_and_coloured_directories(tmp_path: Path):
     child = spawn(tmp_path)
     child.expect(PROMPT_END)
-    child.send("ls /image/clu\t")
+    child.send("ls /image/clu")
+    child.expect("cluster/")
+    child.send("\t")
     child.expect("ster/")
     child.send("\r")
     child.expect(f"brokers.*controllers.*{PROMPT_END}")
