@@ -42,7 +42,7 @@ def load(path: str, *, certain_only: bool, max_decompressed: int) -> Loaded:
         # A path that is not there is a failure, not a wrong command line.
         raise MetashellError(str(error)) from None
     with source:
-        image = load_image(source, certain_only=certain_only)
+        image = load_image(source, certain_only=certain_only, max_decompressed=max_decompressed)
         return Loaded(path=path, kind=source.kind, image=image)
 
 

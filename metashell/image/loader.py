@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from metashell.codec.batches import BatchHeader, Record
+from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.codec.control import KRAFT_VERSION, KRAFT_VOTERS, LEADER_CHANGE, SNAPSHOT_HEADER, read_control_record
 from metashell.codec.frame import FrameError, UnknownRecord, read_metadata_record
 from metashell.codec.record_walk import RecordFields, walk_records
@@ -30,7 +31,7 @@ class Batch(Protocol):
     def position(self) -> int: ...
     @property
     def file(self) -> str: ...
-    def records_area(self) -> tuple[bytes, int, int]: ...
+    def records_area(self, max_size: int) -> tuple[bytes, int, int]: ...
     def records(self) -> Iterable[Record]: ...
 
 
@@ -68,24 +69,27 @@ class Source(Protocol):
     def log_batches(self, from_offset: int) -> Iterable[Batch]: ...
 
 
-def load_image(source: Source, *, certain_only: bool = False) -> MetadataImage:
+def load_image(
+    source: Source, *, certain_only: bool = False, max_decompressed: int = MAX_DECOMPRESSED
+) -> MetadataImage:
     """The image that a source gives, with everything it holds before and after what is wrong in it.
 
-    Shape: with `certain_only` nothing from `certain_to` on is read. The garbage collector rests meanwhile, and what was
+    Shape: with `certain_only` nothing from `certain_to` on is read; a batch that would be larger than `max_decompressed`
+    is a fault. The garbage collector rests meanwhile, and what was
     made is out of its sight afterwards: there are millions of objects and no cycles.
     """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        return _load(source, certain_only)
+        return _load(source, certain_only, max_decompressed)
     finally:
         gc.freeze()
         if was_enabled:
             gc.enable()
 
 
-def _load(source: Source, certain_only: bool) -> MetadataImage:
-    loader = ImageLoader(snapshot_id=source.snapshot_id)
+def _load(source: Source, certain_only: bool, max_decompressed: int) -> MetadataImage:
+    loader = ImageLoader(snapshot_id=source.snapshot_id, max_decompressed=max_decompressed)
     for batch in source.snapshot_batches():
         loader.load_snapshot_batch(batch)
     limit = (source.certain_to or 0) if certain_only else None
@@ -113,7 +117,14 @@ class ImageLoader:
     A metadata transaction shows in images once it has ended; an aborted one never does.
     """
 
-    def __init__(self, image: MetadataImage = EMPTY_IMAGE, *, snapshot_id: OffsetAndEpoch | None = None) -> None:
+    def __init__(
+        self,
+        image: MetadataImage = EMPTY_IMAGE,
+        *,
+        snapshot_id: OffsetAndEpoch | None = None,
+        max_decompressed: int = MAX_DECOMPRESSED,
+    ) -> None:
+        self._max_decompressed = max_decompressed
         self._delta = MetadataDelta(image)
         self._base = image
         self._before_transaction: MetadataImage | None = None
@@ -158,7 +169,7 @@ class ImageLoader:
         count = batch.header.count
         if count < 0:
             raise DecodeError(f"record count {count} is negative")
-        buf, start, end = batch.records_area()
+        buf, start, end = batch.records_area(self._max_decompressed)
         if batch.header.base_offset < from_offset:
             for fields in walk_records(buf, start, end, count):
                 if batch.header.base_offset + fields[0] >= from_offset:
