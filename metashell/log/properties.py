@@ -29,18 +29,21 @@ def parse_properties(data: bytes) -> dict[str, str]:
 
 def _logical_lines(text: str) -> Iterator[str]:
     """Lines without leading blanks and comments, continued ones joined."""
-    pending: str | None = None
+    if text.endswith(("\r", "\n")) and not text.endswith("\r\n"):
+        text = text[:-1]  # to Java a last line is the same with and without its end
+    pending = ""
+    goes_on = False
     for natural in _LINE_END.split(text):
         line = natural.lstrip(_BLANKS)
-        if pending is None and (not line or line[0] in "#!"):
+        goes_on = False
+        if not pending and (not line or line[0] in "#!"):
             continue
-        line = (pending or "") + line
-        if _ends_in_odd_backslashes(line):
-            pending = line[:-1]
-        else:
-            pending = None
+        line = pending + line
+        goes_on = _ends_in_odd_backslashes(line)
+        pending = line[:-1] if goes_on else ""
+        if line and not goes_on:
             yield line
-    if pending is not None:
+    if goes_on:  # the file ends in a backslash; Java takes that line even when nothing else is on it
         yield pending
 
 

@@ -1,0 +1,52 @@
+"""The file that says whose a log directory is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from metashell.errors import LogCorruptError
+from metashell.log.meta_properties import MetaProperties, read_meta_properties
+from metashell.values import uuid_text
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "meta.properties"
+
+
+def test_version_1_names_cluster_node_and_directory(path: Path) -> None:
+    path.write_text("#\n#Sat Nov 21\nnode.id=4\nversion=1\ncluster.id=Y3V0\ndirectory.id=Y3V0LW9mZi1sZWFkZXItAw\n")
+    found = read_meta_properties(str(path))
+    assert (found.version, found.cluster_id, found.node_id) == (1, "Y3V0", 4)
+    assert uuid_text(found.directory_id or b"") == "Y3V0LW9mZi1sZWFkZXItAw"
+
+
+def test_version_0_called_the_node_a_broker_and_had_no_directory_id(path: Path) -> None:
+    path.write_text("version=0\nbroker.id=7\n")
+    assert read_meta_properties(str(path)) == MetaProperties(version=0, node_id=7)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("", "no version in it"), ("version=1\nnode.id=one", "node.id 'one' is not a number"), ("version=1\ndirectory.id=zz", "uuid text")],
+)
+def test_a_broken_file_is_one_line_that_names_it(path: Path, text: str, reason: str) -> None:
+    path.write_text(text)
+    with pytest.raises(LogCorruptError, match=reason) as caught:
+        read_meta_properties(str(path))
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_a_missing_file_is_told_as_such(path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_meta_properties(str(path))
+
+
+def test_every_node_of_the_golden_clusters_is_told(full_golden: Path) -> None:
+    files = sorted(full_golden.glob("*/*/data/*/node-*/*/meta.properties"))
+    assert files
+    for file in files:
+        node = next(part for part in file.parts if part.startswith("node-"))
+        assert read_meta_properties(str(file)).node_id == int(node.removeprefix("node-"))
