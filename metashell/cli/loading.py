@@ -53,7 +53,7 @@ def tell_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
         certain = provenance.certain_to
         reach = "none of it certain" if certain is None else f"certain to offset {certain}"
         complain(name, f"{loaded.path}: {loaded.kind}, {reach}, end offset {provenance.end_offset}")
-        for fault in loaded.image.faults:
+        for fault in (*loaded.image.faults, *loaded.image.torn_tails):
             complain(name, str(fault))
     elif faults := loaded.image.faults:
         more = f" (1 of {len(faults)} faults; -v tells all)" if len(faults) > 1 else ""

@@ -12,7 +12,7 @@ class Fault(NamedTuple):
 
     Shape: `offset` is the log offset of the record (of the snapshot's own numbering inside a checkpoint), `position` the
     byte of its batch in `file`; -1 where there is none. `record_type` is Kafka's upper-case name, empty for a fault of
-    the file or the batch. One that `is_tail` is the normal end of a node's last segment, and is told only where asked for.
+    the file or the batch.
     """
 
     file: str
@@ -20,7 +20,6 @@ class Fault(NamedTuple):
     position: int
     record_type: str
     reason: str
-    is_tail: bool = False
 
     def __str__(self) -> str:
         words = [self.file] if self.file else []

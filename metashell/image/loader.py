@@ -100,7 +100,8 @@ def _load(source: Source, certain_only: bool, max_decompressed: int) -> Metadata
                 break
             loader.load_batch(batch, start)
     image = loader.finish()
-    troubles = (Fault(trouble.file, trouble.offset, trouble.position, "", trouble.reason, trouble.is_tail) for trouble in source.faults)
+    torn_tails = tuple(_fault_of(trouble) for trouble in source.faults if trouble.is_tail)
+    troubles = [_fault_of(trouble) for trouble in source.faults if not trouble.is_tail]
     end_offset = source.end_offset if limit is None else limit
     provenance = image.provenance._replace(
         source_kind=source.kind,
@@ -108,7 +109,11 @@ def _load(source: Source, certain_only: bool, max_decompressed: int) -> Metadata
         certain_to=source.certain_to,
         end_offset=image.provenance.end_offset if end_offset is None else end_offset,
     )
-    return image._replace(provenance=provenance, faults=(*troubles, *image.faults))
+    return image._replace(provenance=provenance, faults=(*troubles, *image.faults), torn_tails=torn_tails)
+
+
+def _fault_of(trouble: SourceTrouble) -> Fault:
+    return Fault(trouble.file, trouble.offset, trouble.position, "", trouble.reason)
 
 
 class ImageLoader:

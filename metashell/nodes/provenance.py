@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from metashell.nodes.java_text import utc_time_text
@@ -37,7 +36,7 @@ class ProvenanceNode(Leaf):
             "source": provenance.source,
             "certain_to": provenance.certain_to,
             "end_offset": provenance.end_offset,
-            "faults": sum(not fault.is_tail for fault in self._image.faults),
+            "faults": len(self._image.faults),
         }
 
 
@@ -51,7 +50,7 @@ class VotersNode(Leaf):
         self._voters = voters
 
     def kafka_text(self, redact: bool = False) -> str:
-        return json.dumps(self.value(), separators=(",", ":"), ensure_ascii=False)
+        return _compact(self.value())
 
     def value(self, redact: bool = True) -> JsonValue:
         return None if self._voters is None else voters_value(self._voters)
@@ -67,10 +66,17 @@ class FaultsNode(Leaf):
         self._image = image
 
     def kafka_text(self, redact: bool = False) -> str:
-        return json.dumps(self.value(), separators=(",", ":"), ensure_ascii=False)
+        return _compact(self.value())
 
     def value(self, redact: bool = True) -> JsonValue:
-        return [fault_value(fault) for fault in self._image.faults if not fault.is_tail]
+        return [fault_value(fault) for fault in self._image.faults]
+
+
+def _compact(value: JsonValue) -> str:
+    # Kafka has no such leaves, so no text of its own for them.
+    from json import dumps
+
+    return dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def voters_value(voters: VoterSet) -> dict[str, Any]:
