@@ -24,6 +24,8 @@ MAX_DECOMPRESSED = 128 * 1024 * 1024
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_BLOCK_SIZE = 32 * 1024
+_GZIP_FLAGS = 3
+_GZIP_FLAGS_MAX = 0x1F
 _FIRST_GUESS = 1024 * 1024
 
 
@@ -36,6 +38,9 @@ def decompress(codec_id: int, data: bytes, max_size: int = MAX_DECOMPRESSED) -> 
         return data
     if codec_id == SNAPPY:
         return _decompress_snappy(data, max_size)
+    if codec_id == GZIP and len(data) > _GZIP_FLAGS and data[_GZIP_FLAGS] > _GZIP_FLAGS_MAX:
+        # Java does not look at the reserved flags; the library refuses them.
+        data = data[:_GZIP_FLAGS] + bytes((data[_GZIP_FLAGS] & _GZIP_FLAGS_MAX,)) + data[_GZIP_FLAGS + 1 :]
     return _decompress_frames(_module(codec_id), CODEC_NAMES[codec_id], data, max_size)
 
 
@@ -91,7 +96,7 @@ def _decompress_snappy(data: bytes, max_size: int) -> bytes:
     blocks = []
     room = max_size
     index = 0
-    while index < len(data):
+    while len(data) - index >= 4:  # fewer bytes at the end are no block; Java ignores them
         if data.startswith(_XERIAL_MAGIC, index):  # also in the middle, where two streams were concatenated
             index += len(_XERIAL_HEADER)
             continue

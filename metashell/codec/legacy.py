@@ -110,7 +110,7 @@ def _unwrap(outer: _Message, codec_id: int, max_size: int) -> Iterator[_Message]
         raise DecodeError(f"compression type id {codec_id} does not exist in magic {outer.magic}")
     packed = outer.value or b""
     if codec_id == LZ4 and outer.magic == 0:
-        packed = _with_lz4_header_checksum(packed)
+        packed = with_lz4_header_checksum(packed)
     area = decompress(codec_id, packed, max_size)
     at = 0
     while at < len(area):
@@ -137,7 +137,7 @@ def _read_field(data: bytes, at: int, what: str) -> tuple[int, bytes | None, int
     return size, data[start : start + size], start + size
 
 
-def _with_lz4_header_checksum(frame: bytes) -> bytes:
+def with_lz4_header_checksum(frame: bytes) -> bytes:
     """`frame` with the header checksum that LZ4 asks for: writers of magic 0 summed the frame's magic as well."""
     if len(frame) < 7:
         return frame

@@ -6,6 +6,8 @@ Source: DumpLogSegments.ClusterMetadataLogMessageParser, DecoderMessageParser; t
 
 from __future__ import annotations
 
+from typing import Any
+
 from metashell.codec.dispatch import METADATA_TYPES
 from metashell.codec.frame import (
     FRAME_VERSION,
@@ -42,7 +44,10 @@ class SizedTexts(dict[bytes, tuple[ValueText | None, str]]):
     def __missing__(self, start: bytes) -> tuple[ValueText | None, str]:
         if len(start) < 3 or start[0] != FRAME_VERSION or start[1] not in _READABLE_TYPES or start[2] > _ONE_BYTE_MAX:
             raise DecodeError("not a usual metadata record")
-        body = message_type("metadata", METADATA_TYPES[start[1]]).json_reader(start[2])
+        message = message_type("metadata", METADATA_TYPES[start[1]])
+        if start[2] > message.versions[1]:
+            raise DecodeError("a version that is not known")
+        body = message.json_reader(start[2])
         made = self[start] = (body, self.prefix + payload_start(start[1], start[2]))
         return made
 
@@ -78,7 +83,20 @@ def _metadata_text(value: bytes) -> str:
         raise FrameError(unknown_type_error(frame.type_id))
     message = message_type("metadata", METADATA_TYPES[frame.type_id])
     try:
+        if frame.version > message.versions[1] and _holds_structs(message.read(value, frame.version, frame.body_start)):
+            # A message of a version above the newest is read as the newest; a struct inside it refuses to be.
+            raise DecodeError(f"version {frame.version} of a struct is not known")
         text = message.json(value, frame.version, frame.body_start)
     except DecodeError as error:
         raise FrameError(kafka_error(error, frame.type_id)) from error
     return f"{payload_start(frame.type_id, frame.version)}{text}}}"
+
+
+def _holds_structs(body: Any) -> bool:
+    """Whether any struct lies in a message's fields, alone or in an array."""
+    for name in type(body).__slots__:
+        value = getattr(body, name)
+        item = value[0] if isinstance(value, tuple) and value and name != "unknown_tags" else value
+        if hasattr(type(item), "__slots__") and hasattr(item, "unknown_tags"):
+            return True
+    return False

@@ -41,6 +41,21 @@ def int64(value: int) -> int:
     return (value + _INT64_LIMIT) % (2 * _INT64_LIMIT) - _INT64_LIMIT
 
 
+def int32(value: int) -> int:
+    """A sum as Java's int holds it."""
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def java_sequence(sequence: int, increment: int) -> int:
+    """A producer sequence some records on, by Java's arithmetic also where the numbers make no sense.
+
+    Source: DefaultRecordBatch.incrementSequence.
+    """
+    if sequence > int32(0x7FFFFFFF - increment):
+        return int32(increment - (0x7FFFFFFF - sequence) - 1)
+    return int32(sequence + increment)
+
+
 class KafkaWriter(Writer):
     """Kafka's lines for one file; `name` is the file's name without its folder."""
 
@@ -74,11 +89,12 @@ class KafkaWriter(Writer):
 
     def _batch_line(self, header: BatchHeader, position: int, is_valid: bool) -> None:
         attributes = header.attributes
-        last_sequence = header.sequence_of(header.last_offset_delta)
+        sequence = header.base_sequence
+        last_sequence = -1 if sequence == -1 else java_sequence(sequence, header.last_offset_delta)
         horizon = f"OptionalLong[{header.base_timestamp}]" if attributes & DELETE_HORIZON else "OptionalLong.empty"
         self.lines.append(
             f"baseOffset: {header.base_offset} lastOffset: {int64(header.last_offset)} count: {header.count} "
-            f"baseSequence: {header.base_sequence} lastSequence: {last_sequence} producerId: {header.producer_id} "
+            f"baseSequence: {sequence} lastSequence: {last_sequence} producerId: {header.producer_id} "
             f"producerEpoch: {header.producer_epoch} partitionLeaderEpoch: {header.leader_epoch} "
             f"isTransactional: {'true' if attributes & TRANSACTIONAL else 'false'} "
             f"isControl: {'true' if attributes & CONTROL else 'false'} deleteHorizonMs: {horizon}"
@@ -144,7 +160,7 @@ class KafkaWriter(Writer):
             timestamp = self.append_time
             if timestamp is None:
                 timestamp = int64(header.base_timestamp + timestamp_delta)
-            sequence = -1 if header.base_sequence < 0 else header.sequence_of(offset_delta)
+            sequence = -1 if header.base_sequence < 0 else java_sequence(header.base_sequence, offset_delta)
             names = ",".join(name for name, _ in read_headers(buf, headers_start, following)) if buf[headers_start] else ""
             self.lines.append(
                 f"| offset: {offset} {self.timestamp_type}: {timestamp} keySize: {key_size} valueSize: {value_size} "
@@ -162,15 +178,19 @@ class KafkaWriter(Writer):
 
     def contents(self, offset: int, key: bytes | None, value: bytes | None) -> None:
         """Write a record's key and payload, where they are wanted, and end its line."""
-        options = self.options
-        before = "| " if options.skip_record_metadata else " "
-        if options.prints_contents and not self.is_control:
-            key_text, payload = self.payloads.parse(offset, key, value)
-            if key_text is not None:
-                self.lines.append(f"{before}key: {key_text}")
-                before = " "
-            if payload is not None:
-                self.lines.append(f"{before}payload: {payload}")
+        if self.options.prints_contents and not self.is_control:
+            self.payload(*self.payloads.parse(offset, key, value))
+        else:
+            self.lines.append("\n")
+
+    def payload(self, key: str | None, payload: str | None) -> None:
+        """Write the texts of a key and a payload, and end the line."""
+        before = "| " if self.options.skip_record_metadata else " "
+        if key is not None:
+            self.lines.append(f"{before}key: {key}")
+            before = " "
+        if payload is not None:
+            self.lines.append(f"{before}payload: {payload}")
         self.lines.append("\n")
 
     # ---- the end -------------------------------------------------------------------------------------------------
