@@ -25,8 +25,8 @@ walk over a million of them needs no more memory than the names of one directory
 """
 
 from metashell.nodes.names import name_escape, name_unescape
-from metashell.nodes.node import Directory, Leaf, Node, walk
+from metashell.nodes.node import Directory, Leaf, Node
 from metashell.nodes.root import build_root
 from metashell.nodes.tree import LocalInfo, Voice
 
-__all__ = ["Directory", "Leaf", "LocalInfo", "Node", "Voice", "build_root", "name_escape", "name_unescape", "walk"]
+__all__ = ["Directory", "Leaf", "LocalInfo", "Node", "Voice", "build_root", "name_escape", "name_unescape"]

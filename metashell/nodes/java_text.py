@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from unicodedata import decimal
 
-_INT = re.compile(r"[+-]?\d+")
+_INT = r"[+-]?\d+"
 _SECONDS_A_DAY = 86_400
 _DAYS_TO_1970 = 719_468
 """Days from 0000-03-01, where the counting of eras starts, to 1970-01-01."""
@@ -17,9 +16,12 @@ def parse_int(text: str) -> int | None:
 
     Shape: an optional sign and decimal digits of any script in the basic plane; 32 bits; no blanks.
     """
-    if not _INT.fullmatch(text) or max(text) > "\uffff":
+    if not re.fullmatch(_INT, text) or max(text) > "\uffff":
         return None
-    digits = "".join(str(decimal(character)) for character in text.lstrip("+-"))
+    digits = text.lstrip("+-0") or "0"
+    if len(digits) > 10:
+        return None
+    # int() reads the digits of every script, as Java does.
     number = -int(digits) if text[0] == "-" else int(digits)
     return number if -(1 << 31) <= number < 1 << 31 else None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 DEFAULT_ENTITY = "<default>"
 """How the own voice names the default entity of quotas and configs."""
@@ -17,25 +17,28 @@ DEFAULT_ENTITY = "<default>"
 EMPTY_NAME = "%"
 
 _UNSAFE = "%/\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
-_ESCAPED = re.compile(f"[{_UNSAFE}]")
-_ESCAPED_IN_ENTITY = re.compile(f"[{_UNSAFE}()\\\\]")
-_ESCAPE_RUN = re.compile("(?:%[0-9A-Fa-f]{2})+")
-_BEYOND_SURROGATES = re.compile("[\ue000-\U0010ffff]")
-_UUID_TEXT = re.compile("[A-Za-z0-9_-]{22}(?:==)?")
+# Patterns as texts, which re compiles at their first use: most commands start and end without any of them.
+_ESCAPED = f"[{_UNSAFE}]"
+_ESCAPED_IN_ENTITY = f"[{_UNSAFE}()\\\\]"
+_ESCAPE_RUN = "(?:%[0-9A-Fa-f]{2})+"
+_BEYOND_SURROGATES = "[\ue000-\U0010ffff]"
+_UUID_TEXT = "[A-Za-z0-9_-]{22}(?:==)?"
 
 
 def name_escape(text: str) -> str:
     """The own voice's path component for a text; `name_unescape` gives the text back."""
     if text in (".", ".."):
         return "%2E" * len(text)
-    return _ESCAPED.sub(_percent, text) or EMPTY_NAME
+    if text.isascii() and text.isprintable() and "%" not in text and "/" not in text:
+        return text or EMPTY_NAME
+    return re.sub(_ESCAPED, _percent, text)
 
 
 def name_unescape(name: str) -> str:
     """The text that a path component of the own voice stands for; escapes of any character are understood."""
     if name == EMPTY_NAME:
         return ""
-    return _ESCAPE_RUN.sub(_unpercent, name) if "%" in name else name
+    return re.sub(_ESCAPE_RUN, _unpercent, name) if "%" in name else name
 
 
 def entity_escape(text: str | None) -> str:
@@ -56,7 +59,7 @@ def part_escape(text: str | None) -> str:
         return DEFAULT_ENTITY
     if text == DEFAULT_ENTITY:
         return "%3Cdefault%3E"
-    return _ESCAPED_IN_ENTITY.sub(_percent, text)
+    return re.sub(_ESCAPED_IN_ENTITY, _percent, text)
 
 
 def _percent(match: re.Match[str]) -> str:
@@ -71,8 +74,7 @@ def _unpercent(match: re.Match[str]) -> str:
         return match.group()
 
 
-@dataclass(frozen=True, slots=True)
-class NameStyle:
+class NameStyle(NamedTuple):
     """A voice's way with names: `show` makes a component of a text, `parse` the text of a component."""
 
     show: Callable[[str], str]
@@ -100,7 +102,7 @@ def sorted_names(names: Iterable[str]) -> list[str]:
     """
     result = list(names)
     joined = "".join(result)
-    if joined.isascii() or not _BEYOND_SURROGATES.search(joined):
+    if joined.isascii() or not re.search(_BEYOND_SURROGATES, joined):
         result.sort()
     else:
         result.sort(key=utf16_key)
@@ -109,4 +111,4 @@ def sorted_names(names: Iterable[str]) -> list[str]:
 
 def is_uuid_text(name: str) -> bool:
     """Whether Java's Uuid.fromString reads the name as 16 bytes: 22 base64url characters, padded or not."""
-    return _UUID_TEXT.fullmatch(name) is not None
+    return re.fullmatch(_UUID_TEXT, name) is not None

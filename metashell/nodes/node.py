@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from metashell.nodes.java_text import parse_int
@@ -198,20 +198,3 @@ class NumberDirectory(Directory):
 
     def child_count(self) -> int:
         return len(self._keys)
-
-
-def walk(node: Node, *, views: bool = True) -> Iterator[tuple[tuple[str, ...], Node]]:
-    """Every node below, with its names from here, parents before children, lazily."""
-    pending: list[tuple[tuple[str, ...], Iterable[Node]]] = [((), iter([node]))]
-    while pending:
-        path, children = pending[-1]
-        child = next(iter(children), None)
-        if child is None:
-            pending.pop()
-            continue
-        if child.is_view and not views:
-            continue
-        here = (*path, child.name) if child is not node else path
-        yield here, child
-        if isinstance(child, Directory):
-            pending.append((here, child.iter_children()))

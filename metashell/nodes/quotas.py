@@ -22,8 +22,8 @@ _LABELS = {"client-id": "clientId", "ip": "ip", "user": "user"}
 """Kafka's words for the types, in the order in which parts are joined."""
 
 _TYPES = {label: type for type, label in _LABELS.items()}
-_KAFKA_PART = re.compile(r"(clientId|ip|user)\(((?:[^\\)]|\\.)*)\)", re.DOTALL)
-_OWN_PART = re.compile(r"([^()\\]*)\(([^()\\]*)\)")
+_KAFKA_PART = r"(?s:(clientId|ip|user)\(((?:[^\\)]|\\.)*)\))"
+_OWN_PART = r"([^()\\]*)\(([^()\\]*)\)"
 
 
 class QuotasNode(Directory):
@@ -109,8 +109,9 @@ def parse_kafka_entity(name: str) -> list[tuple[str, str | None]] | None:
     """The parts that Kafka reads from a name, None where it finds no entity; a repeated type keeps the later part."""
     parts: dict[str, str] = {}
     index = 0
-    while match := _KAFKA_PART.match(name, index):
-        parts[_TYPES[match[1]]] = re.sub(r"\\(.)", r"\1", match[2], flags=re.DOTALL)
+    pattern = re.compile(_KAFKA_PART)
+    while match := pattern.match(name, index):
+        parts[_TYPES[match[1]]] = re.sub(r"(?s)\\(.)", r"\1", match[2])
         index = match.end()
         if index == len(name):
             return list(parts.items())
@@ -139,7 +140,8 @@ def parse_own_entity(name: str) -> list[tuple[str, str | None]] | None:
         return []
     parts: list[tuple[str, str | None]] = []
     index = 0
-    while match := _OWN_PART.match(name, index):
+    pattern = re.compile(_OWN_PART)
+    while match := pattern.match(name, index):
         label, value = match.groups()
         type = _TYPES.get(label) or name_unescape(label)
         parts.append((type, None if value == DEFAULT_ENTITY else name_unescape(value)))

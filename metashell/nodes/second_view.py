@@ -7,6 +7,7 @@ own voice alone, and a walk from `/` leaves it out: every node in it says the sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from metashell.nodes.acls import AclsByIdNode
@@ -28,19 +29,28 @@ if TYPE_CHECKING:
 Makers = dict[str, Callable[[str], Node]]
 
 
-def second_view(tree: Tree) -> Makers:
-    """Makers of the directories that the second view puts into `/` (its `local` is the one that is there anyway)."""
-    return {
-        "acl": lambda name: FixedDirectory(name, {"id": lambda name: AclsByIdNode(name, tree)}, is_view=True),
-        "brokers": lambda name: _brokers_node(name, tree),
-        "client-quotas": lambda name: EntitiesNode(name, tree, _entity_tree(tree), is_view=True),
-        "configs": lambda name: _configs_node(name, tree),
-        "features": lambda name: _features_node(name, tree),
-        "metadataQuorum": lambda name: _quorum_node(name, tree),
-        "producerIds": lambda name: _producer_ids_node(name, tree),
-        "topicIds": lambda name: TopicsByIdNode(name, tree, nested=True),
-        "topics": lambda name: TopicsByNameNode(name, tree, nested=True),
-    }
+def view_node(name: str, tree: Tree) -> Node:
+    """The directory of the second view that stands in `/` under one of `root.SECOND_VIEW`."""
+    match name:
+        case "acl":
+            return FixedDirectory(name, {"id": lambda name: AclsByIdNode(name, tree)}, is_view=True)
+        case "brokers":
+            return _brokers_node(name, tree)
+        case "client-quotas":
+            return EntitiesNode(name, tree, lambda: _entity_tree(tree), is_view=True)
+        case "configs":
+            return _configs_node(name, tree)
+        case "features":
+            return _features_node(name, tree)
+        case "metadataQuorum":
+            return _quorum_node(name, tree)
+        case "producerIds":
+            return _producer_ids_node(name, tree)
+        case "topicIds":
+            return TopicsByIdNode(name, tree, nested=True)
+        case "topics":
+            return TopicsByNameNode(name, tree, nested=True)
+    raise AssertionError(f"{name} is not of the second view")
 
 
 def _brokers_node(name: str, tree: Tree) -> Directory:
@@ -151,40 +161,36 @@ def _entity_tree(tree: Tree) -> _Entities:
 class EntitiesNode(Directory):
     """Entities with the same first parts: a directory for each further type, and a leaf for each quota of their own."""
 
-    __slots__ = ("_entities", "_makers", "_tree")
+    __slots__ = ("_load", "_makers", "_tree")
 
-    def __init__(self, name: str, tree: Tree, entities: _Entities, *, is_view: bool = False) -> None:
+    def __init__(self, name: str, tree: Tree, load: Callable[[], _Entities], *, is_view: bool = False) -> None:
         super().__init__(name, is_view=is_view)
         self._tree = tree
-        self._entities = entities
-        self._makers = dict(self._make_all())
+        self._load = load
+        self._makers: Makers | None = None
 
     def child_names(self) -> Sequence[str]:
-        return sorted_names(self._makers)
+        return sorted_names(self._children())
 
     def child(self, name: str) -> Node | None:
-        maker = self._makers.get(name)
+        maker = self._children().get(name)
         return None if maker is None else maker(name)
 
-    def _make_all(self) -> Iterator[tuple[str, Callable[[str], Node]]]:
-        show = self._tree.names.show
-        words = {show(type) for type in self._entities.types}
-        for type, names in self._entities.types.items():
-            yield show(type), _bind(self._type_node, names)
-        for key, limit in self._entities.limits.items():
-            # A quota that is called as a type would hide behind it, so its first letter is escaped.
-            name = show(key) if show(key) not in words else f"%{ord(key[0]):02X}{show(key[1:])}"
-            yield name, _bind(self._quota_node, limit)
-
-    def _quota_node(self, name: str, limit: float) -> Node:
-        return QuotaNode(name, self._entities.entity, limit)
-
-    def _type_node(self, name: str, entities: dict[str | None, _Entities]) -> Node:
-        return NamedEntitiesNode(name, self._tree, entities)
+    def _children(self) -> Makers:
+        if self._makers is None:
+            self._makers = dict(_entity_children(self._load(), self._tree))
+        return self._makers
 
 
-def _bind(make: Callable[[str, Any], Node], item: object) -> Callable[[str], Node]:
-    return lambda name: make(name, item)
+def _entity_children(entities: _Entities, tree: Tree) -> Iterator[tuple[str, Callable[[str], Node]]]:
+    show = tree.names.show
+    words = {show(type) for type in entities.types}
+    for type, named in entities.types.items():
+        yield show(type), partial(NamedEntitiesNode, tree=tree, entities=named)
+    for key, limit in entities.limits.items():
+        # A quota that is called as a type would hide behind it, so all of its name is escaped.
+        name = show(key) if show(key) not in words else "".join(f"%{byte:02X}" for byte in key.encode())
+        yield name, partial(QuotaNode, entity=entities.entity, limit=limit)
 
 
 class NamedEntitiesNode(Directory):
@@ -203,4 +209,4 @@ class NamedEntitiesNode(Directory):
     def child(self, name: str) -> Node | None:
         key = entity_unescape(name)
         entities = self._entities.get(key)
-        return None if entities is None else EntitiesNode(entity_escape(key), self._tree, entities)
+        return None if entities is None else EntitiesNode(entity_escape(key), self._tree, lambda: entities)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from metashell.nodes.names import KAFKA_NAMES, OWN_NAMES, NameStyle, sorted_names
 from metashell.values import uuid_text
@@ -14,31 +13,25 @@ if TYPE_CHECKING:
 Voice = Literal["own", "kafka"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalInfo:
+class LocalInfo(NamedTuple):
     """What /local shows: the version of this software and the commit it was made from."""
 
     version: str = "unknown"
     commit_id: str = "unknown"
 
 
-@dataclass(slots=True)
 class Tree:
     """One image under one voice; an image never changes, so that what was sorted once stays right."""
 
-    image: MetadataImage
-    voice: Voice
-    local: LocalInfo
-    _topic_names: list[str] | None = field(default=None, repr=False)
-    _topic_ids: list[str] | None = field(default=None, repr=False)
+    __slots__ = ("_topic_ids", "_topic_names", "image", "is_own", "local", "names")
 
-    @property
-    def is_own(self) -> bool:
-        return self.voice == "own"
-
-    @property
-    def names(self) -> NameStyle:
-        return OWN_NAMES if self.voice == "own" else KAFKA_NAMES
+    def __init__(self, image: MetadataImage, voice: Voice, local: LocalInfo) -> None:
+        self.image = image
+        self.local = local
+        self.is_own = voice == "own"
+        self.names: NameStyle = OWN_NAMES if self.is_own else KAFKA_NAMES
+        self._topic_names: list[str] | None = None
+        self._topic_ids: list[str] | None = None
 
     def topic_names(self) -> list[str]:
         """The components of all topics' names, sorted at the first call."""

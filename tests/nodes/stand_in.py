@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -70,3 +71,20 @@ def at(root: Node, path: str) -> Node | None:
             return None
         node = node.child(component)
     return node
+
+
+def walk(node: Node, *, views: bool = True) -> Iterator[tuple[tuple[str, ...], Node]]:
+    """Every node below, with its names from here, parents before children, lazily."""
+    pending: list[tuple[tuple[str, ...], Iterable[Node]]] = [((), iter([node]))]
+    while pending:
+        path, children = pending[-1]
+        child = next(iter(children), None)
+        if child is None:
+            pending.pop()
+            continue
+        if child.is_view and not views:
+            continue
+        here = (*path, child.name) if child is not node else path
+        yield here, child
+        if isinstance(child, Directory):
+            pending.append((here, child.iter_children()))

@@ -9,8 +9,9 @@ import pytest
 
 from metashell.image import load_image
 from metashell.log.source import open_source
-from metashell.nodes import Directory, Leaf, LocalInfo, Node, build_root, walk
+from metashell.nodes import Directory, Leaf, LocalInfo, Node, build_root
 from tests.golden_cases import Case, shell_cases, small_diff
+from tests.nodes.stand_in import walk
 
 LOCAL = LocalInfo(version="4.3.1", commit_id="26b251a451ce941d")
 CASES = [case for case in shell_cases() if case.files and not case.stdin]

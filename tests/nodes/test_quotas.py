@@ -114,8 +114,8 @@ def test_the_second_view_nests_entities_by_type_and_name():
 def test_a_quota_called_as_a_type_does_not_hide_behind_it():
     quotas = {(("client-id", "a"),): {"user": 1.0}, (("client-id", "a"), ("user", "u")): {"x": 2.0}}
     place = at(own_root(quotas=quotas), "client-quotas/client-id/a")
-    assert place.child_names() == ["%75ser", "user"]
-    assert place.child("%75ser").value() == 1.0
+    assert place.child_names() == ["%75%73%65%72", "user"]
+    assert place.child("%75%73%65%72").value() == 1.0
 
 
 def test_numbers_that_json_has_no_word_for_are_texts():

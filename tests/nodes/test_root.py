@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from metashell.nodes import walk
-from tests.nodes.stand_in import at, kafka_root, own_root
+from tests.nodes.stand_in import at, kafka_root, own_root, walk
 
 KAFKA_IMAGE = [
     "acls",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from metashell.nodes import walk
-from tests.nodes.stand_in import at, image, kafka_root, own_root, topic_image
+from tests.nodes.stand_in import at, image, kafka_root, own_root, topic_image, walk
 
 PARTITION = SimpleNamespace(
     replicas=(2, 1),
