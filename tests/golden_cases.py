@@ -188,8 +188,6 @@ LOG_LINE = re.compile(r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] |^[A-Z][a-z]{2
 STACK_FRAME = re.compile(
     r"^\s+at |^\s*\.\.\. \d+ more|^Caused by: |^Exception in thread |^(Unexpected error: )?[\w.$]+(Exception|Error)(:|$)"
 )
-    r"^\s+at |^\s*\.\.\. \d+ more|^Caused by: |^Exception in thread |^(Unexpected error: )?[\w.$]+(Exception|Error)(:|$)"
-)
 
 
 def own_lines(stderr: str) -> list[str]:
