@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from metashell.image import MetadataImage, PartitionRegistration, TopicImage
 
@@ -13,8 +13,16 @@ if TYPE_CHECKING:
 Health = dict[str, int]
 
 
+def is_under_replicated(isr: Sequence[int], replicas: Sequence[int], adding: Sequence[int]) -> bool:
+    """Whether fewer replicas are in sync than should be; those that a reassignment adds do not count until it ends.
+
+    Source: org.apache.kafka.tools.TopicCommand, kafka.cluster.Partition.
+    """
+    return len(isr) < len(replicas) - len(adding)
+
+
 def topic_health(topic: TopicImage) -> Health:
-    """How many partitions of a topic have no leader (`leaderless`) and fewer replicas in sync than assigned (`under_replicated`)."""
+    """How many partitions of a topic have no leader (`leaderless`), too few replicas in sync (`under_replicated`), or move."""
     return _count(topic.partitions.values())
 
 
@@ -24,8 +32,11 @@ def image_health(image: MetadataImage) -> Health:
 
 
 def _count(partitions: Iterable[PartitionRegistration]) -> Health:
-    leaderless = under_replicated = 0
+    leaderless = under_replicated = reassigning = 0
     for partition in partitions:
+        adding = partition.adding_replicas
         leaderless += partition.leader < 0
-        under_replicated += len(partition.isr) < len(partition.replicas)
-    return {"leaderless": leaderless, "under_replicated": under_replicated}
+        under_replicated += len(partition.isr) < len(partition.replicas) - len(adding)
+        if adding or partition.removing_replicas:
+            reassigning += 1
+    return {"leaderless": leaderless, "under_replicated": under_replicated, "reassigning": reassigning}

@@ -36,8 +36,8 @@ class ObjectWriter(Protocol):
 def write_objects(ctx: Context, items: Iterable[Object], *, columns: Sequence[str] = (), single: bool = False) -> None:
     """Write the objects of an answer in the form that was asked for.
 
-    Shape: with `single` the `json` form is the one object and not an array of it; `columns` are those of csv and table, by
-    default the keys of the first rows.
+    Shape: with `single` the `json` form is the one object and not an array of it. `columns` are those of a table, by default
+    the keys of the first rows; csv has these keys after them.
     """
     writer = _writer(ctx, columns, single)
     for item in items:
@@ -126,7 +126,6 @@ class Rows:
         self._ctx = ctx
         self._columns = list(columns)
         self._sample: list[Object] | None = []
-        self._left_out: set[str] = set()
 
     def add(self, item: Object) -> None:
         """Take a row; the first ones are held back until the columns are known."""
@@ -138,28 +137,29 @@ class Rows:
             self._flush()
 
     def close(self) -> None:
-        """Write what was held back, and tell what no column was there for."""
+        """Write what was held back."""
         if self._sample is not None:
             self._flush()
-        if self._left_out:
-            names = ", ".join(sorted(self._left_out))
-            self._ctx.complain(f"{self._ctx.command}: no column for {names}, which no early row has; -o jsonl has all", 0)
 
     def _flush(self) -> None:
         sample = self._sample or []
         self._sample = None
-        self._columns = self._columns or self._keys(sample)
+        self._columns = self._all_columns(sample)
         rows = [self._cells(item) for item in sample]
         if self._columns:
             self._heading(rows)
         for row in rows:
             self._row(row)
 
+    def _all_columns(self, sample: list[Object]) -> list[str]:
+        raise NotImplementedError
+
     def _keys(self, sample: list[Object]) -> list[str]:
-        return list(dict.fromkeys(key for item in sample for key in item))
+        """The keys of the rows in order, but for how far all is certain, which is the same in each."""
+        constant = self._ctx.certainty()
+        return list(dict.fromkeys(key for item in sample for key in item if key not in constant))
 
     def _cells(self, item: Object) -> list[str]:
-        self._left_out.update(item.keys() - set(self._columns) - self._ctx.certainty().keys())
         return [_cell(item.get(column)) for column in self._columns]
 
     def _heading(self, rows: list[list[str]]) -> None:
@@ -177,10 +177,27 @@ class Csv(Rows):
 
         super().__init__(ctx, columns)
         self._rows = csv.writer(self, lineterminator="\n")
+        self._left_out: set[str] = set()
 
     def write(self, text: str) -> None:
         """What the csv module writes to."""
         self._ctx.write(text)
+
+    def close(self) -> None:
+        """Write what was held back, and tell what no column was there for."""
+        super().close()
+        if self._left_out:
+            names = ", ".join(sorted(self._left_out))
+            self._ctx.complain(f"{self._ctx.command}: no column for {names}, which no early row has; -o jsonl has all", 0)
+
+    def _all_columns(self, sample: list[Object]) -> list[str]:
+        # How far all is certain stands last, in rows about nodes.
+        keys = [*self._columns, *self._keys(sample), *(sample[0] if sample else ())]
+        return list(dict.fromkeys(keys))
+
+    def _cells(self, item: Object) -> list[str]:
+        self._left_out.update(item.keys() - set(self._columns))
+        return super()._cells(item)
 
     def _heading(self, rows: list[list[str]]) -> None:
         self._rows.writerow(self._columns)
@@ -196,10 +213,8 @@ class Table(Rows):
         super().__init__(ctx, columns)
         self._widths: list[int] = []
 
-    def _keys(self, sample: list[Object]) -> list[str]:
-        # How far all is certain is the same in each row; `status` tells it.
-        constant = self._ctx.certainty()
-        return [key for key in super()._keys(sample) if key not in constant]
+    def _all_columns(self, sample: list[Object]) -> list[str]:
+        return self._columns or self._keys(sample)
 
     def _heading(self, rows: list[list[str]]) -> None:
         heading = [column.upper() for column in self._columns]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from metashell.nodes import Directory, Leaf
-from metashell.shell.health import topic_health
+from metashell.shell.health import is_under_replicated, topic_health
 from metashell.shell.jsonform import plain_text, spaced_json
 from metashell.values import uuid_from_text
 
@@ -71,8 +71,10 @@ def _partition(ctx: Context, node: Node) -> Fields:
         return {}
     value = _record(ctx, node)
     fields = {name: value[name] for name in ("leader", "isr", "replicas")}
-    if value["leader"] < 0 or len(value["isr"]) < len(value["replicas"]):
-        fields["state"] = "leaderless" if value["leader"] < 0 else "under_replicated"
+    if value["leader"] < 0:
+        fields["state"] = "leaderless"
+    elif is_under_replicated(value["isr"], value["replicas"], value["addingReplicas"]):
+        fields["state"] = "under_replicated"
     optional = ("eligibleLeaderReplicas", "lastKnownElr", "addingReplicas", "removingReplicas")
     return fields | {name: value[name] for name in optional if value[name]}
 

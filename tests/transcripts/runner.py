@@ -81,7 +81,8 @@ def replay(transcript: Transcript) -> str:
         timeout=TIMEOUT_SECONDS,
         check=False,
     )
-    output = run.stdout.decode("utf-8", "backslashreplace")
+    # Where the checkout lies must not show.
+    output = run.stdout.decode("utf-8", "backslashreplace").replace(f"{PROJECT}/", "")
     if run.returncode:
         output = f"{output}{'' if output.endswith(chr(10)) or not output else chr(10)}[status {run.returncode}]\n"
     return output

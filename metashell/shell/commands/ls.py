@@ -15,7 +15,7 @@ EXAMPLES
     brokers
     controllers
     >> ls -l -d /image/topics/byName/reassigned-*
-    topic       /image/topics/byName/reassigned-1  partitions=2 id=_yR8QlgCSu6ZRADAW7ijPw under_replicated=1
+    topic       /image/topics/byName/reassigned-1  partitions=2 id=_yR8QlgCSu6ZRADAW7ijPw reassigning=1
     topic       /image/topics/byName/reassigned-2  partitions=1 id=aadsLtv0QICKoY4m9-H8tg
 """
 

@@ -19,7 +19,7 @@ EXAMPLES
     brokers         3, 0 fenced
     controllers     3
     topics          15
-    partitions      36, 0 leaderless, 1 under-replicated
+    partitions      36, 0 leaderless, 0 under-replicated, 1 reassigning
     configs         16 resources
     acls            8
     quotas          9 entities
@@ -126,7 +126,8 @@ def _lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
         ("topics", str(counts["topics"])),
         (
             "partitions",
-            f"{counts['partitions']}, {counts['leaderless']} leaderless, {counts['under_replicated']} under-replicated",
+            f"{counts['partitions']}, {counts['leaderless']} leaderless, {counts['under_replicated']} under-replicated, "
+            f"{counts['reassigning']} reassigning",
         ),
         ("configs", f"{counts['config_resources']} resources"),
         ("acls", str(counts["acls"])),
