@@ -52,9 +52,9 @@ class DirectorySource:
         self._segments: list[SegmentEntry] = []
         try:
             self._directory = MetadataDirectory(path)
-            self._open_files()
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror or error}", path) from error
+        self._open_files()
 
     @property
     def faults(self) -> list[SourceFault]:
@@ -83,9 +83,12 @@ class DirectorySource:
         queue = list(self._segments)
         while queue:
             segment = queue.pop(0)
-            file = self._segment_file(segment)
+            file = self._opened.get(segment.name)
             if file is not None:
                 yield from self._segment_batches(file, segment, queue, order, start)
+            elif (late := self._open_late(segment)) is not None:
+                with late:
+                    yield from self._segment_batches(late, segment, queue, order, start)
 
     def _segment_batches(
         self, file: OpenFile, segment: SegmentEntry, queue: list[SegmentEntry], order: OrderCheck, start: int
@@ -142,27 +145,52 @@ class DirectorySource:
 
     def _open_files(self) -> None:
         for _ in range(_ATTEMPTS):
+            self._choice_faults = []
             try:
-                listing = self._directory.list()
-                self._open_snapshot(listing)
-                self._segments = listing.segments_from(0 if self.snapshot_id is None else self.snapshot_id.offset)
-                for segment in self._segments[:_OPENED_EARLY_MAX]:
-                    self._opened[segment.name] = self._directory.open(segment.name)
-                return
-            except FileNotFoundError:
+                self._open_listed(self._directory.list())
+            except FileNotFoundError:  # the node has removed a listed file: see what is there now
                 self._close_files()
                 self._snapshot = self.snapshot_id = self.certain_to = self.end_offset = None
                 self._opened = {}
-        raise UsageError(f"{self.path}: files vanish faster than they can be opened", self.path)
+            else:
+                break
+        else:
+            raise UsageError(f"{self.path}: files vanish faster than they can be opened", self.path)
+        if self._snapshot is None and not self._opened and self._choice_faults:
+            raise UsageError(str(self._choice_faults[0]), self.path)
+
+    def _open_listed(self, listing: Listing) -> None:
+        self._open_snapshot(listing)
+        self._segments = []
+        for segment in listing.segments_from(0 if self.snapshot_id is None else self.snapshot_id.offset):
+            if len(self._opened) < _OPENED_EARLY_MAX:
+                file = self._open(segment.name, segment.base_offset)
+                if file is None:
+                    continue
+                self._opened[segment.name] = file
+            self._segments.append(segment)
+
+    def _open(self, name: str, offset: int) -> OpenFile | None:
+        """A listed file; one that is there and cannot be opened is a fault. Errors: FileNotFoundError."""
+        try:
+            return self._directory.open(name)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self._choice_faults.append(SourceFault(os.path.join(self.path, name), offset, -1, reason))
+            return None
 
     def _open_snapshot(self, listing: Listing) -> None:
         """Choose the newest complete checkpoint; those that are newer and at fault are told.
 
-        Without any, the log is enough if it starts at 0; else the newest checkpoint is better than none.
+        Without any, the log is enough if it starts at 0; else the newest checkpoint that opens is better than none.
         """
-        self._choice_faults = []
+        damaged: CheckpointEntry | None = None
         for checkpoint in listing.checkpoints:
-            file = self._directory.open(checkpoint.name)
+            file = self._open(checkpoint.name, checkpoint.snapshot_id.offset)
+            if file is None:
+                continue
             fault = first_snapshot_fault(file)
             if fault is None:
                 self._use(checkpoint, file)
@@ -170,27 +198,26 @@ class DirectorySource:
                 return
             file.close()
             self._choice_faults.append(fault)
+            damaged = damaged or checkpoint
         starts_at_zero = bool(listing.segments) and listing.segments[0].base_offset == 0
-        if listing.checkpoints and not starts_at_zero:
-            self._use(listing.checkpoints[0], self._directory.open(listing.checkpoints[0].name))
+        if damaged is not None and not starts_at_zero:
+            self._use(damaged, self._directory.open(damaged.name))
 
     def _use(self, checkpoint: CheckpointEntry, file: OpenFile) -> None:
         self._snapshot = file
         self.snapshot_id = checkpoint.snapshot_id
         self.end_offset = checkpoint.snapshot_id.offset
 
-    def _segment_file(self, segment: SegmentEntry) -> OpenFile | None:
-        file = self._opened.get(segment.name)
-        if file is not None:
-            return file
+    def _open_late(self, segment: SegmentEntry) -> OpenFile | None:
+        """One of the segments that were too many to be opened early; by now it may be gone."""
         try:
-            file = self._opened[segment.name] = self._directory.open(segment.name)
+            return self._directory.open(segment.name)
         except OSError as error:
             name = os.path.join(self.path, segment.name)
-            reason = "vanished before it was read" if isinstance(error, FileNotFoundError) else str(error.strerror)
+            gone = isinstance(error, FileNotFoundError)
+            reason = "vanished before it was read" if gone else error.strerror or str(error)
             self._log_faults.append(SourceFault(name, segment.base_offset, -1, reason))
             return None
-        return file
 
     def _newer_segments(self, segment: SegmentEntry) -> list[SegmentEntry]:
         """The segments that the node has started since the directory was listed, opened."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import stat
+from errno import EISDIR
 from types import TracebackType
 from typing import Protocol, Self
 
+from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.errors import UsageError
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -59,7 +61,7 @@ def open_at(directory: int, name: str, label: str) -> OpenFile:
     fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=directory)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise IsADirectoryError(f"{label}: not a regular file")
+        raise OSError(EISDIR, "not a regular file", label)
     return _unpacked(RegularFile(fd, label))
 
 
@@ -133,6 +135,8 @@ class RegularFile(_Closing):
 
 class StreamFile(_Closing):
     """A pipe, socket or terminal: read once, front to back."""
+
+    batch_size_max = MAX_DECOMPRESSED
 
     def __init__(self, fd: int, name: str) -> None:
         self.name = name

@@ -237,6 +237,40 @@ def test_a_directory_that_cannot_be_opened_is_one_line(directory, monkeypatch) -
         open_source(str(folder))
 
 
+def test_a_file_that_cannot_be_opened_is_a_fault_and_the_rest_is_read(directory, batch, checkpoint) -> None:
+    folder = directory({FIRST: batch(0, 3), AT_3: checkpoint(2), "00000000000000000004.log": batch(4)})
+    (folder / THIRD).mkdir()
+    (folder / "00000000000000000004-0000000001.checkpoint").mkdir()
+    with opened(folder) as source:
+        assert read(source) == ([0, 1, 3], [4])
+        assert reasons(source) == [
+            "00000000000000000004-0000000001.checkpoint: not a regular file",
+            f"{THIRD}: not a regular file",
+            "00000000000000000004.log: offsets 3 to 3 are missing",
+        ]
+
+
+def test_a_listed_name_that_leads_nowhere_is_one_line(directory) -> None:
+    folder = directory({})
+    (folder / FIRST).symlink_to("nowhere")
+    with pytest.raises(UsageError, match="vanish"):
+        open_source(str(folder))
+
+
+def test_many_segments_are_not_all_held_open(directory, batch) -> None:
+    def open_files() -> int:
+        return len(os.listdir("/dev/fd"))
+
+    before = open_files()
+    with opened(directory({f"{at:020d}.log": batch(at) for at in range(200)})) as source:
+        batches = source.log_batches()
+        for at in range(200):
+            assert next(batches).header.base_offset == at
+            assert open_files() < before + 70
+        assert (list(batches), source.faults) == ([], [])
+    assert open_files() == before
+
+
 def test_nothing_in_the_directory_is_changed(directory, batch, checkpoint) -> None:
     folder = directory({FIRST: batch(0, 3) + bytes(3), AT_3: checkpoint(2), "leader-epoch-checkpoint": b"0\n0\n"})
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
