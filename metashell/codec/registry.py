@@ -7,13 +7,14 @@ releases of a text (KIP-631's) use the same names. Nothing here scans: a message
 from __future__ import annotations
 
 from os.path import dirname, join
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from metashell.codec.compiler import Reader, make_classes, make_reader
-from metashell.codec.encoder import Writer, make_writer
-from metashell.codec.json_value import json_value
-from metashell.codec.jsontext import JsonReader, make_json_reader
 from metashell.codec.schema import MessageSchema, parse_schema
+
+if TYPE_CHECKING:
+    from metashell.codec.compiler import Reader
+    from metashell.codec.encoder import Writer
+    from metashell.codec.jsontext import JsonReader
 
 SCHEMA_FOLDER = join(dirname(__file__), "schemas")
 _messages: dict[tuple[str, str], MessageType] = {}
@@ -24,8 +25,12 @@ class MessageType:
 
     `cls` is its class, `structs` the classes of its structs by name, `key` its api key or record type.
     `versions` is (lowest, newest). Versions above the newest are compiled on demand with the newest layout,
-    because `0+` has no upper end.
+    because `0+` has no upper end. Each product, the classes too, is made when it is first asked for, and the code that
+    makes it is imported then: a dump needs no objects, a shell no JSON from bytes.
     """
+
+    cls: Any
+    structs: dict[str, Any]
 
     def __init__(self, family: str, schema: MessageSchema) -> None:
         self.family = family
@@ -34,14 +39,20 @@ class MessageType:
         self.kind = schema.kind
         self.key = schema.key
         self.versions = (schema.versions.low, schema.versions.high)
-        classes = make_classes(schema)
-        self.cls: Any = classes.pop(schema.name)
-        self.structs: dict[str, Any] = classes
-        for name, struct in classes.items():
-            setattr(self.cls, name, struct)
         self._readers: dict[int, Reader] = {}
         self._writers: dict[int, Writer] = {}
         self._json_readers: dict[int, JsonReader] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("cls", "structs"):
+            raise AttributeError(name)
+        from metashell.codec.compiler import make_classes
+
+        self.structs = make_classes(self.schema)
+        self.cls = self.structs.pop(self.name)
+        for struct_name, struct in self.structs.items():
+            setattr(self.cls, struct_name, struct)
+        return self.__dict__[name]
 
     def __repr__(self) -> str:
         return f"MessageType({self.family}/{self.name})"
@@ -58,6 +69,8 @@ class MessageType:
         """`(buf, start, end) -> object`, the quick form of `read`."""
         made = self._readers.get(version)
         if made is None:
+            from metashell.codec.compiler import make_reader
+
             made = self._readers[version] = make_reader(self, version)
         return made
 
@@ -65,6 +78,8 @@ class MessageType:
         """`(object, bytearray) -> None`, the quick form of `write`."""
         made = self._writers.get(version)
         if made is None:
+            from metashell.codec.encoder import make_writer
+
             made = self._writers[version] = make_writer(self, version)
         return made
 
@@ -72,6 +87,8 @@ class MessageType:
         """`(buf, start, end) -> str`, the quick form of `json`."""
         made = self._json_readers.get(version)
         if made is None:
+            from metashell.codec.jsontext import make_json_reader
+
             made = self._json_readers[version] = make_json_reader(self, version)
         return made
 
@@ -97,6 +114,8 @@ class MessageType:
 
     def to_json_value(self, value: Any, version: int) -> dict[str, Any]:
         """The same as Python values under Kafka's JSON names: bytes are base64 text, uuids base64url text."""
+        from metashell.codec.json_value import json_value
+
         return json_value(value, self.schema, self.schema, version, self.make_struct)
 
 
