@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 
 from metashell.options.front_door import TOOLS
 from metashell.options.spec import Argument, CommandSpec, Option
@@ -38,7 +37,7 @@ def tools() -> Iterable[CommandSpec]:
 
 def options_of(spec: CommandSpec) -> list[Option]:
     # Kafka's dump-log knows no short options.
-    help_option = HELP if spec.name != "kafka-dump-log" else replace(HELP, names=("--help",))
+    help_option = HELP if spec.name != "kafka-dump-log" else HELP._replace(names=("--help",))
     return [*(option for option in spec.options if not option.hidden), help_option]
 
 

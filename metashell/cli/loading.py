@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from metashell.cli.common import complain
 from metashell.errors import MetashellError, UsageError
@@ -19,8 +18,7 @@ KAFKA_COMMIT_ID = "26b251a451ce941d"
 """The release whose voice Kafka's names speak, and the commit that its shell shows in /local."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
+class Loaded(NamedTuple):
     """An image and where it is from."""
 
     path: str

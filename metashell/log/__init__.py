@@ -6,9 +6,31 @@ only reads, so it may look at the directory of a running node. It knows no recor
 snapshot starts with its header and ends with its footer.
 """
 
-from metashell.log.directory_source import DirectorySource
-from metashell.log.segment import BatchFault, open_segment, read_batches
-from metashell.log.source import FileSource, open_source
-from metashell.log.source_fault import SourceFault
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from metashell.log.directory_source import DirectorySource
+    from metashell.log.segment import BatchFault, open_segment, read_batches
+    from metashell.log.source import FileSource, open_source
+    from metashell.log.source_fault import SourceFault
 
 __all__ = ["BatchFault", "DirectorySource", "FileSource", "SourceFault", "open_segment", "open_source", "read_batches"]
+
+# Names are imported when they are used: whoever opens a file need not pay for directories at each start.
+_HOMES = {
+    "DirectorySource": "directory_source",
+    "BatchFault": "segment",
+    "open_segment": "segment",
+    "read_batches": "segment",
+    "FileSource": "source",
+    "open_source": "source",
+    "SourceFault": "source_fault",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(name)
+    from importlib import import_module
+
+    return getattr(import_module(f"metashell.log.{_HOMES[name]}"), name)

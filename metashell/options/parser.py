@@ -49,7 +49,7 @@ def _with_implied_values(spec: CommandSpec, argv: Sequence[str]) -> list[str]:
     return [implied.get(word, word) for word in argv]
 
 
-def _make_context(spec: CommandSpec, argv: list[str]) -> Any:  # noqa: ANN401 - typer's vendored classes are private
+def _make_context(spec: CommandSpec, argv: list[str]) -> Any:
     from typer._click import exceptions
 
     command = _make_command(spec)
@@ -64,7 +64,7 @@ def _make_context(spec: CommandSpec, argv: list[str]) -> Any:  # noqa: ANN401 - 
         raise UsageError(error.format_message().rstrip(".")) from None
 
 
-def _make_command(spec: CommandSpec) -> Any:  # noqa: ANN401 - typer's vendored classes are private
+def _make_command(spec: CommandSpec) -> Any:
     from typer.core import TyperCommand, TyperOption
 
     # Words are converted by us, after parsing: only so do messages name the value and suggest another.
@@ -100,7 +100,7 @@ def _unknown_option(spec: CommandSpec, name: str, argv: list[str]) -> UsageError
     return UsageError(f"unknown option {name}{did_you_mean(name, known) if len(name) > 2 else ''}", name)
 
 
-def _option_value(option: Option, raw: Any) -> object:  # noqa: ANN401 - what the parser found
+def _option_value(option: Option, raw: Any) -> object:
     if option.is_flag:
         return bool(raw)
     if option.multiple:

@@ -1,32 +1,48 @@
-"""The commands of the shell, one file each; a command is registered by its line in `COMMANDS`."""
+"""The commands of the shell, one file each; a command is registered by its line in `NAMES`, which names its module too.
+
+A module is imported when its command is first asked for: a one-shot `cat` need not start with all the others.
+"""
 
 from __future__ import annotations
 
-from metashell.shell.command import Command
-from metashell.shell.commands import cat, cd, exit, find, help, history, ls, man, pwd, status, tree
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-COMMANDS: tuple[Command, ...] = (
-    cat.COMMAND,
-    cd.COMMAND,
-    exit.COMMAND,
-    find.COMMAND,
-    help.COMMAND,
-    history.COMMAND,
-    ls.COMMAND,
-    man.COMMAND,
-    pwd.COMMAND,
-    status.COMMAND,
-    tree.COMMAND,
+if TYPE_CHECKING:
+    from metashell.shell.command import Command
+
+    COMMANDS: tuple[Command, ...]
+
+NAMES = (
+    "cat",
+    "cd",
+    "exit",
+    "find",
+    "help",
+    "history",
+    "ls",
+    "man",
+    "pwd",
+    "status",
+    "tree",
 )
-
-_BY_NAME = {command.name: command for command in COMMANDS}
 
 
 def find_command(name: str) -> Command | None:
     """The command of exactly this name."""
-    return _BY_NAME.get(name)
+    if name not in NAMES:
+        return None
+    command: Command = import_module(f"{__name__}.{name}").COMMAND
+    return command
 
 
 def command_names() -> list[str]:
     """All names, sorted."""
-    return sorted(_BY_NAME)
+    return sorted(NAMES)
+
+
+def __getattr__(name: str) -> object:
+    """`COMMANDS`, all of them, for help, man pages and completions."""
+    if name != "COMMANDS":
+        raise AttributeError(name)
+    return tuple(find_command(each) for each in NAMES)
