@@ -69,9 +69,7 @@ class Source(Protocol):
     def log_batches(self, from_offset: int) -> Iterable[Batch]: ...
 
 
-def load_image(
-    source: Source, *, certain_only: bool = False, max_decompressed: int = MAX_DECOMPRESSED
-) -> MetadataImage:
+def load_image(source: Source, *, certain_only: bool = False, max_decompressed: int = MAX_DECOMPRESSED) -> MetadataImage:
     """The image that a source gives, with everything it holds before and after what is wrong in it.
 
     Shape: with `certain_only` nothing from `certain_to` on is read; a batch that would be larger than `max_decompressed`

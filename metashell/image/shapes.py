@@ -22,6 +22,9 @@ NEWEST_PARTITION_VERSION: Final = 2
 
 _SEEN_BEFORE_COMPILED = 3
 _SHAPES_MAX = 256
+_REPEATED = b"){0,1000}"
+"""Bounded, since each repetition costs memory while it matches. (A possessive one would cost none, but up to CPython 3.11.4
+it may end in the middle of the repetition that failed.)"""
 _PREFIX_SIZE = 23
 """Frame, type and version, partition id, topic id."""
 _ANY_DELTA_BYTES = rb"[\x80-\xff]"
@@ -110,7 +113,7 @@ class RunMatcher:
             self._seen[shape] = seen
         if seen == _SEEN_BEFORE_COMPILED and len(self._patterns) < _SHAPES_MAX:
             key = size << 3 | delta_end - body
-            pattern = re.compile(head + b"(.{16})" + tail + b"(?:" + head + rb"\1" + tail + b")*+", re.DOTALL)
+            pattern = re.compile(head + b"(.{16})" + tail + b"(?:" + head + rb"\1" + tail + _REPEATED, re.DOTALL)
             self._patterns[key] = (*self._patterns.get(key, ()), pattern)
 
 
