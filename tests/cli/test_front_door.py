@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tests.cli.conftest import Run
-
 from metashell import __version__
 from metashell.options.front_door import TOOLS
 from metashell.options.subcommands import SUBCOMMANDS
+from tests.cli.conftest import Run
 
 
 def test_version_is_answered_by_the_door_and_behind_it(run: Run) -> None:
