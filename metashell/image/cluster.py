@@ -7,10 +7,7 @@ from typing import Any, NamedTuple
 
 from immutables import Map
 
-from metashell.codec.registry import message_type
-from metashell.image.faults import ReplayError
-from metashell.image.loss import LossHandler, VersionedRecord
-from metashell.image.metadata_version import (
+from metashell.codec.metadata_version import (
     CORDONED_DIRECTORIES_LEVEL,
     DIRECTORY_ASSIGNMENT_LEVEL,
     IN_CONTROLLED_SHUTDOWN_LEVEL,
@@ -18,6 +15,9 @@ from metashell.image.metadata_version import (
     ZK_MIGRATION_LEVEL,
     record_versions,
 )
+from metashell.codec.registry import message_type
+from metashell.image.faults import ReplayError
+from metashell.image.loss import LossHandler, VersionedRecord
 
 _FENCING = {-1: False, 0: None, 1: True}
 _SHUTDOWN = {0: None, 1: True}

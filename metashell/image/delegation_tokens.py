@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from immutables import Map
 
+from metashell.codec.metadata_version import DELEGATION_TOKEN_LEVEL
 from metashell.codec.registry import message_type
 from metashell.image.faults import ReplayError
 from metashell.image.loss import LossHandler, VersionedRecord
-from metashell.image.metadata_version import DELEGATION_TOKEN_LEVEL
 
 
 class DelegationToken(NamedTuple):

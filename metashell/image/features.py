@@ -7,10 +7,7 @@ from typing import Any, NamedTuple
 
 from immutables import Map
 
-from metashell.codec.registry import message_type
-from metashell.image.faults import ReplayError
-from metashell.image.loss import LossHandler, VersionedRecord
-from metashell.image.metadata_version import (
+from metashell.codec.metadata_version import (
     KRAFT_VERSION,
     METADATA_VERSION,
     NEWEST_LEVEL,
@@ -18,6 +15,9 @@ from metashell.image.metadata_version import (
     ZK_MIGRATION_LEVEL,
     metadata_version_name,
 )
+from metashell.codec.registry import message_type
+from metashell.image.faults import ReplayError
+from metashell.image.loss import LossHandler, VersionedRecord
 
 
 class FeaturesImage(NamedTuple):

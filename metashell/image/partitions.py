@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from metashell.codec.metadata_version import DIRECTORY_ASSIGNMENT_LEVEL, ELR_LEVEL
 from metashell.codec.registry import message_type
 from metashell.image.faults import ReplayError
 from metashell.image.loss import LossHandler
-from metashell.image.metadata_version import DIRECTORY_ASSIGNMENT_LEVEL, ELR_LEVEL
 from metashell.values import MIGRATING_DIRECTORY
 
 NO_LEADER_CHANGE = -2

@@ -6,9 +6,9 @@ from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 
 from immutables import Map
 
+from metashell.codec.metadata_version import record_versions
 from metashell.codec.registry import message_type
 from metashell.image.loss import LossHandler, VersionedRecord
-from metashell.image.metadata_version import record_versions
 from metashell.image.overlay import Entry, fold_entry
 from metashell.image.partitions import PartitionRegistration, partition_record
 from metashell.image.spans import Span, SpanIndex, merge_spans

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from metashell.codec.metadata_version import NEWEST_LEVEL, metadata_version_name
 from metashell.image.client_quotas import write_client_quotas
 from metashell.image.configs import write_configs
 from metashell.image.delegation_tokens import write_delegation_tokens
 from metashell.image.loss import ImageLossError, LossHandler, VersionedRecord
-from metashell.image.metadata_version import NEWEST_LEVEL, metadata_version_name
 from metashell.image.scram import write_scram
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from metashell.image.metadata_version import metadata_version_name
+from metashell.codec.metadata_version import metadata_version_name
 from metashell.nodes.java_text import optional_text
 from metashell.nodes.names import sorted_names
 from metashell.nodes.node import Directory, Node, ValueLeaf

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
+from metashell.codec.metadata_version import METADATA_VERSION_LEVELS, NEWEST_LEVEL
 from metashell.image import EMPTY_IMAGE, ImageLoader, ImageLossError, MetadataDelta, MetadataImage
-from metashell.image.metadata_version import METADATA_VERSION_LEVELS, NEWEST_LEVEL
 from tests.image.batches import batch, batch_of_values, record, value
 from tests.image.eager import plain
 from tests.image.histories import History, histories

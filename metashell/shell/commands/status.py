@@ -82,7 +82,7 @@ def describe(ctx: Context) -> dict[str, Any]:
 
 
 def _metadata_version(image: MetadataImage) -> str | None:
-    from metashell.image.metadata_version import metadata_version_name
+    from metashell.codec.metadata_version import metadata_version_name
 
     level = image.features.metadata_version
     return None if level is None else metadata_version_name(level)
