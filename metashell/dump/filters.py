@@ -23,7 +23,7 @@ class Filters:
 
     def __init__(self, options: DumpOptions) -> None:
         first, last = options.offsets
-        self.first_offset = 0 if first is None else first
+        self.first_offset = -OFFSET_MAX if first is None else first
         self.last_offset = OFFSET_MAX if last is None else last
         self.since_ms = -OFFSET_MAX if options.since_ms is None else options.since_ms
         self.until_ms = OFFSET_MAX if options.until_ms is None else options.until_ms

@@ -107,11 +107,12 @@ class JsonWriter(Writer):
             self._follow(header)
         if self.is_checkpoint:
             self.last_batch = (header, position, buf[start : start + size] if header.attributes & CONTROL else b"")
-        if not self.filters.wants_part(header):
-            return
+        # What a damaged header says is no reason to leave its batch out.
         crc = crc32c(buf[start + CRC_START : start + size])
         if crc != header.crc:
             self._corrupt(position, header.base_offset, size, f"CRC-32C {crc:#x} is not {header.crc:#x}")
+            return
+        if not self.filters.wants_part(header):
             return
         if self.shows_batches and self.filters.types is None:
             self._batch_line(header, position)

@@ -64,18 +64,27 @@ class FileSource:
     def snapshot_batches(self) -> Iterator[RecordBatch]:
         """The batches of a checkpoint, numbered from 0; none if this is a segment.
 
-        A checkpoint that does not start with its header, or end with its footer, is a fault in `faults` once it is read.
+        A checkpoint that does not start with its header, or end with its footer, is a fault in `faults` once it is read,
+        and nothing of a faulty one is certain. One whose name does not tell its end offset is numbered by itself.
         """
         if self.kind == "segment":
             return
-        yield from checked_snapshot(self._items(), self._file.name, self.faults)
+        end_offset = 0
+        for batch in checked_snapshot(self._items(), self._file.name, self.faults):
+            end_offset = batch.header.last_offset + 1
+            yield batch
+        if self.snapshot_id is None:
+            self.end_offset = end_offset
+        self.certain_to = self.end_offset if self.kind == "checkpoint" and not self.faults else None
 
     def log_batches(self, from_offset: int = 0) -> Iterator[RecordBatch]:
         """The batches of a segment that hold offsets from `from_offset` on; none if this is a checkpoint."""
         if self.kind != "segment":
             return
         order = OrderCheck(None)
+        is_empty = True
         for item in self._items():
+            is_empty = False
             if isinstance(item, BatchFault):
                 self.faults.append(fault_of(item))
                 order.forget()
@@ -85,6 +94,8 @@ class FileSource:
             self.end_offset = item.header.last_offset + 1
             if self.end_offset > from_offset:
                 yield item
+        if is_empty:
+            self.faults.append(SourceFault(self._file.name, -1, 0, "the file is empty"))
 
     def _items(self) -> Iterator[RecordBatch | BatchFault]:
         items, self._unread = self._unread, None

@@ -60,6 +60,13 @@ def test_a_checkpoint_under_another_name_is_known_by_its_first_record(source, ch
     with source("saved.bin", checkpoint(2)) as snapshot:
         assert (snapshot.kind, snapshot.snapshot_id, snapshot.certain_to, snapshot.end_offset) == ("checkpoint", None, None, None)
         assert offsets(snapshot.snapshot_batches()) == [0, 1, 3]
+        assert (snapshot.certain_to, snapshot.end_offset) == (4, 4)  # the file's own numbers, there are no others
+
+
+def test_nothing_of_an_incomplete_checkpoint_is_certain(source, checkpoint) -> None:
+    with source(CHECKPOINT, checkpoint(2, epoch=3)[:-75]) as snapshot:
+        assert offsets(snapshot.snapshot_batches()) == [0, 1]
+        assert (snapshot.certain_to, snapshot.end_offset) == (None, 12)
 
 
 def test_a_bootstrap_checkpoint_has_no_offset_of_its_own(source, checkpoint) -> None:
@@ -104,7 +111,8 @@ def test_reading_twice_tells_each_fault_once(source, batch) -> None:
 
 def test_empty_and_foreign_files_are_read_as_segments_without_a_record(source) -> None:
     with source("empty", b"") as empty:
-        assert (empty.kind, offsets(empty.log_batches()), empty.faults) == ("segment", [], [])
+        assert (empty.kind, offsets(empty.log_batches())) == ("segment", [])
+        assert [fault.reason for fault in empty.faults] == ["the file is empty"]
     with source("notes.txt", b"these are notes, long enough to look like a header" * 3) as foreign:
         assert (foreign.kind, offsets(foreign.log_batches()), len(foreign.faults)) == ("segment", [], 1)
 
