@@ -1,0 +1,145 @@
+"""Several processes write what one would have written, in its order, and none of them is left behind."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from metashell.dump import DumpOptions, run_dump
+from metashell.dump.framing import WINDOW_SIZE
+from metashell.dump.windows import PARALLEL_SIZE_MIN
+from tests.dump.making import batch, change, log, write
+from tests.running import command_line
+
+RECORDS = 75_000
+LOG = log(RECORDS, per_batch=50)
+DUMP = ("metashell.cli.dump_log", "--cluster-metadata-decoder", "--jobs", "2")
+
+
+def run(path: Path, folder: Path, jobs: int, output: str) -> tuple[int, bytes, str]:
+    """A run into a file, as the parallel form asks for a descriptor."""
+    err = io.StringIO()
+    target = folder / f"out-{jobs}-{output}"
+    with target.open("wb") as file:
+        options = DumpOptions(files=(str(path),), output=output, cluster_metadata_decoder=True, jobs=jobs)  # type: ignore[arg-type]
+        status = run_dump(options, file.fileno(), err)
+    return status, target.read_bytes(), err.getvalue()
+
+
+def assert_no_child() -> None:
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_the_log_of_these_tests_is_large_enough() -> None:
+    assert len(LOG) > PARALLEL_SIZE_MIN
+
+
+@pytest.mark.parametrize("output", ["jsonl", "kafka"])
+@pytest.mark.parametrize("jobs", [2, 3, 5])
+def test_any_number_of_processes_writes_the_same(tmp_path: Path, output: str, jobs: int) -> None:
+    path = write(tmp_path, LOG)
+    assert run(path, tmp_path, jobs, output) == run(path, tmp_path, 1, output)
+    assert_no_child()
+
+
+DAMAGE = {
+    "a gap in the offsets": LOG + batch([change(1, 1)], RECORDS + 5) + log(3),
+    "a torn tail": LOG[:-9],
+    "a zero tail": LOG + bytes(4000),
+    "a bad length in the middle": LOG[: len(LOG) // 2] + b"\xff" * 100 + LOG[len(LOG) // 2 :],
+    "a flipped bit in the middle": LOG[:1_500_000] + bytes((LOG[1_500_000] ^ 8,)) + LOG[1_500_001:],
+}
+
+
+@pytest.mark.parametrize("output", ["jsonl", "kafka"])
+@pytest.mark.parametrize("what", DAMAGE)
+def test_damage_is_told_as_one_process_tells_it(tmp_path: Path, output: str, what: str) -> None:
+    path = write(tmp_path, DAMAGE[what])
+    assert run(path, tmp_path, 2, output) == run(path, tmp_path, 1, output)
+    assert_no_child()
+
+
+def test_a_gap_between_two_windows_is_noticed(tmp_path: Path) -> None:
+    parts = [batch([change(number, 1)] * 3000, number * 3001) for number in range(30)]
+    path = write(tmp_path, b"".join(parts))
+    status, text, err = run(path, tmp_path, 2, "kafka")
+    assert status == 0
+    assert text.count(b"\n| ") == 90_000
+    assert err.count("is followed by") == 29
+
+
+def started(path: Path) -> subprocess.Popen[bytes]:
+    """A run that is in the middle: nobody reads what it writes."""
+    argv = command_line(*DUMP, str(path))
+    child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    assert child.stdout is not None
+    child.stdout.read(1)
+    return child
+
+
+def test_a_closed_pipe_ends_all_processes(tmp_path: Path) -> None:
+    with started(write(tmp_path, LOG)) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.close()
+        assert child.stderr.read() == b""
+        assert child.wait(timeout=60) == 0
+    assert_group_is_gone(child.pid)
+
+
+@pytest.mark.parametrize("to_group", [True, False])
+def test_ctrl_c_leaves_no_process(tmp_path: Path, to_group: bool) -> None:
+    with started(write(tmp_path, LOG)) as child:
+        assert child.stderr is not None
+        (os.killpg if to_group else os.kill)(child.pid, signal.SIGINT)
+        assert child.wait(timeout=60) == 130
+        assert b"Traceback" not in child.stderr.read()
+    assert_group_is_gone(child.pid)
+
+
+def assert_group_is_gone(group: int) -> None:
+    """No process of a process group is left; a killed one may take a moment to vanish."""
+    for _ in range(100):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.02)
+    raise AssertionError("a process is left")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_full_disk_is_told(tmp_path: Path, jobs: int) -> None:
+    path = write(tmp_path, LOG)
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command_line("metashell.cli.dump_log", "--cluster-metadata-decoder", "--jobs", str(jobs), str(path)),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 1
+    assert b"No space left" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_no_more_than_a_window_of_text_waits_at_a_time(tmp_path: Path) -> None:
+    path = write(tmp_path, LOG)
+    written: list[int] = []
+
+    class Sizes:
+        def write(self, data: bytes) -> None:
+            written.append(len(data))
+
+    run_dump(DumpOptions(files=(str(path),), cluster_metadata_decoder=True), Sizes(), io.StringIO())
+    assert sum(written) > 5 * len(LOG)
+    assert max(written) < 10 * WINDOW_SIZE
