@@ -98,8 +98,7 @@ class Context:
 
     def line(self, text: str) -> None:
         """Write a line of text that may hold data."""
-        self.write(text)
-        self.out.write("\n")
+        self.out.write(f"{terminal_text(text) if self.terminal else text}\n")
 
     def fail(self, thing: str, problem: str) -> None:
         """Report a thing and what is wrong with it: one of the problems above, or any text."""

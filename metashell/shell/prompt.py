@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
@@ -11,10 +12,12 @@ from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import History, InMemoryHistory
 from prompt_toolkit.output import ColorDepth
 
+from metashell.nodes import Directory
 from metashell.shell.completion import complete
 from metashell.shell.escape import terminal_line
 from metashell.shell.history import append_history, history_path, load_history, remember
-from metashell.shell.run import KAFKA_BANNER, KAFKA_PROMPT, run_line
+from metashell.shell.kafka_voice import KAFKA_BANNER, KAFKA_PROMPT
+from metashell.shell.run import run_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,6 +40,7 @@ def run_prompt(ctx: Context, *, input: Input | None = None, output: Output | Non
     for the session.
     """
     session = _make_session(ctx, input, output, environ)
+    Thread(target=sort_names, args=(ctx,), daemon=True).start()
     if ctx.speaks_kafka:
         ctx.out.write(KAFKA_BANNER)
         ctx.out.flush()
@@ -50,6 +54,13 @@ def run_prompt(ctx: Context, *, input: Input | None = None, output: Output | Non
             break
         ctx.out.flush()
     return ctx.status if ctx.speaks_kafka else 0
+
+
+def sort_names(ctx: Context) -> None:
+    """Have the names of all topics sorted, which are kept: of a hundred thousand the first key would else wait for it."""
+    for match in ctx.matches("/image/topics/*"):
+        if isinstance(match.node, Directory):
+            match.node.child_names()
 
 
 def _run(ctx: Context, line: str) -> None:

@@ -6,33 +6,29 @@ failed), and a script ends with its first failure. Kafka's voice prints its mess
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from metashell.errors import MetashellError, UsageError
 from metashell.shell.commands import command_names, find_command
 from metashell.shell.context import STATUS_FAILED, STATUS_USAGE
-from metashell.shell.globs import BrokenChildError
-from metashell.shell.history import remember
-from metashell.shell.kafka_usage import KafkaCall, KafkaHelp, parse_kafka
-from metashell.shell.words import split_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from types import SimpleNamespace
 
     from metashell.shell.command import Command
     from metashell.shell.context import Context
 
 _COMMENT = "#"
-KAFKA_PROMPT = ">> "
-KAFKA_BANNER = "Loading...\nStarting...\n[ Kafka Metadata Shell ]\n"
 
 
 def run_command(ctx: Context, words: Sequence[str]) -> int:
     """Run one command given as words, as the operating system's shell hands them over, and return its status."""
     ctx.status = 0
     if ctx.speaks_kafka:
-        _run_kafka(ctx, words, one_shot=True)
+        from metashell.shell.kafka_voice import run_kafka
+
+        run_kafka(ctx, words, one_shot=True)
     else:
         _run_own(ctx, words)
     return ctx.status
@@ -40,43 +36,35 @@ def run_command(ctx: Context, words: Sequence[str]) -> int:
 
 def run_line(ctx: Context, line: str) -> int:
     """Run a typed line and return its status; what it says is remembered for `history`."""
+    from metashell.shell.history import remember
+    from metashell.shell.words import split_line
+
     ctx.status = 0
     remember(ctx.history, line)
     if ctx.speaks_kafka:
-        _run_kafka(ctx, split_line(line), one_shot=False)
+        from metashell.shell.kafka_voice import run_kafka
+
+        run_kafka(ctx, split_line(line), one_shot=False)
     elif not line.lstrip().startswith(_COMMENT):
         _run_own(ctx, split_line(line))
     return ctx.status
 
 
 def run_script(ctx: Context, lines: Iterable[str], keep_going: bool = False) -> int:
-    """Run every line; without `keep_going` the first that fails is the last. The status is that of the first failure.
-
-    Kafka's voice shows its banner and a prompt before each answer, goes on after errors, and leaves a last line
-    that no newline ends unread, as the real one does on a pipe.
-    """
+    """Run every line; without `keep_going` the first that fails is the last. The status is that of the first failure."""
     if ctx.speaks_kafka:
-        return _run_kafka_session(ctx, lines)
+        from metashell.shell.kafka_voice import run_kafka_session
+
+        return run_kafka_session(ctx, lines)
     first_failure = 0
     for line in lines:
         status = run_line(ctx, line.rstrip("\n"))
         first_failure = first_failure or status
+        # Whoever feeds the lines may wait for each answer.
+        ctx.out.flush()
         if ctx.leaving or (status and not keep_going):
             break
     return first_failure
-
-
-def _run_kafka_session(ctx: Context, lines: Iterable[str]) -> int:
-    ctx.out.write(KAFKA_BANNER + KAFKA_PROMPT)
-    for line in lines:
-        if not line.endswith("\n"):
-            break
-        if run_line(ctx, line.rstrip("\r\n")):
-            return ctx.status
-        if ctx.leaving:
-            break
-        ctx.out.write(KAFKA_PROMPT)
-    return 0
 
 
 def _run_own(ctx: Context, words: Sequence[str]) -> None:
@@ -119,39 +107,3 @@ def _parse(ctx: Context, command: Command, words: Sequence[str]) -> SimpleNamesp
 
         ctx.write(command_page(command))
         return None
-
-
-def _run_kafka(ctx: Context, words: Sequence[str], *, one_shot: bool) -> None:
-    try:
-        call = parse_kafka(words, one_shot=one_shot)
-    except KafkaHelp as text:
-        ctx.write(str(text))
-        return
-    except UsageError as error:
-        ctx.line(str(error))
-        return
-    if call is None:
-        return
-    command = find_command(call.command.name)
-    assert command is not None
-    ctx.command = command.name
-    try:
-        command.run(ctx, _kafka_arguments(command, call))
-    except BrokenChildError as error:
-        # Kafka's shell ends here, in the middle of the answer.
-        ctx.complain(f"Unexpected error: {error}", STATUS_FAILED)
-
-
-def _kafka_arguments(command: Command, call: KafkaCall) -> SimpleNamespace:
-    """The words of Kafka's parser under the names that our command reads; our own options have their defaults."""
-    values = SimpleNamespace(
-        **{option.dest: () if option.multiple else option.default or (False if option.is_flag else None) for option in command.spec.options}
-    )
-    for argument in command.spec.arguments:
-        words: tuple[str, ...] | str | int | None = call.words
-        if argument.nargs in ("1", "?"):
-            words = call.words[0] if call.words else None
-            if words is not None and argument.type == "integer":
-                words = int(words)
-        setattr(values, argument.name, words)
-    return values

@@ -17,7 +17,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from metashell.shell.context import Context
-from metashell.shell.prompt import NodeCompleter, prompt_text, run_prompt
+from metashell.shell.prompt import NodeCompleter, prompt_text, run_prompt, sort_names
 from tests.shell.fake_nodes import complaints, fake_context, fake_image, printed
 
 PROMPT_END = r"/\x1b\[0m>"
@@ -85,6 +85,12 @@ def test_the_prompt_shows_source_offset_certainty_faults_and_place():
     image.faults = ("one", "two")
     assert prompt_text(fake_context(image=image)) == "demo@119 (uncertain) 2 faults /> "
     assert prompt_text(fake_context(voice="kafka")) == ">> "
+
+
+def test_the_names_of_topics_are_sorted_before_someone_types_one():
+    ctx = fake_context()
+    sort_names(ctx)
+    assert ctx.root.asked == ["image"]
 
 
 def test_the_prompt_escapes_a_hostile_source():

@@ -65,7 +65,7 @@ def _search(ctx: Context, targets: tuple[str, ...], args: SimpleNamespace) -> It
     tests = _tests(args)
     for match in ctx.resolve(targets):
         for path, node, _ in descend(match.path, match.node, args.maxdepth):
-            if all(test(path, node) for test in tests):
+            if not tests or all(test(path, node) for test in tests):
                 yield path, node
 
 
