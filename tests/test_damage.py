@@ -7,6 +7,7 @@ and whose bytes the CRC vouches for. What they say is compared with the same rec
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -72,6 +73,12 @@ def rows(outcome: Outcome) -> list[dict]:
     return [json.loads(line) for line in outcome.stdout.splitlines()]
 
 
+def assert_named(outcome: Outcome, path: Path) -> None:
+    """Standard error names the file and a place in it, and the status is that of a fault."""
+    assert outcome.status == 1
+    assert re.search(rf"{re.escape(path.name)}: .*(offset|position|byte) -?\d+", outcome.stderr), outcome.stderr
+
+
 @pytest.mark.parametrize("path", FILES, ids=label)
 def test_dump_log_gives_all_that_is_intact(path: Path) -> None:
     outcome = dump(path)
@@ -81,8 +88,7 @@ def test_dump_log_gives_all_that_is_intact(path: Path) -> None:
     missing = [offset for offset in expected.offsets if offset not in given]
     assert not missing, outcome.stderr
     if not expected.is_whole:
-        assert outcome.status == 1
-        assert path.name in outcome.stderr
+        assert_named(outcome, path)
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if path.parts[-2].startswith(("cut", "flip", "zero-tail"))], ids=label)
@@ -106,7 +112,7 @@ def test_the_shell_shows_what_the_intact_batches_say(path: Path, tmp_path: Path)
     assert b"Traceback" not in outcome.stdout
     expected = intact_part(path)
     if not expected.is_whole:
-        assert path.name in outcome.stderr
+        assert_named(outcome, path)
     # The same batches alone, in a file of their own, give the same tree.
     alone = tmp_path / path.name
     alone.write_bytes(b"".join(batch.data for batch in expected.batches))
