@@ -54,8 +54,16 @@ def tell_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
         for fault in (*loaded.image.faults, *loaded.image.torn_tails):
             complain(name, str(fault))
     elif faults := loaded.image.faults:
-        more = f" (1 of {len(faults)} faults; -v tells all)" if len(faults) > 1 else ""
-        complain(name, f"{faults[0]}{more}")
+        notes = [f"1 of {len(faults)} faults; -v tells all"] if len(faults) > 1 else []
+        if starts_late(loaded):
+            notes.append("a later segment lacks what came before it: open its directory instead")
+        complain(name, f"{faults[0]} ({'; '.join(notes)})" if notes else str(faults[0]))
+
+
+def starts_late(loaded: Loaded) -> bool:
+    """Whether this is a single segment that does not begin the log."""
+    digits = os.path.basename(loaded.path).split(".")[0]
+    return loaded.kind == "segment" and digits.isascii() and digits.isdigit() and int(digits) > 0
 
 
 def make_context(

@@ -29,8 +29,10 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
     """` (did you mean --files?)` when a known word is near, else nothing."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word, known, n=1)
-    return f" (did you mean {near[0]}?)" if near else ""
+    # Dashes are alike in all options, and say nothing about which was meant.
+    bare = {name.lstrip("-"): name for name in known}
+    near = get_close_matches(word.lstrip("-"), bare, n=1)
+    return f" (did you mean {bare[near[0]]}?)" if near else ""
 
 
 def choice(text: str, choices: Sequence[str]) -> str:

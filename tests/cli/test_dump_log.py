@@ -44,7 +44,10 @@ def test_standard_input_is_read_where_no_file_is_named(segment: str) -> None:
     [
         (["--fiels", "a"], "dump-log: unknown option --fiels (did you mean --files?)\n"),
         (["--offset", "9..1", "a"], "dump-log: option --offset: '9..1' is an empty range\n"),
-        (["--key", "(", "a"], "dump-log: option --key: '(' is not a regular expression: missing ), unterminated subpattern at position 0\n"),
+        (
+            ["--key", "(", "a"],
+            "dump-log: option --key: '(' is not a regular expression: missing ), unterminated subpattern at position 0\n",
+        ),
         (["--max-bytes", "-1", "a"], "dump-log: option --max-bytes: '-1' is not a size such as 5242880, 64k or 128M\n"),
         (["-o", "xml", "a"], "dump-log: option --output: 'xml' is not one of the choices (choose from jsonl, json, kafka)\n"),
     ],
@@ -117,7 +120,9 @@ def test_kafkas_name_prints_the_version_whose_voice_it_speaks(run: Run) -> None:
     assert (result.returncode, result.stdout) == (0, "4.3.1\n")
 
 
-@pytest.mark.parametrize("words", [["--bogus"], ["-h"], ["--print-data-log"], ["--files"], ["--file", "x"], ["--max-bytes", "x", "--files", "y"]])
+@pytest.mark.parametrize(
+    "words", [["--bogus"], ["-h"], ["--print-data-log"], ["--files"], ["--file", "x"], ["--max-bytes", "x", "--files", "y"]]
+)
 def test_kafkas_name_refuses_a_wrong_command_line_with_status_1(run: Run, words: list[str]) -> None:
     result = run("kafka-dump-log", *words)
     assert (result.returncode, result.stdout) == (1, "")
