@@ -6,7 +6,6 @@ A segment is `%020d.log`, named by its base offset; a checkpoint `%020d-%010d.ch
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,9 +24,7 @@ PARTITION_METADATA = "partition.metadata"
 SNAPSHOT_HEADER_TYPE = 3
 SNAPSHOT_FOOTER_TYPE = 4
 
-_SEGMENT = re.compile(r"(\d{20})\.log(?P<state>\.deleted|\.swap|\.cleaned)?(?P<gz>\.gz)?", re.ASCII)
-_CHECKPOINT = re.compile(r"(\d{20})-(\d{10})(?:-[^.]*)?\.checkpoint(?P<state>\.deleted|\.part)?(?P<gz>\.gz)?", re.ASCII)
-_BOOTSTRAP = re.compile(r"bootstrap\.checkpoint(?P<state>)(?P<gz>\.gz)?")
+_STATES = {"log": ("deleted", "swap", "cleaned"), "checkpoint": ("deleted", "part")}
 _OFFSET_LIMIT = 1 << 63
 
 
@@ -51,15 +48,17 @@ class LogFileName:
 
 def parse_name(name: str) -> LogFileName | None:
     """What the name of a segment or checkpoint says, None for any other name."""
-    if match := _SEGMENT.fullmatch(name):
-        base_offset = int(match[1])
-        return LogFileName("segment", base_offset, None, *_marks(match)) if base_offset < _OFFSET_LIMIT else None
-    if match := _CHECKPOINT.fullmatch(name):
-        snapshot_id = OffsetAndEpoch(int(match[1]), int(match[2]))
-        return LogFileName("checkpoint", None, snapshot_id, *_marks(match))
-    if match := _BOOTSTRAP.fullmatch(name):
-        return LogFileName("bootstrap", None, None, *_marks(match))
-    return None
+    stem, *suffixes = name.split(".")
+    is_compressed = suffixes[-1:] == ["gz"]
+    if is_compressed:
+        suffixes.pop()
+    if not suffixes or suffixes[0] not in _STATES:
+        return None
+    kind, *states = suffixes
+    if len(states) > 1 or not all(state in _STATES[kind] for state in states):
+        return None
+    parse = _segment if kind == "log" else _checkpoint
+    return parse(stem, "".join(states), is_compressed)
 
 
 def segment_name(base_offset: int) -> str:
@@ -83,5 +82,21 @@ def classify(name: str, first_batch: RecordBatch | None) -> FileKind:
     return "segment"
 
 
-def _marks(match: re.Match[str]) -> tuple[str, bool]:
-    return (match["state"] or "")[1:], match["gz"] is not None
+def _segment(stem: str, state: str, is_compressed: bool) -> LogFileName | None:
+    if not _is_number(stem, 20) or int(stem) >= _OFFSET_LIMIT:
+        return None
+    return LogFileName("segment", int(stem), None, state, is_compressed)
+
+
+def _checkpoint(stem: str, state: str, is_compressed: bool) -> LogFileName | None:
+    if stem == "bootstrap":
+        return LogFileName("bootstrap", None, None, state, is_compressed)
+    # A third part is the random number of a file that is being written.
+    offset, epoch, *_ = (*stem.split("-"), "")
+    if not _is_number(offset, 20) or not _is_number(epoch, 10) or int(offset) >= _OFFSET_LIMIT:
+        return None
+    return LogFileName("checkpoint", None, OffsetAndEpoch(int(offset), int(epoch)), state, is_compressed)
+
+
+def _is_number(text: str, digits: int) -> bool:
+    return len(text) == digits and text.isascii() and text.isdigit()

@@ -10,6 +10,8 @@ from metashell.codec.batches import RecordBatch, read_batch_header
 from metashell.log.names import LogFileName, checkpoint_name, classify, parse_name, segment_name
 from metashell.values import OffsetAndEpoch
 
+SEGMENT = "00000000000000000012.log"
+CHECKPOINT = "00000000000000000012-0000000003.checkpoint"
 OFFSETS = st.integers(0, 2**63 - 1)
 EPOCHS = st.integers(0, 2**31 - 1)
 
@@ -19,10 +21,6 @@ def test_names_are_read_as_they_are_written(offset: int, epoch: int) -> None:
     assert parse_name(segment_name(offset)) == LogFileName("segment", offset)
     snapshot_id = OffsetAndEpoch(offset, epoch)
     assert parse_name(checkpoint_name(snapshot_id)) == LogFileName("checkpoint", None, snapshot_id)
-
-
-SEGMENT = "00000000000000000012.log"
-CHECKPOINT = "00000000000000000012-0000000003.checkpoint"
 
 
 @pytest.mark.parametrize(
@@ -48,7 +46,8 @@ def test_suffixes_tell_what_a_file_is_no_longer_or_not_yet(name: str, state: str
 
 @pytest.mark.parametrize(
     "name",
-    ["", "x.log", "12.log", "00000000000000000012.index", "0000000000000000001٢.log", "99999999999999999999.log", SEGMENT + "~"],
+    ["", "x.log", "12.log", "00000000000000000012.index", "0000000000000000001٢.log", "99999999999999999999.log", SEGMENT + "~"]
+    + [SEGMENT + ".", SEGMENT + ".part", SEGMENT + ".deleted.swap", "gz", ".gz", "bootstrap", CHECKPOINT + ".swap"],
 )
 def test_other_names_say_nothing(name: str) -> None:
     assert parse_name(name) is None
