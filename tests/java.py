@@ -93,10 +93,7 @@ def _fetch(version: str, home: Path) -> None:
 
 def _pom(version: str) -> str:
     def dependency(artifact: str, group: str = "org.apache.kafka", number: str = version) -> str:
-        return (
-            f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
-            f"<version>{number}</version></dependency>"
-        )
+        return f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{number}</version></dependency>"
 
     parts = "".join(dependency(part) for part in _PARTS)
     if version.startswith("3."):

@@ -46,8 +46,11 @@ def test_suffixes_tell_what_a_file_is_no_longer_or_not_yet(name: str, state: str
 
 @pytest.mark.parametrize(
     "name",
-    ["", "x.log", "12.log", "00000000000000000012.index", "0000000000000000001٢.log", "99999999999999999999.log", SEGMENT + "~"]
-    + [SEGMENT + ".", SEGMENT + ".part", SEGMENT + ".deleted.swap", "gz", ".gz", "bootstrap", CHECKPOINT + ".swap"],
+    [
+        *("", "x.log", "12.log", "gz", ".gz", "bootstrap", "00000000000000000012.index"),
+        *("0000000000000000001٢.log", "99999999999999999999.log", "99999999999999999999-0000000003.checkpoint"),
+        *(SEGMENT + "~", SEGMENT + ".", SEGMENT + ".part", SEGMENT + ".deleted.swap", CHECKPOINT + ".swap"),
+    ],
 )
 def test_other_names_say_nothing(name: str) -> None:
     assert parse_name(name) is None
