@@ -70,25 +70,28 @@ def java() -> str:
 def jars(version: str) -> Path:
     """The folder that holds the jars of a Kafka release; fetches them by Maven if they are not there yet."""
     home = Path(os.environ.get("KAFKA_JARS") or Path.home() / ".cache" / "kafka-jars") / version
-    if not (home / "complete").exists():
-        _fetch(version, home)
+    if not (home / "complete").exists() and (trouble := _fetch(version, home)):
+        pytest.skip(trouble)
     return home / "libs"
 
 
-def _fetch(version: str, home: Path) -> None:
+@functools.cache
+def _fetch(version: str, home: Path) -> str | None:
+    """Why the jars did not come, None if they did; tried once in a run."""
     maven = shutil.which("mvn")
     if maven is None:
-        pytest.skip(f"no jars of Kafka {version} in {home}, and no mvn to fetch them")
+        return f"no jars of Kafka {version} in {home}, and no mvn to fetch them"
     home.mkdir(parents=True, exist_ok=True)
     (home / "pom.xml").write_text(_pom(version))
     command = [maven, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=libs", "-DincludeScope=runtime"]
     try:
         done = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=_FETCH_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
-        pytest.skip(f"the jars of Kafka {version} did not arrive within {_FETCH_TIMEOUT_S} s")
+        return f"the jars of Kafka {version} did not arrive within {_FETCH_TIMEOUT_S} s"
     if done.returncode != 0:
-        pytest.skip(f"the jars of Kafka {version} could not be fetched: {done.stdout[-300:]}")
+        return f"the jars of Kafka {version} could not be fetched: {done.stdout[-300:]}"
     (home / "complete").touch()
+    return None
 
 
 def _pom(version: str) -> str:
