@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from metashell.nodes import Directory
 from metashell.shell.command import COMMAND_NAME, NODE_PATH
 from metashell.shell.commands import command_names, find_command
+from metashell.shell.globs import quote_glob
 from metashell.shell.kafka_usage import KAFKA_COMMANDS
 from metashell.shell.paths import absolute_components
 from metashell.shell.words import PartialLine, quote_word, split_partial
@@ -116,7 +117,7 @@ def _paths(ctx: Context, partial: PartialLine) -> list[Candidate]:
         child = directory.child(name)
         if child is not None:
             ending = "/" if child.is_directory else " "
-            text = quote_word(typed + name) + ending
+            text = quote_word(typed + (name if ctx.speaks_kafka else quote_glob(name))) + ending
             candidates.append(Candidate(text, partial.start, name + ending.strip(), child.type))
     return candidates
 

@@ -86,7 +86,7 @@ class Context:
 
     def matches(self, target: str) -> Iterator[Match]:
         """Every node that one target names."""
-        return expand(self.root, absolute_components(target, self.cwd))
+        return expand(self.root, absolute_components(target, self.cwd), lenient=not self.speaks_kafka)
 
     def is_single(self, targets: Sequence[str]) -> bool:
         """Whether the targets can only name one node: one path without wildcards."""

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # What Java's `.` does not match: its line terminators.
 _ANY = "[^\n\r\u0085\u2028\u2029]"
+_SPECIAL = re.compile(r"[?*\\{},]")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _WILDCARDS = {"?": _ANY, "*": f"{_ANY}*"}
 
 
@@ -76,32 +78,43 @@ def has_wildcards(path: str) -> bool:
     return any(compile_component(part) is not None for part in path.split("/"))
 
 
-def expand(root: Node, components: Sequence[str]) -> Iterator[Match]:
+def quote_glob(name: str) -> str:
+    """The name as a component that stands for it alone, where our own rules hold."""
+    return _SPECIAL.sub(r"\\\g<0>", name) if compile_component(name) is not None else name
+
+
+def expand(root: Node, components: Sequence[str], *, lenient: bool = False) -> Iterator[Match]:
     """Every node that the components name, in order of their names as UTF-16 code units; nothing if there is none.
 
+    Shape: with `lenient`, which is our own rule, a component that finds nothing as Kafka reads it is tried as a plain name, and
+    without its backslashes, so that every name can be typed.
     Errors: BrokenChildError when a listed name that matches has no node.
     Source: org.apache.kafka.shell.glob.GlobVisitor.
     """
-    return _expand(root, components, 0, "/", "/")
+    return _expand(root, components, 0, "/", "/", lenient)
 
 
-def _expand(node: Node, components: Sequence[str], index: int, path: str, name: str) -> Iterator[Match]:
+def _expand(node: Node, components: Sequence[str], index: int, path: str, name: str, lenient: bool) -> Iterator[Match]:
     if index == len(components):
         yield Match(path, name, node)
-        return
-    if not isinstance(node, Directory):
-        return
-    component = components[index]
+    elif isinstance(node, Directory):
+        for child_name, child in _named_children(node, components[index], path, lenient):
+            yield from _expand(child, components, index + 1, child_path(path, child_name), child_name, lenient)
+
+
+def _named_children(node: Directory, component: str, path: str, lenient: bool) -> Iterator[tuple[str, Node]]:
     pattern = compile_component(component)
-    if pattern is None:
-        child = node.child(component)
+    found = False
+    for name in [component] if pattern is None else filter(pattern.fullmatch, node.child_names()):
+        child = node.child(name)
         if child is not None:
-            yield from _expand(child, components, index + 1, child_path(path, component), component)
-        return
-    matches = pattern.fullmatch
-    for child_name in node.child_names():
-        if matches(child_name):
-            child = node.child(child_name)
-            if child is None:
-                raise BrokenChildError(f"Expected {child_name} to be a valid child of {path}, but it was not.")
-            yield from _expand(child, components, index + 1, child_path(path, child_name), child_name)
+            found = True
+            yield name, child
+        elif pattern is not None:
+            raise BrokenChildError(f"Expected {name} to be a valid child of {path}, but it was not.")
+    if lenient and not found:
+        for name in (component, _ESCAPE.sub(r"\1", component)):
+            child = node.child(name)
+            if child is not None:
+                yield name, child
+                return

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from metashell.shell import run_line
 from metashell.shell.completion import CANDIDATES_MAX, complete
-from tests.shell.fake_nodes import FakeDirectory, fake_context
+from tests.shell.fake_nodes import FakeDirectory, fake_context, printed
 
 
 def completed(line: str, **fields) -> list[str]:
@@ -66,3 +67,11 @@ def test_a_directory_of_a_hundred_thousand_names_costs_a_capped_number_of_nodes(
     big.asked.clear()
     assert len(complete(ctx, "cat /")) == CANDIDATES_MAX
     assert len(big.asked) == CANDIDATES_MAX
+
+
+def test_a_name_that_is_a_pattern_is_completed_with_escapes_that_reach_it():
+    ctx = fake_context({"q*x": "found", "q-x": "other"})
+    (candidate,) = complete(ctx, "cat /q*")
+    assert candidate.text == "/q\\\\*x "
+    assert run_line(ctx, f"cat {candidate.text}") == 0
+    assert printed(ctx) == "found\n"
