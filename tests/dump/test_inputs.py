@@ -1,0 +1,115 @@
+"""What the words of a command line stand for."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.dump.making import LOG_NAME, batch, checkpoint, dump, dumped_rows, log, rows, topic, write
+
+
+def metadata_directory(folder: Path) -> Path:
+    directory = folder / "data" / "__cluster_metadata-0"
+    directory.mkdir(parents=True)
+    return directory
+
+
+def test_a_directory_stands_for_its_segments_in_order(tmp_path: Path) -> None:
+    directory = metadata_directory(tmp_path)
+    second = write(directory, batch([topic("b")], 5), "00000000000000000005.log")
+    first = write(directory, log(5))
+    write(directory, b"not a log", "leader-epoch-checkpoint")
+    for given in (directory, directory.parent, tmp_path):
+        found = dumped_rows(given)
+        assert [row["offset"] for row in found] == [0, 1, 2, 3, 4, 5]
+        assert [row["file"] for row in (found[0], found[-1])] == [str(first), str(second)]
+
+
+def test_a_log_that_does_not_begin_at_0_is_preceded_by_its_newest_complete_checkpoint(tmp_path: Path) -> None:
+    directory = metadata_directory(tmp_path)
+    write(directory, checkpoint([topic("old")]), "00000000000000000003-0000000003.checkpoint")
+    whole = write(directory, checkpoint([topic("whole")]), "00000000000000000005-0000000003.checkpoint")
+    write(directory, checkpoint([topic("torn")], footer=False), "00000000000000000006-0000000003.checkpoint")
+    segment = write(directory, batch([topic("b")], 5), "00000000000000000005.log")
+    status, text, err = dump(directory)
+    assert (status, err) == (0, "")
+    assert [row["file"] for row in rows(text)] == [str(whole)] * 3 + [str(segment)]
+
+
+def test_a_gap_between_checkpoint_and_log_is_a_fault(tmp_path: Path) -> None:
+    directory = metadata_directory(tmp_path)
+    write(directory, checkpoint([topic("a")]), "00000000000000000005-0000000003.checkpoint")
+    write(directory, batch([topic("b")], 9), "00000000000000000009.log")
+    status, _, err = dump(directory)
+    assert status == 1
+    assert "offset 4 is followed by 9" in err
+
+
+def test_a_gap_between_two_segments_is_a_fault(tmp_path: Path) -> None:
+    directory = metadata_directory(tmp_path)
+    write(directory, log(5))
+    write(directory, batch([topic("b")], 9), "00000000000000000009.log")
+    status, _, err = dump(directory)
+    assert status == 1
+    assert "00000000000000000009.log: position 0: offset 4 is followed by 9" in err
+
+
+@pytest.mark.parametrize("tail", [bytes(4000), log(7)[:50]], ids=["zeros", "half a batch"])
+def test_the_torn_tail_of_the_last_segment_is_its_normal_end(tmp_path: Path, tail: bytes) -> None:
+    directory = metadata_directory(tmp_path)
+    write(directory, log(5) + tail)
+    assert dump(directory)[0] == 0
+    status, text, err = dump(directory, verbose=True)
+    assert status == 0
+    assert {row["kind"] for row in rows(text)} == {"record"}
+    assert f"{len(tail)} bytes" in err
+
+
+def test_the_torn_tail_of_an_earlier_segment_is_a_fault(tmp_path: Path) -> None:
+    directory = metadata_directory(tmp_path)
+    write(directory, log(5) + log(7)[:50])
+    write(directory, batch([topic("b")], 5), "00000000000000000005.log")
+    status, text, _ = dump(directory)
+    assert status == 1
+    assert [row["kind"] for row in rows(text)][-2:] == ["truncated", "record"]
+
+
+def test_a_directory_without_a_log_is_named(tmp_path: Path) -> None:
+    status, text, err = dump(tmp_path)
+    assert (status, text) == (1, b"")
+    assert str(tmp_path) in err
+
+
+@pytest.mark.parametrize("name", [f"{LOG_NAME}.deleted", f"{LOG_NAME}.swap", f"{LOG_NAME}.gz", "renamed"])
+def test_a_renamed_file_is_read(tmp_path: Path, name: str) -> None:
+    data = gzip.compress(log(9)) if name.endswith(".gz") else log(9)
+    assert len(dumped_rows(write(tmp_path, data, name))) == 9
+
+
+@pytest.mark.parametrize("tail", [b"", bytes(30)], ids=["whole", "zeros"])
+def test_standard_input_is_read_front_to_back(tmp_path: Path, tail: bytes) -> None:
+    saved = os.dup(0)
+    read_end, write_end = os.pipe()
+    os.write(write_end, log(9) + tail)
+    os.close(write_end)
+    try:
+        os.dup2(read_end, 0)
+        status, text, _ = dump("-")
+    finally:
+        os.dup2(saved, 0)
+        os.close(saved)
+        os.close(read_end)
+    assert [row["offset"] for row in rows(text)][:9] == list(range(9))
+    assert status == (1 if tail else 0)
+
+
+def test_nothing_is_written_beside_what_is_read(tmp_path: Path) -> None:
+    directory = metadata_directory(tmp_path)
+    path = write(directory, log(5) + b"torn")
+    os.chmod(path, 0o400)
+    before = sorted(os.listdir(directory)), path.read_bytes(), path.stat().st_mtime_ns
+    dump(directory)
+    assert (sorted(os.listdir(directory)), path.read_bytes(), path.stat().st_mtime_ns) == before
