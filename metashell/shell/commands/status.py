@@ -10,22 +10,22 @@ DESCRIPTION
 
 EXAMPLES
     >> status
-    source          demo (directory)
-    offset          520, epoch 2, 2026-11-21T00:25:57.05Z
-    end offset      521, certain to 329
-    leader          2, epoch 2
-    voters          1, 2, 3
-    metadata        4.3-IV0
-    brokers         3, 0 fenced
-    controllers     3
-    topics          15
-    partitions      36, 0 leaderless, 0 under-replicated, 1 reassigning
-    configs         16 resources
-    acls            8
-    quotas          9 entities
-    scram           5 credentials
-    tokens          2
-    faults          0
+    source            demo (directory)
+    offset            520, epoch 2, 2026-11-21T00:25:57.05Z
+    end offset        521, certain to 329
+    leader            2, epoch 2
+    voters            1, 2, 3
+    metadata.version  4.3-IV0
+    brokers           3, 0 fenced
+    controllers       3
+    topics            15
+    partitions        36, 0 leaderless, 0 under-replicated, 1 reassigning
+    configs           16 resources
+    acls              8
+    quotas            9 entities
+    scram             5 credentials
+    tokens            2
+    faults            0
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 _FAULTS_SHOWN = 5
-_LABEL_WIDTH = 16
+_LABEL_WIDTH = 18
 
 
 def run(ctx: Context, args: SimpleNamespace) -> None:
@@ -120,7 +120,7 @@ def _lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
         ("end offset", f"{status['end_offset']}, {_certainty_words(status)}"),
         ("leader", "unknown" if status["leader"] is None else f"{status['leader']['id']}, epoch {status['leader']['epoch']}"),
         ("voters", ", ".join(str(voter["id"]) for voter in status["voters"]) or "unknown"),
-        ("metadata", status["metadata_version"] or "no metadata.version"),
+        ("metadata.version", status["metadata_version"] or "no metadata.version"),
         ("brokers", f"{counts['brokers']}, {counts['brokers_fenced']} fenced"),
         ("controllers", str(counts["controllers"])),
         ("topics", str(counts["topics"])),
