@@ -13,11 +13,12 @@ from prompt_toolkit.history import History, InMemoryHistory
 from prompt_toolkit.output import ColorDepth
 
 from metashell.nodes import Directory
-from metashell.shell.completion import complete
+from metashell.shell.completion import CANDIDATES_MAX, complete
 from metashell.shell.escape import terminal_line
 from metashell.shell.history import append_history, history_path, load_history, remember
 from metashell.shell.kafka_voice import KAFKA_BANNER, KAFKA_PROMPT
 from metashell.shell.run import run_line
+from metashell.shell.tab_key import tab_bindings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from metashell.shell.context import Context
 
+_LABEL_MAX = 32
 _BOLD, _RED, _YELLOW, _BLUE, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[1;34m", "\x1b[0m"
 
 
@@ -82,10 +84,12 @@ def _make_session(ctx: Context, input: Input | None, output: Output | None, envi
         path = history_path(environ)
         ctx.history[:0] = load_history(path)
         history = FileHistory(path, ctx.history)
+    completer = NodeCompleter(ctx)
     return PromptSession(
         lambda: ANSI(prompt_text(ctx)),
         history=history,
-        completer=NodeCompleter(ctx),
+        completer=completer,
+        key_bindings=tab_bindings(completer, CANDIDATES_MAX),
         complete_while_typing=True,
         color_depth=None if ctx.color else ColorDepth.DEPTH_1_BIT,
         input=input,
@@ -102,7 +106,10 @@ def prompt_text(ctx: Context) -> str:
     if ctx.speaks_kafka:
         return KAFKA_PROMPT
     provenance = ctx.image.provenance
-    words = [_style(ctx, _BOLD, f"{ctx.source_label}@{provenance.offset}")]
+    label = ctx.source_label
+    if len(label) > _LABEL_MAX:
+        label = f"...{label[3 - _LABEL_MAX :]}"
+    words = [_style(ctx, _BOLD, f"{label}@{provenance.offset}")]
     if provenance.certain_to is None:
         words.append(_style(ctx, _YELLOW, "(uncertain)"))
     elif provenance.certain_to < provenance.end_offset:

@@ -93,6 +93,11 @@ def test_the_names_of_topics_are_sorted_before_someone_types_one():
     assert ctx.root.asked == ["image"]
 
 
+def test_a_long_source_is_shown_by_its_end():
+    shown = prompt_text(fake_context(source_label="/var/lib/kafka/data/metadata/__cluster_metadata-0"))
+    assert shown.startswith("...etadata/__cluster_metadata-0@119 ")
+
+
 def test_the_prompt_escapes_a_hostile_source():
     assert "\x1b[31m" not in prompt_text(fake_context(source_label="a\x1b[31mb"))
 
