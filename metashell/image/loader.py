@@ -100,7 +100,7 @@ def _load(source: Source, certain_only: bool, max_decompressed: int) -> Metadata
     image = loader.finish()
     torn_tails = tuple(_fault_of(trouble) for trouble in source.faults if trouble.is_tail)
     troubles = [_fault_of(trouble) for trouble in source.faults if not trouble.is_tail]
-    end_offset = source.end_offset if limit is None else limit
+    end_offset = None if certain_only else source.end_offset
     provenance = image.provenance._replace(
         source_kind=source.kind,
         source=source.path,
@@ -253,17 +253,21 @@ class ImageLoader:
             except DecodeError as error:
                 self._add_fault(record.offset, "", f"control record: {error}")
                 continue
-            match control.type:
-                case _ if isinstance(control.body, bytes):
-                    self._add_fault(record.offset, control.type_name, control.fault or "unknown control record")
-                case int() as type if type == SNAPSHOT_HEADER:
-                    self._position.header_timestamp_ms = control.body.last_contained_log_timestamp
-                case int() as type if type == KRAFT_VERSION:
-                    self._kraft_version = control.body.k_raft_version
-                case int() as type if type == KRAFT_VOTERS:
-                    self._voters = voter_set(control.body, self._position.log_offset(record.offset, self._in_snapshot))
-                case int() as type if type == LEADER_CHANGE:
-                    self._leader = Leader(control.body.leader_id, batch.header.leader_epoch)
+            if isinstance(control.body, bytes):
+                self._add_fault(record.offset, control.type_name, control.fault or "unknown control record")
+            else:
+                self._apply_control(control.type, control.body, record.offset, batch.header)
+
+    def _apply_control(self, type: int, body: Any, offset: int, header: BatchHeader) -> None:
+        """Take what a control record says. Those of a snapshot's end and of producers' transactions say nothing of the quorum."""
+        if type == SNAPSHOT_HEADER:
+            self._position.header_timestamp_ms = body.last_contained_log_timestamp
+        elif type == KRAFT_VERSION:
+            self._kraft_version = body.k_raft_version
+        elif type == KRAFT_VOTERS:
+            self._voters = voter_set(body, self._position.log_offset(offset, self._in_snapshot))
+        elif type == LEADER_CHANGE:
+            self._leader = Leader(body.leader_id, header.leader_epoch)
 
     # ---- images
 

@@ -21,6 +21,7 @@ PARTITION_RECORD: Final = 3
 NEWEST_PARTITION_VERSION: Final = 2
 
 _SEEN_BEFORE_COMPILED = 3
+_SEEN_MAX = 4096
 _SHAPES_MAX = 256
 _REPEATED = b"){0,1000}"
 """Bounded, since each repetition costs memory while it matches. (A possessive one would cost none, but up to CPython 3.11.4
@@ -97,6 +98,7 @@ class RunMatcher:
         return True
 
     def _learn(self, buf: bytes, at: int, body: int, delta_end: int, value: int, end: int, size: int) -> None:
+        """Count a record's shape, and make a pattern of one that was seen often enough to be worth the 0.4 ms."""
         tail = _tail_pattern(buf, value, end - 1)
         if tail is None:
             return
@@ -108,9 +110,9 @@ class RunMatcher:
             + b".{4}"
         )
         shape = head + tail
-        seen = self._seen.get(shape, 0) + 1
-        if len(self._seen) < 16 * _SHAPES_MAX or shape in self._seen:
-            self._seen[shape] = seen
+        if len(self._seen) >= _SEEN_MAX:
+            self._seen.clear()
+        seen = self._seen[shape] = self._seen.get(shape, 0) + 1
         if seen == _SEEN_BEFORE_COMPILED and len(self._patterns) < _SHAPES_MAX:
             key = size << 3 | delta_end - body
             pattern = re.compile(head + b"(.{16})" + tail + b"(?:" + head + rb"\1" + tail + _REPEATED, re.DOTALL)
@@ -149,49 +151,55 @@ def _tail_pattern(buf: bytes, value: int, end: int) -> bytes | None:
 
     None where the structure is of a kind that is too rare to be worth a pattern.
     """
-    parts: list[bytes] = []
-    at = value + _PREFIX_SIZE
-
-    def array(width: int) -> None:
-        nonlocal at
-        parts.append(re.escape(buf[at : at + 1]))
-        size = (buf[at] - 1) * width
-        if buf[at] > 127:
-            raise _RareError
-        if size:
-            parts.append(b".{%d}" % size)
-        at += 1 + size
-
-    def tag() -> None:
-        nonlocal at
-        number, size = buf[at], buf[at + 1]
-        if size > 127:
-            raise _RareError
-        parts.append(re.escape(buf[at : at + 2]))
-        at += 2
-        if number == _RECOVERY_TAG:
-            parts.append(re.escape(buf[at : at + size]))
-            at += size
-        elif number in _ELR_TAGS and buf[at] > 0:
-            array(4)
-        else:
-            raise _RareError
-
+    pattern = _PatternBuilder(buf, value + _PREFIX_SIZE)
     try:
-        for _ in range(4):
-            array(4)
-        parts.append(b".{12}")
-        at += 12
+        for _ in range(4):  # replicas, in sync, removing, adding
+            pattern.add_array(4)
+        pattern.add_anything(12)  # leader, leader epoch, partition epoch
         if buf[value + 2] >= 1:
-            array(16)
-        tag_count = buf[at]
-        parts.append(re.escape(buf[at : at + 1]))
-        at += 1
-        for _ in range(tag_count):
-            tag()
+            pattern.add_array(16)  # directories
+        for _ in range(pattern.add_literal(1)):
+            pattern.add_tag()
     except _RareError:
         return None
-    return b"".join(parts) + rb"\0" if at == end else None
+    return b"".join(pattern.parts) + rb"\0" if pattern.at == end else None
+
+
+class _PatternBuilder:
+    """Follows a valid record and gathers the pattern of what it passes."""
+
+    def __init__(self, buf: bytes, at: int) -> None:
+        self.parts: list[bytes] = []
+        self.at = at
+        self._buf = buf
+
+    def add_literal(self, size: int) -> int:
+        """Take bytes as they are; the first of them."""
+        first = self._buf[self.at]
+        self.parts.append(re.escape(self._buf[self.at : self.at + size]))
+        self.at += size
+        return first
+
+    def add_anything(self, size: int) -> None:
+        if size:
+            self.parts.append(b".{%d}" % size)
+            self.at += size
+
+    def add_array(self, item_size: int) -> None:
+        size = self.add_literal(1)
+        if not 0 < size < 128:
+            raise _RareError
+        self.add_anything((size - 1) * item_size)
+
+    def add_tag(self) -> None:
+        number = self.add_literal(1)
+        size = self.add_literal(1)
+        if number == _RECOVERY_TAG and size == 1:
+            self.add_literal(1)
+        elif number in _ELR_TAGS and size < 128:
+            self.add_array(4)
+        else:
+            raise _RareError
 
 
 class _RareError(Exception):

@@ -11,7 +11,7 @@ from metashell.codec.registry import message_type
 from metashell.image.loss import LossHandler, VersionedRecord
 from metashell.image.overlay import Entry, fold_entry
 from metashell.image.partitions import PartitionRegistration, partition_record
-from metashell.image.spans import Span, SpanIndex, merge_spans
+from metashell.image.spans import Span, SpanIndex, merge_spans, walk_ids
 
 NO_OVERLAY: Map[int, Entry] = Map()
 
@@ -48,9 +48,20 @@ class TopicImage:
     def partition_count(self) -> int:
         """How many partitions there are; the first call walks the topic's bytes."""
         if self._count < 0:
-            index = self.scan()
-            self._count = len(index) + sum(partition_id not in index for partition_id in self.overlay)
+            self._count = len(self.partition_ids())
         return self._count
+
+    def partition_ids(self) -> dict[int, None]:
+        """The ids of all partitions, in the order of their records, each once; nothing is decoded or kept."""
+        if self._index is not None:
+            ids = dict.fromkeys(self._index)
+        elif len(self.spans) == 1:
+            ids = dict.fromkeys(walk_ids(self.spans[0]))
+        else:
+            ids = dict.fromkeys(id for span in self.spans for id in walk_ids(span))
+        if self.overlay:
+            ids.update(dict.fromkeys(self.overlay))
+        return ids
 
     @property
     def is_indexed(self) -> bool:
@@ -121,7 +132,7 @@ class PartitionMap(Mapping[int, PartitionRegistration]):
         return self._topic.partition_count
 
     def __iter__(self) -> Iterator[int]:
-        return _ids(self._topic, self._topic.scan())
+        return iter(self._topic.partition_ids())
 
     def items(self) -> ItemsView[int, PartitionRegistration]:
         return _PartitionItems(self)
@@ -133,8 +144,11 @@ class PartitionMap(Mapping[int, PartitionRegistration]):
         """Every partition with its id, in one pass."""
         topic = self._topic
         index = topic.scan()
-        for partition_id in _ids(topic, index):
+        for partition_id in index:
             yield partition_id, topic.read(partition_id, index)
+        for partition_id in topic.overlay:
+            if partition_id not in index:
+                yield partition_id, topic.read(partition_id, index)
 
     def __repr__(self) -> str:
         return f"PartitionMap({self._topic!r})"
@@ -152,13 +166,6 @@ class _PartitionValues(ValuesView[PartitionRegistration]):
 
     def __iter__(self) -> Iterator[PartitionRegistration]:
         return (partition for _, partition in self._mapping.pairs())
-
-
-def _ids(topic: TopicImage, index: SpanIndex) -> Iterator[int]:
-    yield from index
-    for partition_id in topic.overlay:
-        if partition_id not in index:
-            yield partition_id
 
 
 class TopicsImage:

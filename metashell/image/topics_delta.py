@@ -17,6 +17,8 @@ from metashell.image.topics import TopicImage, TopicsImage
 from metashell.values import uuid_text
 
 _UNTOUCHED: Final = object()
+_SPANS_MAX: Final = 64
+"""A topic whose partitions lie in more places than this keeps further ones singly."""
 
 
 class _TopicWork:
@@ -106,10 +108,10 @@ class TopicsDelta:
         Errors: ReplayError for an unknown topic.
         """
         topic = self._known(topic_id)
-        if topic_id not in self._work and not topic.is_indexed:
+        if topic_id not in self._work and not topic.is_indexed and len(topic.spans) < _SPANS_MAX:
             self._put(topic.with_span(span))
             return
-        # Another span would make the index useless, and indexing again for each batch cost the square of the topic.
+        # One more span would make the index useless, or the list of spans longer: each costs the square of what is added.
         partition_ids, starts, ends = walk_span(span)
         for partition_id, start, end in zip(partition_ids, starts, ends, strict=True):
             self.set_partition(topic_id, partition_id, RawPartition(span.buf[start + 2], span.buf[start + 3 : end]))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import metashell.image.spans
+import metashell.image.topics
 from metashell.image import ImageLoader, TopicImage
 from metashell.image.overlay import RawChange
-from metashell.image.spans import SpanIndex, walk_span
+from metashell.image.spans import SpanIndex, walk_ids, walk_span
 from tests.image.batches import batch, record
 
 TOPIC = bytes(range(16))
@@ -34,7 +35,12 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
         made.reads += 1
         return read_partition(buf, start, end)
 
+    def counting_walk_of_ids(span):
+        made.walks += 1
+        return walk_ids(span)
+
     monkeypatch.setattr(metashell.image.spans, "walk_span", counting_walk)
+    monkeypatch.setattr(metashell.image.topics, "walk_ids", counting_walk_of_ids)
     monkeypatch.setattr(metashell.image.spans, "read_partition", counting_read)
     return made
 
@@ -84,7 +90,7 @@ def test_names_and_counts_decode_nothing(counts: Counts):
     topic = orders(load(*(partition(id) for id in range(20)), change(3, leader=1)))
     assert sorted(topic.partitions) == list(range(20))
     assert len(topic.partitions) == topic.partition_count == 20
-    assert counts.reads == 0
+    assert (counts.walks, counts.reads) == (1, 0), "the change indexed the topic"
 
 
 def test_a_count_is_worked_out_once(counts: Counts):
@@ -138,6 +144,16 @@ def test_a_topic_that_grows_after_it_was_indexed_is_not_indexed_again(counts: Co
     topic = orders(loader)
     assert counts.walks == 1
     assert len(topic.partitions) == 30
+
+
+def test_a_topic_that_lies_in_very_many_places_keeps_few_spans():
+    loader = load()
+    for id in range(200):
+        loader.load_batch(batch(partition(id), base_offset=id + 1))
+    topic = orders(loader)
+    assert len(topic.spans) == 64
+    assert sorted(topic.partitions) == list(range(200))
+    assert all(topic.partitions[id].replicas == (id, 2) for id in range(200))
 
 
 def test_a_partition_that_changes_very_often_is_folded_when_the_image_is_made():
