@@ -15,6 +15,7 @@ from metashell.errors import UsageError
 from metashell.log.directory import CheckpointEntry, Listing, MetadataDirectory, SegmentEntry, find_metadata
 from metashell.log.files import OpenFile
 from metashell.log.names import METADATA_DIRECTORY
+from metashell.log.offset_index import INDEX_SUFFIX, seek
 from metashell.log.segment import BatchFault, read_batches
 from metashell.log.snapshot import checked_snapshot, first_snapshot_fault
 from metashell.log.source import FileSource, SourceKind
@@ -97,7 +98,7 @@ class DirectorySource:
 
         If there are any, the node has rolled the log and this segment is read on to its final end.
         """
-        position = 0
+        position = self._position_of(start, segment, file)
         tail: BatchFault | None = None
         was_last = not queue
         while True:
@@ -110,7 +111,8 @@ class DirectorySource:
                 position = batch.position + len(batch.data)
                 if isinstance(item, BatchFault):
                     self._log_faults.append(fault_of(item))
-                    order.forget()
+                    if batch.header.last_offset >= start:
+                        order.forget()
                 elif batch.header.last_offset >= start:
                     self._check(batch, order, start)
                     yield batch
@@ -125,6 +127,16 @@ class DirectorySource:
         if tail is not None:
             self._log_faults.append(fault_of(tail, is_last=not queue))
             order.forget()
+
+    def _position_of(self, offset: int, segment: SegmentEntry, file: OpenFile) -> int:
+        """Where to start in a segment of which only what follows `offset` is wanted: it may be a gigabyte."""
+        if segment.base_offset >= offset:
+            return 0
+        try:
+            with self._directory.open(f"{segment.base_offset:020d}{INDEX_SUFFIX}") as index:
+                return seek(index, file, segment.base_offset, offset)
+        except OSError:
+            return 0
 
     def _check(self, batch: RecordBatch, order: OrderCheck, start: int) -> None:
         header = batch.header

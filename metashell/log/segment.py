@@ -155,7 +155,7 @@ class _Window:
         return self.file.read_at(position, size) if size > 0 else b""
 
     def rest(self) -> tuple[int, bool]:
-        """How many bytes are left, and whether those looked at are all zero."""
+        """How many bytes are left, of a stream as many as were looked at, and whether those are all zero."""
         position = self.position
         data = self.chunk[self.at :]
         seen = 0

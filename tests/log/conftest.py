@@ -13,7 +13,7 @@ from metashell.codec.batches import Record
 Batch = Callable[..., bytes]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def batch() -> Batch:
     """`batch(offset, count=1)`: a data batch whose values are `value-OFFSET`."""
 
@@ -24,7 +24,7 @@ def batch() -> Batch:
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def checkpoint(batch: Batch) -> Callable[..., bytes]:
     """`checkpoint(*values)`: a whole checkpoint with a header, one data batch and a footer."""
 

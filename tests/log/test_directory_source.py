@@ -6,6 +6,7 @@ import gzip
 import os
 import shutil
 from pathlib import Path
+from struct import pack
 
 import pytest
 
@@ -141,6 +142,15 @@ def test_compressed_segments_and_checkpoints_serve_as_well(directory, batch, che
     files = {FIRST: batch(0, 3), THIRD: batch(3), AT_3: checkpoint(2)}
     with opened(directory({name + ".gz": gzip.compress(data) for name, data in files.items()})) as source:
         assert read(source) == ([0, 1, 3], [3])
+        assert source.faults == []
+
+
+def test_what_lies_before_the_checkpoints_end_is_not_read_where_an_index_leads_past_it(directory, batch, checkpoint) -> None:
+    batches = [batch(at) for at in range(5)]
+    files = {FIRST: b"not a batch".ljust(len(batches[0])) + b"".join(batches[1:]), AT_3: checkpoint(2)}
+    files["00000000000000000000.index"] = pack(">ii", 2, len(batches[0] + batches[1])) + bytes(4096)
+    with opened(directory(files)) as source:
+        assert read(source)[1] == [3, 4]
         assert source.faults == []
 
 
