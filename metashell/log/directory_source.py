@@ -55,7 +55,11 @@ class DirectorySource:
             self._directory = MetadataDirectory(path)
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror or error}", path) from error
-        self._open_files()
+        try:
+            self._open_files()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def faults(self) -> list[SourceFault]:
