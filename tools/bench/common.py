@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +40,6 @@ class Run:
     wall_s: float
     cpu_s: float
     peak_mib: float
-    status: int
     first_byte_s: float = -1.0
 
 
@@ -60,14 +60,17 @@ class Command:
 
 
 def run_once(command: Command) -> Run:
-    """Run the command to its end and return what it took, children included."""
-    with _streams(command) as (stdin, stdout):
+    """Run the command to its end and return what it took, children included.
+
+    A command that fails would look fast: it ends the bench, with the last line of what it said.
+    """
+    with _streams(command) as (stdin, stdout), tempfile.TemporaryFile() as stderr:
         started = time.perf_counter()
         child = subprocess.Popen(
             command.argv,
             stdin=stdin,
             stdout=stdout,
-            stderr=subprocess.DEVNULL,
+            stderr=stderr,
             env={**os.environ, **command.env},
         )
         sampler = MemorySampler(child.pid)
@@ -76,12 +79,14 @@ def run_once(command: Command) -> Run:
         _, wait_status, usage = os.wait4(child.pid, 0)
         wall_s = time.perf_counter() - started
         child.returncode = os.waitstatus_to_exitcode(wait_status)
+        if child.returncode:
+            stderr.seek(0)
+            sys.exit(f"{' '.join(command.argv)}: status {child.returncode}: {stderr.read()[-300:].decode(errors='replace')}")
     peak_kib = max(sampler.stop(), usage.ru_maxrss)
     return Run(
         wall_s=wall_s,
         cpu_s=usage.ru_utime + usage.ru_stime,
         peak_mib=peak_kib / 1024,
-        status=child.returncode,
         first_byte_s=first_byte_s,
     )
 
@@ -178,7 +183,6 @@ def best(runs: Sequence[Run]) -> Run:
         wall_s=min(run.wall_s for run in runs),
         cpu_s=min(run.cpu_s for run in runs),
         peak_mib=max(run.peak_mib for run in runs),
-        status=max(run.status for run in runs),
         first_byte_s=min(run.first_byte_s for run in runs),
     )
 
@@ -197,8 +201,6 @@ def print_pair(what: str, ours: Sequence[Run], theirs: Sequence[Run] = (), note:
         ]
     if note:
         cells.append(f"| {note}")
-    if mine.status:
-        cells.append(f"| status {mine.status}")
     print(" ".join(cells), flush=True)
 
 
