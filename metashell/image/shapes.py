@@ -73,7 +73,8 @@ class RunMatcher:
                         at = end
                         break
                 else:
-                    if not self._check_one(buf, at, body, size, delta_end, topic_id):
+                    value = delta_end + (3 if buf[delta_end + 2] < 128 else 4)
+                    if buf[value + 1] != PARTITION_RECORD or not self._check_one(buf, at, body, size, delta_end, value, topic_id):
                         break
                     at = body + size
                     left -= 1
@@ -81,11 +82,10 @@ class RunMatcher:
             pass  # The batch ends inside a record; the general path says so.
         return at, count_max - left
 
-    def _check_one(self, buf: bytes, at: int, body: int, size: int, delta_end: int, topic_id: bytes) -> bool:
-        """Whether the record at `at` is a usual one of this topic and decodes; its shape is remembered."""
+    def _check_one(self, buf: bytes, at: int, body: int, size: int, delta_end: int, value: int, topic_id: bytes) -> bool:
+        """Whether the partition record at `at` is a usual one of this topic and decodes; its shape is remembered."""
         end = body + size
-        value = delta_end + (3 if buf[delta_end + 2] < 128 else 4)
-        if buf[value + 1] != PARTITION_RECORD or not is_usual(buf, at, body, size, delta_end, value):
+        if not is_usual(buf, at, body, size, delta_end, value):
             return False
         version = buf[value + 2]
         if version > NEWEST_PARTITION_VERSION or buf[value + 7 : value + _PREFIX_SIZE] != topic_id:

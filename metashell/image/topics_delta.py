@@ -91,6 +91,12 @@ class TopicsDelta:
 
         Errors: ReplayError, applied, where the name or the id was taken.
         """
+        image = self._image
+        is_new = topic.id not in self._by_id and topic.name not in self._by_name
+        if is_new and (not image.by_id or (topic.id not in image.by_id and topic.name not in image.by_name)):
+            self._by_id[topic.id] = topic
+            self._by_name[topic.name] = topic
+            return
         former = self.topic_named(topic.name)
         same_id = self.topic(topic.id)
         if same_id is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -81,6 +82,42 @@ def test_an_image_that_nobody_looked_at_before_its_end_equals_a_plain_eager_one(
     for each in image.topics:
         assert each.partition_count == len(dict(each.partitions.items())) == len(list(each.partitions))
     assert image.topics.partition_count == sum(1 for _ in image.topics.iter_partitions())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_large_image_whose_shapes_have_become_patterns_equals_a_plain_eager_one(seed: int):
+    random = Random(seed)
+    bodies: list[object] = []
+    for number in range(30):
+        id = number.to_bytes(16, "big")
+        bodies.append(topic(f"t{number}", id))
+        for partition_id in random.sample(range(80), random.randrange(80)):
+            replicas = tuple(random.sample(range(9), 3))
+            shape: dict[str, object] = {"replicas": replicas, "isr": replicas[: random.randrange(4)]}
+            if random.random() < 0.5:
+                shape["directories"] = (TOPIC,) * random.choice((3, 3, 3, 3, 3, 2))
+            if random.random() < 0.2:
+                shape["eligible_leader_replicas"] = replicas[:1]
+            if random.random() < 0.1:
+                shape["leader_recovery_state"] = random.choice((0, 1, 2))
+            bodies.append(partition(partition_id, topic_id=id, **shape))
+    for _ in range(2000):
+        id = random.randrange(31).to_bytes(16, "big")
+        isr = tuple(random.sample(range(9), 2))
+        bodies.append(record("PartitionChangeRecord", partition_id=random.randrange(80), topic_id=id, isr=isr, leader=isr[0]))
+    batches = []
+    at = 0
+    while at < len(bodies):
+        part = bodies[at : at + random.randrange(1, 1500)]
+        batches.append(batch(*part, base_offset=at))
+        at += len(part)
+    model = EagerModel()
+    for body in bodies:
+        model.replay(body)
+    image = load(*batches)
+    assert plain(image) == model.visible()
+    assert len(image.faults) == model.fault_count
+    assert image.topics.partition_count == sum(len(each["partitions"]) for each in model.state["topics"].values())
 
 
 def test_an_open_transaction_at_the_end_stays_invisible_and_is_a_fault():
