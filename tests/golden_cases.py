@@ -25,8 +25,6 @@ NEWEST = "4.3.1"
 CLUSTERS = ("main", "default", "damage")
 OLDER_VERSIONS = ("3.9.2", "3.3.2")
 
-COORDINATOR_DECODERS = {"--offsets-decoder", "--transaction-log-decoder", "--share-group-state-decoder"}
-INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex", ".snapshot")
 # Kafka's shell answers for a segment that starts in the middle from an empty image, always (tools.md 12, no. 9).
 LATER_SEGMENT = re.compile(r"/(?!0{20}\.)\d{20}\.log$")
 
@@ -117,17 +115,16 @@ def read_cases(root: Path, name: str) -> tuple[Case, ...]:
 
 
 def dump_log_cases() -> list[Case]:
-    """Every dump-log case on logs and checkpoints as 4.3.1 answers it, without coordinator decoders and indexes."""
+    """Every dump-log case as 4.3.1 answers it, but for those that it answered from a file which it had changed before."""
     root = golden_root()
     names = [f"{NEWEST}/{cluster}/files" for cluster in CLUSTERS]
     names += [f"{version}/{cluster}/voice-{NEWEST}" for version in OLDER_VERSIONS for cluster in CLUSTERS]
-    return [case for name in names for case in read_cases(root, name) if _is_log_dump(case)]
+    return [case for name in names for case in read_cases(root, name) if case.tool == "dump-log" and not _saw_cut_index(case)]
 
 
-def _is_log_dump(case: Case) -> bool:
-    if case.tool != "dump-log" or COORDINATOR_DECODERS & set(case.argv):
-        return False
-    return not any(file.endswith(INDEX_SUFFIXES) for file in case.files)
+def _saw_cut_index(case: Case) -> bool:
+    """Whether 4.3.1 had cut the index to whole entries by then (README, surprise 11): the check of the stored file fails."""
+    return "/index-odd/" in ",".join(case.files) and "--index-sanity-check" in case.argv and b"passed" in case.stdout
 
 
 def shell_cases() -> list[Case]:

@@ -15,12 +15,6 @@ if TYPE_CHECKING:
 
 NAME = "kafka-dump-log"
 KAFKA_VERSION = "4.3.1"
-_LATER_DECODERS = (
-    "offsets_decoder",
-    "transaction_log_decoder",
-    "share_group_state_decoder",
-    "remote_log_metadata_decoder",
-)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -57,19 +51,22 @@ def _print_help() -> None:
 
 def _options(values: SimpleNamespace) -> DumpOptions:
     from metashell.dump.options import DumpOptions
-    from metashell.errors import UsageError
 
-    later = next((name for name in _LATER_DECODERS if getattr(values, name)), None)
-    if later is not None:
-        raise UsageError(f"--{later.replace('_', '-')} is not supported yet")
-    has_class = values.key_decoder_class is not None or values.value_decoder_class is not None
     return DumpOptions(
         files=split_files(values.files),
         voice="kafka",
         output=values.output or "kafka",
         program=NAME,
+        offsets_decoder=values.offsets_decoder,
+        transaction_log_decoder=values.transaction_log_decoder,
         cluster_metadata_decoder=values.cluster_metadata_decoder,
-        print_data_log=values.print_data_log or has_class,
+        remote_log_metadata_decoder=values.remote_log_metadata_decoder,
+        share_group_state_decoder=values.share_group_state_decoder,
+        key_decoder_class=values.key_decoder_class,
+        value_decoder_class=values.value_decoder_class,
+        verify_index_only=values.verify_index_only,
+        index_sanity_check=values.index_sanity_check,
+        print_data_log=values.print_data_log,
         deep_iteration=values.deep_iteration,
         skip_record_metadata=values.skip_record_metadata,
         max_bytes=values.max_bytes,

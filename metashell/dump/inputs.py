@@ -9,10 +9,13 @@ from dataclasses import dataclass
 
 from metashell.codec.batches import HEADER_SIZE, RecordBatch, read_batch_header
 from metashell.errors import UsageError
-from metashell.log.directory import MetadataDirectory, find_metadata
 from metashell.log.files import OpenFile, open_file
 from metashell.log.names import classify, parse_name
-from metashell.log.snapshot import first_snapshot_fault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # What reads directories costs a few milliseconds, which a single file does not need.
+    from metashell.log.directory import MetadataDirectory
 
 _FIRST_LOOK = 4096
 UNSUPPORTED_SUFFIXES = (".index", ".timeindex", ".txnindex", ".snapshot")
@@ -41,6 +44,8 @@ def inputs_of(path: str) -> Iterator[Input]:
     Errors: UsageError for a directory without any.
     """
     if path != "-" and os.path.isdir(path):
+        from metashell.log.directory import find_metadata
+
         path = find_metadata(path)
         if os.path.isdir(path):
             yield from _of_directory(path)
@@ -49,6 +54,8 @@ def inputs_of(path: str) -> Iterator[Input]:
 
 
 def _of_directory(path: str) -> Iterator[Input]:
+    from metashell.log.directory import MetadataDirectory
+
     directory = MetadataDirectory(path)
     listing = directory.list()
     segments = listing.segments
@@ -86,6 +93,8 @@ def directory_input(
 
 
 def _is_whole(entry: Input) -> bool:
+    from metashell.log.snapshot import first_snapshot_fault
+
     try:
         with entry.open() as file:
             return first_snapshot_fault(file) is None

@@ -106,7 +106,7 @@ def _line(writer: KafkaWriter, timestamp_type: str, message: KafkaMessage, times
         )
     if not writer.options.prints_contents:
         writer.contents(message.offset, None, None)
-    elif writer.options.cluster_metadata_decoder:
+    elif writer.options.decoder == "metadata":
         try:
             writer.contents(message.offset, None, message.value())
         except (DecodeError, struct_error) as error:

@@ -1,12 +1,12 @@
-"""Keys and payloads as dump-log of 4.3.1 prints them: metadata records, or text.
+"""Keys and payloads of metadata records as dump-log of 4.3.1 prints them, and the choice among all decoders.
 
 An error inside a decoder never ends the run; its message is printed in place of the payload.
-Source: DumpLogSegments.ClusterMetadataLogMessageParser, DecoderMessageParser; tools.md 1.11.
+Source: DumpLogSegments.ClusterMetadataLogMessageParser; tools.md 1.11.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, assert_never
 
 from metashell.codec.dispatch import METADATA_TYPES
 from metashell.codec.frame import (
@@ -18,9 +18,9 @@ from metashell.codec.frame import (
     read_frame,
     unknown_type_error,
 )
-from metashell.codec.primitives import kafka_text
 from metashell.codec.registry import message_type
 from metashell.dump.fast_loop import ValueText
+from metashell.dump.options import DumpOptions
 from metashell.errors import DecodeError
 
 _RETIRED_TYPES = frozenset((6,))
@@ -52,17 +52,40 @@ class SizedTexts(dict[bytes, tuple[ValueText | None, str]]):
         return made
 
 
-class KafkaPayloads:
+class Payloads(Protocol):
     """From a record's key and value to their texts, None for what is not printed."""
 
-    def __init__(self, cluster_metadata: bool) -> None:
-        self._cluster_metadata = cluster_metadata
+    def parse(self, offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
+        """The texts of a record's key and payload. Errors: DecodeError where Kafka ends with a trace."""
+        ...
+
+
+class MetadataPayloads:
+    """The texts of metadata records; they have no keys."""
 
     def parse(self, offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
-        """The texts of a record's key and payload."""
-        if self._cluster_metadata:
-            return None, metadata_payload(offset, value)
-        return (None if key is None else kafka_text(key)), (None if value is None else kafka_text(value))
+        return None, metadata_payload(offset, value)
+
+
+def payloads_of(options: DumpOptions) -> Payloads:
+    """The decoder that a command line asks for. Errors: DecodeError for a class that is not there."""
+    match options.decoder:
+        case "metadata":
+            return MetadataPayloads()
+        case "offsets" | "transactions" | "share" as log:
+            from metashell.dump.kafka_coordinator import CoordinatorPayloads
+
+            return CoordinatorPayloads(log)
+        case "remote-log":
+            from metashell.dump.kafka_remote_log import RemoteLogPayloads
+
+            return RemoteLogPayloads()
+        case "classes":
+            from metashell.dump.kafka_classes import ClassPayloads
+
+            return ClassPayloads(options.key_decoder_class, options.value_decoder_class)
+        case decoder:
+            assert_never(decoder)
 
 
 def metadata_payload(offset: int, value: bytes | None) -> str:

@@ -7,22 +7,24 @@ nor diagnostics. Instead of its stack trace there is one line on stderr. Source:
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 
 from metashell.codec.batches import LEAD_SIZE
 from metashell.dump.framing import WindowReader
+from metashell.dump.kafka_index import IndexDiagnostics, IndexDump
+from metashell.dump.kafka_names import java_absolute, java_long, java_path
+from metashell.dump.kafka_payload import payloads_of
 from metashell.dump.kafka_text import KafkaWriter
 from metashell.dump.options import DumpOptions
 from metashell.dump.output import Output, TextSink
 from metashell.dump.windows import dump_file, usable_jobs
 from metashell.dump.writer import Halt
+from metashell.errors import DecodeError
 from metashell.log.files import RegularFile
 
 _BATCH_SIZE_MAX = LEAD_SIZE + 0x7FFFFFFF
 _OFFSET_WIDTH = 20
 _EPOCH_WIDTH = 10
-_JAVA_NUMBER = re.compile(r"[+-]?\d+")
 BOOTSTRAP_NAME = "bootstrap.checkpoint"
 
 
@@ -35,6 +37,7 @@ class _KafkaRun:
         self.err = err
         self.status = 0
         self.pairs: dict[str, dict[int, int]] = {}
+        self.diagnosed = IndexDiagnostics()
 
     def file(self, path: str) -> None:
         """Dump one file. Raises Halt."""
@@ -51,6 +54,10 @@ class _KafkaRun:
     def log(self, path: str, name: str) -> None:
         """Dump a segment or a checkpoint. Raises Halt."""
         options = self.options
+        try:
+            payloads_of(options)
+        except DecodeError as error:
+            raise Halt(str(error)) from error
         heading = _heading(path, name)
         self.output.write(f"{heading}\n".encode())
         if options.max_bytes < 0:
@@ -66,29 +73,33 @@ class _KafkaRun:
             dump_file(writer, reader, self.output, usable_jobs(options.jobs))
         if writer.pairs:
             # A number that is followed by two others keeps the later one.
-            found = self.pairs.setdefault(os.path.abspath(path), {})
+            found = self.pairs.setdefault(java_absolute(path), {})
             found.update({offset: following for _, offset, following in writer.pairs})
-
-    def unsupported(self, path: str, name: str) -> None:
-        """Say that files of this kind cannot be dumped."""
-        self.err.write(f"{self.options.program}: {path}: files of type {name[name.rfind('.') :]} are not supported yet\n")
-        self.status = 1
 
     def diagnostics(self) -> None:
         """Print what was noticed about the files as a whole."""
+        self.diagnosed.tell(self.err)
         for path, pairs in self.pairs.items():
             self.err.write(f"Non-consecutive offsets in {path}\n")
             for offset in sorted(pairs):
                 self.err.write(f"  {offset} is followed by {pairs[offset]}\n")
 
+    def index(self, path: str, name: str) -> None:
+        """Dump an index or a producer snapshot. Raises Halt."""
+        dump = IndexDump(self.options, self.output, self.err, self.diagnosed)
+        _INDEX_HANDLERS[name[name.rfind(".") :]](dump, path, name)
 
+
+_INDEX_HANDLERS: dict[str, Callable[[IndexDump, str, str], None]] = {
+    ".index": IndexDump.offset_index,
+    ".timeindex": IndexDump.time_index,
+    ".txnindex": IndexDump.transaction_index,
+    ".snapshot": IndexDump.producer_snapshot,
+}
 _HANDLERS: dict[str, Callable[[_KafkaRun, str, str], None]] = {
     ".log": _KafkaRun.log,
     ".checkpoint": _KafkaRun.log,
-    ".index": _KafkaRun.unsupported,
-    ".timeindex": _KafkaRun.unsupported,
-    ".txnindex": _KafkaRun.unsupported,
-    ".snapshot": _KafkaRun.unsupported,
+    **dict.fromkeys(_INDEX_HANDLERS, _KafkaRun.index),
 }
 """Suffix of a file's name, from its last dot -> what dumps it."""
 
@@ -106,11 +117,6 @@ def run_kafka(options: DumpOptions, output: Output, err: TextSink) -> int:
     return run.status
 
 
-def java_path(path: str) -> str:
-    """A path as java.io.File prints it: no doubled and no trailing slash."""
-    return re.sub("/+", "/", path).rstrip("/") or path[:1]
-
-
 def _heading(path: str, name: str) -> str:
     """The line before the first batch. Raises Halt for a name that does not fit its suffix."""
     if name == BOOTSTRAP_NAME:
@@ -119,12 +125,6 @@ def _heading(path: str, name: str) -> str:
         end = _OFFSET_WIDTH + 1 + _EPOCH_WIDTH
         if len(name) < end:
             raise Halt(f"{path}: the name of a checkpoint begins with 20 digits, a dash and 10 digits")
-        offset = _java_number(path, name[:_OFFSET_WIDTH], 64)
-        return f"Snapshot end offset: {offset}, epoch: {_java_number(path, name[_OFFSET_WIDTH + 1 : end], 32)}"
-    return f"Log starting offset: {_java_number(path, name.partition('.')[0], 64)}"
-
-
-def _java_number(path: str, text: str, bits: int) -> int:
-    if _JAVA_NUMBER.fullmatch(text) is None or not -(1 << bits - 1) <= int(text) < 1 << bits - 1:
-        raise Halt(f'{path}: NumberFormatException: For input string: "{text}"')
-    return int(text)
+        offset = java_long(path, name[:_OFFSET_WIDTH])
+        return f"Snapshot end offset: {offset}, epoch: {java_long(path, name[_OFFSET_WIDTH + 1 : end], 32)}"
+    return f"Log starting offset: {java_long(path, name.partition('.')[0])}"

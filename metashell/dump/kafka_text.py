@@ -25,7 +25,8 @@ from metashell.dump.fast_loop import make_loop
 from metashell.dump.framing import Stop
 from metashell.dump.kafka_control import control_text
 from metashell.dump.kafka_legacy import legacy_batch
-from metashell.dump.kafka_payload import KafkaPayloads, SizedTexts
+from metashell.dump.kafka_numbers import int64, java_sequence
+from metashell.dump.kafka_payload import SizedTexts, payloads_of
 from metashell.dump.options import MAX_BYTES_DEFAULT, DumpOptions
 from metashell.dump.writer import Halt, Writer
 from metashell.errors import DecodeError
@@ -34,26 +35,6 @@ from metashell.log.files import OpenFile
 _INT64_LIMIT = 1 << 63
 _LINE = "f'| offset: {offset}{middle}{value_size >> 1}{before}{body(buf, start + 3, end)}}}\\n'"
 _LINE_WITHOUT_METADATA = "f'| payload: {before}{body(buf, start + 3, end)}}}\\n'"
-
-
-def int64(value: int) -> int:
-    """A sum as Java's long holds it."""
-    return (value + _INT64_LIMIT) % (2 * _INT64_LIMIT) - _INT64_LIMIT
-
-
-def int32(value: int) -> int:
-    """A sum as Java's int holds it."""
-    return (value + (1 << 31)) % (1 << 32) - (1 << 31)
-
-
-def java_sequence(sequence: int, increment: int) -> int:
-    """A producer sequence some records on, by Java's arithmetic also where the numbers make no sense.
-
-    Source: DefaultRecordBatch.incrementSequence.
-    """
-    if sequence > int32(0x7FFFFFFF - increment):
-        return int32(increment - (0x7FFFFFFF - sequence) - 1)
-    return int32(sequence + increment)
 
 
 class KafkaWriter(Writer):
@@ -65,8 +46,8 @@ class KafkaWriter(Writer):
         self.file = file
         self.path = path
         self.name = name
-        self.payloads = KafkaPayloads(options.cluster_metadata_decoder)
-        if options.cluster_metadata_decoder:
+        self.payloads = payloads_of(options)
+        if options.decoder == "metadata":
             self.loop = make_loop(_LINE_WITHOUT_METADATA if options.skip_record_metadata else _LINE)
             prefix = "" if options.skip_record_metadata else " sequence: -1 headerKeys: [] payload: "
             self.texts = SizedTexts(prefix)

@@ -11,6 +11,7 @@ from metashell.codec.compression import MAX_DECOMPRESSED
 Voice = Literal["own", "kafka"]
 Output = Literal["jsonl", "json", "kafka"]
 Batches = Literal["no", "also", "only"]
+Decoder = Literal["offsets", "transactions", "metadata", "remote-log", "share", "classes"]
 
 MAX_BYTES_DEFAULT = 2147483647
 """Kafka's default of --max-bytes; only with it are bytes left over at the end of a file reported."""
@@ -23,7 +24,8 @@ class DumpOptions:
 
     Shape: `files` are paths as they were given, `-` is standard input (own voice only). `voice` decides how files are
     found, where a damaged one stops the run, and the status; `output` decides the text. `jobs` of 0 means: as many
-    processes as help, at most two. A filter that is not given lets everything pass.
+    processes as help, at most two. A filter that is not given lets everything pass. Of several decoders one counts, see
+    `decoder`; the class decoders are None where they were not given and empty where no class was named.
     Units: `offsets` are inclusive; times are Unix milliseconds, inclusive; sizes are bytes.
     """
 
@@ -32,7 +34,15 @@ class DumpOptions:
     output: Output = "jsonl"
     program: str = "dump-log"
 
+    offsets_decoder: bool = False
+    transaction_log_decoder: bool = False
     cluster_metadata_decoder: bool = False
+    remote_log_metadata_decoder: bool = False
+    share_group_state_decoder: bool = False
+    key_decoder_class: str | None = None
+    value_decoder_class: str | None = None
+    verify_index_only: bool = False
+    index_sanity_check: bool = False
     print_data_log: bool = False
     deep_iteration: bool = False
     skip_record_metadata: bool = False
@@ -54,9 +64,23 @@ class DumpOptions:
     jobs: int = 0
 
     @property
+    def decoder(self) -> Decoder:
+        """What decodes records: of several, the one that Kafka's tool takes; `classes` where none is asked for."""
+        if self.offsets_decoder:
+            return "offsets"
+        if self.transaction_log_decoder:
+            return "transactions"
+        if self.cluster_metadata_decoder:
+            return "metadata"
+        if self.remote_log_metadata_decoder:
+            return "remote-log"
+        return "share" if self.share_group_state_decoder else "classes"
+
+    @property
     def prints_contents(self) -> bool:
         """Whether keys and values are shown: a decoder turns that on, and it turns deep iteration on."""
-        return self.print_data_log or self.cluster_metadata_decoder
+        has_class = self.key_decoder_class is not None or self.value_decoder_class is not None
+        return self.print_data_log or has_class or self.decoder != "classes"
 
     @property
     def iterates_deep(self) -> bool:

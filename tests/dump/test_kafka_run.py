@@ -8,8 +8,8 @@ import pytest
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
-from metashell.dump.kafka_run import java_path
-from metashell.dump.kafka_text import int64, java_sequence
+from metashell.dump.kafka_names import java_path
+from metashell.dump.kafka_numbers import int64, java_sequence
 from tests.dump.making import LOG_NAME, T0, batch, change, checkpoint, kafka_dump, log, topic, write
 
 LEGACY = Path(__file__).parents[1] / "golden" / "legacy"
@@ -57,14 +57,6 @@ def test_a_missing_file_ends_the_run_after_its_heading(tmp_path: Path) -> None:
 def test_an_unknown_file_is_ignored(tmp_path: Path, name: str) -> None:
     path = write(tmp_path, log(3), name)
     assert kafka_dump(path) == (0, f"Dumping {path}\n".encode(), f"Ignoring unknown file {path}\n")
-
-
-@pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex", ".snapshot"])
-def test_a_kind_that_is_not_supported_yet_says_so(tmp_path: Path, suffix: str) -> None:
-    path = write(tmp_path, b"", "00000000000000000000" + suffix)
-    status, text, err = kafka_dump(path)
-    assert (status, text) == (1, f"Dumping {path}\n".encode())
-    assert err == f"kafka-dump-log: {path}: files of type {suffix} are not supported yet\n"
 
 
 def test_offsets_that_do_not_follow_are_told_at_the_end(tmp_path: Path) -> None:

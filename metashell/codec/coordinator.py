@@ -1,0 +1,60 @@
+"""Records of the coordinators' logs: `__consumer_offsets`, `__transaction_state` and `__share_group_state`.
+
+A key begins with an int16, the record type; a value, where there is one, with an int16, the version of its message. Keys are
+never flexible and have one version. A record without a value deletes what its key names.
+Source: org.apache.kafka.coordinator.common.runtime.CoordinatorRecordSerde.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metashell.codec.dispatch import (
+    OFFSETS_KEYS,
+    OFFSETS_VALUES,
+    SHARE_KEYS,
+    SHARE_VALUES,
+    TRANSACTION_KEYS,
+    TRANSACTION_VALUES,
+)
+from metashell.codec.registry import MessageType, message_type
+
+PREFIX_SIZE = 2
+"""Bytes of the type before a key's fields, and of the version before a value's."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorLog:
+    """One of these logs: the family of its messages, its topic, and what its types are called."""
+
+    family: str
+    topic: str
+    keys: dict[int, str]
+    values: dict[int, str]
+
+    def key_message(self, type: int) -> MessageType | None:
+        """The message of a key, None for a type that is not known."""
+        name = self.keys.get(type)
+        return None if name is None else message_type(self.family, name)
+
+    def value_message(self, type: int) -> MessageType | None:
+        """The message of the value that belongs to a key's type, None for a type that is not known."""
+        name = self.values.get(type)
+        return None if name is None else message_type(self.family, name)
+
+    def type_name(self, type: int) -> str | None:
+        """What a record type is called, without `Key` or `Value`."""
+        name = self.keys.get(type)
+        return None if name is None else name.removesuffix("Key")
+
+
+COORDINATOR_LOGS = {
+    "offsets": CoordinatorLog("offsets", "__consumer_offsets", OFFSETS_KEYS, OFFSETS_VALUES),
+    "transactions": CoordinatorLog("transactions", "__transaction_state", TRANSACTION_KEYS, TRANSACTION_VALUES),
+    "share": CoordinatorLog("share", "__share_group_state", SHARE_KEYS, SHARE_VALUES),
+}
+
+
+def int16_at(buf: bytes, at: int) -> int:
+    """The int16 at `buf[at]`, as types and versions are written."""
+    return int.from_bytes(buf[at : at + PREFIX_SIZE], "big", signed=True)

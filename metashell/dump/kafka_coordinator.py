@@ -1,0 +1,176 @@
+"""Records of the coordinators' logs as dump-log of 4.3.1 prints them.
+
+Only the layouts of 4.3.1 are tried, bytes left over after a key or a value do not disturb, and what does not decode is told
+in place of the key. Source: DumpLogSegments.CoordinatorRecordMessageParser, OffsetsMessageParser; tools.md 1.11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, CoordinatorLog, int16_at
+from metashell.codec.java_errors import java_read_error
+from metashell.codec.json_forms import string_text
+from metashell.codec.plain import TrailingBytesError
+from metashell.codec.registry import MessageType, message_type
+from metashell.errors import DecodeError
+
+JsonText = Callable[[bytes, int, int], str]
+DELETED = "<DELETE>"
+_GROUP_METADATA = 2
+_CONSUMER = "consumer"
+_SUBSCRIPTION = "ConsumerProtocolSubscription"
+_EMBEDDED = (("subscription", _SUBSCRIPTION), ("assignment", "ConsumerProtocolAssignment"))
+_EMBEDDED_VERSION_MAX = 3
+
+
+class MissingKeyError(DecodeError):
+    """A record without a key, which ends a run."""
+
+
+class CoordinatorPayloads:
+    """The texts of keys and values of one of the coordinators' logs.
+
+    `keys` and `values` hold, by the bytes that stand there, what writes a key of a type and a value of a type and version, and
+    the text before it; they are filled as types are met. A missing key is asked of their own methods.
+    """
+
+    def __init__(self, decoder: str) -> None:
+        log = COORDINATOR_LOGS[decoder]
+        self.keys = KeyTexts(log)
+        self.values = ValueTexts(log)
+
+    def parse(self, offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
+        """The texts of a record's key and payload. Errors: MissingKeyError."""
+        if key is None:
+            raise MissingKeyError(f"Failed to decode message at offset {offset} using the specified decoder (message had a missing key)")
+        try:
+            write, before = self.keys[key[:PREFIX_SIZE]]
+            key_text = f"{before}{write(key, PREFIX_SIZE, len(key))}}}"
+            if value is None:
+                return key_text, DELETED
+            write, before = self.values[key[:PREFIX_SIZE] + value[:PREFIX_SIZE]]
+            return key_text, f"{before}{write(value, PREFIX_SIZE, len(value))}}}"
+        except _UnknownTypeError as error:
+            return f"Unknown record type {error} at offset {offset}, skipping.", None
+        except DecodeError as error:
+            return f"Error at offset {offset}, skipping. {error}", None
+
+
+class _UnknownTypeError(Exception):
+    """A record type that 4.3.1 does not know; the message is its number."""
+
+
+class KeyTexts(dict[bytes, tuple[JsonText, str]]):
+    """The first two bytes of a key -> what writes its fields, and the text before them."""
+
+    def __init__(self, log: CoordinatorLog) -> None:
+        super().__init__()
+        self.log = log
+
+    def __missing__(self, start: bytes) -> tuple[JsonText, str]:
+        if len(start) < PREFIX_SIZE:
+            raise DecodeError("Could not read version from key's buffer.")
+        type = int16_at(start, 0)
+        message = self.log.key_message(type)
+        if message is None:
+            raise _UnknownTypeError(type)
+        made = self[start] = (tolerant_writer(message, 0, type, "key"), f'{{"type":"{type}","data":')
+        return made
+
+
+class ValueTexts(dict[bytes, tuple[JsonText, str]]):
+    """The first two bytes of a key and of its value -> what writes the value's fields, and the text before them."""
+
+    def __init__(self, log: CoordinatorLog) -> None:
+        super().__init__()
+        self.log = log
+
+    def __missing__(self, starts: bytes) -> tuple[JsonText, str]:
+        if len(starts) < 2 * PREFIX_SIZE:
+            raise DecodeError("Could not read version from value's buffer.")
+        type, version = int16_at(starts, 0), int16_at(starts, PREFIX_SIZE)
+        message = self.log.value_message(type)
+        assert message is not None, "the key's type is known"
+        if not message.versions[0] <= version <= message.versions[1]:
+            raise DecodeError(f"Found an unknown record version {version} for {type} type")
+        write = tolerant_writer(message, version, version, "value")
+        if message.name == "GroupMetadataValue":
+            write = _with_embedded(message, version, write)
+        made = self[starts] = (write, f'{{"version":"{version}","data":')
+        return made
+
+
+def tolerant_writer(message: MessageType, version: int, told_version: int, part: str) -> JsonText:
+    """What writes a message's JSON text, whatever follows it. Errors: DecodeError in Kafka's words."""
+    quick = message.json_reader(version)
+
+    def write(buf: bytes, start: int, end: int) -> str:
+        try:
+            return quick(buf, start, end)
+        except TrailingBytesError as error:
+            return quick(buf, start, end - error.left_over)
+        except DecodeError:
+            reason = java_read_error(message, buf, version, start, end)
+            raise DecodeError(f"Could not read record with version {told_version} from {part}'s buffer due to: {reason}.") from None
+
+    return write
+
+
+def _with_embedded(message: MessageType, version: int, plain: JsonText) -> JsonText:
+    """What writes the metadata of a classic group, subscriptions and assignments of consumers decoded."""
+    read = message.reader(version)
+
+    def write(buf: bytes, start: int, end: int) -> str:
+        text = plain(buf, start, end)
+        if not text.startswith('{"protocolType":"consumer"') or text.endswith('"members":[]}'):
+            return text
+        try:
+            value = read(buf, start, end)
+        except TrailingBytesError as error:
+            value = read(buf, start, end - error.left_over)
+        shown = message.to_json_value(value, version)
+        for member, member_shown in zip(value.members, shown["members"], strict=True):
+            for name, blob_name in _EMBEDDED:
+                member_shown[name] = _embedded(blob_name, getattr(member, name), member_shown[name])
+        return json_text(shown)
+
+    return write
+
+
+def _embedded(name: str, blob: bytes, undecoded: str) -> Any:
+    """A subscription or an assignment as JSON values; the base64 text where Kafka does not decode it."""
+    if len(blob) < PREFIX_SIZE:
+        return undecoded
+    message = message_type("data", name)
+    version = int16_at(blob, 0)
+    layout = min(max(version, 0), _EMBEDDED_VERSION_MAX)
+    try:
+        value = message.read(blob, layout, PREFIX_SIZE)
+    except TrailingBytesError as error:
+        value = message.read(blob, layout, PREFIX_SIZE, len(blob) - error.left_over)
+    except DecodeError:
+        return undecoded
+    holds_structs = value.owned_partitions if name == _SUBSCRIPTION else value.assigned_partitions
+    if version > _EMBEDDED_VERSION_MAX and holds_structs:
+        # A message of a version above the newest is read as the newest; a struct inside it refuses to be.
+        return undecoded
+    return message.to_json_value(value, layout)
+
+
+def json_text(value: Any) -> str:
+    """JSON values as Kafka's text: compact, with its escapes."""
+    match value:
+        case None:
+            return "null"
+        case str():
+            return string_text(value)
+        case bool():
+            return "true" if value else "false"
+        case dict():
+            return f"{{{','.join(f'{string_text(name)}:{json_text(item)}' for name, item in value.items())}}}"
+        case list():
+            return f"[{','.join(map(json_text, value))}]"
+        case _:
+            return str(value)

@@ -1,0 +1,140 @@
+"""The binary files beside a segment: offset index, time index, transaction index, producer state snapshot.
+
+| file | entry | size |
+| --- | --- | --- |
+| `.index` | int32 offset - base offset, int32 position of the batch whose last offset that is | 8 |
+| `.timeindex` | int64 timestamp, int32 offset - base offset | 12 |
+| `.txnindex` | int16 version 0, int64 producer id, first, last and last stable offset of an aborted transaction | 34 |
+| `.snapshot` | int16 version 1, uint32 CRC-32C of what follows it, int32 count, entries | 46 |
+
+The two indexes of an active segment are preallocated: what is not used yet is zero.
+Source: org.apache.kafka.storage.internals.log.{OffsetIndex,TimeIndex,TransactionIndex,AbortedTxn,ProducerStateManager}.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from struct import Struct
+from typing import NamedTuple
+
+from metashell.codec.crc32c import crc32c
+from metashell.errors import DecodeError
+
+OFFSET_ENTRY = Struct(">ii")
+TIME_ENTRY = Struct(">qi")
+ABORTED_TRANSACTION = Struct(">bxqqqq")
+PRODUCER_ENTRY = Struct(">qhiqiqiq")
+PRODUCER_HEADER = Struct(">hIi")
+PRODUCER_SNAPSHOT_VERSION = 1
+TRANSACTION_INDEX_VERSION = 0
+_PRODUCER_CRC_END = 6
+_WARM_SIZE = 8192
+
+
+class ProducerEntry(NamedTuple):
+    """What a log remembers of one idempotent producer; -1 stands for none."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+    coordinator_epoch: int
+    current_txn_first_offset: int
+
+
+class AbortedTransaction(NamedTuple):
+    """One aborted transaction; of the version only the high byte is read, as Kafka does."""
+
+    version: int
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetIndex:
+    """The entries of an offset index, for looking up."""
+
+    base_offset: int
+    relative_offsets: tuple[int, ...]
+    positions: tuple[int, ...]
+    is_ascending: bool
+
+    def lookup(self, offset: int) -> tuple[int, int]:
+        """The largest entry that is not above `offset`: its offset and position; the log's beginning where there is none."""
+        target = offset - self.base_offset
+        slot = bisect_right(self.relative_offsets, target) - 1 if self.is_ascending else self._java_search(target)
+        if slot < 0:
+            return self.base_offset, 0
+        return self.base_offset + self.relative_offsets[slot], self.positions[slot]
+
+    def _java_search(self, target: int) -> int:
+        """The slot that Kafka's search finds, also in an index that does not ascend (a zero-filled tail)."""
+        offsets = self.relative_offsets
+        if not offsets:
+            return -1
+        last = len(offsets) - 1
+        first_hot = max(0, last - _WARM_SIZE // OFFSET_ENTRY.size)
+        if offsets[first_hot] < target:
+            low, high = first_hot, last
+        elif offsets[0] > target:
+            return -1
+        else:
+            low, high = 0, first_hot
+        while low < high:
+            middle = (low + high + 1) >> 1
+            if offsets[middle] > target:
+                high = middle - 1
+            elif offsets[middle] < target:
+                low = middle
+            else:
+                return middle
+        return low
+
+
+def read_offset_index(data: bytes, base_offset: int) -> OffsetIndex:
+    """The offset index that `data` holds; a piece of an entry at the end is left out."""
+    count = len(data) // OFFSET_ENTRY.size
+    numbers = Struct(f">{2 * count}i").unpack_from(data)
+    offsets = numbers[::2]
+    is_ascending = all(map(int.__lt__, offsets, offsets[1:]))
+    return OffsetIndex(base_offset, offsets, numbers[1::2], is_ascending)
+
+
+def whole_entries(data: bytes, form: Struct) -> bytes:
+    """`data` without a piece of an entry at its end."""
+    return data[: len(data) - len(data) % form.size]
+
+
+def aborted_transactions(data: bytes) -> Iterator[AbortedTransaction]:
+    """The entries of a transaction index; a piece of one at the end is left out."""
+    return map(AbortedTransaction._make, ABORTED_TRANSACTION.iter_unpack(whole_entries(data, ABORTED_TRANSACTION)))
+
+
+class ProducerSnapshotHeader(NamedTuple):
+    """The head of a producer state snapshot, and the checksum that its bytes really have."""
+
+    version: int
+    crc: int
+    computed_crc: int
+    entry_count: int
+
+
+def read_producer_header(data: bytes) -> ProducerSnapshotHeader:
+    """Errors: DecodeError where the file is shorter than its head."""
+    if len(data) < PRODUCER_HEADER.size:
+        raise DecodeError(f"producer snapshot of {len(data)} byte(s) is cut off", offset=len(data))
+    version, crc, count = PRODUCER_HEADER.unpack_from(data)
+    return ProducerSnapshotHeader(version, crc, crc32c(data[_PRODUCER_CRC_END:]), count)
+
+
+def producer_entries(data: bytes, count: int) -> Iterator[ProducerEntry]:
+    """Up to `count` entries of a producer state snapshot; fewer where its bytes end earlier."""
+    room = (len(data) - PRODUCER_HEADER.size) // PRODUCER_ENTRY.size
+    end = PRODUCER_HEADER.size + PRODUCER_ENTRY.size * max(0, min(count, room))
+    return map(ProducerEntry._make, PRODUCER_ENTRY.iter_unpack(data[PRODUCER_HEADER.size : end]))
