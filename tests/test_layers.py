@@ -48,6 +48,7 @@ NEVER: dict[str, set[str]] = {
     "nodes": {"prompt_toolkit", "socket", "asyncio"},
     "options": {"prompt_toolkit", "rich", "asyncio"},
     "dump": {"prompt_toolkit", "rich", "typer", "asyncio"},
+    "storage": {"prompt_toolkit", "rich", "typer", "asyncio", "socket", "random", "secrets", "time", "datetime"},
     "raft": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
     "controller": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
     "groups": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,

@@ -48,8 +48,10 @@ complete -c metashell -n '__metashell_no_word' -l version -d 'print the version 
 complete -c metashell -n '__metashell_no_word' -l help -s h -d 'show the help and exit'
 complete -c metashell -n '__metashell_no_word' -x -a shell -d 'look at the metadata of a Kafka cluster as a tree of files'
 complete -c metashell -n '__metashell_no_word' -x -a dump-log -d 'print the batches and records of Kafka’s logs and checkpoints as JSON lines'
+complete -c metashell -n '__metashell_no_word' -x -a storage -d 'prepare and inspect the log directories of a node'
 complete -c metashell -n '__metashell_no_word' -x -a kafka-metadata-shell -d 'the shell in Kafka’s own voice'
 complete -c metashell -n '__metashell_no_word' -x -a kafka-dump-log -d 'dump-log in Kafka’s own voice'
+complete -c metashell -n '__metashell_no_word' -x -a kafka-storage -d 'storage in Kafka’s own voice'
 complete -c kafka-shell -f
 complete -c kafka-shell -n '__metashell_no_word' -l snapshot -s s -r -F -d 'a .checkpoint, a bootstrap.checkpoint or a .log segment, a metadata directory, or the log directory above it'
 complete -c kafka-shell -n '__metashell_no_word' -l demo -d 'open the directory of a real controller that ships with the package'
@@ -160,3 +162,8 @@ complete -c kafka-dump-log -l key-decoder-class -d 'decoder of keys: String, Def
 complete -c kafka-dump-log -l value-decoder-class -d 'decoder of values: String, Default, Integer or Long of org.apache.kafka.tools.api'
 complete -c kafka-dump-log -l version -d 'print the version and exit'
 complete -c kafka-dump-log -l help -d 'show the help and exit'
+complete -c metashell-storage -f
+complete -c metashell-storage -n '__metashell_no_word' -l version -d 'print the version and exit'
+complete -c metashell-storage -n '__metashell_no_word' -l help -s h -d 'show the help and exit'
+complete -c kafka-storage -f
+complete -c kafka-storage -l help -s h -d 'show the help and exit'

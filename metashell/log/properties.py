@@ -1,9 +1,9 @@
-"""Java properties files, read as `java.util.Properties` reads them."""
+"""Java properties files, read and written as `java.util.Properties` does."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 _BLANKS = " \t\f"
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -62,3 +62,25 @@ def _unescaped(match: re.Match[str]) -> str:
     if escape == "u":
         raise ValueError("malformed \\uxxxx encoding")
     return _CONTROLS.get(escape, escape)
+
+
+_WRITTEN_ESCAPES = str.maketrans(
+    {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f", "=": "\\=", ":": "\\:", "#": "\\#", "!": "\\!"}
+)
+
+
+def format_properties(values: Mapping[str, str], *, date: str) -> bytes:
+    """The bytes of a properties file: an empty comment, one with the date, then the values in the order given.
+
+    Shape: UTF-8, nothing escaped but what would be read as something else, as java.util.Properties.store does with a writer.
+    Readers take the bytes for ISO 8859-1, so what is not ASCII comes back as other characters: Kafka's own trait, kept.
+    """
+    lines = ["#", f"#{date}", *(f"{_escaped(key, True)}={_escaped(value, False)}" for key, value in values.items())]
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+
+
+def _escaped(text: str, is_key: bool) -> str:
+    escaped = text.translate(_WRITTEN_ESCAPES)
+    if is_key:
+        return escaped.replace(" ", "\\ ")
+    return f"\\{escaped}" if escaped.startswith(" ") else escaped

@@ -12,12 +12,14 @@ _HELP_COLUMN = 25
 _DEFAULT_WIDTH = 75
 
 
-def usage_text(spec: CommandSpec) -> str:
-    """The `usage:` lines, newline at the end; continuation lines begin under the first option."""
-    lead = f"usage: {spec.name} "
-    parts = ["[-h]", *(_usage_part(option) for option in spec.options if not option.hidden)]
+def usage_text(spec: CommandSpec, tool: CommandSpec | None = None) -> str:
+    """The `usage:` lines, newline at the end; continuation lines begin behind the tool's name, also for a sub-command of `tool`."""
+    lead = f"usage: {(tool or spec).name} "
+    parts = ["[-h]", *(_usage_part(option) for option in spec.options if not option.hidden and not option.exclusive)]
+    parts += _exclusive_parts([option for option in spec.options if option.exclusive])
     parts += [f"[{argument.label} [{argument.label} ...]]" for argument in spec.arguments]
-    lines = [lead + parts[0]]
+    parts += [_choices_of(spec), "..."] if spec.commands else []
+    lines = [f"{lead}{spec.name} {parts[0]}" if tool else lead + parts[0]]
     for part in parts[1:]:
         if len(lines[-1]) + 1 + len(part) > text_width():
             lines.append(" " * len(lead) + part)
@@ -26,16 +28,43 @@ def usage_text(spec: CommandSpec) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _exclusive_parts(options: list[Option]) -> list[str]:
+    """`[--a | --b]`, as parts that may stand on lines of their own."""
+    words = [_usage_part(option).strip("[]") for option in options]
+    parts = [f"{word} |" for word in words[:-1]] + words[-1:]
+    return [f"[{parts[0]}", *parts[1:-1], f"{parts[-1]}]"] if parts else []
+
+
+def _choices_of(spec: CommandSpec) -> str:
+    return "{" + ",".join(command.name for command in spec.commands) + "}"
+
+
+def command_help_text(spec: CommandSpec, tool: CommandSpec | None = None) -> str:
+    """The help of a tool with sub-commands, or of one of them."""
+    parts = [usage_text(spec, tool)]
+    if spec.commands:
+        parts += ["\n", *(f"{line}\n" for line in justified(spec.summary, text_width())), "\npositional arguments:\n"]
+        parts.append(f"  {_choices_of(spec)}\n")
+        parts += [_entry(f"  {command.name}", command.summary) for command in spec.commands]
+    parts += ["\noptional arguments:\n", *_option_entries(spec)]
+    return "".join(parts) + "\n"
+
+
+def _option_entries(spec: CommandSpec) -> list[str]:
+    entries = [_entry("-h, --help", "show this help message and exit")]
+    for option in spec.options:
+        if not option.hidden:
+            value = "" if option.is_flag else f" {option.metavar}"
+            entries.append(_entry(", ".join(f"{name}{value}" for name in option.names), option.help))
+    return entries
+
+
 def help_text(spec: CommandSpec) -> str:
     """The whole help of a tool without sub-commands."""
     parts = [usage_text(spec), "\n", *(f"{line}\n" for line in justified(spec.summary, text_width())), "\n"]
     parts.append("positional arguments:\n")
     parts += [_entry(argument.label, argument.help) for argument in spec.arguments]
-    parts.append("\noptional arguments:\n")
-    parts.append(_entry("-h, --help", "show this help message and exit"))
-    for option in spec.options:
-        if not option.hidden:
-            parts.append(_entry(", ".join(f"{name} {option.metavar}" for name in option.names), option.help))
+    parts += ["\noptional arguments:\n", *_option_entries(spec)]
     return "".join(parts)
 
 

@@ -6,6 +6,7 @@ from metashell.options import shared
 from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
 from metashell.options.shell_tools import KAFKA_METADATA_SHELL, KAFKA_SHELL
 from metashell.options.spec import Argument, CommandSpec
+from metashell.options.storage_tools import KAFKA_STORAGE, STORAGE
 from metashell.options.subcommands import SUBCOMMANDS
 
 _WIDTH = max(map(len, SUBCOMMANDS)) + 2
@@ -27,6 +28,6 @@ METASHELL = CommandSpec(
 )
 
 TOOLS: dict[str, CommandSpec] = {
-    spec.name: spec for spec in (METASHELL, KAFKA_SHELL, DUMP_LOG, KAFKA_METADATA_SHELL, KAFKA_DUMP_LOG)
+    spec.name: spec for spec in (METASHELL, KAFKA_SHELL, DUMP_LOG, KAFKA_METADATA_SHELL, KAFKA_DUMP_LOG, STORAGE, KAFKA_STORAGE)
 }
 """Every command that is installed: what completions and man pages are made of."""

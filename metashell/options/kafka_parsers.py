@@ -79,6 +79,7 @@ def parse_argparse4j(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
     """
     values = _defaults(spec)
     positional: list[str] = []
+    given: set[str] = set()
     words = list(argv)
     while words:
         word = words.pop(0)
@@ -92,12 +93,66 @@ def parse_argparse4j(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
             return values
         else:
             option, joined = _find_option(spec, word)
-            setattr(values, option.dest, _argparse_value(option, joined, words))
+            _refuse_rivals(spec, option, given)
+            given.add(option.dest)
+            value = True if option.is_flag else _argparse_value(option, joined, words)
+            setattr(values, option.dest, (*getattr(values, option.dest), value) if option.multiple else value)
+    if not spec.arguments and positional:
+        raise UsageError(f"unrecognized arguments: '{positional[0]}'", positional[0])
     for option in spec.options:
-        if option.required and getattr(values, option.dest) is None:
+        if option.required and not getattr(values, option.dest, None) and option.dest not in given:
             raise UsageError(f"argument {_both_names(option)} is required", option.names[0])
-    setattr(values, spec.arguments[0].name, tuple(positional))
+    if spec.arguments:
+        setattr(values, spec.arguments[0].name, tuple(positional))
     return values
+
+
+def parse_argparse4j_command(tool: CommandSpec, argv: Sequence[str]) -> tuple[CommandSpec, SimpleNamespace]:
+    """The sub-command that the words name, which may be cut short, and its values; the tool itself where only its help is asked for.
+
+    Errors: UsageError in Kafka's words; its `argument` is "" where the tool's own words are wrong, else the sub-command's name is.
+    """
+    names = [command.name for command in tool.commands]
+    if argv and (argv[0] in ("-h", "--help") or _is_prefix_of_help(tool, argv[0])):
+        return tool, SimpleNamespace(help=True)
+    if not argv:
+        raise UsageError("too few arguments")
+    if _looks_like_an_option(argv[0]):
+        raise UsageError(f"unrecognized arguments: '{argv[0]}'")
+    matches = [argv[0]] if argv[0] in names else [name for name in names if name.startswith(argv[0])]
+    if not matches:
+        raise UsageError(f"invalid choice: '{argv[0]}' (choose from {', '.join(repr(name) for name in names)})")
+    if len(matches) > 1:
+        raise UsageError(f"ambiguous command: {argv[0]} could match {', '.join(matches)}")
+    command = next(command for command in tool.commands if command.name == matches[0])
+    try:
+        return command, parse_argparse4j(command, argv[1:])
+    except UsageError as error:
+        raise UsageError(str(error), command.name) from None
+
+
+def splice_argument_files(words: Sequence[str]) -> list[str]:
+    """The words with the lines of FILE in place of each `@FILE`, one word a line.
+
+    Errors: UsageError for a file that cannot be read.
+    """
+    spliced: list[str] = []
+    for word in words:
+        if not word.startswith("@"):
+            spliced.append(word)
+            continue
+        try:
+            with open(word[1:], encoding="utf-8", errors="surrogateescape", newline=None) as file:
+                spliced += file.read().splitlines()
+        except OSError as error:
+            raise UsageError(f"Could not read arguments from file '{word[1:]}': {error.strerror}", word) from None
+    return spliced
+
+
+def _refuse_rivals(spec: CommandSpec, option: Option, given: set[str]) -> None:
+    for other in spec.options:
+        if option.exclusive and other.exclusive == option.exclusive and other is not option and other.dest in given:
+            raise UsageError(f"argument {_both_names(option)}: not allowed with argument {_both_names(other)}", option.names[0])
 
 
 def _is_prefix_of_help(spec: CommandSpec, word: str) -> bool:
@@ -105,7 +160,9 @@ def _is_prefix_of_help(spec: CommandSpec, word: str) -> bool:
 
 
 def _long_matches(spec: CommandSpec, word: str) -> list[str]:
-    return [name for option in spec.options for name in option.names if name.startswith("--") and name.startswith(word)]
+    # What Kafka does not have must not make a prefix ambiguous that Kafka accepts.
+    visible = [option for option in spec.options if not option.hidden]
+    return [name for option in visible for name in option.names if name.startswith("--") and name.startswith(word)]
 
 
 def _find_option(spec: CommandSpec, word: str) -> tuple[Option, str | None]:
@@ -142,5 +199,5 @@ def _both_names(option: Option) -> str:
 def _defaults(spec: CommandSpec) -> SimpleNamespace:
     values = SimpleNamespace(help=False)
     for option in spec.options:
-        setattr(values, option.dest, False if option.is_flag else option.default)
+        setattr(values, option.dest, () if option.multiple else False if option.is_flag else option.default)
     return values

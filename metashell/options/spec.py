@@ -5,7 +5,8 @@ Named tuples, given by keyword: as dataclasses they would cost every start 2 ms.
 Types of values (`Option.type`, `Argument.type`): `str`, `path`, `int` (0 and more), `integer` (any sign), `int32`, `choice`, `size`
 (bytes: 5242880, 64k, 128M), `range` (offsets: FROM..TO, either side may be missing), `time` (Unix ms or ISO 8601), `regex`. Only
 for options: `flag`; `optional-choice` (`--batches` or `--batches=only`; alone it means the first choice); `optional-str` (in Kafka's parser
-only). `kind` tells completion what a value names: `file`, `node`, `command`, `record-type` or the name of a list in the shell.
+only). `kind` tells completion what a value names: `file`, `node`, `command`, `record-type` or the name of a list in the shell. Of options
+that share an `exclusive` name at most one may be given.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class Option(NamedTuple):
     required: bool = False
     hidden: bool = False
     kind: str = ""
+    exclusive: str = ""
 
     @property
     def is_flag(self) -> bool:
@@ -66,7 +68,8 @@ class CommandSpec(NamedTuple):
     """A command: its words for people, and what it takes.
 
     Shape: `examples` are (command line, what it does) pairs; `first_word_ends_options` leaves every word from the first positional
-    one on unparsed, as `env` or `kafka-shell` need it; `epilog` is (heading, text) pairs that help prints after the options.
+    one on unparsed, as `env` or `kafka-shell` need it; `epilog` is (heading, text) pairs that help prints after the options. A tool
+    with `commands` takes one of them as its first word, and then that command's own words.
     """
 
     name: str
@@ -78,6 +81,7 @@ class CommandSpec(NamedTuple):
     epilog: tuple[tuple[str, str], ...] = ()
     voice: str = "own"
     first_word_ends_options: bool = False
+    commands: tuple[CommandSpec, ...] = ()
 
     def option(self, dest: str) -> Option:
         """The option that is parsed into the attribute `dest`."""

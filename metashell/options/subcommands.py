@@ -3,7 +3,9 @@
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "shell": ("kafka_shell", "look at the metadata of a Kafka cluster as a tree of files"),
     "dump-log": ("dump_log", "print the batches and records of Kafka's logs and checkpoints as JSON lines"),
+    "storage": ("storage", "prepare and inspect the log directories of a node"),
     "kafka-metadata-shell": ("kafka_metadata_shell", "the shell in Kafka's own voice"),
     "kafka-dump-log": ("kafka_dump_log", "dump-log in Kafka's own voice"),
+    "kafka-storage": ("kafka_storage", "storage in Kafka's own voice"),
 }
 """Only our own names have short forms; what Kafka ships is called as Kafka calls it."""

@@ -1,0 +1,58 @@
+"""kafka-storage: Kafka's storage tool by its own name, with its command line, output and statuses."""
+
+from __future__ import annotations
+
+import sys
+
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, run_tool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metashell.errors import UsageError
+
+NAME = "kafka-storage"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its status."""
+    return run_tool(NAME, run, argv, usage_status=STATUS_FAILED)
+
+
+def run(words: list[str]) -> int:
+    """Do what the command line says; what Kafka tells in one line is told in the same line."""
+    from metashell.errors import UsageError
+    from metashell.options.argparse_help import command_help_text
+    from metashell.options.kafka_parsers import parse_argparse4j_command, splice_argument_files
+    from metashell.options.storage_tools import KAFKA_STORAGE
+
+    try:
+        command, values = parse_argparse4j_command(KAFKA_STORAGE, splice_argument_files(words))
+    except UsageError as error:
+        raise _with_usage(error) from None
+    if values.help:
+        tool = None if command is KAFKA_STORAGE else KAFKA_STORAGE
+        sys.stdout.write(command_help_text(command, tool))
+        return STATUS_OK
+    from metashell.cli.storage_commands import run_storage_command
+    from metashell.storage.errors import StorageError
+
+    try:
+        return run_storage_command(NAME, command.name, values)
+    except StorageError as error:
+        sys.stdout.flush()
+        sys.stderr.write(f"{error}\n")
+        return STATUS_FAILED
+
+
+def _with_usage(error: UsageError) -> UsageError:
+    """The error, after its usage lines are printed; no word that may hold a password is repeated."""
+    from metashell.errors import UsageError
+    from metashell.options.argparse_help import usage_text
+    from metashell.options.storage_tools import KAFKA_STORAGE
+
+    command = next((c for c in KAFKA_STORAGE.commands if c.name == error.argument), None)
+    sys.stderr.write(usage_text(KAFKA_STORAGE) if command is None else usage_text(command, KAFKA_STORAGE))
+    text = str(error)
+    return UsageError(f"error: {'unrecognized arguments: [hidden]' if 'password' in text else text}")

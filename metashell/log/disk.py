@@ -1,0 +1,134 @@
+"""The few operations by which files come to be on disk: a thin layer, so that tests can stand between.
+
+Each method is one step after which the machine may stop. Nothing is promised to survive that but what was synced: a file's
+bytes by `sync_file`, its name by `sync_directory` of the directory that holds it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from errno import EACCES, EAGAIN
+from typing import Final
+
+_DIRECTORY_MODE: Final = 0o755
+_LOCK_MODE: Final = 0o644
+
+
+class Disk:
+    """The operations, on the real file system. Errors: OSError as the system gives it."""
+
+    def make_directory(self, path: str) -> None:
+        """Make one directory; its parent must be there."""
+        os.mkdir(path, _DIRECTORY_MODE)
+
+    def create_file(self, path: str, mode: int) -> int:
+        """A descriptor of a new, empty file; whatever bore the name before is gone, links are not followed."""
+        with suppress(FileNotFoundError):
+            self.remove_file(path)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        os.fchmod(fd, mode)
+        return fd
+
+    def append(self, fd: int, data: bytes) -> None:
+        """Write all of `data` behind what is there."""
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+
+    def sync_file(self, fd: int) -> None:
+        """Return when the file's bytes are on disk."""
+        os.fsync(fd)
+
+    def close_file(self, fd: int) -> None:
+        os.close(fd)
+
+    def rename(self, source: str, target: str) -> None:
+        """Give a file another name, in one step, over whatever bore it."""
+        os.replace(source, target)
+
+    def remove_file(self, path: str) -> None:
+        os.unlink(path)
+
+    def remove_directory(self, path: str) -> None:
+        """Remove an empty directory."""
+        os.rmdir(path)
+
+    def sync_directory(self, path: str) -> None:
+        """Return when the names in the directory are on disk."""
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+class DirectoryLock:
+    """The `.lock` of a log directory, held as a running server holds it.
+
+    Kafka's lock is POSIX's (`fcntl.lockf`), not flock: the two do not see each other. Such a lock is the process's, and ends with the
+    first close of any descriptor of the file, so nothing else here may open it. A file that the lock had to make is removed at the end.
+    """
+
+    NAME = ".lock"
+
+    def __init__(self, directory: str, disk: Disk) -> None:
+        """Take the lock. Errors: BlockingIOError where another process holds it; OSError."""
+        self._path = os.path.join(directory, self.NAME)
+        self._disk = disk
+        self._is_ours = False
+        self._fd = self._take()
+
+    def _take(self) -> int:
+        while True:
+            fd = self._open()
+            try:
+                fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if self._is_still_named(fd):
+                    return fd
+            except OSError as error:
+                os.close(fd)
+                if error.errno in (EACCES, EAGAIN):  # POSIX leaves open which of the two it is.
+                    raise BlockingIOError(EAGAIN, "locked by another process", self._path) from None
+                raise
+            os.close(fd)
+
+    def _open(self) -> int:
+        try:
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _LOCK_MODE)
+        except FileExistsError:
+            return os.open(self._path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        self._is_ours = True
+        return fd
+
+    def _is_still_named(self, fd: int) -> bool:
+        """Whether the locked file is the one that bears the name: whoever made it may have removed it just now."""
+        with suppress(FileNotFoundError):
+            return os.path.samestat(os.stat(self._path), os.fstat(fd))
+        return False
+
+    def release(self) -> None:
+        """Give the lock back; first remove the file if it was not there before."""
+        if self._fd < 0:
+            return
+        if self._is_ours:
+            with suppress(OSError):
+                self._disk.remove_file(self._path)
+        os.close(self._fd)
+        self._fd = -1
+
+
+def is_locked(directory: str) -> bool:
+    """Whether another process holds the directory's `.lock`; nothing is made or changed."""
+    try:
+        fd = os.open(os.path.join(directory, DirectoryLock.NAME), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+    return False

@@ -1,0 +1,95 @@
+"""The configuration of a server, as far as formatting its directories depends on it; the whole of it is checked.
+
+What Kafka's own tool refuses to load is refused here too, in the same words. Two things are not looked at: classes, which may
+be anywhere on the server's class path, and values that a config provider would have to fetch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from metashell.errors import MetashellError
+from metashell.log.properties import parse_properties
+from metashell.log.text_files import read_text_file
+from metashell.storage.config_rules import check_rules, log_dirs
+from metashell.storage.config_values import ConfigValues
+from metashell.storage.errors import ConfigError
+from metashell.storage.listeners import read_listeners
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from metashell.storage.listeners import Endpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeConfig:
+    """What a node is to be.
+
+    `log_directories` are all directories, the one for metadata too, each once, sorted as their text.
+    """
+
+    node_id: int
+    roles: frozenset[str]
+    static_voters: tuple[str, ...]
+    controller_listener: str
+    controller_endpoint: Endpoint | None
+    log_directories: tuple[str, ...]
+    metadata_log_directory: str
+    unstable_features: bool
+
+    @property
+    def is_controller(self) -> bool:
+        return "controller" in self.roles
+
+
+def load_config(path: str) -> NodeConfig:
+    """The configuration in the properties file at `path`.
+
+    Errors: ConfigError for what Kafka refuses; MetashellError for a file that cannot be read or is no properties file.
+    """
+    try:
+        properties = parse_properties(read_text_file(path))
+    except ValueError as error:
+        raise MetashellError(f"{path}: {error}") from None
+    return config_of(properties)
+
+
+def config_of(properties: Mapping[str, str]) -> NodeConfig:
+    """The configuration that the properties describe.
+
+    Errors: ConfigError in Kafka's words.
+    """
+    values = ConfigValues(_with_synonyms(properties))
+    listeners = read_listeners(values)
+    check_rules(values, listeners)
+    data = log_dirs(values)
+    metadata = values.text("metadata.log.dir") or data[0]
+    return NodeConfig(
+        node_id=values.number("node.id"),
+        roles=frozenset(values.words("process.roles")),
+        static_voters=values.words("controller.quorum.voters"),
+        controller_listener=values.words("controller.listener.names")[0],
+        controller_endpoint=next(iter(listeners.advertised_to_controllers), None),
+        log_directories=tuple(sorted({*data, metadata}, key=_utf16)),
+        metadata_log_directory=metadata,
+        unstable_features=bool(values.value("unstable.feature.versions.enable")),
+    )
+
+
+def _utf16(text: str) -> bytes:
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def _with_synonyms(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties with node.id and broker.id standing for each other where one is missing."""
+    values = dict(properties)
+    for name in [name for name, value in values.items() if "${" in value and values.get("config.providers")]:
+        if name.startswith(("process.", "node.", "broker.id", "controller.", "listener", "log.dir", "metadata.")):
+            raise ConfigError(f"{name}: values from config providers are not known here")
+        del values[name]
+    for name, other in (("broker.id", "node.id"), ("node.id", "broker.id")):
+        if name not in values and other in values:
+            values[name] = values[other]
+    return values

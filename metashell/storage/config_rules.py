@@ -1,0 +1,297 @@
+"""Rules between the settings of a server's configuration: what KafkaConfig refuses once each value alone is right.
+
+Source: kafka.server.KafkaConfig.validateValues, GroupCoordinatorConfig, ShareGroupConfig of 4.3.1.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from metashell.storage.errors import ConfigError
+from metashell.storage.listeners import names_of
+from metashell.storage.quorum_servers import voter_ids
+
+if TYPE_CHECKING:
+    from metashell.storage.config_values import ConfigValues
+    from metashell.storage.listeners import Listeners
+
+_REQUIREMENT: Final = "requirement failed: "
+_HOST_CHARACTERS = re.compile(r"[0-9a-zA-Z\-%._:]*")
+_AT_LEAST, _AT_MOST, _LESS = "greater than or equal to", "less than or equal to", "less than"
+
+
+def check_rules(values: ConfigValues, listeners: Listeners) -> None:
+    """Hold a whole configuration against every rule between its settings.
+
+    Errors: ConfigError in Kafka's words, for the first rule that is broken.
+    """
+    _check_groups(values)
+    _check_logs(values)
+    _check_roles(values, listeners)
+    _check_log_dirs(values)
+    _check_addresses(listeners)
+    _check_connections(values, listeners)
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise ConfigError(_REQUIREMENT + message)
+
+
+def _group_rules() -> list[tuple[str, str, str]]:
+    rules = []
+    for kind in ("consumer", "share", "streams"):
+        for name in ("heartbeat.interval.ms", "session.timeout.ms"):
+            rules += _bounded(f"group.{kind}", name)
+        rules.append((f"group.{kind}.heartbeat.interval.ms", _LESS, f"group.{kind}.session.timeout.ms"))
+        rules += _bounded(f"group.{kind}", "assignment.interval.ms")
+    rules.append(("group.streams.num.standby.replicas", _AT_MOST, "group.streams.max.standby.replicas"))
+    for name in ("delivery.count.limit", "partition.max.record.locks", "record.lock.duration.ms"):
+        rules.append((f"group.share.max.{name}", _AT_LEAST, f"group.share.{name}"))
+        rules.append((f"group.share.{name}", _AT_LEAST, f"group.share.min.{name}"))
+    rules.append(("group.share.max.share.sessions", _AT_LEAST, "group.share.max.size"))
+    return rules
+
+
+def _bounded(prefix: str, name: str) -> list[tuple[str, str, str]]:
+    least, most, value = f"{prefix}.min.{name}", f"{prefix}.max.{name}", f"{prefix}.{name}"
+    return [(most, _AT_LEAST, least), (value, _AT_LEAST, least), (value, _AT_MOST, most)]
+
+
+def _check_groups(values: ConfigValues) -> None:
+    for left, relation, right in _group_rules():
+        if not (values.is_set(left) or values.is_set(right)):
+            continue  # The defaults keep the rules.
+        a, b = values.maybe_number(left), values.maybe_number(right)
+        if a is None or b is None:
+            continue
+        holds = a >= b if relation == _AT_LEAST else a <= b if relation == _AT_MOST else a < b
+        if not holds:
+            raise ConfigError(f"{left} must be {relation} {right}")
+    assignors = values.words("group.share.assignors")
+    if len(assignors) != 1:
+        raise ConfigError(f"group.share.assignors must contain exactly one assignor, but found {len(assignors)}")
+
+
+def _check_logs(values: ConfigValues) -> None:
+    number = values.number
+    if number("node.id") != number("broker.id"):
+        raise ConfigError("You must set `node.id` to the same value as `broker.id`.")
+    _require(_log_roll_ms(values) >= 1, "log.roll.ms must be greater than or equal to 1")
+    _require(_log_roll_jitter_ms(values) >= 0, "log.roll.jitter.ms must be greater than or equal to 0")
+    retention = _log_retention_ms(values)
+    _require(retention >= 1 or retention == -1, "log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
+    _require(
+        number("log.cleaner.dedupe.buffer.size") // max(1, number("log.cleaner.threads")) > 1024 * 1024,
+        "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
+    )
+    wait = number("replica.fetch.wait.max.ms")
+    _require(
+        wait <= number("replica.socket.timeout.ms"),
+        "replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms to prevent unnecessary socket timeouts",
+    )
+    _require(
+        wait <= number("replica.lag.time.max.ms"),
+        "replica.fetch.wait.max.ms should always be less than or equal to replica.lag.time.max.ms "
+        "to prevent frequent changes in ISR",
+    )
+
+
+def _log_roll_ms(values: ConfigValues) -> int:
+    told = values.maybe_number("log.roll.ms")
+    return 3_600_000 * values.number("log.roll.hours") if told is None else told
+
+
+def _log_roll_jitter_ms(values: ConfigValues) -> int:
+    told = values.maybe_number("log.roll.jitter.ms")
+    return 3_600_000 * values.number("log.roll.jitter.hours") if told is None else told
+
+
+def _log_retention_ms(values: ConfigValues) -> int:
+    told = values.maybe_number("log.retention.ms")
+    if told is None and (minutes := values.maybe_number("log.retention.minutes")) is not None:
+        told = 60_000 * minutes
+    if told is None:
+        told = 3_600_000 * values.number("log.retention.hours")
+    return -1 if told < 0 else told
+
+
+def _check_roles(values: ConfigValues, listeners: Listeners) -> None:
+    roles = set(values.words("process.roles"))
+    voters = voter_ids(values.words("controller.quorum.voters"))
+    if not voters and not values.words("controller.quorum.bootstrap.servers"):
+        raise ConfigError(
+            "If using process.roles, either controller.quorum.bootstrap.servers must\n"
+            "contain the set of bootstrap controllers or controller.quorum.voters must contain a parseable\n"
+            "set of controllers."
+        )
+    if roles == {"broker"}:
+        _check_broker(values, listeners, voters)
+    elif roles == {"controller"}:
+        _check_only_controller(values, listeners)
+    if "controller" in roles:
+        _check_controller(values, listeners, voters)
+    if "broker" in roles:
+        _check_broker_listeners(listeners)
+
+
+def _check_broker(values: ConfigValues, listeners: Listeners, voters: set[int]) -> None:
+    node_id = values.number("node.id")
+    _require(
+        node_id not in voters,
+        f"If process.roles contains just the 'broker' role, the node id {node_id} must not be included in the set of voters "
+        f"controller.quorum.voters={_scala_set(voters)}",
+    )
+    names = values.words("controller.listener.names")
+    _require(bool(names), "controller.listener.names must contain at least one value when running KRaft with just the broker role")
+    _require(
+        not listeners.of_controller,
+        "controller.listener.names must not contain a value appearing in the 'listeners' configuration "
+        "when running KRaft with just the broker role",
+    )
+    for name in names:
+        _check_mapped(values, name)
+    _require(
+        not values.value("controller.quorum.auto.join.enable"),
+        "controller.quorum.auto.join.enable is only supported when process.roles contains the 'controller' role.",
+    )
+
+
+def _check_mapped(values: ConfigValues, name: str) -> None:
+    from metashell.storage.listeners import protocol_map
+
+    if name.upper() not in protocol_map(values):
+        raise ConfigError(
+            f"Controller listener with name {name} defined in controller.listener.names not found in listener.security.protocol.map  "
+            "(an explicit security mapping for each controller listener is required if listener.security.protocol.map is "
+            "non-empty, or if there are security protocols other than PLAINTEXT in use)"
+        )
+
+
+def _check_only_controller(values: ConfigValues, listeners: Listeners) -> None:
+    _require(
+        len(listeners.advertised_to_controllers) == len(listeners.all),
+        "The listeners config must only contain KRaft controller listeners from controller.listener.names "
+        "when process.roles=controller",
+    )
+    told = values.text("inter.broker.listener.name")
+    _require(
+        told is None or listeners.inter_broker_name not in values.words("controller.listener.names"),
+        "controller.listener.names must not contain an explicitly set inter.broker.listener.name configuration value "
+        "when process.roles=controller'",
+    )
+
+
+def _check_controller(values: ConfigValues, listeners: Listeners, voters: set[int]) -> None:
+    node_id = values.number("node.id")
+    _require(
+        not voters or node_id in voters,
+        f"If process.roles contains the 'controller' role, the node id {node_id} must be included in the set of voters "
+        f"controller.quorum.voters={_scala_set(voters)}",
+    )
+    _require(
+        bool(listeners.advertised_to_controllers),
+        "controller.listener.names must contain at least one value appearing in the 'listeners' configuration "
+        "when running the KRaft controller role",
+    )
+    _require(
+        set(values.words("controller.listener.names")) <= set(names_of(listeners.all)),
+        "controller.listener.names must only contain values appearing in the 'listeners' configuration "
+        "when running the KRaft controller role",
+    )
+
+
+def _check_broker_listeners(listeners: Listeners) -> None:
+    advertised = names_of(listeners.advertised_to_brokers)
+    _require(
+        bool(advertised),
+        "There must be at least one broker advertised listener. Perhaps all listeners appear in controller.listener.names?",
+    )
+    _require(
+        listeners.inter_broker_name in advertised,
+        "inter.broker.listener.name must be a listener name defined in advertised.listeners. "
+        f"The valid options based on currently configured listeners are {','.join(advertised)}",
+    )
+    own = names_of(listeners.all)
+    _require(
+        set(advertised) <= set(own),
+        "advertised.listeners listener names must be equal to or a subset of the ones defined in listeners. "
+        f"Found {','.join(advertised)}. The valid options based on the current configuration are {','.join(own)}",
+    )
+
+
+def _check_log_dirs(values: ConfigValues) -> None:
+    cordoned = values.words("cordoned.log.dirs")
+    if "*" in cordoned:
+        _require(len(cordoned) == 1, "When cordoned.log.dirs is set to *, it must not contain other values")
+        return
+    missing = [path for path in cordoned if path not in log_dirs(values)]
+    _require(
+        not missing,
+        "All entries in cordoned.log.dirs must be present in log.dirs or log.dir. "
+        f"Missing entries : {', '.join(missing)}",
+    )
+
+
+def log_dirs(values: ConfigValues) -> tuple[str, ...]:
+    """The directories for data: log.dirs, or else log.dir."""
+    told = values.maybe_words("log.dirs")
+    return values.words("log.dir") if told is None else told
+
+
+def _check_addresses(listeners: Listeners) -> None:
+    for endpoint in (*listeners.advertised_to_brokers, *listeners.advertised_to_controllers):
+        _require(
+            endpoint.host != "0.0.0.0",
+            "advertised.listeners cannot use the nonroutable meta-address 0.0.0.0. Use a routable IP address.",
+        )
+
+
+def _check_connections(values: ConfigValues, listeners: Listeners) -> None:
+    if listeners.inter_broker_protocol in ("SASL_PLAINTEXT", "SASL_SSL"):
+        _require(
+            values.text("sasl.mechanism.inter.broker.protocol") in _sasl_mechanisms(values, listeners.inter_broker_name),
+            "sasl.mechanism.inter.broker.protocol must be included in sasl.enabled.mechanisms when SASL is used for "
+            "inter-broker communication",
+        )
+    queued = values.number("queued.max.request.bytes")
+    _require(
+        queued <= 0 or queued >= values.number("socket.request.max.bytes"),
+        "queued.max.request.bytes must be larger or equal to socket.request.max.bytes",
+    )
+    _check_overrides(values)
+    idle = values.number("connections.max.idle.ms")
+    delay = values.number("connection.failed.authentication.delay.ms")
+    _require(
+        idle < 0 or delay < idle,
+        f"connection.failed.authentication.delay.ms={delay} should always be less than connections.max.idle.ms={idle} "
+        "to prevent failed authentication responses from timing out",
+    )
+
+
+def _sasl_mechanisms(values: ConfigValues, listener: str) -> tuple[str, ...]:
+    """The mechanisms of a listener: its own setting, which stands under its name in lower case, or the general one."""
+    told = values.originals.get(f"listener.name.{listener.lower()}.sasl.enabled.mechanisms")
+    return values.words("sasl.enabled.mechanisms") if told is None else tuple(re.split(r"\s*,\s*", told.strip()))
+
+
+def _check_overrides(values: ConfigValues) -> None:
+    from metashell.storage.listeners import pairs
+
+    name = "max.connections.per.ip.overrides"
+    overrides = dict(pairs(values.text(name) or "", name))
+    _require(
+        values.number("max.connections.per.ip") != 0 or bool(overrides),
+        "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.",
+    )
+    for count in overrides.values():
+        if not re.fullmatch(r"[+-]?[0-9]{1,10}", count):
+            raise ConfigError(f'For input string: "{count}"')
+    invalid = [address for address in overrides if not _HOST_CHARACTERS.fullmatch(address)]
+    if invalid:
+        raise ConfigError(f"max.connections.per.ip.overrides contains invalid addresses : {','.join(invalid)}")
+
+
+def _scala_set(ids: set[int]) -> str:
+    return f"Set({', '.join(map(str, sorted(ids)))})"

@@ -1,0 +1,122 @@
+"""The log directories of one node, as they are found: formatted, empty, or not to be read.
+
+Source: org.apache.kafka.metadata.properties.MetaPropertiesEnsemble.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from metashell.errors import LogCorruptError
+from metashell.log.meta_properties import META_PROPERTIES, MetaProperties, read_meta_properties
+from metashell.storage.errors import ConfigError
+from metashell.values import uuid_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+ASIDE_SUFFIX: Final = ".tmp"
+"""What a file is called until it is whole and on disk."""
+PREPARED: Final = META_PROPERTIES + ASIDE_SUFFIX
+_RESERVED_IDS = 100
+
+
+@dataclass(slots=True)
+class Ensemble:
+    """Directories by class; `errors` has the reason, `prepared` what an interrupted format had ready for a directory."""
+
+    formatted: dict[str, MetaProperties] = field(default_factory=dict)
+    empty: list[str] = field(default_factory=list)
+    errors: dict[str, str] = field(default_factory=dict)
+    prepared: dict[str, MetaProperties] = field(default_factory=dict)
+
+    def is_unfinished(self, cluster_id: str, node_id: int) -> bool:
+        """Whether a format of this very node was cut off after its first directory and before its last.
+
+        Then every directory that is not formatted holds what the same run had ready for it.
+        """
+        expected = (cluster_id, node_id)
+        return bool(
+            self.formatted
+            and self.empty
+            and all(path in self.prepared for path in self.empty)
+            and all((m.cluster_id, m.node_id) == expected for m in (*self.formatted.values(), *self.prepared.values()))
+        )
+
+
+def load_ensemble(directories: Iterable[str]) -> Ensemble:
+    """The directories, each read once; those that are missing count as empty."""
+    found = Ensemble()
+    for path in directories:
+        try:
+            found.formatted[path] = read_meta_properties(os.path.join(path, META_PROPERTIES))
+        except FileNotFoundError:
+            found.empty.append(path)
+            _read_prepared(found, path)
+        except LogCorruptError as error:
+            found.errors[path] = error.reason
+        except OSError as error:
+            found.errors[path] = error.strerror or str(error)
+    return found
+
+
+def _read_prepared(found: Ensemble, path: str) -> None:
+    try:
+        found.prepared[path] = read_meta_properties(os.path.join(path, PREPARED))
+    except (OSError, LogCorruptError):
+        return
+
+
+def verify_ensemble(ensemble: Ensemble, cluster_id: str, node_id: int) -> None:
+    """Hold the formatted directories against the node that they should belong to, and against each other.
+
+    Errors: ConfigError in Kafka's words.
+    """
+    seen: dict[bytes, str] = {}
+    for path in sorted(ensemble.formatted):
+        meta = ensemble.formatted[path]
+        _verify_ids(os.path.join(path, META_PROPERTIES), meta, cluster_id, node_id)
+        if meta.directory_id is not None:
+            _verify_directory_id(path, meta.directory_id, seen)
+
+
+def _verify_ids(file: str, meta: MetaProperties, cluster_id: str, node_id: int) -> None:
+    if meta.cluster_id is not None and meta.cluster_id != cluster_id:
+        raise ConfigError(f"Invalid cluster.id in: {file}. Expected {cluster_id}, but read {meta.cluster_id}")
+    if meta.node_id is not None and meta.node_id != node_id:
+        raise ConfigError(
+            f"Stored node id {meta.node_id} doesn't match previous node id {node_id} in {file}. If you moved your data, make sure your "
+            "configured node id matches. If you intend to create a new node, you should remove all data in your data directories."
+        )
+
+
+def _verify_directory_id(path: str, directory_id: bytes, seen: dict[bytes, str]) -> None:
+    text = uuid_text(directory_id)
+    if int.from_bytes(directory_id, "big") < _RESERVED_IDS:
+        raise ConfigError(f"Invalid reserved directory ID {text} found in {path}")
+    if directory_id in seen:
+        raise ConfigError(
+            f"Duplicate directory ID Optional[{text}] found. It was the ID of {seen[directory_id]}, but also of {path}"
+        )
+    seen[directory_id] = path
+
+
+def in_hash_order(paths: Sequence[str]) -> list[str]:
+    """The paths as a Java HashMap hands them out, which is the order of Kafka's own output.
+
+    Shape: 16 buckets, doubled whenever three quarters full; within a bucket in the order given.
+    """
+    buckets = 16
+    while len(paths) > buckets * 3 // 4:
+        buckets *= 2
+    return sorted(paths, key=lambda path: _spread_hash(path) & (buckets - 1))
+
+
+def _spread_hash(text: str) -> int:
+    value = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value ^ value >> 16

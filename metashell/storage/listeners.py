@@ -1,0 +1,220 @@
+"""Listeners of a server's configuration, and what is advertised of them.
+
+Source: org.apache.kafka.network.SocketServerConfigs, org.apache.kafka.server.config.AbstractKafkaConfig, kafka.server.KafkaConfig.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from typing import TYPE_CHECKING, Final
+
+from metashell.storage.config_values import JAVA_BLANKS
+from metashell.storage.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from metashell.storage.config_values import ConfigValues
+
+SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
+_META_ADDRESS = "0.0.0.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One listener; `host` is None where it is left out and so means every interface."""
+
+    name: str
+    protocol: str
+    host: str | None
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """What a server listens on, and what of it others are told."""
+
+    all: tuple[Endpoint, ...]
+    of_controller: tuple[Endpoint, ...]
+    advertised_to_controllers: tuple[Endpoint, ...]
+    advertised_to_brokers: tuple[Endpoint, ...]
+    inter_broker_name: str
+    inter_broker_protocol: str
+
+
+def read_listeners(values: ConfigValues) -> Listeners:
+    """The listeners that a configuration describes.
+
+    Errors: ConfigError in Kafka's words.
+    """
+    protocols = protocol_map(values)
+    own = _endpoints(values.words("listeners"), protocols, distinct_ports=True)
+    told = values.maybe_words("advertised.listeners")
+    advertised = own if told is None else _endpoints(told, protocols, distinct_ports=False)
+    controllers = values.words("controller.listener.names")
+    of_controller = tuple(endpoint for endpoint in own if endpoint.name in controllers)
+    name, protocol = _inter_broker(values, protocols)
+    return Listeners(
+        all=own,
+        of_controller=of_controller,
+        advertised_to_controllers=_advertised_controllers(controllers, () if told is None else advertised, of_controller),
+        advertised_to_brokers=tuple(endpoint for endpoint in advertised if endpoint.name not in controllers),
+        inter_broker_name=name,
+        inter_broker_protocol=protocol,
+    )
+
+
+def _advertised_controllers(
+    names: Sequence[str], advertised: Sequence[Endpoint], own: Sequence[Endpoint]
+) -> tuple[Endpoint, ...]:
+    found = []
+    for name in names:
+        endpoint = next((e for e in (*advertised, *own) if e.name == name), None)
+        if endpoint is not None:
+            # What listens everywhere is reached under the host's own name.
+            everywhere = endpoint.host == _META_ADDRESS and endpoint not in advertised
+            found.append(Endpoint(endpoint.name, endpoint.protocol, None, endpoint.port) if everywhere else endpoint)
+    return tuple(found)
+
+
+def protocol_map(values: ConfigValues) -> dict[str, str]:
+    """Which security protocol each listener name speaks; controllers' listeners need no entry where all is plain text."""
+    text = values.text("listener.security.protocol.map") or ""
+    protocols = {name.upper(): _protocol(protocol) for name, protocol in pairs(text, "listener.security.protocol.map")}
+    names = values.words("controller.listener.names")
+    if values.is_set("listener.security.protocol.map") or any(map(_is_secure, names)):
+        return protocols
+    if not any(_is_secure(_name_of(listener)) for listener in values.words("listeners")):
+        for name in names:
+            if name != "PLAINTEXT":
+                protocols[name.upper()] = "PLAINTEXT"
+    return protocols
+
+
+def pairs(text: str, setting: str) -> list[tuple[str, str]]:
+    """The `name:value` entries of a list between commas; a name may hold colons.
+
+    Errors: ConfigError that names `setting`.
+    """
+    if not text:
+        return []
+    pairs = []
+    for entry in re.split(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*", text):
+        name, colon, value = entry.rpartition(":")
+        if not colon:
+            raise ConfigError(f"Error parsing configuration property '{setting}': begin 0, end -1, length {len(entry)}")
+        pairs.append((name.strip(JAVA_BLANKS), value.strip(JAVA_BLANKS)))
+    return pairs
+
+
+def _protocol(text: str) -> str:
+    if text.upper() not in SECURITY_PROTOCOLS:
+        raise ConfigError(f"Invalid security protocol `{text}` defined in listener.security.protocol.map")
+    return text.upper()
+
+
+def _is_secure(name: str) -> bool:
+    return name in ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+def _name_of(listener: str) -> str:
+    name, colon, _ = listener.partition(":")
+    if not colon:
+        raise ConfigError(f"Unable to parse a listener name from {listener}")
+    return name.upper()
+
+
+def _endpoints(listeners: Sequence[str], protocols: dict[str, str], *, distinct_ports: bool) -> tuple[Endpoint, ...]:
+    try:
+        found = tuple(_endpoint(listener, protocols) for listener in listeners)
+        _check_names(found, listeners)
+        if distinct_ports:
+            _check_ports(found, listeners)
+    except ConfigError as error:
+        raise ConfigError(f"Error creating broker listeners from '[{', '.join(listeners)}]': {error}") from None
+    return found
+
+
+def _endpoint(listener: str, protocols: dict[str, str]) -> Endpoint:
+    match = _LISTENER.fullmatch(listener)
+    if match is None:
+        raise ConfigError(f"Unable to parse {listener} to a broker endpoint")
+    name = match[1].upper()
+    if not -(1 << 31) <= int(match[3]) < 1 << 31:
+        raise ConfigError(f'For input string: "{match[3]}"')
+    if name not in protocols:
+        raise ConfigError(f"No security protocol defined for listener {name}")
+    return Endpoint(name, protocols[name], match[2] or None, int(match[3]))
+
+
+def _check_names(endpoints: Sequence[Endpoint], listeners: Sequence[str]) -> None:
+    if len({endpoint.name for endpoint in endpoints}) != len(endpoints):
+        raise ConfigError(f"Each listener must have a different name, listeners: [{', '.join(listeners)}]")
+
+
+def _check_ports(endpoints: Sequence[Endpoint], listeners: Sequence[str]) -> None:
+    """A port may be shared only by one IPv4 and one IPv6 address; port 0 is whatever is free."""
+    shown = f"[{', '.join(listeners)}]"
+    by_port: dict[int, list[str | None]] = {}
+    for endpoint in endpoints:
+        if endpoint.port != 0:
+            by_port.setdefault(endpoint.port, []).append(endpoint.host)
+    for port, hosts in by_port.items():
+        addresses = [host for host in hosts if host is not None and _is_address(host)]
+        names_count = len(hosts) - len(addresses)
+        if names_count > 1 or (addresses and names_count and len(addresses) != 2 and len(hosts) > 1):
+            raise ConfigError(f"Each listener must have a different port, listeners: {shown}")
+        if len(addresses) == 2:
+            if _is_ipv4(addresses[0]) == _is_ipv4(addresses[1]):
+                raise ConfigError(
+                    "If you have two listeners on the same port then one needs to be IPv4 and the other IPv6, "
+                    f"listeners: {shown}, port: {port}"
+                )
+            if names_count:
+                raise ConfigError(f"Each listener must have a different port, listeners: {shown}")
+        elif len(addresses) > 2:
+            raise ConfigError(
+                "Each listener must have a different port unless exactly one listener has an IPv4 address and the other IPv6 address, "
+                f"listeners: {shown}, port: {port}"
+            )
+
+
+def _is_address(host: str) -> bool:
+    if _is_ipv4(host):
+        return True
+    try:
+        IPv6Address(host.partition("%")[0])
+    except AddressValueError:
+        return False
+    return True
+
+
+def _is_ipv4(host: str) -> bool:
+    try:
+        IPv4Address(host)
+    except AddressValueError:
+        return False
+    return True
+
+
+def _inter_broker(values: ConfigValues, protocols: dict[str, str]) -> tuple[str, str]:
+    """Name and protocol of the listener that brokers use among themselves."""
+    name = values.text("inter.broker.listener.name")
+    protocol = values.text("security.inter.broker.protocol") or "PLAINTEXT"
+    if name is None:
+        return protocol, protocol
+    if values.is_set("security.inter.broker.protocol"):
+        raise ConfigError("Only one of inter.broker.listener.name and security.inter.broker.protocol should be set.")
+    name = name.upper()
+    if name not in protocols:
+        raise ConfigError(
+            f"Listener with name {name} defined in inter.broker.listener.name not found in listener.security.protocol.map."
+        )
+    return name, protocols[name]
+
+
+def names_of(endpoints: Iterable[Endpoint]) -> list[str]:
+    return [endpoint.name for endpoint in endpoints]

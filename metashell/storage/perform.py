@@ -1,0 +1,180 @@
+"""A plan, carried out so that it may be interrupted at any moment.
+
+1. Directories are made, each name synced in its parent, and locked.
+2. Every file of every directory is written aside and synced, and so are the names they have there.
+3. In one directory after the other, the files get their names and those are synced; then meta.properties gets its own, and that is synced.
+
+What is cut off before the third step counts for nothing: no directory has a meta.properties, and the next format begins anew.
+What is cut off in it leaves directories that are formatted beside directories that hold all they need under other names; a server
+refuses to start on them, `info` explains them, and the next format completes them.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from metashell.errors import MetashellError
+from metashell.log.disk import DirectoryLock, Disk
+from metashell.log.meta_properties import META_PROPERTIES
+from metashell.storage.ensemble import ASIDE_SUFFIX
+from metashell.storage.errors import StorageError
+from metashell.storage.plan import METADATA_PARTITION, VOTERS_CHECKPOINT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from metashell.storage.plan import FormatPlan, PlannedDirectory, PlannedFile
+
+
+class Formatting:
+    """One run of a plan."""
+
+    def __init__(self, plan: FormatPlan, disk: Disk) -> None:
+        self._plan = plan
+        self._disk = disk
+        self._locks: list[DirectoryLock] = []
+        self._aside: list[str] = []
+        self._made: list[str] = []
+        self._seen: dict[tuple[int, int], str] = {}
+
+    def run(self, tell: Callable[[PlannedDirectory], None]) -> None:
+        """Write everything; `tell` is called before each directory's third step.
+
+        Errors: StorageError that names the directory; what was written aside until then is removed again.
+        """
+        try:
+            self._prepare()
+            for directory in self._plan.directories:
+                tell(directory)
+                self._attempt(directory, self._put_in_place)
+        finally:
+            for lock in self._locks:
+                lock.release()
+
+    def _prepare(self) -> None:
+        try:
+            for path in self._plan.formatted:
+                # A server that runs on one directory of the node runs on the node.
+                if os.path.exists(os.path.join(path, DirectoryLock.NAME)):
+                    self._lock(path)
+            for directory in self._plan.directories:
+                self._attempt(directory, self._make_and_lock)
+            for directory in self._plan.directories:
+                self._attempt(directory, self._write_aside)
+        except BaseException:
+            self._undo()
+            raise
+
+    def _attempt(self, directory: PlannedDirectory, step: Callable[[PlannedDirectory], None]) -> None:
+        try:
+            step(directory)
+        except OSError as error:
+            place = error.filename if isinstance(error.filename, str) else directory.path
+            raise StorageError(
+                f"Error while writing meta.properties file {directory.path}: {place}: {error.strerror or error}"
+            ) from None
+
+    def _make_and_lock(self, directory: PlannedDirectory) -> None:
+        self._make_directories(directory.path)
+        self._lock(directory.path)
+        if directory.holds_voters:
+            self._make_directories(os.path.join(directory.path, METADATA_PARTITION))
+
+    def _make_directories(self, path: str) -> None:
+        """Make a directory and those above it; the names of all that are new are on disk when this returns."""
+        missing = []
+        while path and not os.path.isdir(path):
+            missing.append(path)
+            path = os.path.dirname(path.rstrip("/"))
+        for new in reversed(missing):
+            self._disk.make_directory(new)
+            self._made.append(new)
+            self._disk.sync_directory(_parent(new))
+
+    def _lock(self, path: str) -> None:
+        status = os.stat(path)
+        other = self._seen.setdefault((status.st_dev, status.st_ino), path)
+        if other != path:
+            raise MetashellError(f"{path}: is the same directory as {other}")
+        try:
+            self._locks.append(DirectoryLock(path, self._disk))
+        except BlockingIOError:
+            raise MetashellError(f"{path}: in use by a running process, which holds its .lock") from None
+
+    def _write_aside(self, directory: PlannedDirectory) -> None:
+        for file in directory.files:
+            path = aside(directory, file)
+            self._aside.append(path)
+            fd = self._disk.create_file(path, file.mode)
+            try:
+                self._disk.append(fd, file.data)
+                self._disk.sync_file(fd)
+            finally:
+                self._disk.close_file(fd)
+        for path in _places(directory):
+            self._disk.sync_directory(path)
+
+    def _put_in_place(self, directory: PlannedDirectory) -> None:
+        *others, meta = directory.files
+        assert meta.name == META_PROPERTIES
+        self._drop_stale_voters(directory)
+        for file in others:
+            self._disk.rename(aside(directory, file), os.path.join(directory.path, file.name))
+        for path in _places(directory):
+            self._disk.sync_directory(path)
+        self._disk.rename(aside(directory, meta), os.path.join(directory.path, meta.name))
+        self._disk.sync_directory(directory.path)
+
+    def _drop_stale_voters(self, directory: PlannedDirectory) -> None:
+        """Remove first voters that an interrupted format left, where this one wants none: they would be believed.
+
+        A partition that has a log was in use; then nothing in it is touched.
+        """
+        partition = os.path.join(directory.path, METADATA_PARTITION)
+        if directory.holds_voters or not os.path.isdir(partition):
+            return
+        names = os.listdir(partition)
+        stale = os.path.basename(VOTERS_CHECKPOINT)
+        if any(name.endswith(".log") for name in names):
+            return
+        for name in (stale, stale + ASIDE_SUFFIX):
+            if name in names:
+                self._disk.remove_file(os.path.join(partition, name))
+        self._disk.sync_directory(partition)
+
+    def _undo(self) -> None:
+        """Remove what was written aside, the locks and the directories that were made, as far as that goes."""
+        for path in self._aside:
+            with suppress(OSError):
+                self._disk.remove_file(path)
+        for lock in self._locks:
+            lock.release()
+        for path in reversed(self._made):
+            with suppress(OSError):
+                self._disk.remove_directory(path)
+
+
+def perform(plan: FormatPlan, tell: Callable[[PlannedDirectory], None], disk: Disk | None = None) -> None:
+    """Carry out a plan.
+
+    Shape: `tell` gets each directory before it becomes a formatted one; `disk` stands for the file system in tests.
+    Errors: StorageError where something cannot be written; MetashellError where a running process holds a directory.
+    """
+    Formatting(plan, disk or Disk()).run(tell)
+
+
+def aside(directory: PlannedDirectory, file: PlannedFile) -> str:
+    """Where a file lies until it is whole."""
+    return os.path.join(directory.path, file.name + ASIDE_SUFFIX)
+
+
+def _places(directory: PlannedDirectory) -> list[str]:
+    """The directories that hold the files, the innermost first."""
+    inner = [os.path.join(directory.path, METADATA_PARTITION)] if directory.holds_voters else []
+    return [*inner, directory.path]
+
+
+def _parent(path: str) -> str:
+    return os.path.dirname(path.rstrip("/")) or "."

@@ -1,0 +1,220 @@
+"""What storage commands print: one table of writers for Kafka's text, one for ours, one for JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from metashell.codec.metadata_version import METADATA_VERSION, metadata_version_name
+from metashell.values import uuid_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from metashell.log.meta_properties import MetaProperties
+    from metashell.storage.features import Dependencies
+    from metashell.storage.info import StorageInfo
+    from metashell.storage.plan import FormatPlan, PlannedDirectory
+
+_COLUMN = 20
+
+
+# --- format -------------------------------------------------------------------------------------------------------------
+
+
+def kafka_bootstrap_line(plan: FormatPlan) -> str:
+    """The records of a plan in Java's words, salts and keys included, as Kafka prints them."""
+    records = ", ".join(f"ApiMessageAndVersion({java_record(body)} at version 0)" for body in plan.records)
+    return (
+        f"Bootstrap metadata: BootstrapMetadata(records=[{records}], metadataVersionLevel={plan.metadata_version}, "
+        "source=format command)"
+    )
+
+
+def java_record(body: Any) -> str:
+    """A record as Java's toString shows it: bytes as signed numbers."""
+    fields = []
+    for name in body.__slots__:
+        if name == "unknown_tags":
+            continue
+        head, *rest = name.split("_")
+        fields.append(f"{head}{''.join(map(str.capitalize, rest))}={_java_value(getattr(body, name))}")
+    return f"{type(body).__name__}({', '.join(fields)})"
+
+
+def _java_value(value: object) -> str:
+    if isinstance(value, bytes):
+        return f"[{', '.join(str(byte - 256 if byte > 127 else byte) for byte in value)}]"
+    return f"'{value}'" if isinstance(value, str) else str(value)
+
+
+def kafka_directory_line(plan: FormatPlan, directory: PlannedDirectory) -> str:
+    return f"Formatting {directory.kind} {directory.path} with {METADATA_VERSION} {plan.release}."
+
+
+def kafka_unreadable_line(path: str) -> str:
+    return f"I/O error trying to read log directory {path}. Ignoring..."
+
+
+ALL_FORMATTED = "All of the log directories are already formatted."
+
+
+def plan_lines(plan: FormatPlan) -> Iterator[str]:
+    """Our text of a plan, before or after it is carried out."""
+    yield _row("cluster id", plan.cluster_id)
+    yield _row("node id", str(plan.node_id))
+    yield _row(METADATA_VERSION, f"{plan.metadata_version} ({plan.release})")
+    for name, level in plan.levels.items():
+        if name != METADATA_VERSION:
+            yield _row(name, str(level))
+    for voter in plan.voters:
+        yield _row("voter", voter.text)
+    for body in plan.records:
+        if type(body).__name__ == "UserScramCredentialRecord":
+            yield _row("user", f"{body.name} ({_MECHANISMS[body.mechanism]}, {body.iterations} iterations)")
+
+
+_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+
+
+def directory_rows(plan: FormatPlan, done: str) -> Iterator[str]:
+    """A line for each directory; `done` says what became, or would become, of those that were empty."""
+    rows = [(path, "formatted before", "") for path in plan.formatted]
+    rows += [(path, "unreadable", reason) for path, reason in plan.unreadable.items()]
+    rows += [(d.path, done, f"{d.kind}, {uuid_text(d.directory_id)}") for d in plan.directories]
+    width = max((len(path) for path, _, _ in rows), default=0)
+    for path, state, text in sorted(rows):
+        yield f"{path:<{width}}  {state:<16}  {text}".rstrip()
+
+
+def plan_json(plan: FormatPlan, *, dry_run: bool, show_secrets: bool) -> dict[str, Any]:
+    """A plan as one JSON object."""
+    state = "would_be_formatted" if dry_run else "formatted_now"
+    directories: list[dict[str, Any]] = [{"path": path, "state": "formatted"} for path in plan.formatted]
+    directories += [{"path": path, "state": "unreadable", "reason": reason} for path, reason in plan.unreadable.items()]
+    directories += [
+        {
+            "path": d.path,
+            "state": state,
+            "kind": d.kind,
+            "directory_id": uuid_text(d.directory_id),
+            "files": [{"name": f.name, "size": len(f.data), "mode": f"{f.mode:04o}"} for f in d.files],
+        }
+        for d in plan.directories
+    ]
+    return {
+        "type": "format",
+        "dry_run": dry_run,
+        "cluster_id": plan.cluster_id,
+        "node_id": plan.node_id,
+        "metadata_version": {"level": plan.metadata_version, "name": plan.release},
+        "features": {name: level for name, level in plan.levels.items() if name != METADATA_VERSION},
+        "voters": [
+            {"id": v.node_id, "host": v.host, "port": v.port, "directory_id": uuid_text(v.directory_id)} for v in plan.voters
+        ],
+        "records": [_record_json(body, show_secrets=show_secrets) for body in plan.records],
+        "metadata_log_directory": plan.metadata_log_directory,
+        "finishes_interrupted": plan.finishes,
+        "directories": sorted(directories, key=lambda d: str(d["path"])),
+    }
+
+
+def _record_json(body: Any, *, show_secrets: bool) -> dict[str, Any]:
+    from metashell.codec.redaction import redact
+    from metashell.codec.registry import message_type
+
+    name = type(body).__name__
+    value = message_type("metadata", name).to_json_value(body, 0)
+    return {"type": name, "version": 0, "data": value if show_secrets else redact(name, value)}
+
+
+# --- info ---------------------------------------------------------------------------------------------------------------
+
+
+def kafka_info_lines(info: StorageInfo) -> Iterator[str]:
+    """Kafka's text of a report."""
+    if info.found:
+        yield "Found log directory:" if len(info.found) == 1 else "Found log directories:"
+        yield from (f"  {path}" for path in info.found)
+        yield ""
+    if info.meta is not None:
+        values = info.meta.as_properties()
+        yield "Found metadata: {" + ", ".join(f"{key}={values[key]}" for key in sorted(values)) + "}"
+        yield ""
+    if info.problems:
+        yield "Found problem:" if len(info.problems) == 1 else "Found problems:"
+        yield from (f"  {problem}" for problem in info.problems)
+        yield ""
+
+
+def info_lines(info: StorageInfo) -> Iterator[str]:
+    """Our text of a report."""
+    width = max((len(d.path) for d in info.directories), default=0)
+    for directory in info.directories:
+        state = directory.state.replace("_", " ")
+        facts = directory.explanation if directory.meta is None else _facts(directory.meta)
+        yield f"{directory.path:<{width}}  {state:<15}  {facts}".rstrip()
+    for problem in info.problems:
+        yield f"problem: {problem}"
+
+
+def _facts(meta: MetaProperties) -> str:
+    return ", ".join(f"{key}={value}" for key, value in meta.as_properties().items())
+
+
+def info_json(info: StorageInfo) -> dict[str, Any]:
+    """A report as one JSON object."""
+    directories = []
+    for directory in info.directories:
+        row: dict[str, Any] = {"path": directory.path, "state": directory.state}
+        if directory.meta is not None:
+            meta = directory.meta
+            row |= {"version": meta.version, "cluster_id": meta.cluster_id, "node_id": meta.node_id}
+            row["directory_id"] = None if meta.directory_id is None else uuid_text(meta.directory_id)
+        if directory.explanation:
+            row["explanation"] = directory.explanation
+        directories.append(row)
+    return {"type": "info", "directories": directories, "problems": list(info.problems)}
+
+
+# --- features -----------------------------------------------------------------------------------------------------------
+
+
+def kafka_mapping_lines(level: int, typed: str | None, levels: dict[str, int]) -> Iterator[str]:
+    """Kafka's text of a release's levels; the release as it was typed."""
+    yield f"{METADATA_VERSION}={level} ({typed or metadata_version_name(level)})"
+    yield from (f"{name}={value}" for name, value in levels.items())
+
+
+def mapping_lines(level: int, levels: dict[str, int]) -> Iterator[str]:
+    """Our text of a release's levels."""
+    width = max(map(len, (METADATA_VERSION, *levels))) + 2
+    yield f"{METADATA_VERSION:<{width}}{level} ({metadata_version_name(level)})"
+    yield from (f"{name:<{width}}{value}" for name, value in levels.items())
+
+
+def mapping_json(level: int, levels: dict[str, int]) -> dict[str, Any]:
+    version = {"level": level, "name": metadata_version_name(level)}
+    return {"type": "version_mapping", "metadata_version": version, "features": levels}
+
+
+def dependency_lines(found: Dependencies) -> Iterator[str]:
+    """The text, Kafka's and ours, of what a level needs."""
+    head = f"{found.feature}={found.level}"
+    if found.feature == METADATA_VERSION:
+        head += f" ({metadata_version_name(found.level)})"
+    if not found.needs:
+        yield f"{head} has no dependencies."
+        return
+    yield f"{head} requires:"
+    for name, level in found.needs.items():
+        note = f" ({metadata_version_name(level)})" if name == METADATA_VERSION else ""
+        yield f"    {name}={level}{note}"
+
+
+def dependencies_json(found: Sequence[Dependencies]) -> dict[str, Any]:
+    rows = [{"feature": row.feature, "level": row.level, "needs": row.needs} for row in found]
+    return {"type": "feature_dependencies", "dependencies": rows}
+
+
+def _row(name: str, value: str) -> str:
+    return f"{name:<{max(_COLUMN, len(name) + 2)}}{value}"
