@@ -158,7 +158,7 @@ def compressed_batch(area: bytes, count: int) -> bytes:
     return plain.make_batch(8, packer.compress(area) + packer.flush(), count, attributes=1)
 
 
-def test_a_decompression_bomb_is_a_fault_and_takes_no_memory(tmp_path: Path) -> None:
+def test_a_decompression_bomb_is_a_fault(tmp_path: Path) -> None:
     packer = zlib.compressobj(1, zlib.DEFLATED, 31)
     packed = b"".join(packer.compress(bytes(1 << 20)) for _ in range(160)) + packer.flush()
     bomb = plain.make_batch(8, packed, 100, attributes=1)

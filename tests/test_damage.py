@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli import dump_log, kafka_shell
+from metashell.cli import dump_log, kafka_metadata_shell, kafka_shell
 from tests import plain_walk as plain
 from tests.golden_cases import NEWEST, OLDER_VERSIONS, golden_root
 from tests.running import Outcome, run_main
@@ -121,6 +121,15 @@ def test_the_shell_shows_what_the_intact_batches_say(path: Path, tmp_path: Path)
         assert set(again.stdout.splitlines()) < set(outcome.stdout.splitlines())
     else:
         assert outcome.stdout == again.stdout
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if NEWEST in path.parts], ids=label)
+def test_the_shell_of_kafkas_name_never_hangs_and_ends_with_status_0(path: Path) -> None:
+    outcome = run_main(kafka_metadata_shell.main, ["--snapshot", str(path), "find", "/local"], cwd=path.parent, limit_s=20)
+    assert (outcome.status, outcome.stdout) == (0, b"/local\n/local/commitId\n/local/version\n")
+    assert "Traceback" not in outcome.stderr
+    if not intact_part(path).is_whole:
+        assert path.name in outcome.stderr
 
 
 # A batch that counts one record more than it has: the plain walk does not trust it, ours shows the record that is there.
