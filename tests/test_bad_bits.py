@@ -23,6 +23,7 @@ BATCHES = list(plain.batches(GOOD))
 STEP = 48
 PIECES = [range(start, min(start + STEP, len(GOOD))) for start in range(0, len(GOOD), STEP)]
 LOG_NAME = "00000000000000000000.log"
+CRC_START, CRC_END = 17, 21
 
 
 def dump(path: Path, **more: object) -> tuple[int, list[dict], str]:
@@ -93,6 +94,28 @@ def test_any_flipped_bit_leaves_the_other_batches_right(piece: range, tmp_path: 
             assert image.faults or status == 0
             before = [value for value, _ in zip(plain.small_values(), range(hit.base_offset), strict=False)]
             assert topics_of(before) <= set(image.topics.by_name)
+
+
+@pytest.mark.parametrize("piece", PIECES, ids=lambda piece: f"{piece.start}-{piece.stop}")
+def test_a_flipped_bit_that_no_crc_betrays_costs_one_batch_at_most(piece: range, tmp_path: Path, original: dict[int, dict]) -> None:
+    path = tmp_path / LOG_NAME
+    for position in piece:
+        hit = next(batch for batch in BATCHES if position < batch.position + len(batch.data))
+        index = position - hit.position
+        if index < CRC_END:
+            continue
+        for bit in range(8):
+            bad = flipped(hit.data, index, bit)
+            bad = bad[:CRC_START] + plain.crc32c(bad[CRC_END:]).to_bytes(4, "big") + bad[CRC_END:]
+            path.write_bytes(GOOD[: hit.position] + bad + GOOD[hit.position + len(bad) :])
+            with no_longer_than(10):
+                status, lines, err = dump(path)
+                image = load(path)
+            assert status in (0, 1), err
+            given = [(offset, record) for offset, record in records_of(lines)]
+            own = {record.offset for record in hit.records()}
+            assert all((offset, record) in given for offset, record in original.items() if offset not in own)
+            assert len(image.topics) <= 3
 
 
 def flipped(data: bytes, position: int, bit: int) -> bytes:
