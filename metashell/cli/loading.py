@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -40,6 +41,8 @@ def load(path: str, *, certain_only: bool, max_decompressed: int) -> Loaded:
         # A path that is not there is a failure, not a wrong command line.
         raise MetashellError(str(error)) from None
     with source:
+        # From here on memory must not grow with what commands do; the image itself the loader hides from the collector.
+        gc.enable()
         image = load_image(source, certain_only=certain_only, max_decompressed=max_decompressed)
         return Loaded(path=path, kind=source.kind, image=image)
 

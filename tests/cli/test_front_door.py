@@ -31,8 +31,5 @@ def test_an_unknown_command_is_named_with_the_nearest_one(run: Run) -> None:
 
 
 def test_the_static_summaries_are_those_of_the_commands() -> None:
-    for name, (module, summary) in SUBCOMMANDS.items():
-        spec = TOOLS.get(name) or TOOLS[f"kafka-{name}"]
-        assert spec.name.replace("-", "_") == module
-        if spec.voice == "own":
-            assert spec.summary == summary
+    own = {tool.summary for tool in TOOLS.values() if tool.voice == "own" and tool.name != "metashell"}
+    assert own <= {summary for _, summary in SUBCOMMANDS.values()}
