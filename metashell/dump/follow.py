@@ -86,7 +86,7 @@ class _Follower:
         return None
 
     def _flush(self) -> None:
-        self.run.output.write(self.writer.take())
+        self.run.output.write_all(self.writer.take())
         self.run.tell(self.entry.label, self.writer)
 
     def _shrank(self, position: int, size: int) -> int:

@@ -29,6 +29,12 @@ class Output:
     def is_terminal(self) -> bool:
         return self.fd is not None and os.isatty(self.fd)
 
+    def write_all(self, parts: list[bytes]) -> None:
+        """Write pieces of text one after another; each is let go of once it is written."""
+        parts.reverse()
+        while parts:
+            self.write(parts.pop())
+
     def write(self, data: bytes) -> None:
         """Write all of `data`; waits where the descriptor is one that does not block."""
         if self._sink is not None:

@@ -145,6 +145,7 @@ def _work(ring: _Ring, writer: Writer, reader: WindowReader, output: Output) -> 
         ring.pass_start(_NO_MORE if window.stop is not None else window.next)
         halt = _format_apart(writer, window)
         text = writer.take()
+        window.buf = b""  # a large batch need not be kept while waiting
         turn = ring.turn()
         if turn is None:
             return None
@@ -154,7 +155,7 @@ def _work(ring: _Ring, writer: Writer, reader: WindowReader, output: Output) -> 
             ring.pass_turn(False, last)
             return None
         writer.join(last)
-        output.write(text)
+        output.write_all(text)
         is_over = halt is not None or window.stop is not None
         ring.pass_turn(not is_over, writer.last)
         if is_over:

@@ -22,7 +22,7 @@ def dump_file(writer: Writer, reader: WindowReader, output: Output, jobs: int) -
     Raises Halt where the run ends, after what precedes it is written.
     """
     writer.begin_file()
-    output.write(writer.take())
+    output.write_all(writer.take())
     if jobs > 1 and output.fd is not None and (reader.end or 0) >= PARALLEL_SIZE_MIN and not reader.is_stream:
         from metashell.dump.parallel import dump_in_parallel
 
@@ -37,7 +37,7 @@ def dump_in_turn(writer: Writer, reader: WindowReader, output: Output, position:
         try:
             format_window(writer, window)
         finally:
-            output.write(writer.take())
+            output.write_all(writer.take())
         if window.stop is not None:
             return window.stop
         position = window.next

@@ -61,12 +61,11 @@ class Writer:
         """Write one record of a version-2 batch. Raises Halt."""
         raise NotImplementedError
 
-    def take(self) -> bytes:
-        """All the text that waits, encoded; nothing waits afterwards."""
+    def take(self) -> list[bytes]:
+        """All the text that waits, encoded, in pieces that end with a line or where the text ends; nothing waits afterwards."""
         self.flush()
-        text = self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
-        self.parts.clear()
-        return text
+        parts, self.parts = self.parts, []
+        return parts
 
     def flush(self) -> None:
         """Encode the lines that wait."""

@@ -280,7 +280,7 @@ def test_control_characters_are_escaped_on_a_terminal(tmp_path: Path) -> None:
     writer = JsonWriter(options, Filters(options), RegularFile(-1, "f"), "f", is_terminal=True)
     data = batch([topic("x\u202etxt\u009b31m\u007f")])
     writer.batch(data, 0, len(data), 0)
-    text = writer.take()
+    text = b"".join(writer.take())
     assert text.isascii()
     assert json.loads(text)["data"]["name"] == "x\u202etxt\u009b31m\u007f"
 
