@@ -12,6 +12,7 @@ from metashell.codec.control import KRAFT_VERSION, KRAFT_VOTERS, LEADER_CHANGE, 
 from metashell.codec.frame import FrameError, UnknownRecord, read_metadata_record
 from metashell.codec.record_walk import RecordFields, walk_records
 from metashell.errors import DecodeError
+from metashell.image.cut_batch import CutBatch
 from metashell.image.delta import MetadataDelta
 from metashell.image.faults import Fault, ReplayError
 from metashell.image.image import EMPTY_IMAGE, MetadataImage
@@ -69,43 +70,47 @@ class Source(Protocol):
     def log_batches(self, from_offset: int) -> Iterable[Batch]: ...
 
 
-def load_image(source: Source, *, certain_only: bool = False, max_decompressed: int = MAX_DECOMPRESSED) -> MetadataImage:
+def load_image(
+    source: Source, *, certain_only: bool = False, end_offset: int | None = None, max_decompressed: int = MAX_DECOMPRESSED
+) -> MetadataImage:
     """The image that a source gives, with everything it holds before and after what is wrong in it.
 
-    Shape: with `certain_only` nothing from `certain_to` on is read; a batch that would be larger than `max_decompressed`
-    is a fault. The garbage collector rests meanwhile, and what was
+    Shape: with `certain_only` nothing from `certain_to` on is read, with `end_offset` nothing of the log from that offset on;
+    a batch that would be larger than `max_decompressed` is a fault. The garbage collector rests meanwhile, and what was
     made is out of its sight afterwards: there are millions of objects and no cycles.
     """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        return _load(source, certain_only, max_decompressed)
+        return _load(source, certain_only, end_offset, max_decompressed)
     finally:
         gc.freeze()
         if was_enabled:
             gc.enable()
 
 
-def _load(source: Source, certain_only: bool, max_decompressed: int) -> MetadataImage:
+def _load(source: Source, certain_only: bool, end_offset: int | None, max_decompressed: int) -> MetadataImage:
     loader = ImageLoader(snapshot_id=source.snapshot_id, max_decompressed=max_decompressed)
     for batch in source.snapshot_batches():
         loader.load_snapshot_batch(batch)
-    limit = (source.certain_to or 0) if certain_only else None
+    limit = (source.certain_to or 0) if certain_only else end_offset
     start = 0 if source.snapshot_id is None else source.snapshot_id.offset
     if limit is None or limit > start:
         for batch in source.log_batches(start):
             if limit is not None and batch.header.last_offset >= limit:
+                if batch.header.base_offset < limit:
+                    loader.load_batch(CutBatch(batch, limit), start)
                 break
             loader.load_batch(batch, start)
     image = loader.finish()
     torn_tails = tuple(_fault_of(trouble) for trouble in source.faults if trouble.is_tail)
     troubles = [_fault_of(trouble) for trouble in source.faults if not trouble.is_tail]
-    end_offset = None if certain_only else source.end_offset
+    log_end = None if limit is not None else source.end_offset
     provenance = image.provenance._replace(
         source_kind=source.kind,
         source=source.path,
         certain_to=source.certain_to,
-        end_offset=image.provenance.end_offset if end_offset is None else end_offset,
+        end_offset=image.provenance.end_offset if log_end is None else log_end,
     )
     return image._replace(provenance=provenance, faults=(*troubles, *image.faults), torn_tails=torn_tails)
 

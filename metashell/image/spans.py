@@ -64,11 +64,14 @@ class SpanIndex:
 
     def read(self, partition_id: int) -> PartitionRegistration:
         """The partition as its record has it. Errors: KeyError for one that is in no span."""
+        return read_partition(*self.place(partition_id))
+
+    def place(self, partition_id: int) -> tuple[bytes, int, int]:
+        """The buffer that holds a partition's record, and where in it. Errors: KeyError for one that is in no span."""
         if partition_id not in self:
             raise KeyError(partition_id)
         ordinal = partition_id if self._ordinals is None else self._ordinals[partition_id]
-        start, end = self._starts[ordinal], self._ends[ordinal]
-        return read_partition(self._buffer(ordinal), start, end)
+        return self._buffer(ordinal), self._starts[ordinal], self._ends[ordinal]
 
     def _buffer(self, ordinal: int) -> bytes:
         for span in self._spans:

@@ -36,12 +36,16 @@ def open_directory(path: str) -> DirectorySource | FileSource:
 
 
 class DirectorySource:
-    """A metadata directory; `snapshot_id` is that of the checkpoint in use, None without one."""
+    """A metadata directory; `snapshot_id` is that of the checkpoint in use, None without one.
+
+    With `up_to` no checkpoint that ends after that offset is used: so an image can be made as it was there.
+    """
 
     kind: SourceKind = "directory"
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, up_to: int | None = None) -> None:
         self.path = path
+        self._up_to = up_to
         self.snapshot_id: OffsetAndEpoch | None = None
         self.certain_to: int | None = None
         self.end_offset: int | None = None
@@ -163,7 +167,7 @@ class DirectorySource:
         for _ in range(_ATTEMPTS):
             self._choice_faults = []
             try:
-                self._open_listed(self._directory.list())
+                self._open_listed(self._listing())
             except FileNotFoundError:  # the node has removed a listed file: see what is there now
                 self._close_files()
                 self._snapshot = self.snapshot_id = self.certain_to = self.end_offset = None
@@ -174,6 +178,12 @@ class DirectorySource:
             raise UsageError(f"{self.path}: files vanish faster than they can be opened", self.path)
         if self._snapshot is None and not self._opened and self._choice_faults:
             raise UsageError(str(self._choice_faults[0]), self.path)
+
+    def _listing(self) -> Listing:
+        listing = self._directory.list()
+        if self._up_to is None:
+            return listing
+        return Listing(listing.segments, [entry for entry in listing.checkpoints if entry.snapshot_id.offset <= self._up_to])
 
     def _open_listed(self, listing: Listing) -> None:
         self._open_snapshot(listing)
