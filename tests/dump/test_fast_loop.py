@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from metashell.codec.batches import HEADER_SIZE
 from metashell.codec.crc32c import crc32c
+from metashell.codec.usual_records import GAVE_UP, usual_headers
 from metashell.dump import DumpOptions, run_dump
-from metashell.dump.fast_loop import GAVE_UP, usual_headers
 from metashell.dump.filters import Filters
 from metashell.dump.json_lines import JsonWriter
 from metashell.dump.kafka_text import KafkaWriter

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from metashell.codec.batches import RecordBatch
 from metashell.codec.frame import metadata_message
+from metashell.codec.usual_records import usual_headers
 from metashell.dump import DumpOptions, run_dump
-from metashell.dump.fast_loop import usual_headers
 from metashell.log.segment import open_segment, read_batches
 from tools.bench.common import generated, print_interpreter
 
