@@ -1,26 +1,48 @@
-"""Make metashell/storage/config_keys.tsv: every key of a Kafka server's configuration, from Kafka's own definition.
+"""What Kafka itself says about configurations; needs Java, and fetches Kafka's jars by Maven.
 
-    python -m tools.gen_config_keys           (needs Java; fetches Kafka's jars by Maven)
+    python -m tools.gen_config_keys
+
+makes metashell/storage/config_keys.tsv, every key of a server's configuration from Kafka's own definition, and
+tests/golden/storage/configs.txt.xz, Kafka's answer to each configuration of tests/storage/config_table.py.
 """
 
 from __future__ import annotations
 
+import lzma
 import sys
 from pathlib import Path
 
 from tests.java import KAFKA, run_program
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-TARGET = REPOSITORY / "metashell" / "storage" / "config_keys.tsv"
-PROGRAM = REPOSITORY / "tests" / "storage" / "java" / "ConfigKeys.java"
+KEYS = REPOSITORY / "metashell" / "storage" / "config_keys.tsv"
+ANSWERS = REPOSITORY / "tests" / "golden" / "storage" / "configs.txt.xz"
+PROGRAMS = REPOSITORY / "tests" / "storage" / "java"
 
 
-def content() -> str:
-    """What the file should hold."""
+def keys() -> str:
+    """Every key with its type, default and check."""
     head = f"# Key, type, default and check of every setting of Kafka {KAFKA}: made by python -m tools.gen_config_keys\n"
-    return head + run_program(PROGRAM).decode()
+    return head + run_program(PROGRAMS / "ConfigKeys.java").decode()
+
+
+def answers() -> bytes:
+    """A line for each configuration of the table."""
+    # The table names the keys, so they have to be there before it is read.
+    from tests.storage.config_table import configs, java_input
+
+    lines = "".join(f"{java_input(config)}\n" for _, config in configs())
+    printed = run_program(PROGRAMS / "Configs.java", stdin=lines.encode()).split(b"\n")
+    # Kafka logs to standard output where nobody says otherwise.
+    return b"".join(line + b"\n" for line in printed if line.startswith((b"ok\t", b"no\t")))
+
+
+def main() -> int:
+    """Make both files."""
+    KEYS.write_text(keys(), encoding="utf-8")
+    ANSWERS.write_bytes(lzma.compress(answers(), preset=9 | lzma.PRESET_EXTREME))
+    return 0
 
 
 if __name__ == "__main__":
-    TARGET.write_text(content(), encoding="utf-8")
-    sys.exit(0)
+    sys.exit(main())

@@ -65,7 +65,8 @@ def config_of(properties: Mapping[str, str]) -> NodeConfig:
     listeners = read_listeners(values)
     check_rules(values, listeners)
     data = log_dirs(values)
-    metadata = values.text("metadata.log.dir") or data[0]
+    told = values.text("metadata.log.dir")
+    metadata = data[0] if told is None else told
     return NodeConfig(
         node_id=values.number("node.id"),
         roles=frozenset(values.words("process.roles")),

@@ -9,13 +9,14 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from metashell.storage.errors import ConfigError
-from metashell.storage.listeners import names_of
+from metashell.storage.listeners import names_of, normalised, pairs, protocol_map
 from metashell.storage.quorum_servers import voter_ids
 
 if TYPE_CHECKING:
     from metashell.storage.config_values import ConfigValues
     from metashell.storage.listeners import Listeners
 
+_CODEC_MAX: Final = 4
 _REQUIREMENT: Final = "requirement failed: "
 _HOST_CHARACTERS = re.compile(r"[0-9a-zA-Z\-%._:]*")
 _AT_LEAST, _AT_MOST, _LESS = "greater than or equal to", "less than or equal to", "less than"
@@ -27,9 +28,11 @@ def check_rules(values: ConfigValues, listeners: Listeners) -> None:
     Errors: ConfigError in Kafka's words, for the first rule that is broken.
     """
     _check_groups(values)
+    _check_early_start(values, listeners)
     _check_logs(values)
     _check_roles(values, listeners)
-    _check_log_dirs(values)
+    if "broker" in values.words("process.roles"):
+        _check_cordoned(values)
     _check_addresses(listeners)
     _check_connections(values, listeners)
 
@@ -72,6 +75,19 @@ def _check_groups(values: ConfigValues) -> None:
     assignors = values.words("group.share.assignors")
     if len(assignors) != 1:
         raise ConfigError(f"group.share.assignors must contain exactly one assignor, but found {len(assignors)}")
+    for name in ("offsets.topic.compression.codec", "share.coordinator.state.topic.compression.codec"):
+        codec = values.number(name)
+        if not 0 <= codec <= _CODEC_MAX:
+            raise ConfigError(f"Unknown compression type id: {codec}")
+
+
+def _check_early_start(values: ConfigValues, listeners: Listeners) -> None:
+    known = {*names_of(listeners.all), *values.words("controller.listener.names")}
+    for name in values.maybe_words("early.start.listeners") or ():
+        if name not in known:
+            raise ConfigError(
+                f"early.start.listeners contains listener {name}, but this is not contained in listeners or controller.listener.names"
+            )
 
 
 def _check_logs(values: ConfigValues) -> None:
@@ -82,8 +98,10 @@ def _check_logs(values: ConfigValues) -> None:
     _require(_log_roll_jitter_ms(values) >= 0, "log.roll.jitter.ms must be greater than or equal to 0")
     retention = _log_retention_ms(values)
     _require(retention >= 1 or retention == -1, "log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
+    if number("log.cleaner.threads") == 0:
+        raise ConfigError("/ by zero")
     _require(
-        number("log.cleaner.dedupe.buffer.size") // max(1, number("log.cleaner.threads")) > 1024 * 1024,
+        number("log.cleaner.dedupe.buffer.size") // number("log.cleaner.threads") > 1024 * 1024,
         "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
     )
     wait = number("replica.fetch.wait.max.ms")
@@ -122,9 +140,8 @@ def _check_roles(values: ConfigValues, listeners: Listeners) -> None:
     voters = voter_ids(values.words("controller.quorum.voters"))
     if not voters and not values.words("controller.quorum.bootstrap.servers"):
         raise ConfigError(
-            "If using process.roles, either controller.quorum.bootstrap.servers must\n"
-            "contain the set of bootstrap controllers or controller.quorum.voters must contain a parseable\n"
-            "set of controllers."
+            "If using process.roles, either controller.quorum.bootstrap.servers must contain the set of bootstrap controllers "
+            "or controller.quorum.voters must contain a parseable set of controllers."
         )
     if roles == {"broker"}:
         _check_broker(values, listeners, voters)
@@ -159,11 +176,9 @@ def _check_broker(values: ConfigValues, listeners: Listeners, voters: set[int]) 
 
 
 def _check_mapped(values: ConfigValues, name: str) -> None:
-    from metashell.storage.listeners import protocol_map
-
-    if name.upper() not in protocol_map(values):
+    if normalised(name) not in protocol_map(values):
         raise ConfigError(
-            f"Controller listener with name {name} defined in controller.listener.names not found in listener.security.protocol.map  "
+            f"Controller listener with name {normalised(name)} defined in controller.listener.names not found in listener.security.protocol.map  "
             "(an explicit security mapping for each controller listener is required if listener.security.protocol.map is "
             "non-empty, or if there are security protocols other than PLAINTEXT in use)"
         )
@@ -221,7 +236,7 @@ def _check_broker_listeners(listeners: Listeners) -> None:
     )
 
 
-def _check_log_dirs(values: ConfigValues) -> None:
+def _check_cordoned(values: ConfigValues) -> None:
     cordoned = values.words("cordoned.log.dirs")
     if "*" in cordoned:
         _require(len(cordoned) == 1, "When cordoned.log.dirs is set to *, it must not contain other values")
@@ -277,8 +292,6 @@ def _sasl_mechanisms(values: ConfigValues, listener: str) -> tuple[str, ...]:
 
 
 def _check_overrides(values: ConfigValues) -> None:
-    from metashell.storage.listeners import pairs
-
     name = "max.connections.per.ip.overrides"
     overrides = dict(pairs(values.text(name) or "", name))
     _require(

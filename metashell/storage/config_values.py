@@ -99,7 +99,6 @@ def parse_value(key: ConfigKey, text: str) -> Value:
 
     Errors: ConfigError in Kafka's words.
     """
-    text = text.strip(JAVA_BLANKS)
     match key.type:
         case "BOOLEAN":
             return _boolean(key, text)
@@ -108,28 +107,31 @@ def parse_value(key: ConfigKey, text: str) -> Value:
         case "DOUBLE":
             return _double(key, text)
         case "LIST":
-            return _words(key, text)
+            return _words(key, text.strip(JAVA_BLANKS))
         case _:
             # Classes are taken as they are named: they may be anywhere on the server's class path.
-            return text
+            return text.strip(JAVA_BLANKS)
 
 
-def _boolean(key: ConfigKey, text: str) -> bool:
+def _boolean(key: ConfigKey, typed: str) -> bool:
+    text = typed.strip(JAVA_BLANKS)
     if text.lower() not in ("true", "false"):
-        raise invalid(key, text, "Expected value to be either true or false")
+        raise invalid(key, typed, "Expected value to be either true or false")
     return text.lower() == "true"
 
 
-def _integer(key: ConfigKey, text: str) -> int:
+def _integer(key: ConfigKey, typed: str) -> int:
+    text = typed.strip(JAVA_BLANKS)
     limit = 1 << (_BITS[key.type] - 1)
     if not _INTEGER.fullmatch(text) or len(text) > 30 or not -limit <= int(text) < limit:
-        raise invalid(key, text, f"Not a number of type {key.type}")
+        raise invalid(key, typed, f"Not a number of type {key.type}")
     return int(text)
 
 
-def _double(key: ConfigKey, text: str) -> float:
+def _double(key: ConfigKey, typed: str) -> float:
+    text = typed.strip(JAVA_BLANKS)
     if not _DOUBLE.fullmatch(text):
-        raise invalid(key, text, f"Not a number of type {key.type}")
+        raise invalid(key, typed, f"Not a number of type {key.type}")
     return float(text.rstrip("fFdD") if text[-1] in "fFdD" and "Inf" not in text else text)
 
 
@@ -146,6 +148,10 @@ def invalid(key: ConfigKey, value: object, why: str) -> ConfigError:
 
 
 def _java_text(value: object) -> str:
+    if isinstance(value, float):
+        from metashell.codec.json_forms import java_double
+
+        return java_double(value)
     if isinstance(value, tuple):
         return f"[{', '.join(value)}]"
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -83,14 +83,14 @@ def _advertised_controllers(
 def protocol_map(values: ConfigValues) -> dict[str, str]:
     """Which security protocol each listener name speaks; controllers' listeners need no entry where all is plain text."""
     text = values.text("listener.security.protocol.map") or ""
-    protocols = {name.upper(): _protocol(protocol) for name, protocol in pairs(text, "listener.security.protocol.map")}
+    protocols = {normalised(name): _protocol(protocol) for name, protocol in pairs(text, "listener.security.protocol.map")}
     names = values.words("controller.listener.names")
     if values.is_set("listener.security.protocol.map") or any(map(_is_secure, names)):
         return protocols
     if not any(_is_secure(_name_of(listener)) for listener in values.words("listeners")):
         for name in names:
             if name != "PLAINTEXT":
-                protocols[name.upper()] = "PLAINTEXT"
+                protocols[name] = "PLAINTEXT"
     return protocols
 
 
@@ -101,13 +101,16 @@ def pairs(text: str, setting: str) -> list[tuple[str, str]]:
     """
     if not text:
         return []
-    pairs = []
-    for entry in re.split(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*", text):
+    entries = re.split(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*", text)
+    while entries and not entries[-1]:
+        entries.pop()
+    found = []
+    for entry in entries:
         name, colon, value = entry.rpartition(":")
         if not colon:
             raise ConfigError(f"Error parsing configuration property '{setting}': begin 0, end -1, length {len(entry)}")
-        pairs.append((name.strip(JAVA_BLANKS), value.strip(JAVA_BLANKS)))
-    return pairs
+        found.append((name.strip(JAVA_BLANKS), value.strip(JAVA_BLANKS)))
+    return found
 
 
 def _protocol(text: str) -> str:
@@ -142,7 +145,7 @@ def _endpoint(listener: str, protocols: dict[str, str]) -> Endpoint:
     match = _LISTENER.fullmatch(listener)
     if match is None:
         raise ConfigError(f"Unable to parse {listener} to a broker endpoint")
-    name = match[1].upper()
+    name = normalised(match[1])
     if not -(1 << 31) <= int(match[3]) < 1 << 31:
         raise ConfigError(f'For input string: "{match[3]}"')
     if name not in protocols:
@@ -163,23 +166,25 @@ def _check_ports(endpoints: Sequence[Endpoint], listeners: Sequence[str]) -> Non
         if endpoint.port != 0:
             by_port.setdefault(endpoint.port, []).append(endpoint.host)
     for port, hosts in by_port.items():
-        addresses = [host for host in hosts if host is not None and _is_address(host)]
-        names_count = len(hosts) - len(addresses)
-        if names_count > 1 or (addresses and names_count and len(addresses) != 2 and len(hosts) > 1):
-            raise ConfigError(f"Each listener must have a different port, listeners: {shown}")
-        if len(addresses) == 2:
-            if _is_ipv4(addresses[0]) == _is_ipv4(addresses[1]):
-                raise ConfigError(
-                    "If you have two listeners on the same port then one needs to be IPv4 and the other IPv6, "
-                    f"listeners: {shown}, port: {port}"
-                )
-            if names_count:
-                raise ConfigError(f"Each listener must have a different port, listeners: {shown}")
-        elif len(addresses) > 2:
-            raise ConfigError(
-                "Each listener must have a different port unless exactly one listener has an IPv4 address and the other IPv6 address, "
-                f"listeners: {shown}, port: {port}"
-            )
+        if len(hosts) > 1:
+            _check_shared_port(port, hosts, shown)
+
+
+def _check_shared_port(port: int, hosts: Sequence[str | None], shown: str) -> None:
+    addresses = [host for host in hosts if host is not None and _is_address(host)]
+    names_count = len(hosts) - len(addresses)
+    if names_count > 1:
+        raise ConfigError(f"Each listener must have a different port, listeners: {shown}")
+    if len(addresses) != 2:
+        raise ConfigError(
+            "Each listener must have a different port unless exactly one listener has an IPv4 address and the other IPv6 address, "
+            f"listeners: {shown}, port: {port}"
+        )
+    if names_count or _is_ipv4(addresses[0]) == _is_ipv4(addresses[1]):
+        raise ConfigError(
+            "If you have two listeners on the same port then one needs to be IPv4 and the other IPv6, "
+            f"listeners: {shown}, port: {port}"
+        )
 
 
 def _is_address(host: str) -> bool:
@@ -208,12 +213,19 @@ def _inter_broker(values: ConfigValues, protocols: dict[str, str]) -> tuple[str,
         return protocol, protocol
     if values.is_set("security.inter.broker.protocol"):
         raise ConfigError("Only one of inter.broker.listener.name and security.inter.broker.protocol should be set.")
-    name = name.upper()
+    name = normalised(name)
     if name not in protocols:
         raise ConfigError(
             f"Listener with name {name} defined in inter.broker.listener.name not found in listener.security.protocol.map."
         )
     return name, protocols[name]
+
+
+def normalised(name: str) -> str:
+    """A listener's name in the one form in which names are compared. Errors: ConfigError for no name."""
+    if not name:
+        raise ConfigError("The provided listener name is null or empty string")
+    return name.upper()
 
 
 def names_of(endpoints: Iterable[Endpoint]) -> list[str]:

@@ -17,18 +17,17 @@ _VOTERS: Final = "controller.quorum.voters"
 _SERVERS: Final = "controller.quorum.bootstrap.servers"
 _HOST_PORT = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
-_NOT_ROUTABLE = "0.0.0.0"
 
 
 def check_voters(entries: Iterable[str]) -> None:
     """Hold `id@host:port` entries against Kafka's rules. Errors: ConfigError."""
-    voter_ids(entries, routable=True)
+    voter_ids(entries)
 
 
-def voter_ids(entries: Iterable[str], *, routable: bool = False) -> set[int]:
+def voter_ids(entries: Iterable[str]) -> set[int]:
     """The ids in `id@host:port` entries.
 
-    Errors: ConfigError in Kafka's words; with `routable` also for the host 0.0.0.0.
+    Errors: ConfigError in Kafka's words.
     """
     found = set()
     for entry in entries:
@@ -38,15 +37,12 @@ def voter_ids(entries: Iterable[str], *, routable: bool = False) -> set[int]:
         if len(parts) != 2:
             raise ConfigError(f"Invalid configuration value for {_VOTERS}. Each entry should be in the form `{{id}}@{{host}}:{{port}}`.")
         found.add(_voter_id(parts[0]))
-        match = _HOST_PORT.fullmatch(parts[1])
-        if match is None:
+        if _HOST_PORT.fullmatch(parts[1]) is None:
             raise ConfigError(
                 f"Failed to parse host name from entry {entry} for the configuration {_VOTERS}. "
                 "Each entry should be in the form `{id}@{host}:{port}`."
             )
         _check_port(parts[1])
-        if match[1] == _NOT_ROUTABLE and routable:
-            raise ConfigError(f"Host string ({match[1]}) is not routeable")
     return found
 
 

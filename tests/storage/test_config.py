@@ -1,0 +1,98 @@
+"""Configurations: what Kafka's own tool accepts is accepted, what it refuses is refused in its words."""
+
+from __future__ import annotations
+
+import lzma
+from itertools import zip_longest
+from pathlib import Path
+
+import pytest
+
+from metashell.errors import MetashellError
+from metashell.storage.config import NodeConfig, config_of, load_config
+from metashell.storage.config_rules import log_dirs
+from metashell.storage.config_values import ConfigValues
+from metashell.storage.errors import ConfigError
+from tests.storage.config_table import CONTROLLER, Config, configs, java_input
+from tools.gen_config_keys import ANSWERS, KEYS, answers, keys
+
+
+def ours(config: Config) -> list[str]:
+    """Our answer in the form of Kafka's."""
+    try:
+        node = config_of(config)
+    except ConfigError as error:
+        return ["no", str(error)]
+    return ["ok", *facts(node), ",".join(log_dirs(ConfigValues({"node.id": "1", "broker.id": "1", **config})))]
+
+
+def facts(node: NodeConfig) -> list[str]:
+    endpoint = node.controller_endpoint
+    shown = "none" if endpoint is None else f"{endpoint.host or 'null'} {endpoint.port}"
+    return [
+        str(node.node_id),
+        node.metadata_log_directory,
+        node.controller_listener,
+        # Beside static voters Kafka takes the address from their list; nobody asks for it then.
+        "" if node.static_voters else shown,
+        ",".join(node.static_voters),
+        str(node.unstable_features).lower(),
+    ]
+
+
+def theirs(line: str) -> list[str]:
+    verdict, *rest = line.split("\t")
+    if verdict == "no":
+        return [verdict, "\t".join(rest)]
+    node_id, directories, metadata, listener, endpoint, voters, unstable = rest
+    return [verdict, node_id, metadata, listener, "" if voters else endpoint, voters, unstable, directories]
+
+
+def test_every_configuration_of_the_table_gets_kafkas_answer() -> None:
+    stored = lzma.decompress(ANSWERS.read_bytes()).decode().removesuffix("\n").split("\n")
+    differing = []
+    for (name, config), line in zip_longest(configs(), stored, fillvalue=("", "")):
+        assert isinstance(config, dict), "the table was made shorter: python -m tools.gen_config_keys"
+        assert isinstance(line, str), "the table was made longer: python -m tools.gen_config_keys"
+        expected, answer = theirs(line), ours(config)
+        if "Class " in expected[1] and answer[0] == "no":
+            continue  # Java looks for the class first.
+        if answer != expected:
+            differing.append((name, expected, answer))
+    assert not differing
+
+
+@pytest.mark.slow
+def test_keys_and_answers_are_those_of_the_real_kafka() -> None:
+    assert keys() == KEYS.read_text(encoding="utf-8")
+    assert answers() == lzma.decompress(ANSWERS.read_bytes())
+
+
+def test_values_of_config_providers_are_left_alone_where_formatting_does_not_need_them() -> None:
+    providers = {"config.providers": "file"}
+    password = {"ssl.key.password": "${file:/secrets:key}", "num.io.threads": "${file:/x:n}"}
+    assert config_of({**CONTROLLER, **providers, **password}).node_id == 1
+    with pytest.raises(ConfigError, match=r"node\.id"):
+        config_of({**CONTROLLER, **providers, "node.id": "${file:/x:id}"})
+
+
+def test_a_password_that_does_not_fit_is_not_repeated() -> None:
+    from metashell.storage.config_values import config_keys, invalid
+
+    assert "hunter2" not in str(invalid(config_keys()["ssl.key.password"], "hunter2", "no good"))
+
+
+def test_a_file_that_is_no_properties_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text("process.roles=\\u12x\n")
+    with pytest.raises(MetashellError, match=r"server\.properties: .*uxxxx"):
+        load_config(str(path))
+
+
+def test_the_line_for_java_means_the_same_configuration() -> None:
+    from metashell.log.properties import parse_properties
+
+    for _, config in list(configs())[:400]:
+        assert parse_properties(java_input(config).replace("\x1f", "\n").encode("latin-1", "replace")) == {
+            key: value.encode("latin-1", "replace").decode("latin-1") for key, value in config.items()
+        }
