@@ -18,7 +18,7 @@ OFFSET_MAX = (1 << 63) - 1
 class Filters:
     """The filters of one run.
 
-    `types` are the numbers of wanted metadata record types and `control_types` those of control records, None for all.
+    `types` are the numbers of wanted record types of the log and `control_types` those of control records, None for all.
     """
 
     def __init__(self, options: DumpOptions) -> None:
@@ -29,10 +29,11 @@ class Filters:
         self.until_ms = OFFSET_MAX if options.until_ms is None else options.until_ms
         self.key = options.key_pattern
         self.value = options.value_pattern
+        _refuse_useless(options)
         self.types: frozenset[int] | None = None
         self.control_types: frozenset[int] | None = None
         if options.types:
-            self.types, self.control_types = _wanted_types(options.types)
+            self.types, self.control_types = _wanted_types(options.types, _type_names(options))
         self.has_pattern = self.key is not None or self.value is not None
         self.has_range = first is not None or last is not None or options.since_ms is not None or options.until_ms is not None
 
@@ -67,16 +68,34 @@ class Filters:
         return self.value is None or (value is not None and self.value.search(value) is not None)
 
 
+def _refuse_useless(options: DumpOptions) -> None:
+    """Errors: UsageError for a filter of what the other options keep from being looked at."""
+    if options.types and options.decoder == "classes":
+        raise UsageError("--type needs a decoder, as --cluster-metadata-decoder", "--type")
+    has_pattern = options.key_pattern is not None or options.value_pattern is not None
+    if has_pattern and not options.prints_contents:
+        raise UsageError("--key and --value need a decoder or --print-data-log", "--value")
+
+
 def _has_one_time(header: BatchHeader) -> bool:
     return bool(header.attributes & LOG_APPEND_TIME) or header.base_timestamp == header.max_timestamp
 
 
-def _wanted_types(words: tuple[str, ...]) -> tuple[frozenset[int], frozenset[int]]:
-    """The metadata and the control record types that the words name.
+def _type_names(options: DumpOptions) -> dict[int, str]:
+    """The record types of the log that is decoded; those of metadata where nothing is."""
+    if options.decoder in ("metadata", "classes"):
+        return RECORD_TYPE_NAMES
+    from metashell.dump.own_records import coordinator_type_names, remote_log_type_names
 
-    A number is a metadata record type. Errors: UsageError for a name that is neither.
+    return remote_log_type_names() if options.decoder == "remote-log" else coordinator_type_names(options.decoder)
+
+
+def _wanted_types(words: tuple[str, ...], names: dict[int, str]) -> tuple[frozenset[int], frozenset[int]]:
+    """The record types and the control record types that the words name.
+
+    A number is a record type. Errors: UsageError for a name that is neither.
     """
-    metadata = {_plain(name): number for number, name in RECORD_TYPE_NAMES.items()}
+    records = {_plain(name): number for number, name in names.items()}
     control = {_plain(name): number for number, name in CONTROL_TYPE_NAMES.items()}
     types: set[int] = set()
     control_types: set[int] = set()
@@ -84,12 +103,12 @@ def _wanted_types(words: tuple[str, ...]) -> tuple[frozenset[int], frozenset[int
         plain = _plain(word)
         if word.isascii() and word.isdigit():
             types.add(int(word))
-        elif plain in metadata:
-            types.add(metadata[plain])
+        elif plain in records:
+            types.add(records[plain])
         elif plain in control:
             control_types.add(control[plain])
         else:
-            raise UsageError(f"--type: {word!r} is no record type{_suggestion(plain, metadata, control)}", word)
+            raise UsageError(f"--type: {word!r} is no record type{_suggestion(plain, names, records, control)}", word)
     return frozenset(types), frozenset(control_types)
 
 
@@ -99,11 +118,11 @@ def _plain(name: str) -> str:
     return plain.removesuffix("record")
 
 
-def _suggestion(plain: str, metadata: dict[str, int], control: dict[str, int]) -> str:
+def _suggestion(plain: str, names: dict[int, str], records: dict[str, int], control: dict[str, int]) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(plain, [*metadata, *control], n=1)
+    near = get_close_matches(plain, [*records, *control], n=1)
     if not near:
         return ""
-    name = RECORD_TYPE_NAMES[metadata[near[0]]] if near[0] in metadata else CONTROL_TYPE_NAMES[control[near[0]]]
+    name = names[records[near[0]]] if near[0] in records else CONTROL_TYPE_NAMES[control[near[0]]]
     return f" (did you mean {name}?)"

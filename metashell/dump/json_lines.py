@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from typing import TYPE_CHECKING
 
 from metashell.codec.batches import (
     CODEC_MASK,
@@ -36,6 +37,9 @@ from metashell.dump.writer import Place, Writer
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
 from metashell.log.names import SNAPSHOT_FOOTER_TYPE
+
+if TYPE_CHECKING:
+    from metashell.dump.own_records import CoordinatorMembers
 
 _LEGACY_LEAD_SIZE = 26
 _TAIL_PIECE = 1 << 20
@@ -75,7 +79,13 @@ class JsonWriter(Writer):
         self.shows_batches = options.batches != "no" or not options.iterates_deep
         self.shows_records = options.iterates_deep and options.batches != "only"
         self.last_batch: tuple[BatchHeader, int, bytes] | None = None
-        if options.cluster_metadata_decoder:
+        self.decoder = options.decoder
+        self.coordinator: CoordinatorMembers | None = None
+        if self.decoder in ("offsets", "transactions", "share"):
+            from metashell.dump.own_records import CoordinatorMembers
+
+            self.coordinator = CoordinatorMembers(self.decoder)
+        if self.decoder == "metadata":
             line = _LINE_WITHOUT_METADATA if options.skip_record_metadata else _LINE
             head = self._head("record") if options.skip_record_metadata else f'{self._head("record")}"offset":'
             self.loop = make_loop(line, may_skip=filters.types is not None, head=head)
@@ -103,8 +113,7 @@ class JsonWriter(Writer):
             self._damaged(buf, start, size, position)
             return
         header = BatchHeader(*unpack_header(buf, start))
-        if self.options.cluster_metadata_decoder:
-            self._follow(header)
+        self._follow(header)
         if self.is_checkpoint:
             self.last_batch = (header, position, buf[start : start + size] if header.attributes & CONTROL else b"")
         # What a damaged header says is no reason to leave its batch out.
@@ -114,13 +123,13 @@ class JsonWriter(Writer):
             return
         if not self.filters.wants_part(header):
             return
-        if self.shows_batches and self.filters.types is None:
+        if self.shows_batches:
             self._batch_line(header, position)
         if self.shows_records:
             self._records(header, buf, start, size)
 
     def _follow(self, header: BatchHeader) -> None:
-        """Hold a batch against the one before it: a metadata log has no gaps, and no epoch goes back.
+        """Hold a batch against the one before it: a metadata log has no gaps; in no log offset or epoch go back.
 
         Neither offset nor epoch is covered by the CRC, so nothing else would notice them changed.
         """
@@ -133,7 +142,7 @@ class JsonWriter(Writer):
         self.last = (header.last_offset, header.leader_epoch)
 
     def _compare(self, position: int, last: tuple[int, int], here: tuple[int, int]) -> None:
-        if here[0] != last[0] + 1:
+        if here[0] <= last[0] or (self.decoder == "metadata" and here[0] != last[0] + 1):
             self.faults.append((position, f"position {position}: offset {last[0]} is followed by {here[0]}"))
         if here[1] < last[1]:
             self.faults.append((position, f"position {position}: leader epoch goes back from {last[1]} to {here[1]}"))
@@ -176,7 +185,7 @@ class JsonWriter(Writer):
         if crc != header.crc:
             self._corrupt(position, header.base_offset, len(data), f"CRC-32 {crc:#x} is not {header.crc:#x}")
             return
-        if self.shows_batches and self.filters.wants_part(header) and self.filters.types is None:
+        if self.shows_batches and self.filters.wants_part(header):
             self._batch_line(header, position)
         if not self.shows_records:
             return
@@ -229,8 +238,10 @@ class JsonWriter(Writer):
         value = buf[value_start : value_start + value_size] if value_size >= 0 else None
         if header.attributes & CONTROL:
             self._control_record(header, offset, timestamp, key, value)
-        elif self.options.cluster_metadata_decoder:
+        elif self.decoder == "metadata":
             self._metadata_record(header, offset, timestamp, key, value)
+        elif self.decoder != "classes":
+            self._decoded_record(header, offset, timestamp, key, value)
         else:
             headers = _headers_member(buf, headers_start, following) if buf[headers_start] else ""
             self._plain_record(header, offset, timestamp, key, value, headers)
@@ -248,6 +259,24 @@ class JsonWriter(Writer):
             self.lines.append(f"{self._place('record', header, offset, timestamp)}{_body_members(body)}{key_member}}}\n")
             self._note_fault(offset, body)
 
+    def _decoded_record(self, header: BatchHeader, offset: int, timestamp: int, key: bytes | None, value: bytes | None) -> None:
+        """A record of a coordinator's log or of the remote log's metadata."""
+        if self.coordinator is not None:
+            found = self.coordinator.members(key, value)
+        else:
+            from metashell.dump.own_records import remote_log_members
+
+            found = remote_log_members(value)
+        if not self.filters.wants_type(found.type_id) or not self.filters.wants_text(found.key, found.value):
+            return
+        producer = ""
+        if header.producer_id >= 0 and not self.options.skip_record_metadata:
+            is_transactional = "true" if header.attributes & TRANSACTIONAL else "false"
+            producer = f'"producer_id":{header.producer_id},"producer_epoch":{header.producer_epoch},"is_transactional":{is_transactional},'
+        self.lines.append(f"{self._place('record', header, offset, timestamp)}{producer}{found.text}}}\n")
+        if found.fault is not None:
+            self.faults.append((self.position, f"offset {offset}: {found.fault}"))
+
     def _control_record(self, header: BatchHeader, offset: int, timestamp: int, key: bytes | None, value: bytes | None) -> None:
         body = control_body(key, value)
         if self.filters.wants_control(body.type_id) and self.filters.wants_text(None, body.data):
@@ -256,8 +285,11 @@ class JsonWriter(Writer):
 
     def _plain_record(self, header: BatchHeader, offset: int, timestamp: int, key: bytes | None, value: bytes | None, headers: str) -> None:
         """A record of a log that we were not told how to decode."""
-        if self.options.cluster_metadata_decoder:
+        if self.decoder == "metadata":
             self._metadata_record(header, offset, timestamp, key, value)
+            return
+        if self.decoder != "classes":
+            self._decoded_record(header, offset, timestamp, key, value)
             return
         key_text = None if key is None else key.decode("utf-8", "replace")
         value_text = None if value is None else value.decode("utf-8", "replace")

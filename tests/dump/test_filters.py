@@ -62,7 +62,7 @@ def test_an_unknown_type_by_number_is_found(tmp_path: Path) -> None:
 
 def test_a_wrong_type_is_a_mistake_with_a_hint() -> None:
     with pytest.raises(UsageError, match=r"'TOPIK_RECORD' is no record type \(did you mean TOPIC_RECORD\?\)"):
-        Filters(DumpOptions(files=(), types=("TOPIK_RECORD",)))
+        Filters(DumpOptions(files=(), cluster_metadata_decoder=True, types=("TOPIK_RECORD",)))
 
 
 def test_a_value_pattern_sees_the_text_that_is_printed(tmp_path: Path) -> None:
@@ -82,6 +82,18 @@ def test_a_key_pattern_asks_for_a_key(tmp_path: Path) -> None:
     path = write(tmp_path, write_batch(0, records, leader_epoch=1))
     found = dumped_rows(path, key_pattern=re.compile("^a"), cluster_metadata_decoder=False, print_data_log=True)
     assert [row["offset"] for row in found if row["kind"] == "record"] == [0]
+
+
+def test_batch_lines_are_given_beside_records_of_one_type(tmp_path: Path) -> None:
+    found = dumped_rows(write(tmp_path, log(5)), types=("topic",), batches="also")
+    assert [row["kind"] for row in found] == ["batch", "record"]
+
+
+def test_a_filter_that_could_not_work_is_a_mistake() -> None:
+    with pytest.raises(UsageError, match="--type needs a decoder"):
+        Filters(DumpOptions(files=(), types=("TOPIC_RECORD",)))
+    with pytest.raises(UsageError, match="need a decoder or --print-data-log"):
+        Filters(DumpOptions(files=(), value_pattern=re.compile("x")))
 
 
 def test_filters_hide_no_damage(tmp_path: Path) -> None:
