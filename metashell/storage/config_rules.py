@@ -82,7 +82,7 @@ def _check_groups(values: ConfigValues) -> None:
 
 
 def _check_early_start(values: ConfigValues, listeners: Listeners) -> None:
-    known = {*names_of(listeners.all), *values.words("controller.listener.names")}
+    known = names_of(listeners.all)
     for name in values.maybe_words("early.start.listeners") or ():
         if name not in known:
             raise ConfigError(
@@ -178,7 +178,8 @@ def _check_broker(values: ConfigValues, listeners: Listeners, voters: set[int]) 
 def _check_mapped(values: ConfigValues, name: str) -> None:
     if normalised(name) not in protocol_map(values):
         raise ConfigError(
-            f"Controller listener with name {normalised(name)} defined in controller.listener.names not found in listener.security.protocol.map  "
+            f"Controller listener with name {normalised(name)} defined in controller.listener.names not found in "
+            "listener.security.protocol.map  "
             "(an explicit security mapping for each controller listener is required if listener.security.protocol.map is "
             "non-empty, or if there are security protocols other than PLAINTEXT in use)"
         )

@@ -61,7 +61,8 @@ TABLE: list[tuple[str, dict[str, str | None]]] = [
     *[
         (base, {"controller.listener.names": text})
         for base in BASES
-        for text in ("", ",", "OTHER", "CONTROLLER,OTHER", "controller", "CONTROLLER,", "PLAINTEXT", "SSL", "CONTROLLER,CONTROLLER", " CONTROLLER ")
+        for text in ("", ",", "OTHER", "CONTROLLER,OTHER", "controller", "CONTROLLER,", "PLAINTEXT", "SSL", "CONTROLLER,CONTROLLER",
+        " CONTROLLER ")
     ],
     *[(base, {"controller.listener.names": None}) for base in BASES],
     # how the quorum is found
@@ -76,7 +77,8 @@ TABLE: list[tuple[str, dict[str, str | None]]] = [
     *[
         (base, {"controller.quorum.bootstrap.servers": text})
         for base in BASES
-        for text in ("", "h", "h:", "h:x", "h:1", "h:1,h:2", "h:1,h:1", "h:65536", "[::1]:1", ":1", "h:1,", "http://h:1", "0.0.0.0:1", "a b:1", "1@h:1")
+        for text in ("", "h", "h:", "h:x", "h:1", "h:1,h:2", "h:1,h:1", "h:65536", "[::1]:1", ":1", "h:1,", "http://h:1", "0.0.0.0:1",
+        "a b:1", "1@h:1")
     ],
     ("controller", {"controller.quorum.voters": None}),
     ("controller", {"controller.quorum.voters": None, "controller.quorum.bootstrap.servers": "h:1"}),
@@ -113,7 +115,8 @@ TABLE: list[tuple[str, dict[str, str | None]]] = [
         (base, {"advertised.listeners": text})
         for base in BASES
         for text in (
-            "", "PLAINTEXT://h:1", "PLAINTEXT://0.0.0.0:1", "CONTROLLER://h:1", "CONTROLLER://0.0.0.0:1", "PLAINTEXT://h:1,CONTROLLER://h:1",
+            "", "PLAINTEXT://h:1", "PLAINTEXT://0.0.0.0:1", "CONTROLLER://h:1", "CONTROLLER://0.0.0.0:1",
+            "PLAINTEXT://h:1,CONTROLLER://h:1",
             "SSL://h:1", "PLAINTEXT://h:1,PLAINTEXT://h:2", "x", "PLAINTEXT://h:-1", "PLAINTEXT://h:1,SSL://h:1",
         )
     ],
@@ -138,7 +141,8 @@ TABLE: list[tuple[str, dict[str, str | None]]] = [
             "inter.broker.listener.name": "INSIDE",
         },
     ),
-    *[(base, {"inter.broker.listener.name": text}) for base in BASES for text in ("", "PLAINTEXT", "CONTROLLER", "OTHER", "plaintext", "SSL")],
+    *[(base, {"inter.broker.listener.name": text}) for base in BASES for text in ("", "PLAINTEXT", "CONTROLLER", "OTHER", "plaintext",
+    "SSL")],
     *[(base, {"security.inter.broker.protocol": text}) for base in BASES for text in ("", "PLAINTEXT", "SSL", "OTHER", "plaintext")],
     ("broker", {"security.inter.broker.protocol": "PLAINTEXT", "inter.broker.listener.name": "PLAINTEXT"}),
     *[
@@ -214,7 +218,8 @@ TABLE: list[tuple[str, dict[str, str | None]]] = [
     ("controller", {"unstable.feature.versions.enable": "true"}),
     ("controller", {"no.such.key": "1"}),
     ("controller", {"inter.broker.protocol.version": "3.8"}),
-    *[(base, {"early.start.listeners": text}) for base in BASES for text in ("OTHER", "", "controller", "CONTROLLER", "PLAINTEXT,CONTROLLER")],
+    *[(base, {"early.start.listeners": text}) for base in BASES for text in ("OTHER", "", "controller", "CONTROLLER",
+    "PLAINTEXT,CONTROLLER")],
 ]  # fmt: skip
 
 
@@ -234,7 +239,8 @@ def _values(key: ConfigKey) -> Iterator[str]:
         return
     if key.name in CONTROLLER:
         return
-    yield from ("", "x", "0", "1", "-1", "-2", "7", "true", "TRUE", "yes", "a,b", "a,a", "0.25", "1e3", "2147483648", "1e400", ".5", "NaN", " 5 ")
+    yield from ("", "x", "0", "1", "-1", "-2", "7", "true", "TRUE", "yes", "a,b", "a,a", "0.25", "1e3", "2147483648", "1e400", ".5",
+    "NaN", " 5 ")
     yield from ("9223372036854775808", "SSL", "zstd", "required", "classic,consumer", "delete,compact", "CreateTime", "upgrade", "32768")
 
 
