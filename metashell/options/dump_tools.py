@@ -10,12 +10,8 @@ _CLUSTER_METADATA = Option(
     type="flag",
     help="decode records of the metadata log and its checkpoints",
 )
-_PRINT_DATA = Option(
-    names=("--print-data-log",), type="flag", help="print keys and values too; any decoder turns it on"
-)
-_DEEP = Option(
-    names=("--deep-iteration",), type="flag", help="go into the batches, record by record; --print-data-log turns it on"
-)
+_PRINT_DATA = Option(names=("--print-data-log",), type="flag", help="print keys and values too; any decoder turns it on")
+_DEEP = Option(names=("--deep-iteration",), type="flag", help="go into the batches, record by record; --print-data-log turns it on")
 _SKIP_METADATA = Option(
     names=("--skip-record-metadata",),
     type="flag",
@@ -34,6 +30,39 @@ _MAX_BYTES = Option(
     type="size",
     default=2147483647,
     help="read only so many bytes of each log or checkpoint",
+)
+
+
+def _decoder(name: str, topic: str) -> Option:
+    return Option(names=(name,), type="flag", help=f"decode records of {topic}")
+
+
+def _decoder_class(name: str, part: str) -> Option:
+    return Option(
+        names=(name,),
+        metavar="CLASS",
+        type="optional-str",
+        help=f"decoder of {part}: String, Default, Integer or Long of org.apache.kafka.tools.api",
+    )
+
+
+def _named_class(name: str, part: str) -> Option:
+    return Option(
+        names=(name,), metavar="CLASS", type="str", help=f"what {part} are: String, Integer, Long or Default (bytes), or Kafka's class"
+    )
+
+
+_DECODERS = (
+    _decoder("--offsets-decoder", "__consumer_offsets"),
+    _decoder("--transaction-log-decoder", "__transaction_state"),
+    _decoder("--share-group-state-decoder", "__share_group_state"),
+    _decoder("--remote-log-metadata-decoder", "__remote_log_metadata"),
+)
+_VERIFY_INDEX = Option(names=("--verify-index-only",), type="flag", help="of an index, run the checks and print no entries")
+_INDEX_SANITY = Option(
+    names=("--index-sanity-check",),
+    type="flag",
+    help="of an index, run only the check that a broker runs when it starts",
 )
 
 DUMP_LOG = CommandSpec(
@@ -57,9 +86,14 @@ DUMP_LOG = CommandSpec(
             help="files as Kafka's tool takes them, separated by commas",
         ),
         _CLUSTER_METADATA,
+        *_DECODERS,
+        _named_class("--key-decoder-class", "keys"),
+        _named_class("--value-decoder-class", "values"),
         _PRINT_DATA,
         _DEEP,
         _SKIP_METADATA,
+        _VERIFY_INDEX,
+        _INDEX_SANITY,
         _MAX_BYTES,
         _MAX_MESSAGE_SIZE,
         Option(
@@ -84,9 +118,7 @@ DUMP_LOG = CommandSpec(
         ),
         Option(names=("--until",), metavar="TIME", type="time", help="only records of this time or earlier"),
         Option(names=("--key",), metavar="REGEX", type="regex", help="only records in whose key this is found"),
-        Option(
-            names=("--value",), metavar="REGEX", type="regex", help="only records in whose printed value this is found"
-        ),
+        Option(names=("--value",), metavar="REGEX", type="regex", help="only records in whose printed value this is found"),
         Option(
             names=("--batches",),
             metavar="only",
@@ -144,19 +176,6 @@ DUMP_LOG = CommandSpec(
 )
 
 
-def _decoder(name: str, topic: str) -> Option:
-    return Option(names=(name,), type="flag", help=f"decode records of {topic}")
-
-
-def _decoder_class(name: str, part: str) -> Option:
-    return Option(
-        names=(name,),
-        metavar="CLASS",
-        type="optional-str",
-        help=f"decoder of {part}: String, Default, Integer or Long of org.apache.kafka.tools.api",
-    )
-
-
 KAFKA_DUMP_LOG = CommandSpec(
     name="kafka-dump-log",
     summary="This tool helps to parse a log file and dump its contents to the console, "
@@ -186,16 +205,9 @@ KAFKA_DUMP_LOG = CommandSpec(
             help="read only so many bytes of each log or checkpoint",
         ),
         Option(names=("--max-message-size",), metavar="N", type="int32", default=5242880, help=_MAX_MESSAGE_SIZE.help),
-        Option(names=("--verify-index-only",), type="flag", help="of an index, run the checks and print no entries"),
-        Option(
-            names=("--index-sanity-check",),
-            type="flag",
-            help="of an index, run only the check that a broker runs when it starts",
-        ),
-        _decoder("--offsets-decoder", "__consumer_offsets"),
-        _decoder("--transaction-log-decoder", "__transaction_state"),
-        _decoder("--share-group-state-decoder", "__share_group_state"),
-        _decoder("--remote-log-metadata-decoder", "__remote_log_metadata"),
+        _VERIFY_INDEX,
+        _INDEX_SANITY,
+        *_DECODERS,
         _decoder_class("--key-decoder-class", "keys"),
         _decoder_class("--value-decoder-class", "values"),
         Option(
