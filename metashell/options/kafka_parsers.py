@@ -37,7 +37,7 @@ def parse_joptsimple(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
             break
         if not _looks_like_an_option(word):
             continue
-        name, _, joined = word.lstrip("-").partition("=")
+        name, equals, joined = word.lstrip("-").partition("=")
         if name == "help":
             values.help = True
             continue
@@ -45,7 +45,7 @@ def parse_joptsimple(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
             raise UsageError(f"{name} is not a recognized option{did_you_mean(name, list(known))}", word)
         option = known[name]
         given[option.dest] = given.get(option.dest, 0) + 1
-        setattr(values, option.dest, _joptsimple_value(option, name, joined, words))
+        setattr(values, option.dest, _joptsimple_value(option, name, joined if equals else None, words))
         if given[option.dest] > 1 and not option.is_flag:
             raise UsageError(f"Found multiple arguments for option {name}, but you asked for only one", word)
     return values
@@ -55,12 +55,12 @@ def _looks_like_an_option(word: str) -> bool:
     return word.startswith("-") and word != "-"
 
 
-def _joptsimple_value(option: Option, name: str, joined: str, words: list[str]) -> object:
+def _joptsimple_value(option: Option, name: str, joined: str | None, words: list[str]) -> object:
     if option.is_flag:
         return True
-    if not joined and option.type == "optional-str":
+    if joined is None and option.type == "optional-str":
         return words.pop(0) if words and not _looks_like_an_option(words[0]) else ""
-    if not joined:
+    if joined is None:
         # A required value is the next word, whatever it looks like.
         if not words:
             raise UsageError(f"Option {name} requires an argument", name)

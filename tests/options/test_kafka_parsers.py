@@ -48,6 +48,7 @@ def test_dump_log_refuses_abbreviations_and_unknown_options() -> None:
 def test_dump_log_takes_the_next_word_as_a_required_value_whatever_it_is() -> None:
     assert parse_joptsimple(KAFKA_DUMP_LOG, ["--files", "--print-data-log"]).files == "--print-data-log"
     assert dump_error("--files") == "Option files requires an argument"
+    assert parse_joptsimple(KAFKA_DUMP_LOG, ["--files=", "a"]).files == ""
 
 
 def test_dump_log_lets_the_value_of_a_decoder_class_be_missing() -> None:
