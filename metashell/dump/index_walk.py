@@ -40,7 +40,7 @@ class OffsetEntry(NamedTuple):
 class TimeEntry(NamedTuple):
     """An entry of a time index; `found_offset` is the last offset of the first batch that reaches its offset, -1 for none.
 
-    `max_timestamp` is the latest of that batch's records, where its last offset is the entry's.
+    `max_timestamp` is the latest of that batch's records.
     """
 
     timestamp: int
@@ -221,5 +221,10 @@ def _time_entry(batches: LogBatches, timestamp: int, offset: int, position: int)
     if number >= len(batches.last_offsets):
         return TimeEntry(timestamp, offset, -1, 0, None)
     found = batches.last_offsets[number]
-    latest = batches.max_timestamp(number) if found == offset else 0
+    try:
+        latest = batches.max_timestamp(number)
+    except DecodeError:
+        if found == offset:
+            raise
+        latest = NO_TIMESTAMP
     return TimeEntry(timestamp, offset, found, latest, None)

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from metashell.codec.batches import HEADER_SIZE, RecordBatch, read_batch_header
-from metashell.errors import UsageError
 from metashell.log.files import OpenFile, open_file
 from metashell.log.names import classify, parse_name
 
@@ -18,7 +17,17 @@ if TYPE_CHECKING:
     from metashell.log.directory import MetadataDirectory
 
 _FIRST_LOOK = 4096
-UNSUPPORTED_SUFFIXES = (".index", ".timeindex", ".txnindex", ".snapshot")
+INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex", ".snapshot")
+TEXT_FILES = (
+    "leader-epoch-checkpoint",
+    "recovery-point-offset-checkpoint",
+    "replication-offset-checkpoint",
+    "log-start-offset-checkpoint",
+    "cleaner-offset-checkpoint",
+    "partition.metadata",
+    "quorum-state",
+    "meta.properties",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +131,6 @@ def starts_like_checkpoint(file: OpenFile, path: str) -> bool:
     return False
 
 
-def refuse_unsupported(path: str) -> None:
-    """Errors: UsageError for a kind of file that cannot be dumped yet."""
-    suffix = os.path.splitext(path)[1]
-    if suffix in UNSUPPORTED_SUFFIXES:
-        raise UsageError(f"{path}: files of type {suffix} are not supported yet", path)
+def is_other_kind(path: str) -> bool:
+    """Whether a file is no log and no checkpoint, by its name: an index, a producer snapshot or one of the text files."""
+    return os.path.splitext(path)[1] in INDEX_SUFFIXES or os.path.basename(path) in TEXT_FILES

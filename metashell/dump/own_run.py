@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from metashell.dump.filters import Filters
 from metashell.dump.framing import WindowReader
-from metashell.dump.inputs import Input, inputs_of, refuse_unsupported, starts_like_checkpoint
+from metashell.dump.inputs import Input, inputs_of, is_other_kind, starts_like_checkpoint
 from metashell.dump.json_lines import JsonWriter
 from metashell.dump.options import MAX_BYTES_DEFAULT, DumpOptions
 from metashell.dump.output import Output, TextSink
@@ -43,7 +43,11 @@ class OwnRun:
         """Dump all inputs in order, and then follow the last one if that is asked for."""
         for number, path in enumerate(self.options.files, 1):
             try:
-                refuse_unsupported(path)
+                if is_other_kind(path):
+                    from metashell.dump.own_index import OwnIndex
+
+                    OwnIndex(self, path).dump()
+                    continue
                 self._inputs(path, is_followed=self.options.follow and number == len(self.options.files))
             except UsageError as error:
                 self.complain(str(error))
