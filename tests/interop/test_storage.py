@@ -1,0 +1,160 @@
+"""Directories that we format start real Kafka nodes, and directories that Kafka formats are read by us."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from metashell.cli.kafka_storage import main as kafka_storage
+from metashell.image import MetadataImage, load_image
+from metashell.log.quorum_state import read_quorum_state
+from metashell.log.source import open_source
+from metashell.values import uuid_text
+from tests.java import jars, java, kafka, kafka_command
+from tests.running import run_main
+from tools.interop.nodes import Cluster, cluster, combined_settings, controller_settings, free_ports, write_config
+
+pytestmark = pytest.mark.slow
+
+CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+# What each release starts on; the newest is the default of ours.
+RELEASES = {"4.3.1": (), "3.9.2": ("-r", "3.9")}
+DIRECTORY_IDS = ("JEXY6aqzQY-32P5TStzaFg", "MvDxzVmcRsaTz33bUuRU6A", "Uj5wn_FqTXirEASvVZRY1w")
+
+
+@pytest.fixture(params=list(RELEASES))
+def nodes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Cluster]]:
+    """A Kafka release, and a place to start its nodes in."""
+    version = request.param
+    java()
+    jars(version)
+
+    def command(tool: str, *arguments: str) -> list[str]:
+        return kafka_command(version, tool, *arguments)
+
+    with cluster(command, tmp_path) as place:
+        yield version, place
+
+
+def format_directory(config: Path, *words: str, status: int = 0) -> str:
+    """Our format of the directories in a configuration; its standard error."""
+    outcome = run_main(kafka_storage, ["format", "-t", CLUSTER_ID, "-c", str(config), *words], cwd=config.parent)
+    assert outcome.status == status, outcome
+    return outcome.stderr
+
+
+def leader_of(log_dir: Path) -> int:
+    """The leader that a node's disk names, -1 while there is none."""
+    try:
+        return read_quorum_state(str(log_dir / "__cluster_metadata-0" / "quorum-state")).leader_id
+    except (OSError, ValueError):
+        return -1
+
+
+def image_of(log_dir: Path) -> MetadataImage:
+    with open_source(str(log_dir)) as source:
+        return load_image(source)
+
+
+def wait_for_leader(place: Cluster, log_dirs: Sequence[Path]) -> int:
+    def agreed() -> bool:
+        leaders = {leader_of(path) for path in log_dirs}
+        return len(leaders) == 1 and leaders != {-1}
+
+    place.wait_until("a leader that all nodes know", agreed)
+    return leader_of(log_dirs[0])
+
+
+def wait_for_image(place: Cluster, log_dir: Path, holds: Callable[[MetadataImage], bool]) -> None:
+    place.wait_until(f"the metadata in {log_dir.name}", lambda: holds(image_of(log_dir)))
+
+
+def test_a_standalone_node_starts_lets_its_user_in_and_holds_its_lock(nodes: tuple[str, Cluster], tmp_path: Path) -> None:
+    version, place = nodes
+    ports = free_ports(3)
+    log_dir = tmp_path / "d1"
+    quorum = {"controller.quorum.bootstrap.servers": f"localhost:{ports[2]}"}
+    config = write_config(tmp_path / "node-1.properties", combined_settings(1, ports, log_dir, quorum))
+    users = tmp_path / "users"
+    users.write_text("SCRAM-SHA-256=[name=alice,password=alice-secret]\nSCRAM-SHA-512=[name=bob,password=bob-secret,iterations=8192]\n")
+    format_directory(config, "-s", "--add-scram-file", str(users), *RELEASES[version])
+    place.start(config)
+    wait_for_leader(place, [log_dir])
+
+    client = write_config(
+        tmp_path / "client.properties",
+        {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required "
+            'username="bob" password="bob-secret";',
+        },
+    )
+    server = f"localhost:{ports[1]}"
+    topic = ("--create", "--topic", "first", "--bootstrap-server", server, "--command-config", str(client))
+    made = kafka(version, "topics", *topic)
+    assert made.returncode == 0, made.stderr[-2000:]
+    # A broker that answers clients has locked its directories.
+    assert "in use by a running process" in format_directory(config, "-g", "-s", *RELEASES[version], status=1)
+    wait_for_image(place, log_dir, lambda image: "first" in image.topics.by_name)
+    image = image_of(log_dir)
+    assert {name for users_ in image.scram.values() for name in users_} == {"alice", "bob"}
+    assert image.voters is not None
+
+
+def test_three_controllers_of_a_dynamic_quorum_elect_a_leader(nodes: tuple[str, Cluster], tmp_path: Path) -> None:
+    version, place = nodes
+    ports = free_ports(3)
+    servers = ",".join(f"localhost:{port}" for port in ports)
+    voters = ",".join(f"{n}@localhost:{port}:{DIRECTORY_IDS[n - 1]}" for n, port in enumerate(ports, 1))
+    log_dirs = start_three(place, version, ports, {"controller.quorum.bootstrap.servers": servers}, "-I", voters)
+    assert wait_for_leader(place, log_dirs) in (1, 2, 3)
+    for path in log_dirs:
+        wait_for_image(place, path, lambda image: image.voters is not None and image.provenance.end_offset > 0)
+        voter_set = image_of(path).voters
+        assert voter_set is not None
+        assert sorted(uuid_text(voter.directory_id) for voter in voter_set.voters) == sorted(DIRECTORY_IDS)
+
+
+def test_three_controllers_of_a_static_quorum_elect_a_leader(nodes: tuple[str, Cluster], tmp_path: Path) -> None:
+    version, place = nodes
+    ports = free_ports(3)
+    voters = ",".join(f"{n}@localhost:{port}" for n, port in enumerate(ports, 1))
+    log_dirs = start_three(place, version, ports, {"controller.quorum.voters": voters})
+    assert wait_for_leader(place, log_dirs) in (1, 2, 3)
+    wait_for_image(place, log_dirs[0], lambda image: image.features.metadata_version is not None)
+    assert image_of(log_dirs[0]).voters is None
+
+
+def start_three(place: Cluster, version: str, ports: Sequence[int], quorum: dict[str, object], *words: str) -> list[Path]:
+    """Format and start three controllers; their log directories."""
+    log_dirs = [place.folder / f"d{n}" for n in (1, 2, 3)]
+    for n, (port, log_dir) in enumerate(zip(ports, log_dirs, strict=True), 1):
+        settings = controller_settings(n, port, log_dir, quorum)
+        config = write_config(place.folder / f"node-{n}.properties", settings)
+        format_directory(config, *words, *RELEASES[version])
+        place.start(config)
+    return log_dirs
+
+
+@pytest.mark.parametrize("version", list(RELEASES))
+def test_directories_that_kafka_formats_are_read_by_us(version: str, tmp_path: Path) -> None:
+    quorum = {"controller.quorum.bootstrap.servers": "localhost:9093"}
+    log_dir = tmp_path / "d1"
+    config = write_config(tmp_path / "node-1.properties", controller_settings(1, 9093, log_dir, quorum))
+    done: subprocess.CompletedProcess[bytes] = kafka(
+        version, "storage", "format", "-t", CLUSTER_ID, "-c", str(config), "-s", "-S", "SCRAM-SHA-256=[name=alice,password=p]"
+    )
+    assert done.returncode == 0, done.stderr
+    outcome = run_main(kafka_storage, ["info", "-c", str(config)], cwd=tmp_path)
+    assert outcome.status == 0, outcome
+    assert CLUSTER_ID in outcome.stdout.decode()
+    again = format_directory(config, "-s", status=1)
+    assert "is already formatted" in again
+    with open_source(str(log_dir / "bootstrap.checkpoint")) as source:
+        image = load_image(source)
+    assert image.features.metadata_version == {"4.3.1": 30, "3.9.2": 21}[version]
+    assert not image.faults

@@ -1,0 +1,1 @@
+"""Real Kafka nodes on directories of ours: started on free ports of this machine, asked, and always stopped."""

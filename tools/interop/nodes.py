@@ -1,0 +1,137 @@
+"""Kafka servers as child processes: one call starts a node on a directory, another waits until its quorum has a leader.
+
+The caller gives the command that runs a tool of a Kafka version (tests/java.py makes it), so that nothing here knows where jars are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+CommandOf = Callable[..., list[str]]
+"""`(tool, *arguments) -> command line`."""
+
+POLL_S = 0.2
+START_LIMIT_S = 60.0
+
+
+class NodeFailedError(Exception):
+    """A node that ended, or a state that nodes did not reach in time; the message holds the end of their logs."""
+
+
+@dataclass(slots=True)
+class Node:
+    """A running server: its process and the file that its output goes to."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def text(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def kill(self) -> None:
+        """End the process at once: a controller that is asked to stop waits five seconds for the others."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        self.process.wait(30)
+
+
+@dataclass(slots=True)
+class Cluster:
+    """Nodes that end together, whatever happens."""
+
+    command_of: CommandOf
+    folder: Path
+    nodes: list[Node] = field(default_factory=list)
+
+    def start(self, config: Path) -> Node:
+        """Start a server with a properties file."""
+        log = self.folder / f"{config.stem}.log"
+        with open(log, "ab") as output:
+            process = subprocess.Popen(
+                self.command_of("server", str(config)), stdout=output, stderr=subprocess.STDOUT, cwd=self.folder
+            )
+        node = Node(config.stem, process, log)
+        self.nodes.append(node)
+        return node
+
+    def wait_until(self, what: str, holds: Callable[[], bool], limit_s: float = START_LIMIT_S) -> None:
+        """Return once `holds` does. Errors: NodeFailedError when a node ends before, or when it takes too long."""
+        end = time.monotonic() + limit_s
+        while not holds():
+            ended = next((node for node in self.nodes if node.process.poll() is not None), None)
+            if ended is not None:
+                raise NodeFailedError(f"{ended.name} ended with {ended.process.returncode}:\n{ended.text()[-3000:]}")
+            if time.monotonic() > end:
+                logs = "\n".join(node.text()[-1500:] for node in self.nodes)
+                raise NodeFailedError(f"not within {limit_s:.0f} s: {what}\n{logs}")
+            time.sleep(POLL_S)
+
+
+@contextlib.contextmanager
+def cluster(command_of: CommandOf, folder: Path) -> Iterator[Cluster]:
+    """A place to start nodes in; all of them are stopped when the block ends."""
+    made = Cluster(command_of, folder)
+    try:
+        yield made
+    finally:
+        for node in made.nodes:
+            node.kill()
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of the loopback interface that nobody listens on now."""
+    sockets = []
+    try:
+        for _ in range(count):
+            opened = socket.socket()
+            sockets.append(opened)
+            opened.bind(("127.0.0.1", 0))
+        return [opened.getsockname()[1] for opened in sockets]
+    finally:
+        for opened in sockets:
+            opened.close()
+
+
+def write_config(path: Path, settings: Mapping[str, object], *more: Mapping[str, object]) -> Path:
+    """Write a properties file of the settings, later ones over earlier."""
+    merged = {key: value for part in (settings, *more) for key, value in part.items()}
+    path.write_text("".join(f"{key}={value}\n" for key, value in merged.items()), encoding="utf-8")
+    return path
+
+
+def controller_settings(node_id: int, port: int, log_dir: Path, quorum: Mapping[str, object]) -> dict[str, object]:
+    """The settings of a small controller."""
+    return {
+        "process.roles": "controller",
+        "node.id": node_id,
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"CONTROLLER://localhost:{port}",
+        "log.dirs": log_dir,
+        **quorum,
+    }
+
+
+def combined_settings(node_id: int, ports: Sequence[int], log_dir: Path, quorum: Mapping[str, object]) -> dict[str, object]:
+    """The settings of a small node that is broker and controller, with a second listener for clients over SASL."""
+    plain, secure, controller = ports
+    return {
+        **controller_settings(node_id, controller, log_dir, quorum),
+        "process.roles": "broker,controller",
+        "listeners": f"PLAINTEXT://localhost:{plain},SASL://localhost:{secure},CONTROLLER://localhost:{controller}",
+        "advertised.listeners": f"PLAINTEXT://localhost:{plain},SASL://localhost:{secure}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512",
+        "listener.name.sasl.scram-sha-256.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required;",
+        "listener.name.sasl.scram-sha-512.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required;",
+        "offsets.topic.replication.factor": 1,
+        "num.network.threads": 1,
+        "num.io.threads": 1,
+    }
