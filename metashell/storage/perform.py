@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from metashell.storage.plan import FormatPlan, PlannedDirectory, PlannedFile
 
 
+_NEW_SUFFIX = ".new"
+
+
 class Formatting:
     """One run of a plan."""
 
@@ -106,15 +109,25 @@ class Formatting:
     def _write_aside(self, directory: PlannedDirectory) -> None:
         for file in directory.files:
             path = aside(directory, file)
-            self._aside.append(path)
-            fd = self._disk.create_file(path, file.mode)
-            try:
-                self._disk.append(fd, file.data)
-                self._disk.sync_file(fd)
-            finally:
-                self._disk.close_file(fd)
+            if file.name == META_PROPERTIES:
+                # By this name the next format knows an interrupted one. It is there whole or not at all, also while
+                # this one finishes another.
+                self._write(path + _NEW_SUFFIX, file)
+                self._disk.rename(path + _NEW_SUFFIX, path)
+                self._aside.append(path)
+            else:
+                self._write(path, file)
         for path in _places(directory):
             self._disk.sync_directory(path)
+
+    def _write(self, path: str, file: PlannedFile) -> None:
+        self._aside.append(path)
+        fd = self._disk.create_file(path, file.mode)
+        try:
+            self._disk.append(fd, file.data)
+            self._disk.sync_file(fd)
+        finally:
+            self._disk.close_file(fd)
 
     def _put_in_place(self, directory: PlannedDirectory) -> None:
         *others, meta = directory.files
