@@ -1,0 +1,61 @@
+"""What is wrong in a file, and how it is kept: where, why, and the bytes there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from metashell.codec.batches import HEADER_SIZE, RecordBatch
+from metashell.log.segment import BatchFault
+
+BYTES_MAX: Final = 1 << 20
+"""So much of a fault's bytes is kept; its size tells how many there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One place that could not be read. `head` are the bytes there that hold no record, `data` all of them, up to a limit.
+
+    What is not serious ends no export: records of types that are newer than we are.
+    """
+
+    kind: str
+    offset: int | None
+    position: int
+    size: int
+    reason: str
+    head: bytes | None = None
+    data: bytes | None = None
+    is_serious: bool = True
+
+    def __str__(self) -> str:
+        offset = "" if self.offset is None else f"offset {self.offset}: "
+        return f"{offset}byte {self.position}: {self.reason}"
+
+
+def fault_of_item(item: BatchFault) -> Fault:
+    """The fault of a batch, or of all that is left of a file."""
+    data = item.batch.data if item.batch is not None else b""
+    return Fault(
+        kind=item.kind,
+        offset=item.offset,
+        position=item.position,
+        size=item.size,
+        reason=item.reason,
+        head=data[:HEADER_SIZE] or None,
+        data=data[:BYTES_MAX] or None,
+    )
+
+
+def fault_of_batch(batch: RecordBatch, reason: str) -> Fault:
+    """A batch of the right checksum whose records cannot be read from some place on."""
+    data = batch.data
+    return Fault(
+        kind="bad-records",
+        offset=batch.header.base_offset,
+        position=batch.position,
+        size=len(data),
+        reason=reason,
+        head=data[:HEADER_SIZE],
+        data=data[:BYTES_MAX],
+    )

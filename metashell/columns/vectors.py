@@ -1,0 +1,115 @@
+"""Columns of numbers from bytes: what numpy reads at many positions of one buffer at once.
+
+Fields lie unaligned and big-endian, so each width has a view of the buffer that overlaps itself byte by byte, and reading a
+field of all rows is indexing that view with the rows' positions. The buffer is padded with zeros, so that a field which runs past
+its record reads nonsense rather than memory; whoever reads compares ends afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Array = npt.NDArray[Any]
+
+PAD: Final = 1 << 13
+"""More than the fixed fields and one-byte-counted arrays of any message take together after its end."""
+DTYPES: Final = {
+    "bool": "?",
+    "int8": "i1",
+    "int16": "i2",
+    "uint16": "u2",
+    "int32": "i4",
+    "uint32": "u4",
+    "int64": "i8",
+    "float64": "f8",
+    "uuid": "V16",
+}
+WIDTHS: Final = {name: np.dtype(code).itemsize for name, code in DTYPES.items()}
+VARINT_SIZE_MAX: Final = 5
+VARLONG_SIZE_MAX: Final = 9
+"""One less than Kafka's: what has a tenth byte would not fit in 63 bits."""
+
+
+class Buffer:
+    """Bytes that are read at many positions at once; `data` is them with the padding, `size` their number without."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self.data = b"".join([*pieces, bytes(PAD)])
+        self.size = len(self.data) - PAD
+        self.bytes = np.frombuffer(self.data, np.uint8)
+        self._views: dict[str, Array] = {}
+
+    def _view(self, code: str) -> Array:
+        view = self._views.get(code)
+        if view is None:
+            width = np.dtype(code).itemsize
+            big_endian = code if width in (1, 16) else ">" + code
+            view = np.ndarray((len(self.data) - width + 1,), big_endian, self.data, strides=(1,))
+            self._views[code] = view
+        return view
+
+    def take(self, kind: str, positions: Ints) -> Array:
+        """The values of a fixed-width primitive at these positions, in the machine's byte order; uuids as 16 bytes each."""
+        if kind == "bool":
+            return self.bytes[positions] != 0
+        code = DTYPES[kind]
+        found = self._view(code)[positions]
+        if found.dtype.itemsize in (1, 16):
+            return found
+        return found.byteswap(inplace=True).view(code)
+
+    def ranges(self, starts: Ints, sizes: Ints) -> Array:
+        """The bytes of all ranges, one after another."""
+        return self.bytes[range_positions(starts, sizes, 1)]
+
+    def uvarints(self, positions: Ints, size_max: int = VARINT_SIZE_MAX) -> tuple[Ints, Ints, Mask | None]:
+        """Unsigned varints, the positions after them, and which are longer than `size_max` (None if there are none)."""
+        first = self.bytes[positions]
+        values = first.astype(np.int64)
+        following = positions + 1
+        if not (first & 128).any():
+            return values, following, None
+        more = np.flatnonzero(first & 128)
+        values[more] &= 127
+        for shift in range(7, 7 * size_max, 7):
+            byte = self.bytes[following[more]].astype(np.int64)
+            values[more] |= (byte & 127) << shift
+            following[more] += 1
+            more = more[byte > 127]
+            if not more.size:
+                return values, following, None
+        odd = np.zeros(len(positions), np.bool_)
+        odd[more] = True
+        return values, following, odd
+
+
+def zigzag(values: Ints) -> Ints:
+    """What zig-zag coded numbers stand for."""
+    return (values >> 1) ^ -(values & 1)
+
+
+def range_positions(starts: Ints, counts: Ints, width: int) -> Ints:
+    """The positions of all elements of all ranges: `counts[i]` elements of `width` bytes from `starts[i]` on."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    firsts = starts - width * (ends - counts)
+    steps = np.arange(0, total * width, width, dtype=np.int64)
+    return np.repeat(firsts, counts) + steps
+
+
+def offsets_of(counts: Ints) -> Array:
+    """Arrow's int32 offsets of lists with these counts."""
+    offsets = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def bitmap(present: Mask) -> Array:
+    """Arrow's validity bitmap."""
+    return np.packbits(present, bitorder="little")
