@@ -78,6 +78,7 @@ class JsonWriter(Writer):
         self.label = string_text(os.fsencode(label).decode("utf-8", "replace"))
         self.shows_batches = options.batches != "no" or not options.iterates_deep
         self.shows_records = options.iterates_deep and options.batches != "only"
+        self.is_plain = self.shows_records and not (self.shows_batches or filters.has_pattern or filters.has_range)
         self.last_batch: tuple[BatchHeader, int, bytes] | None = None
         self.decoder = options.decoder
         self.coordinator: CoordinatorMembers | None = None
@@ -120,6 +121,11 @@ class JsonWriter(Writer):
         crc = crc32c(buf[start + CRC_START : start + size])
         if crc != header.crc:
             self._corrupt(position, header.base_offset, size, f"CRC-32C {crc:#x} is not {header.crc:#x}")
+            return
+        if self.is_plain and header.attributes == 0 and header.base_offset <= OFFSET_MAX - header.count:
+            # Nearly every batch of a metadata log, when nothing is asked for but its records.
+            middle = f',"timestamp":{header.base_timestamp},"epoch":{header.leader_epoch},'
+            self._decoded(header, buf, start + HEADER_SIZE, start + size, middle)
             return
         if not self.filters.wants_part(header):
             return
@@ -215,10 +221,13 @@ class JsonWriter(Writer):
         if self._may_hurry(header):
             timestamp = header.max_timestamp if header.attributes & LOG_APPEND_TIME else header.base_timestamp
             middle = f',"timestamp":{timestamp},"epoch":{header.leader_epoch},'
+        self._decoded(header, buf, at, end, middle)
+
+    def _decoded(self, header: BatchHeader, buf: bytes, at: int, end: int, middle: str | None) -> None:
         try:
             self.records(header, buf, at, end, middle, drop_last=False)
         except DecodeError as error:
-            self._corrupt(self.position, header.base_offset, size, str(error))
+            self._corrupt(self.position, header.base_offset, header.size_bytes, str(error))
 
     def _may_hurry(self, header: BatchHeader) -> bool:
         """Whether no record of a batch needs to be looked at on its own."""

@@ -97,6 +97,17 @@ class Writer:
         Errors: DecodeError at the first record that does not decode; what precedes it is written.
         """
         count, first, at = header.count, 0, start
+        lines = self.lines
+        mark = len(lines)
+        if middle is not None and self.loop is not None and 0 < count <= SEGMENT_RECORDS:
+            # Nearly every batch: one turn of the loop, and it fits.
+            if self.loop(buf, at, 0, count, header.base_offset, middle, self.texts, lines.append) == end:
+                self.saw(header.base_offset, count)
+                if len(lines) >= FLUSH_LINES:
+                    self.flush()
+                return
+            del lines[mark:]
+            middle = None
         if count < 0:
             raise DecodeError(f"record count {count} is negative", offset=HEADER_SIZE - 4)
         while first < count:
