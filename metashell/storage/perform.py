@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from metashell.errors import MetashellError
 from metashell.log.disk import DirectoryLock, Disk
 from metashell.log.meta_properties import META_PROPERTIES
-from metashell.storage.ensemble import ASIDE_SUFFIX
+from metashell.storage.ensemble import ASIDE_SUFFIX, PREPARED
 from metashell.storage.errors import StorageError
 from metashell.storage.plan import METADATA_PARTITION, VOTERS_CHECKPOINT
 
@@ -160,8 +160,10 @@ class Formatting:
     def _undo(self) -> None:
         """Remove what was written aside, the locks and the directories that were made, as far as that goes."""
         for path in self._aside:
-            with suppress(OSError):
-                self._disk.remove_file(path)
+            # What says that an earlier format waits to be finished stays.
+            if not (self._plan.finishes and path.endswith(PREPARED)):
+                with suppress(OSError):
+                    self._disk.remove_file(path)
         for lock in self._locks:
             lock.release()
         for path in reversed(self._made):
