@@ -8,6 +8,7 @@ from metashell.options.shell_tools import KAFKA_METADATA_SHELL, KAFKA_SHELL
 from metashell.options.spec import Argument, CommandSpec
 from metashell.options.storage_tools import KAFKA_STORAGE, STORAGE
 from metashell.options.subcommands import SUBCOMMANDS
+from metashell.options.verify_tools import VERIFY
 
 _WIDTH = max(map(len, SUBCOMMANDS)) + 2
 
@@ -28,6 +29,6 @@ METASHELL = CommandSpec(
 )
 
 TOOLS: dict[str, CommandSpec] = {
-    spec.name: spec for spec in (METASHELL, KAFKA_SHELL, DUMP_LOG, KAFKA_METADATA_SHELL, KAFKA_DUMP_LOG, STORAGE, KAFKA_STORAGE)
+    spec.name: spec for spec in (METASHELL, KAFKA_SHELL, DUMP_LOG, KAFKA_METADATA_SHELL, KAFKA_DUMP_LOG, VERIFY, STORAGE, KAFKA_STORAGE)
 }
 """Every command that is installed: what completions and man pages are made of."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from metashell.options.spec import Argument, CommandSpec, Option
 
 HELP_NAMES = ("--help", "-h")
+_OPTIONAL_TYPES = ("optional-choice", "optional-int")
 
 
 class HelpRequested(Exception):
@@ -44,9 +45,23 @@ def parse(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
 
 
 def _with_implied_values(spec: CommandSpec, argv: Sequence[str]) -> list[str]:
-    """The words with `--batches` as `--batches=also`: the parser knows no options whose value may be missing."""
-    implied = {name: f"{name}={o.choices[0]}" for o in spec.options if o.type == "optional-choice" for name in o.names}
-    return [implied.get(word, word) for word in argv]
+    """The words with `--batches` as `--batches=also`: the parser knows no options whose value may be missing.
+
+    Of an `optional-int`, a number that follows as a word of its own is the value.
+    """
+    implied = {name: option for option in spec.options if option.type in _OPTIONAL_TYPES for name in option.names}
+    words: list[str] = []
+    rest = list(argv)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            return [*words, word, *rest]
+        option = implied.get(word)
+        if option is not None:
+            is_followed = option.type == "optional-int" and bool(rest) and rest[0].isascii() and rest[0].isdigit()
+            word = f"{word}={rest.pop(0) if is_followed else option.choices[0]}"
+        words.append(word)
+    return words
 
 
 def _make_context(spec: CommandSpec, argv: list[str]) -> Any:

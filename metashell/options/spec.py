@@ -4,7 +4,8 @@ Named tuples, given by keyword: as dataclasses they would cost every start 2 ms.
 
 Types of values (`Option.type`, `Argument.type`): `str`, `path`, `int` (0 and more), `integer` (any sign), `int32`, `choice`, `size`
 (bytes: 5242880, 64k, 128M), `range` (offsets: FROM..TO, either side may be missing), `time` (Unix ms or ISO 8601), `regex`. Only
-for options: `flag`; `optional-choice` (`--batches` or `--batches=only`; alone it means the first choice); `optional-str` (in Kafka's parser
+for options: `flag`; `optional-choice` (`--batches` or `--batches=only`; alone it means the first choice); `optional-int` (the same with
+a number, which may also follow as the next word); `optional-str` (in Kafka's parser
 only). `kind` tells completion what a value names: `file`, `node`, `command`, `record-type` or the name of a list in the shell. Of options
 that share an `exclusive` name at most one may be given.
 """

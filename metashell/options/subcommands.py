@@ -3,6 +3,7 @@
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "shell": ("kafka_shell", "look at the metadata of a Kafka cluster as a tree of files"),
     "dump-log": ("dump_log", "print the batches and records of Kafka's logs and checkpoints as JSON lines"),
+    "verify": ("verify", "check what Kafka left on disk: checksums, offsets, epochs, indexes, checkpoints"),
     "storage": ("storage", "prepare and inspect the log directories of a node"),
     "kafka-metadata-shell": ("kafka_metadata_shell", "the shell in Kafka's own voice"),
     "kafka-dump-log": ("kafka_dump_log", "dump-log in Kafka's own voice"),

@@ -22,6 +22,8 @@ def convert(type_name: str, text: str, choices: Sequence[str] = ()) -> object:
     """The value of `text` for a declared type."""
     if type_name in ("choice", "optional-choice"):
         return choice(text, choices)
+    if type_name == "optional-int":
+        return text if text in choices else whole_number(text)
     return _CONVERTERS[type_name](text)
 
 

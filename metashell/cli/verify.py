@@ -1,0 +1,41 @@
+"""metashell verify: whether what Kafka left on disk holds together, and the digest of an image."""
+
+from __future__ import annotations
+
+import sys
+
+from metashell.cli.common import STATUS_OK, answers_version, parsed, run_tool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NAME = "metashell verify"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its status."""
+    if answers_version(NAME, argv):
+        return STATUS_OK
+    return run_tool(NAME, run, argv)
+
+
+def run(words: list[str]) -> int:
+    """Check what the command line names."""
+    from metashell.options.verify_tools import VERIFY
+
+    values = parsed(VERIFY._replace(name=NAME), words)
+    if values is None:
+        return STATUS_OK
+    from metashell.verify import VerifyOptions, run_verify
+
+    options = VerifyOptions(
+        paths=values.paths,
+        deep=values.deep,
+        digest=values.digest is not None,
+        digest_offset=values.digest if isinstance(values.digest, int) else None,
+        output=values.output,
+        verbose=values.verbose,
+        max_decompressed=values.max_decompressed,
+    )
+    return run_verify(options, sys.stdout)

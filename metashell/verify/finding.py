@@ -1,0 +1,67 @@
+"""What verify says: findings, one for each place where something does not hold, and the counts of what was looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+Severity = Literal["error", "warning", "info"]
+"""`error`: something does not hold; `warning`: something that Kafka never writes, or that we do not know; `info` is no finding."""
+
+FINDINGS_MAX = 100
+"""How many findings of one severity a file may have; the rest is counted."""
+
+
+class Finding(NamedTuple):
+    """One place and what is wrong there; `position` is the byte in `file`, `offset` that of the log, -1 for none."""
+
+    file: str
+    position: int
+    offset: int
+    severity: Severity
+    what: str
+
+    def __str__(self) -> str:
+        words = [self.file]
+        if self.position >= 0:
+            words.append(f"byte {self.position}")
+        if self.offset >= 0:
+            words.append(f"offset {self.offset}")
+        return ": ".join((*words, self.severity, self.what))
+
+
+class Report:
+    """Takes findings as they are made and passes them on, but for a flood of them from one file; counts what was looked at."""
+
+    def __init__(self, tell: Callable[[Finding], None]) -> None:
+        self._tell = tell
+        self._told: dict[tuple[str, Severity], int] = {}
+        self.counts: dict[str, int] = {"directories": 0, "files": 0, "batches": 0, "records": 0, "index_entries": 0}
+        self.by_severity: dict[Severity, int] = {"error": 0, "warning": 0, "info": 0}
+
+    @property
+    def is_fine(self) -> bool:
+        return not self.by_severity["error"] and not self.by_severity["warning"]
+
+    def error(self, file: str, what: str, *, position: int = -1, offset: int = -1) -> None:
+        self.add(Finding(file, position, offset, "error", what))
+
+    def warn(self, file: str, what: str, *, position: int = -1, offset: int = -1) -> None:
+        self.add(Finding(file, position, offset, "warning", what))
+
+    def note(self, file: str, what: str, *, position: int = -1, offset: int = -1) -> None:
+        self.add(Finding(file, position, offset, "info", what))
+
+    def add(self, finding: Finding) -> None:
+        key = finding.file, finding.severity
+        count = self._told[key] = self._told.get(key, 0) + 1
+        self.by_severity[finding.severity] += 1
+        if count <= FINDINGS_MAX:
+            self._tell(finding)
+
+    def end_file(self, file: str) -> None:
+        """Tell how many findings of a file were held back, and forget it."""
+        for severity in self.by_severity:
+            held_back = self._told.pop((file, severity), 0) - FINDINGS_MAX
+            if held_back > 0:
+                self._tell(Finding(file, -1, -1, severity, f"{held_back} more"))

@@ -1,0 +1,257 @@
+"""The entries of the three indexes of a segment, each held against the log while that is walked, front to back.
+
+An index is read piece by piece beside the log, so that neither needs to be in memory. Source: tools.md 7.7;
+org.apache.kafka.storage.internals.log.{OffsetIndex,TimeIndex,TransactionIndex,LogSegment}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Any, Final
+
+from metashell.codec.batches import RecordBatch
+from metashell.codec.control import ABORT, control_type
+from metashell.errors import DecodeError
+from metashell.log.files import OpenFile
+from metashell.log.indexes import ABORTED_TRANSACTION, OFFSET_ENTRY, TIME_ENTRY, TRANSACTION_INDEX_VERSION
+from metashell.verify.finding import Report
+
+NEVER: Final = 1 << 63
+_PIECE_ENTRIES = 4096
+
+
+class _Entries:
+    """The entries of an index file up to its zero tail, each with its position, and what is wrong with the file's form."""
+
+    def __init__(self, report: Report, file: OpenFile, form: Struct, *, may_be_preallocated: bool) -> None:
+        self.report = report
+        self.file = file
+        self._form = form
+        self._may_be_preallocated = may_be_preallocated
+
+    def __iter__(self) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        size = self._form.size
+        empty = bytes(size)
+        position = 0
+        zeros_from = -1
+        while data := self.file.read_at(position, size * _PIECE_ENTRIES):
+            if not data.strip(b"\0"):
+                zeros_from = position if zeros_from < 0 else zeros_from
+                position += len(data)
+                continue
+            for index in range(0, len(data) - size + 1, size):
+                entry = data[index : index + size]
+                # Zeros are what is preallocated, but for a first entry that others follow.
+                if entry == empty and (position + index or data[size : 2 * size] == empty):
+                    zeros_from = position + index if zeros_from < 0 else zeros_from
+                    continue
+                if zeros_from >= 0:
+                    self._tell_hole(zeros_from, position + index - zeros_from)
+                    zeros_from = -1
+                self.report.counts["index_entries"] += 1
+                yield position + index, self._form.unpack(entry)
+            position += len(data)
+        if position % size:
+            self.report.error(self.file.name, f"{position} bytes are no multiple of an entry's {size}", position=position - position % size)
+        if zeros_from >= 0 and not self._may_be_preallocated:
+            self.report.error(self.file.name, f"{position - zeros_from} bytes at the end are zero", position=zeros_from)
+
+    def _tell_hole(self, position: int, size: int) -> None:
+        self.report.error(self.file.name, f"{size} bytes are zero in the middle of the index", position=position)
+
+
+class OffsetIndexCheck:
+    """An offset index: entries ascend, and each names the last offset of the batch that starts at its position.
+
+    `next_position` is the position that the next entry names. Up to 3.x an append of several batches made one entry with the
+    last offset of them all, so a later batch's last offset is right too.
+    """
+
+    def __init__(self, report: Report, file: OpenFile, base_offset: int, *, is_active: bool) -> None:
+        self._report = report
+        self._name = file.name
+        self._base_offset = base_offset
+        self._entries = iter(_Entries(report, file, OFFSET_ENTRY, may_be_preallocated=is_active))
+        self._before = (-1, -1)
+        self._at = 0
+        self._offset = -1
+        self._awaited = -1
+        self._awaited_at = -1
+        self.next_position = NEVER
+        self._advance()
+
+    def _advance(self) -> None:
+        for at, (relative, position) in self._entries:
+            if relative <= self._before[0] or position <= self._before[1]:
+                what = f"entry ({relative}, {position}) does not ascend after ({self._before[0]}, {self._before[1]})"
+                self._report.error(self._name, what, position=at, offset=self._base_offset + relative)
+                continue
+            self._before = relative, position
+            self._at = at
+            self._offset = self._base_offset + relative
+            self.next_position = position
+            return
+        self.next_position = NEVER
+
+    def meet(self, position: int, first_offset: int, last_offset: int | None) -> int:
+        """Take the batch at `position`, which the next entry names or has passed; gives the position of the next one to take.
+
+        `last_offset` is None for a batch that is not to be trusted.
+        """
+        if self._awaited >= 0 and last_offset is not None:
+            self._await(last_offset)
+        while self.next_position < position:
+            self._error(f"byte {self.next_position} of the log is not where a batch starts")
+            self._advance()
+        if self.next_position == position:
+            if last_offset is not None and self._offset > last_offset:
+                self._awaited, self._awaited_at = self._offset, self._at
+            elif last_offset is not None and self._offset != last_offset:
+                self._error(f"the batch at byte {position} of the log has offsets {first_offset} to {last_offset}")
+            self._advance()
+        return position if self._awaited >= 0 else self.next_position
+
+    def _await(self, last_offset: int) -> None:
+        """Take the last offset of a batch after one whose entry names a later offset."""
+        if last_offset > self._awaited:
+            self._report.error(self._name, "is no last offset of a batch of the log", position=self._awaited_at, offset=self._awaited)
+        if last_offset >= self._awaited:
+            self._awaited = -1
+
+    def drain(self) -> None:
+        """Take all entries for good."""
+        while self.next_position != NEVER:
+            self._advance()
+
+    def end(self, log_size: int) -> None:
+        """Tell of the entries that lead past what the log has."""
+        while self.next_position != NEVER:
+            self._error(f"byte {self.next_position} of the log has no batch: it ends at byte {log_size}")
+            self._advance()
+        if self._awaited >= 0:
+            self._await(NEVER)
+
+    def _error(self, what: str) -> None:
+        self._report.error(self._name, what, position=self._at, offset=self._offset)
+
+
+class TimeIndexCheck:
+    """A time index: entries ascend, and each names an offset of the batch with the largest timestamp up to there.
+
+    `next_offset` is the offset that the next entry names.
+    """
+
+    def __init__(self, report: Report, file: OpenFile, base_offset: int, *, is_active: bool) -> None:
+        self._report = report
+        self._name = file.name
+        self._base_offset = base_offset
+        self._entries = iter(_Entries(report, file, TIME_ENTRY, may_be_preallocated=is_active))
+        self._before = (-1, -1)
+        self._at = 0
+        self._timestamp = -1
+        self.forgives = False
+        self.next_offset = NEVER
+        self._advance()
+
+    def _advance(self) -> None:
+        for at, (timestamp, relative) in self._entries:
+            if timestamp <= self._before[0] or relative < self._before[1] or relative < 0:
+                what = f"entry ({timestamp}, {relative}) does not ascend after ({self._before[0]}, {self._before[1]})"
+                self._report.error(self._name, what, position=at, offset=self._base_offset + relative)
+                continue
+            self._before = timestamp, relative
+            self._at = at
+            self._timestamp = timestamp
+            self.next_offset = self._base_offset + relative
+            return
+        self.next_offset = NEVER
+
+    def meet(self, first_offset: int, last_offset: int, max_timestamp: int, max_before: int) -> None:
+        """Take the batch that the next entry's offset lies in, or that is past it; `max_before` is the largest timestamp before it."""
+        while self.next_offset <= last_offset:
+            if self.next_offset < first_offset:
+                if not self.forgives:
+                    self._error("is in no batch of the log")
+            elif self._timestamp != max_timestamp:
+                self._error(f"timestamp {self._timestamp} is not that of its batch, {max_timestamp}")
+            elif max_before > max_timestamp:
+                self._error(f"timestamp {self._timestamp} is not the largest up to there, {max_before}")
+            self._advance()
+        self.forgives = False
+
+    def drain(self) -> None:
+        """Take all entries for good."""
+        while self.next_offset != NEVER:
+            self._advance()
+
+    def end(self, log_end_offset: int) -> None:
+        """Tell of the entries that lead past what the log has."""
+        while self.next_offset != NEVER:
+            self._error(f"is not in the log, which ends at offset {log_end_offset}")
+            self._advance()
+
+    def _error(self, what: str) -> None:
+        self._report.error(self._name, what, position=self._at, offset=self.next_offset)
+
+
+class TransactionIndexCheck:
+    """A transaction index: each entry is an aborted transaction, whose marker is at its last offset."""
+
+    def __init__(self, report: Report, file: OpenFile) -> None:
+        self._report = report
+        self._name = file.name
+        self._entries = iter(_Entries(report, file, ABORTED_TRANSACTION, may_be_preallocated=False))
+        self._at = 0
+        self._producer_id = -1
+        self._before = -1
+        self.forgives = False
+        self.next_offset = NEVER
+        self._advance()
+
+    def _advance(self) -> None:
+        for at, (version, producer_id, first, last, last_stable) in self._entries:
+            self._at = at
+            if version > TRANSACTION_INDEX_VERSION:
+                self._report.warn(self._name, f"entry of version {version}, which is not known", position=at, offset=last)
+            elif last < self._before or first > last or last_stable < first:
+                what = f"entry ({producer_id}, {first}, {last}, {last_stable}) does not ascend, or ends before it begins"
+                self._report.error(self._name, what, position=at, offset=last)
+            else:
+                self._before = last
+                self._producer_id = producer_id
+                self.next_offset = last
+                return
+        self.next_offset = NEVER
+
+    def meet(self, batch: RecordBatch) -> None:
+        """Take a batch at or after the next entry's last offset."""
+        header = batch.header
+        while self.next_offset <= header.last_offset:
+            is_missed = self.forgives and self.next_offset < header.base_offset
+            if not is_missed and (self.next_offset < header.base_offset or not _is_abort_of(batch, self._producer_id)):
+                what = f"the log has no marker here that aborts a transaction of producer {self._producer_id}"
+                self._report.error(self._name, what, position=self._at, offset=self.next_offset)
+            self._advance()
+        self.forgives = False
+
+    def drain(self) -> None:
+        """Take all entries for good."""
+        while self.next_offset != NEVER:
+            self._advance()
+
+    def end(self, log_end_offset: int) -> None:
+        """Tell of the entries that lead past what the log has."""
+        while self.next_offset != NEVER:
+            what = f"is not in the log, which ends at offset {log_end_offset}"
+            self._report.error(self._name, what, position=self._at, offset=self.next_offset)
+            self._advance()
+
+
+def _is_abort_of(batch: RecordBatch, producer_id: int) -> bool:
+    if not batch.header.is_control or batch.header.producer_id != producer_id:
+        return False
+    try:
+        return any(control_type(record.key) == ABORT for record in batch.records())
+    except DecodeError:
+        return False

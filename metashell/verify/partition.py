@@ -1,0 +1,273 @@
+"""The directory of one partition: its segments in order with their indexes, its checkpoints, and the small files beside them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from typing import NamedTuple
+
+from metashell.log.directory import Listing, MetadataDirectory, SegmentEntry
+from metashell.log.files import OpenFile
+from metashell.log.names import LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE, parse_name
+from metashell.log.segment import read_batches
+from metashell.verify.checkpoint import CheckpointFacts, check_checkpoint
+from metashell.verify.epochs import check_epoch_cache
+from metashell.verify.finding import Report
+from metashell.verify.indexes import OffsetIndexCheck, TimeIndexCheck, TransactionIndexCheck
+from metashell.verify.options import VerifyOptions
+from metashell.verify.records import LogKind, RecordCheck
+from metashell.verify.small_files import check_producer_snapshot, check_quorum_state, check_topic_id
+from metashell.verify.walk import LogState, LogWalk, SegmentIndexes, kind_of_items
+
+INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
+PRODUCER_SUFFIX = ".snapshot"
+_COORDINATOR_KINDS: dict[str, LogKind] = {
+    "__cluster_metadata": "metadata",
+    "__consumer_offsets": "offsets",
+    "__transaction_state": "transactions",
+    "__share_group_state": "share",
+}
+_PARTITION_NAME = re.compile(r"(.+)-(\d+)(?:[.-].*-(?:delete|future|stray))?", re.DOTALL)
+_LEFT_OVER = re.compile(r".*\.(?:deleted|swap|cleaned|part|tmp)", re.DOTALL)
+
+
+class PartitionFacts(NamedTuple):
+    """What a partition's directory told, for what lies above it: where its log starts and ends, -1 where it has none."""
+
+    topic: str
+    partition: int
+    topic_id: bytes | None
+    start_offset: int
+    end_offset: int
+    is_certain: bool
+
+
+def partition_name(directory: str) -> tuple[str, int] | None:
+    """The topic and partition that a directory is named by, without what marks it as one to be deleted or moved."""
+    match = _PARTITION_NAME.fullmatch(os.path.basename(os.path.abspath(directory)))
+    return None if match is None else (match[1], int(match[2]))
+
+
+def kind_of_path(directory: str) -> LogKind | None:
+    """What the log in a directory holds, by the directory's name; None where that is no partition's."""
+    name = partition_name(directory)
+    return None if name is None else _COORDINATOR_KINDS.get(name[0], "data")
+
+
+def check_partition(path: str, report: Report, options: VerifyOptions) -> PartitionFacts:
+    """Check all that is in a partition's directory. Errors: OSError where it cannot be listed."""
+    return _PartitionCheck(path, report, options).run()
+
+
+class _PartitionCheck:
+    def __init__(self, path: str, report: Report, options: VerifyOptions) -> None:
+        self.path = path
+        self.report = report
+        self.options = options
+        self.directory = MetadataDirectory(path)
+        self.names: set[str] = set()
+        self.kind: LogKind | None = kind_of_path(path)
+        self.state = LogState()
+        self.checkpoints: list[CheckpointFacts] = []
+
+    def run(self) -> PartitionFacts:
+        self.report.counts["directories"] += 1
+        try:
+            listing = self.directory.list()
+            self.names = set(os.listdir(self.path))
+            self._check_checkpoints(listing)
+            self._check_segments(listing)
+            self._check_gap(listing)
+            self._check_small_files(listing)
+        finally:
+            self.directory.close()
+        topic, partition = partition_name(self.path) or ("", -1)
+        start = self.state.first_offset
+        return PartitionFacts(
+            topic, partition, self._topic_id(topic), -1 if start is None else start, self._end_offset(), self.state.is_certain
+        )
+
+    def _end_offset(self) -> int:
+        """Where the log ends; a checkpoint may be all there is of it."""
+        newest = max((facts.end_offset for facts in self.checkpoints if facts.is_whole), default=-1)
+        return self.state.end_offset if self.state.end_offset >= 0 else newest
+
+    # ---- checkpoints
+
+    def _check_checkpoints(self, listing: Listing) -> None:
+        for entry in reversed(listing.checkpoints):
+            with self._opened(entry.name) as stack:
+                file = stack.file
+                if file is not None:
+                    facts = check_checkpoint(file, entry.name, self.report, self.options)
+                    self.checkpoints.append(facts)
+                    if facts.end_offset > 0:
+                        self.state.watched.append(facts.end_offset - 1)
+        self.state.watched = sorted(set(self.state.watched), reverse=True)
+
+    # ---- segments
+
+    def _check_segments(self, listing: Listing) -> None:
+        walk: LogWalk | None = None
+        for number, entry in enumerate(listing.segments):
+            is_active = number == len(listing.segments) - 1
+            with self._opened(entry.name) as stack:
+                if stack.file is None:
+                    self.state.expected_offset = self.state.epoch = None
+                    continue
+                items = iter(read_batches(stack.file))
+                if self.kind is None:
+                    self.kind, items = kind_of_items(items, "data")
+                if walk is None:
+                    walk = LogWalk(self.report, self._records(self.kind), self.state)
+                self._begin_segment(entry, stack.file)
+                walk.walk(items, self._indexes(entry, stack, is_active), is_active=is_active)
+                if not is_active and listing.segments[number + 1].base_offset < self.state.end_offset:
+                    what = f"goes on to offset {self.state.end_offset - 1}, past where {listing.segments[number + 1].name} begins"
+                    self.report.error(stack.file.name, what, offset=self.state.end_offset - 1)
+                    self.state.expected_offset = None
+
+    def _records(self, kind: LogKind) -> RecordCheck:
+        options = self.options
+        return RecordCheck(self.report, kind, deep=options.deep, max_decompressed=options.max_decompressed)
+
+    def _begin_segment(self, entry: SegmentEntry, file: OpenFile) -> None:
+        """Hold a segment's name against what comes before it and what it begins with."""
+        state = self.state
+        if state.expected_offset is None:
+            state.expected_offset = entry.base_offset
+        elif self.kind == "metadata" and entry.base_offset > state.expected_offset:
+            missing = f"offsets {state.expected_offset} to {entry.base_offset - 1} are missing before this segment"
+            self.report.error(file.name, missing, offset=state.expected_offset)
+            state.expected_offset = entry.base_offset
+        else:
+            state.expected_offset = max(state.expected_offset, entry.base_offset)
+
+    def _indexes(self, entry: SegmentEntry, stack: _Files, is_active: bool) -> SegmentIndexes:
+        stem = f"{entry.base_offset:020d}"
+        indexes = SegmentIndexes()
+        if f"{stem}.index" in self.names and (file := stack.also(f"{stem}.index")) is not None:
+            indexes.offset = OffsetIndexCheck(self.report, file, entry.base_offset, is_active=is_active)
+        if f"{stem}.timeindex" in self.names and (file := stack.also(f"{stem}.timeindex")) is not None:
+            indexes.time = TimeIndexCheck(self.report, file, entry.base_offset, is_active=is_active)
+        if f"{stem}.txnindex" in self.names and (file := stack.also(f"{stem}.txnindex")) is not None:
+            indexes.transaction = TransactionIndexCheck(self.report, file)
+        return indexes
+
+    # ---- between them
+
+    def _check_gap(self, listing: Listing) -> None:
+        """Hold the log against the checkpoints: it has to begin where one ends, or before, and to say the same of that place."""
+        if self.kind != "metadata" and not self.checkpoints:
+            return
+        newest = max((facts.end_offset for facts in self.checkpoints if facts.is_whole), default=0)
+        first = listing.segments[0].base_offset if listing.segments else 0
+        if first > newest:
+            what = f"offsets {newest} to {first - 1} are in no complete checkpoint and in no segment"
+            self.report.error(self.path, what, offset=newest)
+        for facts in self.checkpoints:
+            seen = self.state.seen.get(facts.end_offset - 1)
+            if seen is not None:
+                self._compare(facts, *seen)
+            elif self.state.is_certain and facts.end_offset > self.state.end_offset >= 0:
+                what = f"ends after the log, whose end is offset {self.state.end_offset}: a server drops the log when it starts"
+                self.report.note(facts.file, what, offset=facts.end_offset)
+
+    def _compare(self, facts: CheckpointFacts, epoch: int, timestamp: int) -> None:
+        last = facts.end_offset - 1
+        if facts.epoch != epoch:
+            self.report.error(facts.file, f"epoch {facts.epoch} is not that of offset {last} in the log, {epoch}", offset=last)
+        if facts.timestamp_ms is not None and facts.timestamp_ms != timestamp:
+            what = f"last contained timestamp {facts.timestamp_ms} is not that of offset {last} in the log, {timestamp}"
+            self.report.error(facts.file, what, offset=last)
+
+    # ---- small files
+
+    def _check_small_files(self, listing: Listing) -> None:
+        bases = {f"{entry.base_offset:020d}" for entry in listing.segments}
+        for name in sorted(self.names):
+            path = os.path.join(self.path, name)
+            stem, suffix = os.path.splitext(name)
+            if suffix in INDEX_SUFFIXES and stem not in bases:
+                self.report.warn(path, "index of a segment that is not there")
+            elif suffix == PRODUCER_SUFFIX:
+                self.report.counts["files"] += 1
+                with suppress(FileNotFoundError):
+                    check_producer_snapshot(path, self.report)
+            elif _LEFT_OVER.fullmatch(name) and parse_name(name.removesuffix(".deleted")) is not None:
+                self.report.note(path, "was being written or removed")
+        if LEADER_EPOCH_CHECKPOINT in self.names:
+            check_epoch_cache(os.path.join(self.path, LEADER_EPOCH_CHECKPOINT), self.state, self.report)
+        if QUORUM_STATE in self.names and self.kind == "metadata":
+            newest = max(self.state.epochs, default=(-1, -1))[0]
+            newest = max(newest, *(facts.epoch for facts in self.checkpoints), -1)
+            check_quorum_state(os.path.join(self.path, QUORUM_STATE), newest, self.report)
+
+    def _topic_id(self, topic: str) -> bytes | None:
+        if PARTITION_METADATA not in self.names:
+            return None
+        path = os.path.join(self.path, PARTITION_METADATA)
+        return check_topic_id(path, self.report, is_metadata=os.path.basename(os.path.abspath(self.path)) == METADATA_DIRECTORY)
+
+    # ---- files
+
+    def _opened(self, name: str) -> _Files:
+        return _Files(self, name)
+
+    def open(self, name: str) -> OpenFile | None:
+        """A listed file; one that a running node has removed meanwhile is None."""
+        self.report.counts["files"] += 1
+        path = os.path.join(self.path, name)
+        try:
+            return self.directory.open(name)
+        except FileNotFoundError:
+            self.report.note(path, "was removed before it was read")
+        except OSError as error:
+            self.report.error(path, error.strerror or str(error))
+        return None
+
+
+class _Files:
+    """A file of a partition, None where it cannot be read, and others that are open as long as it is."""
+
+    def __init__(self, check: _PartitionCheck, name: str) -> None:
+        self._check = check
+        self._stack = ExitStack()
+        self._labels: list[str] = []
+        self.file = self.also(name)
+
+    def also(self, name: str) -> OpenFile | None:
+        file = self._check.open(name)
+        self._labels.append(os.path.join(self._check.path, name))
+        return None if file is None else self._stack.enter_context(file)
+
+    def __enter__(self) -> _Files:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+        for label in self._labels:
+            self._check.report.end_file(label)
+
+
+def is_partition(path: str) -> bool:
+    """Whether a directory is that of a partition: by its name and content, since folders of nodes may be named alike."""
+    name = os.path.basename(os.path.abspath(path))
+    if name == METADATA_DIRECTORY:
+        return True
+    names = os.listdir(path)
+    if any(parsed is not None and parsed.kind != "bootstrap" for parsed in map(parse_name, names)):
+        return True
+    return partition_name(path) is not None and (PARTITION_METADATA in names or LEADER_EPOCH_CHECKPOINT in names)
+
+
+def partition_directories(path: str) -> Iterator[str]:
+    """The directories of partitions in a log directory, in order."""
+    with os.scandir(path) as entries:
+        below = sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+    for place in below:
+        with suppress(FileNotFoundError):
+            if partition_name(place) is not None and is_partition(place):
+                yield place

@@ -1,0 +1,58 @@
+"""A whole run: every path is checked, whatever is wrong with another, and the status tells."""
+
+from __future__ import annotations
+
+import os
+
+from metashell.errors import MetashellError
+from metashell.log.files import STREAM_NAMES
+from metashell.verify.finding import Report
+from metashell.verify.options import VerifyOptions
+from metashell.verify.output import TextSink, make_writer
+
+STATUS_FINE = 0
+STATUS_FINDINGS = 1
+
+
+def run_verify(options: VerifyOptions, out: TextSink) -> int:
+    """Check all paths and print what was found; gives the exit status."""
+    writer = make_writer(options.output, out, verbose=options.verbose)
+    report = Report(writer.finding)
+    for path in options.paths:
+        _check(path, report, options)
+    if options.digest:
+        from metashell.verify.digests import Digest, compare, digest_of
+
+        digests: list[Digest] = []
+        for path in options.paths:
+            try:
+                digest = digest_of(path, report, options)
+            except (MetashellError, OSError) as error:
+                report.error(path, _reason(path, error))
+                continue
+            digests.append(digest)
+            writer.digest(digest)
+        compare(digests, report)
+    writer.summary(report)
+    return STATUS_FINE if report.is_fine else STATUS_FINDINGS
+
+
+def _check(path: str, report: Report, options: VerifyOptions) -> None:
+    if path in STREAM_NAMES and options.digest:
+        return  # A stream is read once, for its image.
+    try:
+        if path not in STREAM_NAMES and os.path.isdir(path):
+            from metashell.verify.tree import check_directory
+
+            check_directory(path, report, options)
+        else:
+            from metashell.verify.files import check_file
+
+            check_file(path, report, options)
+    except (MetashellError, OSError) as error:
+        report.error(path, _reason(path, error))
+
+
+def _reason(path: str, error: MetashellError | OSError) -> str:
+    text = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+    return text.removeprefix(f"{path}: ")

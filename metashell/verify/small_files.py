@@ -1,0 +1,137 @@
+"""The small files of a log directory: each has to be readable, and to agree with the log where it speaks of that."""
+
+from __future__ import annotations
+
+import os
+
+from metashell.errors import DecodeError, LogCorruptError
+from metashell.log.indexes import PRODUCER_ENTRY, PRODUCER_HEADER, PRODUCER_SNAPSHOT_VERSION, producer_entries, read_producer_header
+from metashell.log.meta_properties import MetaProperties, read_meta_properties
+from metashell.log.quorum_state import read_quorum_state
+from metashell.log.text_checkpoints import PartitionOffset, read_partition_offsets, read_topic_id
+from metashell.values import METADATA_TOPIC_ID, uuid_text
+from metashell.verify.finding import Report
+
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+LOG_STARTS = "log-start-offset-checkpoint"
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
+_PRODUCERS_SIZE_MAX = 1 << 28
+"""Room for five million producers; what is larger is read as cut off."""
+OFFSET_CHECKPOINTS = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEANER_OFFSETS)
+
+
+def tell_corrupt(error: LogCorruptError, report: Report) -> None:
+    """A file that does not parse; the error's offset is a byte of the file."""
+    report.error(error.file, error.reason, position=error.offset)
+
+
+def check_producer_snapshot(path: str, report: Report) -> None:
+    """Check a producer state snapshot: its checksum, its size, and that nothing in it is past the offset that names it."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_PRODUCERS_SIZE_MAX + 1)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        report.error(path, error.strerror or str(error))
+        return
+    try:
+        header = read_producer_header(data)
+    except DecodeError as error:
+        report.error(path, str(error), position=0)
+        return
+    if header.version != PRODUCER_SNAPSHOT_VERSION:
+        report.error(path, f"version {header.version} is not known", position=0)
+        return
+    if header.crc != header.computed_crc:
+        report.error(path, f"CRC-32C {header.computed_crc:#x} is not {header.crc:#x}", position=2)
+        return
+    count = header[3]  # `count` is a tuple's method to type checkers
+    wanted = PRODUCER_HEADER.size + count * PRODUCER_ENTRY.size
+    if count < 0 or wanted != len(data):
+        report.error(path, f"{count} entries are not what {len(data)} bytes hold", position=6)
+        return
+    _check_producers(path, data, count, report)
+
+
+def _check_producers(path: str, data: bytes, count: int, report: Report) -> None:
+    stem = os.path.basename(path).split(".")[0]
+    end = int(stem) if stem.isascii() and stem.isdigit() else None
+    seen: set[int] = set()
+    for number, entry in enumerate(producer_entries(data, count)):
+        position = PRODUCER_HEADER.size + number * PRODUCER_ENTRY.size
+        report.counts["index_entries"] += 1
+        if entry.producer_id in seen:
+            report.error(path, f"producer {entry.producer_id} is there twice", position=position)
+        seen.add(entry.producer_id)
+        latest = max(entry.last_offset, entry.current_txn_first_offset)
+        if end is not None and latest >= end:
+            what = f"producer {entry.producer_id} has offset {latest}, past the snapshot's own, {end}"
+            report.error(path, what, position=position, offset=latest)
+
+
+def check_quorum_state(path: str, newest_epoch: int, report: Report) -> None:
+    """Check a quorum-state: no epoch of the log or of a checkpoint may be newer than its own, which is on disk before any record."""
+    report.counts["files"] += 1
+    try:
+        state = read_quorum_state(path)
+    except LogCorruptError as error:
+        tell_corrupt(error, report)
+        return
+    except OSError as error:
+        report.error(path, error.strerror or str(error))
+        return
+    if state.leader_epoch < newest_epoch:
+        report.error(path, f"leader epoch {state.leader_epoch} is older than that of the log, {newest_epoch}")
+    if state.leader_epoch < 0 or state.leader_id < -1 or state.voted_id < -1:
+        report.error(path, f"leader {state.leader_id}, epoch {state.leader_epoch}, vote {state.voted_id} mean nothing")
+
+
+def check_topic_id(path: str, report: Report, *, is_metadata: bool) -> bytes | None:
+    """The topic id in a partition.metadata, None where there is none to be read."""
+    report.counts["files"] += 1
+    try:
+        topic_id = read_topic_id(path)
+    except LogCorruptError as error:
+        tell_corrupt(error, report)
+        return None
+    except OSError as error:
+        report.error(path, error.strerror or str(error))
+        return None
+    if is_metadata and topic_id != METADATA_TOPIC_ID:
+        report.error(path, f"topic id {uuid_text(topic_id)} is not that of the metadata log, {uuid_text(METADATA_TOPIC_ID)}")
+    return topic_id
+
+
+def check_meta_properties(path: str, report: Report) -> MetaProperties | None:
+    """What a meta.properties says, None where it cannot be read."""
+    report.counts["files"] += 1
+    try:
+        return read_meta_properties(path)
+    except LogCorruptError as error:
+        tell_corrupt(error, report)
+    except OSError as error:
+        report.error(path, error.strerror or str(error))
+    return None
+
+
+def check_partition_offsets(path: str, report: Report) -> tuple[PartitionOffset, ...]:
+    """The entries of an offset checkpoint, none where it cannot be read; each partition may be there once."""
+    report.counts["files"] += 1
+    try:
+        entries = read_partition_offsets(path)
+    except LogCorruptError as error:
+        tell_corrupt(error, report)
+        return ()
+    except OSError as error:
+        report.error(path, error.strerror or str(error))
+        return ()
+    seen: set[tuple[str, int]] = set()
+    for entry in entries:
+        if (entry.topic, entry.partition) in seen:
+            report.error(path, f"{entry.topic}-{entry.partition} is there twice")
+        seen.add((entry.topic, entry.partition))
+        if entry.offset < 0:
+            report.error(path, f"{entry.topic}-{entry.partition} has offset {entry.offset}")
+    return entries

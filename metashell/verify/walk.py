@@ -1,0 +1,207 @@
+"""The walk over the batches of a log: what follows what, each batch by itself, and the indexes beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, islice
+
+from metashell.codec.batches import RecordBatch
+from metashell.codec.control import LEADER_CHANGE
+from metashell.log.segment import BatchFault
+from metashell.log.source_fault import OrderCheck
+from metashell.verify.finding import Report
+from metashell.verify.indexes import NEVER, OffsetIndexCheck, TimeIndexCheck, TransactionIndexCheck
+from metashell.verify.records import LogKind, RecordCheck, looks_like_metadata
+
+_LOOKED_AT_MAX = 16
+
+
+@dataclass(slots=True)
+class SegmentIndexes:
+    """The checks of a segment's indexes, as far as it has them."""
+
+    offset: OffsetIndexCheck | None = None
+    time: TimeIndexCheck | None = None
+    transaction: TransactionIndexCheck | None = None
+
+    @property
+    def next_position(self) -> int:
+        return NEVER if self.offset is None else self.offset.next_position
+
+    @property
+    def next_offset(self) -> int:
+        """The offset from which on a batch is of interest to the time index or the transaction index."""
+        next_time = NEVER if self.time is None else self.time.next_offset
+        return next_time if self.transaction is None else min(next_time, self.transaction.next_offset)
+
+    def forgive(self, position: int, offset: int) -> None:
+        """A bad batch begins at `position`: entries may name that, and offsets up to the next good batch."""
+        if self.offset is not None:
+            self.offset.meet(position, offset, None)
+        if self.time is not None:
+            self.time.forgives = True
+        if self.transaction is not None:
+            self.transaction.forgives = True
+
+    def drain(self) -> None:
+        """Read on to the end of each index, where there is no log to hold it against."""
+        for index in (self.offset, self.time, self.transaction):
+            if index is not None:
+                index.drain()
+
+    def end(self, log_size: int, log_end_offset: int) -> None:
+        """The log is over: what entries are left lead nowhere."""
+        if self.offset is not None:
+            self.offset.end(log_size)
+        if self.time is not None:
+            self.time.end(log_end_offset)
+        if self.transaction is not None:
+            self.transaction.end(log_end_offset)
+
+
+NO_INDEXES = SegmentIndexes()
+
+
+@dataclass(slots=True)
+class LogState:
+    """Where a walk is: what the next batch has to be, and what was seen.
+
+    `epochs` are the leader epochs and the first offset of each; `watched` are offsets whose batches are of interest (a checkpoint ends
+    after one), `seen` what was found there: leader epoch and largest timestamp.
+    """
+
+    expected_offset: int | None = None
+    first_offset: int | None = None
+    epoch: int | None = None
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+    watched: list[int] = field(default_factory=list)
+    seen: dict[int, tuple[int, int]] = field(default_factory=dict)
+    is_certain: bool = True
+
+    @property
+    def end_offset(self) -> int:
+        return -1 if self.expected_offset is None else self.expected_offset
+
+
+class LogWalk:
+    """Walks the segments of one log, in order."""
+
+    def __init__(self, report: Report, records: RecordCheck, state: LogState) -> None:
+        self.report = report
+        self.records = records
+        self.state = state
+        self._is_cut_short = False
+
+    def walk(self, items: Iterable[RecordBatch | BatchFault], indexes: SegmentIndexes = NO_INDEXES, *, is_active: bool = False) -> None:
+        """Check the batches of one segment; a torn or zero tail of the active one is how it ends when a node stops."""
+        state = self.state
+        check = self.records.check
+        counts = self.report.counts
+        # Entries above are looked at only when the walk has come to where they point.
+        next_position, next_offset = indexes.next_position, indexes.next_offset
+        watched = state.watched[-1] if state.watched else NEVER
+        max_timestamp = -1
+        size = 0
+        batch_count = record_count = 0
+        self._is_cut_short = False
+        for item in items:
+            if isinstance(item, BatchFault):
+                self._take_fault(item, indexes, is_active=is_active)
+                next_position = indexes.next_position
+                size = item.position + item.size
+                continue
+            header = item.header
+            first = header.base_offset
+            last = first + header.last_offset_delta
+            if first != state.expected_offset or header.leader_epoch != state.epoch:
+                self._follow(item)
+            state.expected_offset = last + 1
+            batch_count += 1
+            record_count += check(item)
+            if item.position >= next_position:
+                assert indexes.offset is not None
+                next_position = indexes.offset.meet(item.position, first, last)
+            if last >= next_offset:
+                self._meet_offset(item, indexes, max_timestamp)
+                next_offset = indexes.next_offset
+            if header.max_timestamp > max_timestamp:
+                max_timestamp = header.max_timestamp
+            if last >= watched:
+                watched = self._note_watched(item)
+            size = item.position + len(item.data)
+        counts["batches"] += batch_count
+        counts["records"] += record_count
+        if not self._is_cut_short:
+            indexes.end(size, state.end_offset)
+
+    def _meet_offset(self, batch: RecordBatch, indexes: SegmentIndexes, max_timestamp: int) -> None:
+        header = batch.header
+        if indexes.time is not None and header.last_offset >= indexes.time.next_offset:
+            indexes.time.meet(header.base_offset, header.last_offset, header.max_timestamp, max_timestamp)
+        if indexes.transaction is not None and header.last_offset >= indexes.transaction.next_offset:
+            indexes.transaction.meet(batch)
+
+    def _note_watched(self, batch: RecordBatch) -> int:
+        """Note what the batch says of the watched offsets in it; gives the next one. `watched` descends."""
+        state = self.state
+        header = batch.header
+        while state.watched and state.watched[-1] <= header.last_offset:
+            offset = state.watched.pop()
+            if offset >= header.base_offset:
+                state.seen[offset] = header.leader_epoch, header.max_timestamp
+        return state.watched[-1] if state.watched else NEVER
+
+    def _follow(self, batch: RecordBatch) -> None:
+        """Judge a batch that does not simply go on where the one before it ended, in its epoch."""
+        state = self.state
+        header = batch.header
+        fault = OrderCheck(state.expected_offset, state.epoch).check(batch)
+        # What compaction has removed leaves gaps in the logs of topics.
+        is_gap = state.expected_offset is not None and header.base_offset > state.expected_offset
+        if fault is not None and not (is_gap and not self.records.is_metadata):
+            self.report.error(fault.file, fault.reason, position=fault.position, offset=fault.offset)
+        if is_gap and not self.records.is_metadata and state.epoch is not None and header.leader_epoch < state.epoch:
+            reason = f"leader epoch goes back to {header.leader_epoch} after {state.epoch}"
+            self.report.error(batch.file, reason, position=batch.position, offset=header.base_offset)
+        if header.leader_epoch != state.epoch:
+            self._begin_epoch(batch)
+        if state.first_offset is None:
+            state.first_offset = header.base_offset
+        state.epoch = header.leader_epoch
+
+    def _begin_epoch(self, batch: RecordBatch) -> None:
+        state = self.state
+        header = batch.header
+        is_metadata_log = self.records.kind == "metadata"
+        if is_metadata_log and state.epoch is not None and batch.first_control_type() != LEADER_CHANGE:
+            reason = f"leader epoch {header.leader_epoch} does not begin with a leader change"
+            self.report.error(batch.file, reason, position=batch.position, offset=header.base_offset)
+        if header.leader_epoch >= 0:
+            state.epochs.append((header.leader_epoch, header.base_offset))
+
+    def _take_fault(self, fault: BatchFault, indexes: SegmentIndexes, *, is_active: bool) -> None:
+        """Tell of a bad place. What the indexes say of it cannot be judged."""
+        state = self.state
+        offset = -1 if fault.offset is None else fault.offset
+        self._is_cut_short = fault.ends_walk
+        if is_active and fault.may_be_tail:
+            self.report.note(fault.file, fault.reason, position=fault.position, offset=offset)
+            return
+        self.report.error(fault.file, fault.reason, position=fault.position, offset=offset)
+        state.is_certain = False
+        if fault.batch is not None:
+            # After a batch that is itself at fault, anything may follow.
+            state.expected_offset = state.epoch = None
+            indexes.forgive(fault.position, offset)
+
+
+def kind_of_items(items: Iterator[RecordBatch | BatchFault], default: LogKind) -> tuple[LogKind, Iterator[RecordBatch | BatchFault]]:
+    """What a log of an unknown name holds, by its first batches, and all of its batches."""
+    first = list(islice(items, _LOOKED_AT_MAX))
+    for item in first:
+        batch = item.batch if isinstance(item, BatchFault) else item
+        verdict = None if batch is None else looks_like_metadata(batch)
+        if verdict is not None:
+            return "metadata" if verdict else default, chain(first, items)
+    return default, chain(first, items)
