@@ -50,7 +50,7 @@ class Chain:
         window, base, size = self._window, self._base, self.size
         last = len(window) - MAGIC_END
         while at <= last:
-            length = _unpack_size(window, at + 8)[0] + LEAD_SIZE
+            length: int = _unpack_size(window, at + 8)[0] + LEAD_SIZE
             if length < MESSAGE_SIZE_MIN or base + at + length > size:
                 break
             at += length

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from metashell.codec.batches import CONTROL as CONTROL_BIT
-from metashell.codec.batches import LOG_APPEND_TIME, TRANSACTIONAL, RecordBatch
+from metashell.codec.compression import CODEC_NAMES
 from metashell.codec.control import read_control_record, value_layout
 from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.codec.jsontext import object_json
 from metashell.columns.faults import Fault
+from metashell.columns.headers import Headers
 from metashell.columns.place import Place
 from metashell.columns.rows import Rows
 from metashell.columns.schemas import BATCHES, CONTROL, FAULTS, RECORDS, common_schema
@@ -23,27 +23,24 @@ if TYPE_CHECKING:
     from metashell.columns.typed_rows import RowText, TypedRows
 
 
-def envelope_arrays(batches: list[RecordBatch], rows: Rows, chosen: Ints, place: Place) -> list[pa.Array]:
+def envelope_arrays(headers: Headers, rows: Rows, chosen: Ints, place: Place) -> list[pa.Array]:
     """The columns that every record has: cluster, file, offset, epoch and timestamp."""
-    epochs = np.array([batch.header.leader_epoch for batch in batches], np.int32)
     return [
         *place.arrays(len(chosen)),
         pa.array(rows.offset[chosen]),
-        pa.array(epochs[rows.batch[chosen]]),
+        pa.array(headers.leader_epoch[rows.batch[chosen]]),
         pa.array(rows.timestamp[chosen]),
     ]
 
 
 def _batch(name: str, arrays: list[Any], place: Place) -> pa.RecordBatch:
     schema = place.schema(common_schema(name))
-    typed = [
-        array if isinstance(array, pa.Array) else pa.array(array, schema.field(index).type) for index, array in enumerate(arrays)
-    ]
+    typed = [array if isinstance(array, pa.Array) else pa.array(array, schema.field(index).type) for index, array in enumerate(arrays)]
     return pa.RecordBatch.from_arrays(typed, schema=schema)
 
 
 def records_table(
-    batches: list[RecordBatch], buffer: Buffer, rows: Rows, is_control: Mask, typed: TypedRows, place: Place, texts: RowText, payloads: bool
+    headers: Headers, buffer: Buffer, rows: Rows, is_control: Mask, typed: TypedRows, place: Place, texts: RowText, payloads: bool
 ) -> pa.RecordBatch:
     """Every record of a chunk, whatever it is, with its JSON text."""
     told: list[tuple[str | None, int | None, str | None, str | None]] = []
@@ -65,7 +62,7 @@ def records_table(
     return _batch(
         RECORDS,
         [
-            *envelope_arrays(batches, rows, everything, place),
+            *envelope_arrays(headers, rows, everything, place),
             kinds,
             names,
             versions,
@@ -105,26 +102,26 @@ def control_text(data: bytes, key_start: int, key_size: int, start: int, size: i
     return ControlText(record.type_name, record.version, text, record.fault, getattr(record.body, "leader_id", None))
 
 
-def control_table(batches: list[RecordBatch], buffer: Buffer, rows: Rows, place: Place) -> list[pa.RecordBatch]:
+def control_table(headers: Headers, buffer: Buffer, rows: Rows, place: Place) -> list[pa.RecordBatch]:
     """The control records of a chunk, if it has any."""
-    if not any(batch.header.is_control for batch in batches):
+    is_control = headers.is_control
+    if not is_control.any():
         return []
-    chosen = np.flatnonzero(np.array([batch.header.is_control for batch in batches])[rows.batch])
+    chosen = np.flatnonzero(is_control[rows.batch])
     if not len(chosen):
         return []
     part = rows.part(chosen)
     columns = (part.key_start, part.key_size, part.value_start, part.value_size)
     texts = [control_text(buffer.data, *row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-    producers = [batches[number].header.producer_id for number in part.batch.tolist()]
     return [
         _batch(
             CONTROL,
             [
-                *envelope_arrays(batches, rows, chosen, place),
+                *envelope_arrays(headers, rows, chosen, place),
                 [text.type_name for text in texts],
                 [text.version for text in texts],
                 [text.leader_id for text in texts],
-                producers,
+                headers.producer_id[part.batch],
                 [text.payload for text in texts],
                 [text.fault for text in texts],
             ],
@@ -133,31 +130,30 @@ def control_table(batches: list[RecordBatch], buffer: Buffer, rows: Rows, place:
     ]
 
 
-def batches_table(batches: list[RecordBatch], place: Place) -> pa.RecordBatch:
+def batches_table(headers: Headers, place: Place) -> pa.RecordBatch:
     """One row a batch, from its header."""
-    headers = [batch.header for batch in batches]
-    flags = [header.attributes for header in headers]
+    codecs = headers.codec_id.tolist()
     return _batch(
         BATCHES,
         [
-            *place.arrays(len(batches)),
-            [header.base_offset for header in headers],
-            [header.leader_epoch for header in headers],
-            [header.max_timestamp for header in headers],
-            [header.last_offset for header in headers],
-            [header.count for header in headers],
-            [batch.position for batch in batches],
-            [header.size_bytes for header in headers],
-            [header.magic for header in headers],
-            [header.crc for header in headers],
-            [header.codec_name for header in headers],
-            [header.base_timestamp for header in headers],
-            [flag & LOG_APPEND_TIME != 0 for flag in flags],
-            [flag & TRANSACTIONAL != 0 for flag in flags],
-            [flag & CONTROL_BIT != 0 for flag in flags],
-            [header.producer_id for header in headers],
-            [header.producer_epoch for header in headers],
-            [header.base_sequence for header in headers],
+            *place.arrays(len(headers)),
+            headers.base_offset,
+            headers.leader_epoch,
+            headers.max_timestamp,
+            headers.last_offset,
+            headers.count,
+            headers.position,
+            headers.size,
+            headers.magic,
+            headers.crc,
+            [CODEC_NAMES[codec] if codec < len(CODEC_NAMES) else f"unknown({codec})" for codec in codecs],
+            headers.base_timestamp,
+            headers.is_log_append_time,
+            headers.is_transactional,
+            headers.is_control,
+            headers.producer_id,
+            headers.producer_epoch,
+            headers.base_sequence,
         ],
         place,
     )

@@ -104,7 +104,8 @@ class _Reading:
             return at + WIDTHS[field.type]
         counts, starts = self._counts(field, rows, at)
         cells.put(rows, starts, counts)
-        return starts + np.maximum(counts, 0) * cells.width
+        following: Ints = starts + np.maximum(counts, 0) * cells.width
+        return following
 
     def _counts(self, field: FieldSchema, rows: Ints | None, at: Ints) -> tuple[Ints, Ints]:
         """The counts of a string, bytes or array, -1 for null, and the places behind them."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from metashell.codec.batches import HEADER_SIZE, RecordBatch
+from metashell.codec.batches import HEADER_SIZE
+from metashell.columns.headers import Headers
+from metashell.log.files import OpenFile
 from metashell.log.segment import BatchFault
 
 BYTES_MAX: Final = 1 << 20
@@ -33,29 +35,30 @@ class Fault:
         return f"{offset}byte {self.position}: {self.reason}"
 
 
-def fault_of_item(item: BatchFault) -> Fault:
-    """The fault of a batch, or of all that is left of a file."""
+def fault_of_item(item: BatchFault, file: OpenFile) -> Fault:
+    """The fault of a batch, or of bytes that hold none: those are read from the file again, where it can be."""
     data = item.batch.data if item.batch is not None else b""
+    if not data and file.size() is not None:
+        data = file.read_at(item.position, min(item.size, BYTES_MAX))
     return Fault(
         kind=item.kind,
         offset=item.offset,
         position=item.position,
         size=item.size,
         reason=item.reason,
-        head=data[:HEADER_SIZE] or None,
-        data=data[:BYTES_MAX] or None,
+        head=data[:HEADER_SIZE] if item.batch is not None else None,
+        data=data[:BYTES_MAX],
     )
 
 
-def fault_of_batch(batch: RecordBatch, reason: str) -> Fault:
+def fault_of_records(headers: Headers, number: int, reason: str) -> Fault:
     """A batch of the right checksum whose records cannot be read from some place on."""
-    data = batch.data
     return Fault(
         kind="bad-records",
-        offset=batch.header.base_offset,
-        position=batch.position,
-        size=len(data),
+        offset=int(headers.base_offset[number]),
+        position=int(headers.position[number]),
+        size=int(headers.size[number]),
         reason=reason,
-        head=data[:HEADER_SIZE],
-        data=data[:BYTES_MAX],
+        head=headers.bytes_of(number, HEADER_SIZE),
+        data=headers.bytes_of(number, BYTES_MAX),
     )

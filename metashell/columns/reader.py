@@ -8,25 +8,22 @@ from typing import Literal
 
 import pyarrow as pa
 
-from metashell.codec.batches import RecordBatch
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.columns.chain import resync
+from metashell.columns.chunks import Chunk, read_chunks, read_stream_chunks
 from metashell.columns.common import batches_table, control_table, faults_table
-from metashell.columns.faults import Fault, fault_of_batch, fault_of_item
+from metashell.columns.faults import Fault, fault_of_item, fault_of_records
 from metashell.columns.inputs import Excerpt, open_input
 from metashell.columns.logs import METADATA
 from metashell.columns.place import Place
 from metashell.columns.records import RecordTables
-from metashell.columns.rows import Chunk
 from metashell.columns.schemas import BATCHES, CONTROL, FAULTS
 from metashell.columns.splits import Piece, Split
 from metashell.errors import LogCorruptError
+from metashell.log.files import OpenFile
 from metashell.log.segment import BatchFault, read_batches
 
 OnError = Literal["fail", "skip"]
-CHUNK_ROWS = 1 << 16
-CHUNK_BYTES = 8 << 20
-"""A chunk ends with the batch that fills it in rows or bytes; one batch expands to at most 128 MiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,71 +68,62 @@ def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.Rec
     """The tables of a range of a file."""
     place = Place(piece, options.dictionary)
     records = RecordTables(piece.log, options)
-    for chunk, faults in _chunks(piece, options):
-        yield from _tables_of(chunk, faults, place, records, options)
+    with open_input(piece.path) as file:
+        for item in _items(file, piece, options.max_decompressed):
+            if isinstance(item, Chunk):
+                yield from _tables_of(item, place, records, options)
+            elif not (item.may_be_tail and piece.is_last and piece.may_end_early):
+                yield from _tables_of_faults([fault_of_item(item, file)], place, options)
 
 
-def _tables_of(
-    chunk: Chunk, faults: list[Fault], place: Place, records: RecordTables, options: ReadOptions
-) -> Iterator[tuple[str, pa.RecordBatch]]:
-    buffer, rows = chunk.read()
-    faults += [fault_of_batch(chunk.batches[fault.batch], fault.reason) for fault in chunk.faults]
-    found, unreadable = records.read(chunk.batches, buffer, rows, place)
+def _tables_of(chunk: Chunk, place: Place, records: RecordTables, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
+    headers, buffer, rows = chunk.read()
+    found, faults = records.read(headers, buffer, rows, place)
     if options.wants(CONTROL):
-        found += [(CONTROL, table) for table in control_table(chunk.batches, buffer, rows, place)]
-    if options.wants(BATCHES) and chunk.batches:
-        found.append((BATCHES, batches_table(chunk.batches, place)))
-    faults = sorted([*faults, *unreadable], key=lambda fault: fault.position)
+        found += [(CONTROL, table) for table in control_table(headers, buffer, rows, place)]
+    if options.wants(BATCHES):
+        found.append((BATCHES, batches_table(headers, place)))
+    faults += [fault_of_records(headers, fault.batch, fault.reason) for fault in chunk.faults]
+    # With --on-error fail nothing of a chunk that has a fault is given.
+    told = list(_tables_of_faults(faults, place, options))
+    yield from found
+    yield from told
+
+
+def _tables_of_faults(faults: list[Fault], place: Place, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Faults as rows. Errors: LogCorruptError for the first that is serious, unless faults are skipped."""
+    if not faults:
+        return
+    faults.sort(key=lambda fault: (fault.position, -1 if fault.offset is None else fault.offset))
     serious = next((fault for fault in faults if fault.is_serious), None)
     if serious is not None and options.on_error == "fail":
-        raise LogCorruptError(place.file, max(serious.offset if serious.offset is not None else -1, -1), str(serious))
-    yield from found
-    if faults:
-        yield FAULTS, faults_table(faults, place, with_bytes=options.show_secrets or place.log != METADATA)
+        offset = serious.offset if serious.offset is not None else serious.position
+        raise LogCorruptError(place.file, offset, f"{serious.reason} (byte {serious.position})")
+    yield FAULTS, faults_table(faults, place, with_bytes=options.show_secrets or place.log != METADATA)
 
 
-def _chunks(piece: Piece, options: ReadOptions) -> Iterator[tuple[Chunk, list[Fault]]]:
-    """The batches of a piece by the chunk, and the faults between them."""
-    chunk, faults = Chunk(), []
-    held = 0
-    for item in _items(piece):
-        fault = None
-        if isinstance(item, BatchFault):
-            if not (item.may_be_tail and piece.is_last and piece.may_end_early):
-                fault = fault_of_item(item)
-                faults.append(fault)
-        else:
-            chunk.add(item, options.max_decompressed)
-            held += len(item.data)
-        if chunk.row_count >= CHUNK_ROWS or max(chunk.size, held) >= CHUNK_BYTES or len(faults) >= CHUNK_ROWS or (fault and fault.is_serious):
-            yield chunk, faults
-            chunk, faults, held = Chunk(), [], 0
-    if chunk.batches or faults:
-        yield chunk, faults
-
-
-def _items(piece: Piece) -> Iterator[RecordBatch | BatchFault]:
+def _items(file: OpenFile, piece: Piece, max_decompressed: int) -> Iterator[Chunk | BatchFault]:
     """The batches and faults of a range. Where the framing breaks, the walk goes on where the chain is found again, if it is."""
-    with open_input(piece.path) as opened:
-        if piece.end < 0:
-            yield from read_batches(opened)
-            return
-        file = Excerpt(opened, piece.end)
-        start = piece.start
-        while True:
-            broken: BatchFault | None = None
-            for item in read_batches(file, start=start):
-                if isinstance(item, BatchFault) and item.ends_walk:
-                    broken = item
-                    break
-                yield item
-            if broken is None:
+    if piece.end < 0:
+        yield from read_stream_chunks(read_batches(file), max_decompressed)
+        return
+    excerpt = Excerpt(file, piece.end)
+    start = piece.start
+    while True:
+        broken: BatchFault | None = None
+        for item in read_chunks(excerpt, start, max_decompressed):
+            if isinstance(item, BatchFault) and item.ends_walk:
+                broken = item
                 break
-            following = None if broken.kind == "zero-tail" else resync(file, broken.position, piece.end)
-            yield broken if following is None else _gap(broken, following)
-            if following is None:
-                return
-            start = following
+            yield item
+        if broken is None:
+            break
+        following = None if broken.kind == "zero-tail" else resync(excerpt, broken.position, piece.end)
+        if following is None:
+            yield broken
+            return
+        yield _gap(broken, following)
+        start = following
     if piece.size == 0 and not piece.may_end_early:
         yield BatchFault(kind="truncated", file=piece.path, position=0, size=0, reason="the file is empty")
 
@@ -143,10 +131,10 @@ def _items(piece: Piece) -> Iterator[RecordBatch | BatchFault]:
 def _gap(broken: BatchFault, following: int) -> BatchFault:
     size = following - broken.position
     return BatchFault(
-        kind=broken.kind if broken.kind != "truncated" else "bad-size",
+        kind="bad-size",
         file=broken.file,
         position=broken.position,
         size=size,
         offset=broken.offset,
-        reason=f"no batch can be read in {size} bytes ({broken.reason})",
+        reason=f"no batch can be read in {size} bytes: {broken.reason}",
     )

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from metashell.codec.batches import RecordBatch
 from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.columns.common import envelope_arrays, records_table
 from metashell.columns.compiler import ColumnReader
 from metashell.columns.faults import Fault
+from metashell.columns.headers import Headers
 from metashell.columns.objects import column_of_objects
 from metashell.columns.place import Place
 from metashell.columns.redacting import redact_columns
@@ -58,36 +58,33 @@ class RecordTables:
         self._readers: dict[tuple[str, int], ColumnReader | None] = {}
         self._texts = RowText(log, options.show_secrets)
 
-    def read(
-        self, batches: list[RecordBatch], buffer: Buffer, rows: Rows, place: Place
-    ) -> tuple[list[tuple[str, pa.RecordBatch]], list[Fault]]:
+    def read(self, headers: Headers, buffer: Buffer, rows: Rows, place: Place) -> tuple[list[tuple[str, pa.RecordBatch]], list[Fault]]:
         """The tables of the data records, and the records that could not be read."""
         if not len(rows):
             return [], []
-        is_control = np.array([batch.header.is_control for batch in batches])[rows.batch]
+        is_control = headers.is_control[rows.batch]
         data = rows.part(~is_control) if is_control.any() else rows
         split = coordinator_rows if self.log in COORDINATOR_LOGS else framed_rows
         typed = split(self.log, buffer, data)
         found: list[tuple[str, pa.RecordBatch]] = []
-        faults = [self._fault(batches, buffer, typed, row, reason, is_serious) for row, reason, is_serious in typed.odd]
+        faults = [self._fault(headers, buffer, typed, row, reason, is_serious) for row, reason, is_serious in typed.odd]
         for (type_id, version), chosen in typed.groups():
             table = self.tables.get(type_id)
             if table is None:
                 continue
-            bad = self._read_group(table, version, batches, buffer, typed, chosen, place, found)
-            faults += [self._fault(batches, buffer, typed, row, reason, True) for row, reason in bad]
+            bad = self._read_group(table, version, headers, buffer, typed, chosen, place, found)
+            faults += [self._fault(headers, buffer, typed, row, reason, True) for row, reason in bad]
         if self.options.wants(RECORDS):
-            found.append((RECORDS, records_table(batches, buffer, rows, is_control, typed, place, self._texts, self.options.payloads)))
+            found.append((RECORDS, records_table(headers, buffer, rows, is_control, typed, place, self._texts, self.options.payloads)))
         return found, faults
 
-    def _fault(self, batches: list[RecordBatch], buffer: Buffer, typed: TypedRows, row: int, reason: str, is_serious: bool) -> Fault:
+    def _fault(self, headers: Headers, buffer: Buffer, typed: TypedRows, row: int, reason: str, is_serious: bool) -> Fault:
         rows = typed.rows
-        batch = batches[int(rows.batch[row])]
         start, size = int(rows.value_start[row]), int(rows.value_size[row])
         return Fault(
             kind="bad-record" if is_serious else "unknown-record",
             offset=int(rows.offset[row]),
-            position=batch.position,
+            position=int(headers.position[rows.batch[row]]),
             size=max(size, 0),
             reason=reason,
             data=buffer.data[start : start + size] if size >= 0 else None,
@@ -98,7 +95,7 @@ class RecordTables:
         self,
         table: RecordTable,
         version: int,
-        batches: list[RecordBatch],
+        headers: Headers,
         buffer: Buffer,
         typed: TypedRows,
         chosen: Ints,
@@ -113,20 +110,18 @@ class RecordTables:
         parts = []
         if len(usual):
             arrays = [side.arrays[column.field.attribute] for column in table.columns for side in sides if side.from_key == column.from_key]
-            parts.append(self._batch(table, version, batches, typed, usual, arrays, place))
+            parts.append(self._batch(table, version, headers, typed, usual, arrays, place))
         bad: list[tuple[int, str]] = []
         if odd is not None and (rest := self._by_objects(table, version, buffer, typed, chosen[odd], bad)) is not None:
             rows, arrays = rest
-            parts.append(self._batch(table, version, batches, typed, rows, arrays, place))
+            parts.append(self._batch(table, version, headers, typed, rows, arrays, place))
         if len(parts) > 1:
             order = np.argsort(np.concatenate([usual, rows]), kind="stable")
             parts = [pa.Table.from_batches(parts).take(pa.array(order)).combine_chunks().to_batches()[0]]
         found += [(table.name, part if self.options.show_secrets else redact_columns(table, part)) for part in parts]
         return bad
 
-    def _read_sides(
-        self, table: RecordTable, version: int, buffer: Buffer, typed: TypedRows, chosen: Ints
-    ) -> tuple[Any, list[_Side]]:
+    def _read_sides(self, table: RecordTable, version: int, buffer: Buffer, typed: TypedRows, chosen: Ints) -> tuple[Any, list[_Side]]:
         """Key and value by columns; the mask names the rows that are left to objects (None: no row is)."""
         all_odd = np.ones(len(chosen), np.bool_)
         sides = [_Side(table.value, version, typed.starts[chosen], typed.ends[chosen])]
@@ -188,7 +183,7 @@ class RecordTables:
         self,
         table: RecordTable,
         version: int,
-        batches: list[RecordBatch],
+        headers: Headers,
         typed: TypedRows,
         rows: Ints,
         arrays: list[pa.Array],
@@ -200,5 +195,5 @@ class RecordTables:
         middle = [versions]
         if table.key is not None:
             middle.append(pa.array(np.full(count, is_null, np.bool_)))
-        envelope = envelope_arrays(batches, typed.rows, rows, place)
+        envelope = envelope_arrays(headers, typed.rows, rows, place)
         return pa.RecordBatch.from_arrays([*envelope, *middle, *arrays], schema=place.schema(table.schema))

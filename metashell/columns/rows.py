@@ -6,12 +6,13 @@ A batch whose records do not all look as usual is walked by codec's careful walk
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from metashell.codec.batches import LOG_APPEND_TIME, BatchHeader, RecordBatch
+from metashell.codec.batches import HEADER_SIZE, LEAD_SIZE
 from metashell.codec.record_walk import walk_records
+from metashell.columns.headers import Headers
 from metashell.columns.vectors import VARLONG_SIZE_MAX, Array, Buffer, Ints, Mask, zigzag
 from metashell.errors import DecodeError
 
@@ -43,10 +44,6 @@ class Rows:
         return (self.batch, self.offset, self.timestamp, self.key_start, self.key_size, self.value_start, self.value_size)
 
 
-def _no_rows() -> Rows:
-    return Rows(*(np.zeros(0, np.int64) for _ in range(7)))
-
-
 @dataclass(slots=True)
 class RecordFault:
     """The record of a batch from which on it cannot be read."""
@@ -56,7 +53,7 @@ class RecordFault:
 
 
 @dataclass(slots=True)
-class _Area:
+class Area:
     """The records of one batch in the chunk's buffer."""
 
     number: int
@@ -65,121 +62,89 @@ class _Area:
     count: int
 
 
-@dataclass(slots=True)
-class Chunk:
-    """Batches that are decoded together: their headers, and the pieces that their buffer will be joined of."""
+Walked = tuple[list[int], list[int], list[int]]
+"""Where records start, the numbers of their batches, and how many each of those has."""
 
-    batches: list[RecordBatch] = field(default_factory=list)
-    faults: list[RecordFault] = field(default_factory=list)
-    size: int = 0
-    row_count: int = 0
-    _pieces: list[bytes] = field(default_factory=list)
-    _areas: list[_Area] = field(default_factory=list)
-    _old: list[list[int]] = field(default_factory=list)
 
-    def add(self, batch: RecordBatch, max_decompressed: int) -> None:
-        """Take a batch in; one that does not decompress is a fault of its own."""
-        number = len(self.batches)
-        self.batches.append(batch)
-        try:
-            if batch.header.magic < 2:
-                self._add_old(number, batch, max_decompressed)
-            elif batch.header.count:
-                buf, start, end = batch.records_area(max_decompressed)
-                self._areas.append(_Area(number, self.size + start, self.size + end, batch.header.count))
-                self._take(buf)
-                self.row_count += max(batch.header.count, 0)
-        except DecodeError as error:
-            self.faults.append(RecordFault(number, str(error)))
+def read_rows(
+    headers: Headers, buffer: Buffer, walked: Walked, areas: list[Area], old_rows: list[list[int]], faults: list[RecordFault]
+) -> Rows:
+    """The records of all batches in order: of those whose records were walked already, of other areas, and of old messages."""
+    starts, numbers, counts = walked
+    in_place = len(numbers)
+    expanded: list[Area] = []
+    careful: list[Area] = []
+    for area in areas:
+        before = len(starts)
+        if walk_starts(buffer.data, area.start, area.end, area.count, starts):
+            expanded.append(area)
+            numbers.append(area.number)
+            counts.append(area.count)
+        else:
+            del starts[before:]
+            careful.append(area)
+    parts: list[Rows] = []
+    if starts:
+        usual, bad = _usual_rows(headers, buffer, np.array(starts), np.array(numbers), np.array(counts))
+        parts.append(usual)
+        careful += [expanded[index - in_place] if index >= in_place else _area_of(headers, numbers[index], counts[index]) for index in bad]
+    parts += [_careful(headers, buffer, area, faults) for area in careful]
+    if old_rows:
+        parts.append(_rows_of(old_rows))
+    if not parts:
+        return _rows_of([])
+    if len(parts) == 1 and not areas:
+        return parts[0]
+    joined = Rows(*(np.concatenate(columns) for columns in zip(*(part.columns() for part in parts), strict=True)))
+    return joined.part(np.argsort(joined.batch, kind="stable"))
 
-    def _take(self, piece: bytes) -> None:
-        self._pieces.append(piece)
-        self.size += len(piece)
 
-    def _add_old(self, number: int, batch: RecordBatch, max_decompressed: int) -> None:
-        """Messages of magic 0 and 1, whose keys and values are laid into the buffer one by one."""
-        for record in batch.records(max_decompressed):
-            row = [number, record.offset, record.timestamp]
-            for part in (record.key, record.value):
-                row += (self.size, NULL if part is None else len(part))
-                self._take(part or b"")
-            self._old.append(row)
-            self.row_count += 1
+def _usual_rows(headers: Headers, buffer: Buffer, starts: Ints, numbers: Ints, counts: Ints) -> tuple[Rows, list[int]]:
+    """The records that look as usual, and which of the batches hold others."""
+    rows, odd = _read_headers(buffer, starts, np.repeat(numbers, counts), headers)
+    if odd is None:
+        return rows, []
+    owner = np.repeat(np.arange(len(numbers)), counts)
+    bad = np.unique(owner[odd])
+    return rows.part(~np.isin(owner, bad)), bad.tolist()
 
-    def read(self) -> tuple[Buffer, Rows]:
-        """The chunk's buffer and its records; what a batch is at fault for is in `faults` afterwards."""
-        buffer = Buffer(self._pieces)
-        self._pieces = []
-        usual, unusual = self._walk(buffer)
-        parts = [usual] if len(usual) else []
-        parts += [self._careful(buffer, area) for area in unusual]
-        if self._old:
-            parts.append(_rows_of(self._old))
-        if len(parts) == 1:
-            return buffer, parts[0]
-        if not parts:
-            return buffer, _no_rows()
-        joined = Rows(*(np.concatenate(columns) for columns in zip(*(part.columns() for part in parts), strict=True)))
-        return buffer, joined.part(np.argsort(joined.batch, kind="stable"))
 
-    def _walk(self, buffer: Buffer) -> tuple[Rows, list[_Area]]:
-        """The records of the batches that look as usual, and the batches that do not."""
-        starts: list[int] = []
-        walked: list[_Area] = []
-        unusual: list[_Area] = []
-        for area in self._areas:
-            before = len(starts)
-            if walk_starts(buffer.data, area.start, area.end, area.count, starts):
-                walked.append(area)
-            else:
-                del starts[before:]
-                unusual.append(area)
-        if not starts:
-            return _no_rows(), unusual
-        numbers = np.array([area.number for area in walked])
-        owner = np.repeat(np.arange(len(walked)), [area.count for area in walked])
-        rows, odd = _read_headers(buffer, np.array(starts), numbers[owner], [batch.header for batch in self.batches])
-        if odd is None:
-            return rows, unusual
-        bad = np.unique(owner[odd])
-        unusual += [walked[index] for index in bad.tolist()]
-        return rows.part(~np.isin(owner, bad)), unusual
+def _area_of(headers: Headers, number: int, count: int) -> Area:
+    """Where the records of a batch lie that was walked where it stands."""
+    at = int(headers.at[number])
+    return Area(number, at + HEADER_SIZE, at + LEAD_SIZE + int(headers.length[number]), count)
 
-    def _careful(self, buffer: Buffer, area: _Area) -> Rows:
-        header = self.batches[area.number].header
-        rows: list[list[int]] = []
-        try:
-            for row in _careful_rows(buffer.data, area, header):
-                rows.append(row)
-        except DecodeError as error:
-            self.faults.append(RecordFault(area.number, str(error)))
-        return _rows_of(rows)
+
+def _careful(headers: Headers, buffer: Buffer, area: Area, faults: list[RecordFault]) -> Rows:
+    rows: list[list[int]] = []
+    try:
+        for row in _careful_rows(buffer.data, area, headers):
+            rows.append(row)
+    except DecodeError as error:
+        faults.append(RecordFault(area.number, str(error)))
+    return _rows_of(rows)
 
 
 def walk_starts(buf: bytes, at: int, end: int, count: int, starts: list[int]) -> bool:
     """Append where each of `count` records starts; whether they fill the area to its end, as far as their lengths say."""
     append = starts.append
     for _ in range(count):
+        if at >= end:
+            return False
         append(at)
         size = buf[at]
-        if size > 127:
+        if size < 128:
+            at += (size >> 1) + 1
+        else:
             high = buf[at + 1]
             if high < 128:
-                at += (size & 127 | high << 7) >> 1
-                at += 2
+                at += ((size & 127 | high << 7) >> 1) + 2
             else:
-                low = size & 127 | (high & 127) << 7 | buf[at + 2] << 14
-                if buf[at + 2] > 127:
-                    return False
-                at += (low >> 1) + 3
-        else:
-            at += (size >> 1) + 1
-        if at > end:
-            return False
+                at += ((size & 127 | (high & 127) << 7 | buf[at + 2] << 14) >> 1) + 3
     return at == end
 
 
-def _read_headers(buffer: Buffer, starts: Ints, numbers: Ints, headers: list[BatchHeader]) -> tuple[Rows, Mask | None]:
+def _read_headers(buffer: Buffer, starts: Ints, numbers: Ints, headers: Headers) -> tuple[Rows, Mask | None]:
     """The header fields of all records, and which are not as usual (None if all are)."""
     size, at, odd_size = buffer.uvarints(starts)
     record_end = at + (size >> 1)
@@ -194,14 +159,11 @@ def _read_headers(buffer: Buffer, starts: Ints, numbers: Ints, headers: list[Bat
     for more in (odd_size, odd_time, odd_offset, odd_key, odd_value):
         if more is not None:
             odd |= more
-    base_offset = np.array([header.base_offset for header in headers])
-    base_time = np.array([header.base_timestamp for header in headers])
-    timestamp = base_time[numbers] + zigzag(timestamp_delta)
-    appended = np.array([header.attributes & LOG_APPEND_TIME != 0 for header in headers])
+    timestamp = headers.base_timestamp[numbers] + zigzag(timestamp_delta)
+    appended = headers.is_log_append_time
     if appended.any():
-        max_time = np.array([header.max_timestamp for header in headers])
-        timestamp = np.where(appended[numbers], max_time[numbers], timestamp)
-    offset = base_offset[numbers] + zigzag(offset_delta)
+        timestamp = np.where(appended[numbers], headers.max_timestamp[numbers], timestamp)
+    offset = headers.base_offset[numbers] + zigzag(offset_delta)
     rows = Rows(numbers, offset, timestamp, key_start, key_size, value_start, value_size)
     return rows, odd if odd.any() else None
 
@@ -217,12 +179,14 @@ def _sizes(buffer: Buffer, at: Ints) -> tuple[Ints, Ints, Mask | None]:
     return np.maximum(size, NULL), start, odd
 
 
-def _careful_rows(buf: bytes, area: _Area, header: BatchHeader) -> Iterator[list[int]]:
-    append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME else None
+def _careful_rows(buf: bytes, area: Area, headers: Headers) -> Iterator[list[int]]:
+    number = area.number
+    base_offset, base_timestamp = int(headers.base_offset[number]), int(headers.base_timestamp[number])
+    append_time = int(headers.max_timestamp[number]) if headers.is_log_append_time[number] else None
     for fields in walk_records(buf, area.start, area.end, area.count):
         offset_delta, timestamp_delta, key_start, key_size, value_start, value_size, _, _ = fields
-        timestamp = header.base_timestamp + timestamp_delta if append_time is None else append_time
-        yield [area.number, header.base_offset + offset_delta, timestamp, key_start, key_size, value_start, value_size]
+        timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
+        yield [number, base_offset + offset_delta, timestamp, key_start, key_size, value_start, value_size]
 
 
 def _rows_of(rows: list[list[int]]) -> Rows:

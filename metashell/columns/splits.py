@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from metashell.columns.chain import Chain
 from metashell.columns.inputs import InputFile, input_files, open_input
@@ -97,7 +98,7 @@ def file_pieces(file: InputFile, target_bytes: int, *, use_index: bool = True) -
             return [_piece(file, log, 0, -1, -1)]
         cuts = cut_points(opened, size, target_bytes, file.path if use_index else None)
     bounds = [0, *cuts, size]
-    return [_piece(file, log, start, end, size) for start, end in zip(bounds, bounds[1:], strict=False) if end > start or size == 0]
+    return [_piece(file, log, start, end, size) for start, end in pairwise(bounds) if end > start or size == 0]
 
 
 def kind_by_content(file: InputFile, opened: OpenFile) -> str | None:
@@ -112,9 +113,7 @@ def kind_by_content(file: InputFile, opened: OpenFile) -> str | None:
 
 
 def _piece(file: InputFile, log: str, start: int, end: int, size: int) -> Piece:
-    return Piece(
-        path=file.path, log=log, cluster_id=file.cluster_id, start=start, end=end, size=size, may_end_early=file.may_end_early
-    )
+    return Piece(path=file.path, log=log, cluster_id=file.cluster_id, start=start, end=end, size=size, may_end_early=file.may_end_early)
 
 
 def cut_points(opened: OpenFile, size: int, target_bytes: int, path: str | None = None) -> list[int]:

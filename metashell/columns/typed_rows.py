@@ -53,12 +53,20 @@ class TypedRows:
     def groups(self) -> Iterator[tuple[tuple[int, int], Ints]]:
         """The rows of each (type, version), in order."""
         codes = (self.types << 20) + self.versions
-        for code in np.unique(codes).tolist():
+        for code in distinct(codes):
             chosen = np.flatnonzero(codes == code)
             first = int(chosen[0])
             type_id = int(self.types[first])
             if type_id != OTHER:
                 yield (type_id, int(self.versions[first])), chosen
+
+
+def distinct(numbers: Ints) -> list[int]:
+    """The different numbers among many of which few differ: of neighbours that are equal only one is looked at."""
+    if not len(numbers):
+        return []
+    turns = np.flatnonzero(numbers[1:] != numbers[:-1])
+    return sorted({int(numbers[0]), *numbers[turns + 1].tolist()})
 
 
 def framed_rows(log: str, buffer: Buffer, rows: Rows) -> TypedRows:
@@ -72,7 +80,7 @@ def framed_rows(log: str, buffer: Buffer, rows: Rows) -> TypedRows:
     known = _messages(log)
     for row in np.flatnonzero(~usual).tolist():
         _read_odd_frame(typed, buffer, row, known)
-    for type_id in np.unique(types).tolist():
+    for type_id in distinct(types):
         if type_id not in known and type_id != OTHER:
             for row in np.flatnonzero(types == type_id).tolist():
                 typed.odd.append((row, f"record type {type_id} is not known", False))

@@ -62,7 +62,8 @@ class Buffer:
         found = self._view(code)[positions]
         if found.dtype.itemsize in (1, 16):
             return found
-        return found.byteswap(inplace=True).view(code)
+        swapped: Array = found.byteswap(inplace=True).view(code)
+        return swapped
 
     def ranges(self, starts: Ints, sizes: Ints) -> Array:
         """The bytes of all ranges, one after another."""
