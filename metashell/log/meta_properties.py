@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from metashell.errors import LogCorruptError
 from metashell.log.properties import format_properties, parse_properties
@@ -16,8 +16,7 @@ NEWEST_VERSION = 1
 _NUMBER = re.compile(r"[+-]?[0-9]{1,10}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetaProperties:
+class MetaProperties(NamedTuple):
     """What the file says; `directory_id` came with 3.7, so it may be absent, as may anything else before version 1."""
 
     version: int

@@ -6,8 +6,7 @@ be anywhere on the server's class path, and values that a config provider would 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from metashell.errors import MetashellError
 from metashell.log.properties import parse_properties
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from metashell.storage.listeners import Endpoint
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeConfig:
+class NodeConfig(NamedTuple):
     """What a node is to be.
 
     `log_directories` are all directories, the one for metadata too, each once, sorted as their text.

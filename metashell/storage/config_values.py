@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
+from os.path import dirname, join
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.storage.errors import ConfigError
@@ -40,7 +40,8 @@ class ConfigKey(NamedTuple):
 @cache
 def config_keys() -> dict[str, ConfigKey]:
     """Every key by its name, in the order in which Kafka checks them."""
-    text = files("metashell.storage").joinpath("config_keys.tsv").read_text(encoding="utf-8")
+    with open(join(dirname(__file__), "config_keys.tsv"), encoding="utf-8") as file:
+        text = file.read()
     rows = (line.split("\t") for line in text.split("\n") if line and line[0] != "#")
     return {row[0]: ConfigKey(*row) for row in rows}
 

@@ -6,7 +6,6 @@ Source: org.apache.kafka.metadata.properties.MetaPropertiesEnsemble.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from metashell.errors import LogCorruptError
@@ -23,14 +22,14 @@ PREPARED: Final = META_PROPERTIES + ASIDE_SUFFIX
 _RESERVED_IDS = 100
 
 
-@dataclass(slots=True)
 class Ensemble:
     """Directories by class; `errors` has the reason, `prepared` what an interrupted format had ready for a directory."""
 
-    formatted: dict[str, MetaProperties] = field(default_factory=dict)
-    empty: list[str] = field(default_factory=list)
-    errors: dict[str, str] = field(default_factory=dict)
-    prepared: dict[str, MetaProperties] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.formatted: dict[str, MetaProperties] = {}
+        self.empty: list[str] = []
+        self.errors: dict[str, str] = {}
+        self.prepared: dict[str, MetaProperties] = {}
 
     def is_unfinished(self, cluster_id: str, node_id: int) -> bool:
         """Whether a format of this very node was cut off after its first directory and before its last.

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from metashell.errors import LogCorruptError
 from metashell.log.meta_properties import META_PROPERTIES, MetaProperties, read_meta_properties
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
 _LEFTOVERS = (PREPARED, "bootstrap.checkpoint" + ASIDE_SUFFIX, "bootstrap.checkpoint")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DirectoryInfo:
+class DirectoryInfo(NamedTuple):
     """One directory: `state` is formatted, not_formatted, missing, not_a_directory or unreadable.
 
     `explanation` is what our own voice adds: what an interrupted format left, or why a file cannot be read.
@@ -33,8 +31,7 @@ class DirectoryInfo:
     explanation: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StorageInfo:
+class StorageInfo(NamedTuple):
     """The report; `problems` are Kafka's sentences in the order of its own discovery."""
 
     directories: tuple[DirectoryInfo, ...]

@@ -6,9 +6,7 @@ Source: org.apache.kafka.network.SocketServerConfigs, org.apache.kafka.server.co
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.storage.config_values import JAVA_BLANKS
 from metashell.storage.errors import ConfigError
@@ -23,8 +21,7 @@ _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 _META_ADDRESS = "0.0.0.0"
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(NamedTuple):
     """One listener; `host` is None where it is left out and so means every interface."""
 
     name: str
@@ -33,8 +30,7 @@ class Endpoint:
     port: int
 
 
-@dataclass(frozen=True, slots=True)
-class Listeners:
+class Listeners(NamedTuple):
     """What a server listens on, and what of it others are told."""
 
     all: tuple[Endpoint, ...]
@@ -188,6 +184,8 @@ def _check_shared_port(port: int, hosts: Sequence[str | None], shown: str) -> No
 
 
 def _is_address(host: str) -> bool:
+    from ipaddress import AddressValueError, IPv6Address
+
     if _is_ipv4(host):
         return True
     try:
@@ -198,6 +196,8 @@ def _is_address(host: str) -> bool:
 
 
 def _is_ipv4(host: str) -> bool:
+    from ipaddress import AddressValueError, IPv4Address
+
     try:
         IPv4Address(host)
     except AddressValueError:

@@ -83,7 +83,14 @@ class Formatting:
         self._make_directories(directory.path)
         self._lock(directory.path)
         if directory.holds_voters:
-            self._make_directories(os.path.join(directory.path, METADATA_PARTITION))
+            # Its name is synced together with those of the files written aside.
+            self._make_directory_below(directory.path)
+
+    def _make_directory_below(self, path: str) -> None:
+        partition = os.path.join(path, METADATA_PARTITION)
+        if not os.path.isdir(partition):
+            self._disk.make_directory(partition)
+            self._made.append(partition)
 
     def _make_directories(self, path: str) -> None:
         """Make a directory and those above it; the names of all that are new are on disk when this returns."""

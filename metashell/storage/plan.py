@@ -6,8 +6,7 @@ Source: kafka.tools.StorageTool, org.apache.kafka.metadata.storage.Formatter of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from metashell.codec.messages import FeatureLevelRecord
 from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, metadata_version_name
@@ -22,7 +21,6 @@ from metashell.storage.features import (
     parse_feature_levels,
     release_level,
 )
-from metashell.storage.scram import parse_scram
 from metashell.storage.voters import Voter, parse_voters, stored_host
 
 if TYPE_CHECKING:
@@ -39,8 +37,7 @@ DYNAMIC, VOTER = "dynamic metadata directory", "dynamic metadata voter directory
 _FILE_MODE, _FROZEN_MODE = 0o644, 0o400
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormatRequest:
+class FormatRequest(NamedTuple):
     """What the command line asks for.
 
     `quorum` is "standalone", "initial" (with `initial_controllers`), "none" (join one that is or will be there), or "".
@@ -55,8 +52,7 @@ class FormatRequest:
     ignore_formatted: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class Given(NamedTuple):
     """Time and chance, from outside: `date` is the line that stands in properties files."""
 
     now_ms: int
@@ -65,8 +61,7 @@ class Given:
     new_salt: Callable[[], bytes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedFile:
+class PlannedFile(NamedTuple):
     """One file: its name below the directory, its bytes, its mode."""
 
     name: str
@@ -74,8 +69,7 @@ class PlannedFile:
     mode: int = _FILE_MODE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedDirectory:
+class PlannedDirectory(NamedTuple):
     """A directory to format, with its files in the order in which they come to count: meta.properties is the last."""
 
     path: str
@@ -88,8 +82,7 @@ class PlannedDirectory:
         return self.kind in (DYNAMIC, VOTER)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormatPlan:
+class FormatPlan(NamedTuple):
     """All that a format does.
 
     `refusal` is why it cannot begin; `unreadable` are directories that are left alone, with the reason; `formatted` those
@@ -100,7 +93,7 @@ class FormatPlan:
     node_id: int
     levels: dict[str, int]
     voters: tuple[Voter, ...]
-    records: tuple[Any, ...] = field(repr=False)
+    records: tuple[Any, ...]
     directories: tuple[PlannedDirectory, ...]
     formatted: tuple[str, ...]
     unreadable: dict[str, str]
@@ -199,8 +192,11 @@ def _feature_records(levels: dict[str, int]) -> list[Any]:
 
 
 def _scram_records(words: Sequence[str], metadata_version: int, given: Given) -> list[Any]:
-    if words:
-        check_scram_allowed(metadata_version)
+    if not words:
+        return []
+    from metashell.storage.scram import parse_scram
+
+    check_scram_allowed(metadata_version)
     return [parse_scram(word, given.new_salt) for word in words]
 
 

@@ -6,8 +6,7 @@ Source: org.apache.kafka.raft.DynamicVoters, DynamicVoter; KIP-853.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from typing import NamedTuple
 
 from metashell.storage.config_values import JAVA_BLANKS
 from metashell.storage.errors import ConfigError
@@ -16,8 +15,7 @@ from metashell.values import uuid_from_text, uuid_text
 _INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
 
 
-@dataclass(frozen=True, slots=True)
-class Voter:
+class Voter(NamedTuple):
     """A member of the first quorum; `host` is as it is stored, addresses in the form that Java gives them."""
 
     node_id: int
@@ -99,6 +97,10 @@ def _number(text: str, complaint: str) -> int:
 
 def stored_host(host: str) -> str:
     """A host as Kafka stores it: names as they are, addresses as Java prints them (`::1` as `0:0:0:0:0:0:0:1`)."""
+    if ":" not in host:
+        return host
+    from ipaddress import AddressValueError, IPv4Address, IPv6Address
+
     try:
         address = IPv6Address(host)
     except AddressValueError:

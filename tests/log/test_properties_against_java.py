@@ -14,9 +14,10 @@ from tests.java import run_program
 PROGRAM = Path(__file__).parent / "java" / "LoadProperties.java"
 CASES = 20_000
 PIECES = (
-    "a", "b", "key", "log.dirs", "=", ":", " ", "\t", "\f", "\\", "\\\\", "\\\n", "\\\r\n", "\\\r", "\n", "\r", "\r\n", "#", "!",
-    "\\u0041", "\\u00e9", "\\u12", "\\uD83D\\uDE00", "\\u", "\\t", "\\n", "\\ ", "\\=", "\\:", "\\#", "\\é", "é", "value with blanks", "a=b", "x:y",
-    "  ", "\n\n", "\\\n  more", "\\\n#no comment", "\x00", "\x85", "\xa0", "\\\n\n", "=\\\n", "\\u00zz", '"', "'", "/var/lib/kafka,/d2", "\\u0020",
+    "a", "b", "key", "log.dirs", "=", ":", " ", "\t", "\x0c", "\\", "\\\\", "\\\n", "\\\r\n", "\\\r", "\n", "\r",
+    "\r\n", "#", "!", "\\u0041", "\\u00e9", "\\u12", "\\uD83D\\uDE00", "\\u", "\\t", "\\n", "\\ ", "\\=", "\\:", "\\#",
+    "\\é", "é", "value with blanks", "a=b", "x:y", "  ", "\n\n", "\\\n  more", "\\\n#no comment", "\x00", "\x85",
+    "\xa0", "\\\n\n", "=\\\n", "\\u00zz", '"', "'", "/var/lib/kafka,/d2", "\\u0020",
 )  # fmt: skip
 
 

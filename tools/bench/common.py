@@ -24,6 +24,7 @@ KAFKA_VERSION = "4.3.1"
 KAFKA_CLASSES = {
     "dump-log": "org.apache.kafka.tools.DumpLogSegments",
     "shell": "org.apache.kafka.shell.MetadataShell",
+    "storage": "kafka.tools.StorageTool",
 }
 MIB = 1 << 20
 # Descendants are summed this often; the largest single process is known exactly from wait4 all the same.
