@@ -31,6 +31,7 @@ from metashell.codec.record_walk import RecordFields, read_headers
 from metashell.dump.fast_loop import make_loop
 from metashell.dump.filters import OFFSET_MAX, Filters
 from metashell.dump.framing import Stop
+from metashell.dump.keyed_loop import make_keyed_loop
 from metashell.dump.options import DumpOptions
 from metashell.dump.own_values import Body, OwnTexts, bytes_member, control_body, metadata_body
 from metashell.dump.writer import Place, Writer
@@ -45,6 +46,14 @@ _LEGACY_LEAD_SIZE = 26
 _TAIL_PIECE = 1 << 20
 _LINE = "f'{head}{offset}{middle}{before}{body(buf, start + 3, end)}}}\\n'"
 _LINE_WITHOUT_METADATA = "f'{head}{before}{body(buf, start + 3, end)}}}\\n'"
+_KEYED = (
+    "f'{head}{offset}{middle}{key_text}{before}{body(buf, start + 2, at)}}}\\n'",
+    'f\'{head}{offset}{middle}{key_text}null,"data":null,"tombstone":true}}\\n\'',
+)
+_KEYED_WITHOUT_METADATA = (
+    "f'{head}{key_text}{before}{body(buf, start + 2, at)}}}\\n'",
+    'f\'{head}{key_text}null,"data":null,"tombstone":true}}\\n\'',
+)
 _HOSTILE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069]")
 
 
@@ -86,6 +95,9 @@ class JsonWriter(Writer):
             from metashell.dump.own_records import CoordinatorMembers
 
             self.coordinator = CoordinatorMembers(self.decoder)
+            head = self._head("record") if options.skip_record_metadata else f'{self._head("record")}"offset":'
+            self.loop = make_keyed_loop(*(_KEYED_WITHOUT_METADATA if options.skip_record_metadata else _KEYED), head=head)
+            self.texts = self.coordinator.loop_texts(filters)
         if self.decoder == "metadata":
             line = _LINE_WITHOUT_METADATA if options.skip_record_metadata else _LINE
             head = self._head("record") if options.skip_record_metadata else f'{self._head("record")}"offset":'
@@ -124,7 +136,7 @@ class JsonWriter(Writer):
             return
         if self.is_plain and header.attributes == 0 and header.base_offset <= OFFSET_MAX - header.count:
             # Nearly every batch of a metadata log, when nothing is asked for but its records.
-            middle = f',"timestamp":{header.base_timestamp},"epoch":{header.leader_epoch},'
+            middle = f',"timestamp":{header.base_timestamp},"epoch":{header.leader_epoch},{self._producer(header)}'
             self._decoded(header, buf, start + HEADER_SIZE, start + size, middle)
             return
         if not self.filters.wants_part(header):
@@ -220,7 +232,7 @@ class JsonWriter(Writer):
         middle = None
         if self._may_hurry(header):
             timestamp = header.max_timestamp if header.attributes & LOG_APPEND_TIME else header.base_timestamp
-            middle = f',"timestamp":{timestamp},"epoch":{header.leader_epoch},'
+            middle = f',"timestamp":{timestamp},"epoch":{header.leader_epoch},{self._producer(header)}'
         self._decoded(header, buf, at, end, middle)
 
     def _decoded(self, header: BatchHeader, buf: bytes, at: int, end: int, middle: str | None) -> None:
@@ -278,13 +290,16 @@ class JsonWriter(Writer):
             found = remote_log_members(value)
         if not self.filters.wants_type(found.type_id) or not self.filters.wants_text(found.key, found.value):
             return
-        producer = ""
-        if header.producer_id >= 0 and not self.options.skip_record_metadata:
-            is_transactional = "true" if header.attributes & TRANSACTIONAL else "false"
-            producer = f'"producer_id":{header.producer_id},"producer_epoch":{header.producer_epoch},"is_transactional":{is_transactional},'
-        self.lines.append(f"{self._place('record', header, offset, timestamp)}{producer}{found.text}}}\n")
+        self.lines.append(f"{self._place('record', header, offset, timestamp)}{self._producer(header)}{found.text}}}\n")
         if found.fault is not None:
             self.faults.append((self.position, f"offset {offset}: {found.fault}"))
+
+    def _producer(self, header: BatchHeader) -> str:
+        """The members that say which producer wrote a coordinator's record, where it was a transactional one."""
+        if self.coordinator is None or header.producer_id < 0 or self.options.skip_record_metadata:
+            return ""
+        is_transactional = "true" if header.attributes & TRANSACTIONAL else "false"
+        return f'"producer_id":{header.producer_id},"producer_epoch":{header.producer_epoch},"is_transactional":{is_transactional},'
 
     def _control_record(self, header: BatchHeader, offset: int, timestamp: int, key: bytes | None, value: bytes | None) -> None:
         body = control_body(key, value)

@@ -14,11 +14,13 @@ from metashell.codec.java_errors import java_read_error
 from metashell.codec.json_forms import string_text
 from metashell.codec.plain import TrailingBytesError
 from metashell.codec.registry import MessageType, message_type
+from metashell.dump.keyed_loop import KeyTexts as KeyTextMemo
+from metashell.dump.keyed_loop import Versions
 from metashell.errors import DecodeError
 
 JsonText = Callable[[bytes, int, int], str]
 DELETED = "<DELETE>"
-_GROUP_METADATA = 2
+_WITH_EMBEDDED = "GroupMetadataValue"
 _CONSUMER = "consumer"
 _SUBSCRIPTION = "ConsumerProtocolSubscription"
 _EMBEDDED = (("subscription", _SUBSCRIPTION), ("assignment", "ConsumerProtocolAssignment"))
@@ -56,6 +58,41 @@ class CoordinatorPayloads:
             return f"Unknown record type {error} at offset {offset}, skipping.", None
         except DecodeError as error:
             return f"Error at offset {offset}, skipping. {error}", None
+
+    def loop_texts(self, prefix: str) -> KeyTextMemo:
+        """What the tight loop needs: the text of a key, after `prefix`, and the writers of its values."""
+        versions: dict[bytes, Versions] = {}
+
+        def make(key: bytes) -> tuple[str, Versions]:
+            start = key[:PREFIX_SIZE]
+            try:
+                write, before = self.keys[start]
+            except _UnknownTypeError as error:
+                raise DecodeError(f"record type {error}") from None
+            text = f"{prefix}{before}{write(key, PREFIX_SIZE, len(key))}}}"
+            if start not in versions:
+                versions[start] = _LoopValues(self.values, start)
+            return text, versions[start]
+
+        return KeyTextMemo(make)
+
+
+class _LoopValues(dict[bytes, tuple[JsonText | None, str]]):
+    """The values of one type for the tight loop: version -> writer, and the text before the fields."""
+
+    def __init__(self, values: ValueTexts, start: bytes) -> None:
+        super().__init__()
+        self.values_of_all = values
+        self.start = start
+
+    def __missing__(self, version: bytes) -> tuple[JsonText | None, str]:
+        write, before = self.values_of_all[self.start + version]
+        message = self.values_of_all.log.value_message(int16_at(self.start, 0))
+        assert message is not None
+        # What the quick writer refuses is read again with every check.
+        quick = write if message.name == _WITH_EMBEDDED else message.json_reader(int16_at(version, 0))
+        made = self[version] = (quick, f" payload: {before}")
+        return made
 
 
 class _UnknownTypeError(Exception):
@@ -96,7 +133,7 @@ class ValueTexts(dict[bytes, tuple[JsonText, str]]):
         if not message.versions[0] <= version <= message.versions[1]:
             raise DecodeError(f"Found an unknown record version {version} for {type} type")
         write = tolerant_writer(message, version, version, "value")
-        if message.name == "GroupMetadataValue":
+        if message.name == _WITH_EMBEDDED:
             write = _with_embedded(message, version, write)
         made = self[starts] = (write, f'{{"version":"{version}","data":')
         return made

@@ -24,17 +24,25 @@ from metashell.codec.record_walk import RecordFields, read_headers, walk_records
 from metashell.dump.fast_loop import make_loop
 from metashell.dump.framing import Stop
 from metashell.dump.kafka_control import control_text
+from metashell.dump.kafka_coordinator import CoordinatorPayloads
 from metashell.dump.kafka_legacy import legacy_batch
 from metashell.dump.kafka_numbers import int64, java_sequence
 from metashell.dump.kafka_payload import SizedTexts, payloads_of
+from metashell.dump.keyed_loop import make_keyed_loop
 from metashell.dump.options import MAX_BYTES_DEFAULT, DumpOptions
 from metashell.dump.writer import Halt, Writer
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
 
 _INT64_LIMIT = 1 << 63
+_PLAIN_LIMIT = 1 << 62
 _LINE = "f'| offset: {offset}{middle}{value_size >> 1}{before}{body(buf, start + 3, end)}}}\\n'"
 _LINE_WITHOUT_METADATA = "f'| payload: {before}{body(buf, start + 3, end)}}}\\n'"
+_KEYED_HEAD = "| offset: {offset}{middle}{key_size} valueSize: "
+_KEYED_LINE = f"f'{_KEYED_HEAD}{{value_size}}{{key_text}}{{before}}{{body(buf, start + 2, at)}}}}}}\\n'"
+_KEYED_TOMBSTONE = f"f'{_KEYED_HEAD}-1{{key_text}} payload: <DELETE>\\n'"
+_KEYED_TOMBSTONE_WITHOUT_METADATA = "f'{key_text} payload: <DELETE>\\n'"
+_KEYED_LINE_WITHOUT_METADATA = "f'{key_text}{before}{body(buf, start + 2, at)}}}\\n'"
 
 
 class KafkaWriter(Writer):
@@ -46,17 +54,27 @@ class KafkaWriter(Writer):
         self.file = file
         self.path = path
         self.name = name
+        self.iterates_deep = options.iterates_deep
+        self.append_time: int | None = None
         self.payloads = payloads_of(options)
+        self.middle_end = "-1 valueSize: "
         if options.decoder == "metadata":
             self.loop = make_loop(_LINE_WITHOUT_METADATA if options.skip_record_metadata else _LINE)
             prefix = "" if options.skip_record_metadata else " sequence: -1 headerKeys: [] payload: "
             self.texts = SizedTexts(prefix)
+        elif isinstance(self.payloads, CoordinatorPayloads):
+            self.middle_end = ""
+            without = options.skip_record_metadata
+            lines = (_KEYED_LINE_WITHOUT_METADATA, _KEYED_TOMBSTONE_WITHOUT_METADATA) if without else (_KEYED_LINE, _KEYED_TOMBSTONE)
+            self.loop = make_keyed_loop(*lines)
+            self.texts = self.payloads.loop_texts("| key: " if without else " sequence: -1 headerKeys: [] key: ")
 
     # ---- batches -------------------------------------------------------------------------------------------------
 
     def batch(self, buf: bytes, start: int, size: int, position: int) -> None:
         self.position = position
-        if not 2 <= buf[start + MAGIC_END - 1] < 128:
+        magic = buf[start + MAGIC_END - 1]
+        if not 2 <= magic < 128:
             legacy_batch(self, buf[start : start + size], position)
             return
         if size < HEADER_SIZE:
@@ -64,9 +82,30 @@ class KafkaWriter(Writer):
             return
         header = BatchHeader(*unpack_header(buf, start))
         is_valid = crc32c(buf[start + 21 : start + size]) == header.crc
+        if is_valid and magic == 2 and header.attributes == 0 and header.base_sequence == -1 and 0 <= header.base_offset < _PLAIN_LIMIT:
+            self._plain_batch(header, buf, start, size)
+            return
         self._batch_line(header, position, is_valid)
-        if self.options.iterates_deep:
+        if self.iterates_deep:
             self._deep(header, buf, start, size)
+
+    def _plain_batch(self, header: BatchHeader, buf: bytes, start: int, size: int) -> None:
+        """A batch as most are: the same as below, without looking for what is not there."""
+        base = header.base_offset
+        self.lines.append(
+            f"baseOffset: {base} lastOffset: {base + header.last_offset_delta} count: {header.count} baseSequence: -1 lastSequence: -1 "
+            f"producerId: {header.producer_id} producerEpoch: {header.producer_epoch} partitionLeaderEpoch: {header.leader_epoch} "
+            f"isTransactional: false isControl: false deleteHorizonMs: OptionalLong.empty position: {self.position} "
+            f"CreateTime: {header.max_timestamp} size: {size} magic: 2 compresscodec: none crc: {header.crc} isvalid: true\n"
+        )
+        if self.iterates_deep:
+            self.is_control, self.timestamp_type = False, "CreateTime"
+            self.append_time = None
+            middle = f" CreateTime: {header.base_timestamp} keySize: {self.middle_end}"
+            try:
+                self.records(header, buf, start + HEADER_SIZE, start + size, middle)
+            except DecodeError as error:
+                raise Halt(f"{self.path}: batch at position {self.position}: {error}") from error
 
     def _batch_line(self, header: BatchHeader, position: int, is_valid: bool) -> None:
         attributes = header.attributes
@@ -116,7 +155,7 @@ class KafkaWriter(Writer):
             middle = None
             if not self.is_control and header.base_sequence == -1 and header.base_offset < _INT64_LIMIT - header.count:
                 timestamp = header.max_timestamp if is_append_time else header.base_timestamp
-                middle = f" {self.timestamp_type}: {timestamp} keySize: -1 valueSize: "
+                middle = f" {self.timestamp_type}: {timestamp} keySize: {self.middle_end}"
             self.records(header, buf, start + HEADER_SIZE, start + size, middle)
         except DecodeError as error:
             raise Halt(f"{self.path}: batch at position {self.position}: {error}") from error

@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import re
 from json import dumps
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metashell.codec.blobs import decode_group_record
+from metashell.codec.blobs.groups import CONSUMER_STATES, STREAMS_STATES, TRANSACTION_STATES
 from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, CoordinatorLog, int16_at
 from metashell.codec.dispatch import REMOTE_LOG_TYPES
 from metashell.codec.frame import FrameError, read_frame, version_fault
 from metashell.codec.json_forms import string_text
 from metashell.codec.registry import MessageType, message_type
+from metashell.dump.fast_loop import ValueText
 from metashell.dump.kafka_remote_log import DELETE_STATES, SEGMENT_STATES
+from metashell.dump.keyed_loop import KeyTexts, Versions
 from metashell.errors import DecodeError
+
+if TYPE_CHECKING:
+    from metashell.dump.filters import Filters
 
 DIALECTS = {
     "offsets": (("4.0", "offsets_4_0"), ("3.7", "offsets_3_7"), ("later", "offsets_later")),
@@ -97,17 +103,25 @@ class CoordinatorMembers:
             message, dialect = self._fitting(type, version, value)
         except DecodeError as error:
             return _faulty(f'{head},"version":{version},"data":{_hex(value)}', type, key_text, _hex(value), str(error))
-        data = message.json(value, version, PREFIX_SIZE)
+        shown = value_writer(message, version)(value, PREFIX_SIZE, len(value))
         extra = "" if dialect is None else f',"dialect":"{dialect}"'
-        derived = decode_group_record(message.name, message.read(value, version, PREFIX_SIZE)) if message.name in _DERIVING else None
-        shown = data
-        if derived is not None:
-            decoded = dumps(derived.value, ensure_ascii=False, separators=(",", ":"))
-            extra += f',"decoded":{decoded}'
-            shown += decoded
-            if derived.findings:
-                extra += f',"findings":[{",".join(map(string_text, derived.findings))}]'
-        return RecordMembers(f'{head},"version":{version},"data":{data}{extra}', type, key_text, shown)
+        return RecordMembers(f'{head},"version":{version},"data":{shown}{extra}', type, key_text, shown)
+
+    def loop_texts(self, filters: Filters) -> KeyTexts:
+        """What the tight loop needs: the text of a key, and the writers of its values; `None` for types that are not wanted."""
+        versions: dict[bytes, Versions | None] = {}
+
+        def make(key: bytes) -> tuple[str, Versions | None]:
+            start, type = key[:PREFIX_SIZE], int16_at(key, 0)
+            message = self.log.key_message(type)
+            if message is None or len(key) < PREFIX_SIZE:
+                raise DecodeError("a key to be looked at with care")
+            text = f'"type":"{self.names[type]}","type_id":{type},"key":{message.json(key, 0, PREFIX_SIZE)},"version":'
+            if start not in versions:
+                versions[start] = _LoopValues(self.log, type) if filters.wants_type(type) else None
+            return text, versions[start]
+
+        return KeyTexts(make)
 
     def _fitting(self, type: int, version: int, value: bytes) -> tuple[MessageType, str | None]:
         """The message, and the dialect, whose layout takes all of the value: the newest comes first. Errors: DecodeError."""
@@ -140,18 +154,80 @@ class CoordinatorMembers:
         return next((message for message in found if message is not None), None)
 
 
-_DERIVING = frozenset(
-    (
-        "GroupMetadataValue",
-        "ConsumerGroupMemberMetadataValue",
-        "ConsumerGroupCurrentMemberAssignmentValue",
-        "ShareGroupCurrentMemberAssignmentValue",
-        "StreamsGroupCurrentMemberAssignmentValue",
-        "TransactionLogValue",
-        "ShareSnapshotValue",
-        "ShareUpdateValue",
-    )
-)
+class _LoopValues(dict[bytes, tuple[ValueText | None, str]]):
+    """The values of one type for the tight loop: version -> writer, and the text before the fields."""
+
+    def __init__(self, log: CoordinatorLog, type: int) -> None:
+        super().__init__()
+        self.message = log.value_message(type)
+
+    def __missing__(self, raw: bytes) -> tuple[ValueText | None, str]:
+        version = int16_at(raw, 0)
+        message = self.message
+        if message is None or len(raw) < PREFIX_SIZE or not message.versions[0] <= version <= message.versions[1]:
+            raise DecodeError("a value to be looked at with care")
+        made = self[raw] = (value_writer(message, version), f'{version},"data":')
+        return made
+
+
+def value_writer(message: MessageType, version: int) -> ValueText:
+    """What writes a value's JSON text and the members after `data` that follow from it. Errors: DecodeError, of the writer."""
+    quick = message.json_reader(version)
+    states = _STATES.get(message.name)
+    if states is not None and message.family == "offsets":
+        return _with_state(quick, states)
+    if message.name == "TransactionLogValue":
+        return _with_status(quick, _deriving(message, version))
+    return _deriving(message, version) if message.name in _DERIVING else quick
+
+
+def _deriving(message: MessageType, version: int) -> ValueText:
+    quick, read = message.json_reader(version), message.reader(version)
+
+    def write(buf: bytes, start: int, end: int) -> str:
+        text = quick(buf, start, end)
+        derived = decode_group_record(message.name, read(buf, start, end))
+        if derived is None:
+            return text
+        text += f',"decoded":{dumps(derived.value, ensure_ascii=False, separators=(",", ":"))}'
+        if derived.findings:
+            text += f',"findings":[{",".join(map(string_text, derived.findings))}]'
+        return text
+
+    return write
+
+
+def _with_state(quick: ValueText, states: dict[int, str]) -> ValueText:
+    def write(buf: bytes, start: int, end: int) -> str:
+        text = quick(buf, start, end)
+        return f'{text},"decoded":{{"stateName":"{states.get(buf[start + _STATE_INDEX], "UNKNOWN")}"}}'
+
+    return write
+
+
+def _with_status(quick: ValueText, careful: ValueText) -> ValueText:
+    known = range(1, len(TRANSACTION_STATES))
+
+    def write(buf: bytes, start: int, end: int) -> str:
+        text = quick(buf, start, end)
+        status = buf[start + _STATUS_INDEX]
+        if status not in known and ',"transactionPartitions":null' not in text:
+            return careful(buf, start, end)
+        return f'{text},"decoded":{{"transactionStatusName":"{TRANSACTION_STATES[status]}"}}' if status <= 7 else careful(buf, start, end)
+
+    return write
+
+
+_STATE_INDEX = 8
+"""Where the state stands in a member's current assignment: after two epochs."""
+_STATUS_INDEX = 14
+"""Where the status stands in a transaction: after producer id, producer epoch and timeout."""
+_STATES = {
+    "ConsumerGroupCurrentMemberAssignmentValue": CONSUMER_STATES,
+    "ShareGroupCurrentMemberAssignmentValue": CONSUMER_STATES,
+    "StreamsGroupCurrentMemberAssignmentValue": STREAMS_STATES,
+}
+_DERIVING = frozenset((*_STATES, "GroupMetadataValue", "ConsumerGroupMemberMetadataValue", "ShareSnapshotValue", "ShareUpdateValue"))
 """The messages of which something is derived; of the others no object is made."""
 
 

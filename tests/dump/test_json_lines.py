@@ -299,7 +299,7 @@ def test_several_files_are_dumped_one_after_another(tmp_path: Path) -> None:
     assert status == 1
     assert err.splitlines() == [
         f"dump-log: {tmp_path}/missing.log: No such file or directory",
-        f"dump-log: {tmp_path}/x.index: files of type .index are not supported yet",
+        f"dump-log: {tmp_path}/x.index: the name of an index begins with the segment's base offset",
     ]
 
 
