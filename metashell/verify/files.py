@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 
 from metashell.codec.batches import RecordBatch
-from metashell.log.files import STREAM_NAMES, open_file
+from metashell.log.files import STREAM_NAMES, OpenFile, open_file
 from metashell.log.meta_properties import META_PROPERTIES
 from metashell.log.names import LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE, classify, parse_name
 from metashell.log.segment import BatchFault, read_batches
 from metashell.verify.checkpoint import check_checkpoint_batches
 from metashell.verify.epochs import check_epoch_cache
-from metashell.verify.finding import Finding, Report
+from metashell.verify.finding import Report
 from metashell.verify.indexes import OffsetIndexCheck, TimeIndexCheck, TransactionIndexCheck
 from metashell.verify.options import VerifyOptions
 from metashell.verify.partition import INDEX_SUFFIXES, PRODUCER_SUFFIX, kind_of_path
-from metashell.verify.records import RecordCheck
+from metashell.verify.records import RecordCheck, UncheckedRecords
 from metashell.verify.small_files import (
     OFFSET_CHECKPOINTS,
     check_meta_properties,
@@ -41,7 +41,7 @@ def check_file(path: str, report: Report, options: VerifyOptions) -> None:
         report.counts["files"] += 1
         check_producer_snapshot(path, report)
     elif name.endswith(INDEX_SUFFIXES):
-        _check_index(path, report, options)
+        _check_index(path, report)
     else:
         _check_batches(path, report, options)
     report.end_file(path)
@@ -69,31 +69,33 @@ def _check_batches(path: str, report: Report, options: VerifyOptions) -> None:
         LogWalk(report, records, LogState(expected_offset=None if parsed is None else parsed.base_offset)).walk(again)
 
 
-def _check_index(path: str, report: Report, options: VerifyOptions) -> None:
+def _check_index(path: str, report: Report) -> None:
     """Check an index; without the log that it is of, only by itself."""
     report.counts["files"] += 1
     stem, suffix = os.path.splitext(path)
     name = os.path.basename(stem)
     base = int(name) if name.isascii() and name.isdigit() else 0
-    quiet = Report(lambda finding: None)
+    log = f"{stem}.log"
     with open_file(path) as file:
-        indexes = SegmentIndexes()
-        if suffix == ".index":
-            indexes.offset = OffsetIndexCheck(report, file, base, is_active=False)
-        elif suffix == ".timeindex":
-            indexes.time = TimeIndexCheck(report, file, base, is_active=False)
-        else:
-            indexes.transaction = TransactionIndexCheck(report, file)
-        log = f"{stem}.log"
         if not os.path.exists(log):
             report.warn(path, f"there is no {os.path.basename(log)} to hold it against")
-            indexes.drain()
+            _indexes(suffix, report, file, base, is_metadata=False).drain()
             return
         with open_file(log) as segment:
-            records = RecordCheck(quiet, "data", deep=False, max_decompressed=options.max_decompressed)
-            LogWalk(quiet, records, LogState(expected_offset=base)).walk(read_batches(segment), indexes)
+            kind, items = kind_of_items(read_batches(segment), "data")
+            indexes = _indexes(suffix, report, file, base, is_metadata=kind == "metadata")
+            quiet = Report(lambda finding: None)
+            LogWalk(quiet, UncheckedRecords(quiet, kind), LogState(expected_offset=base)).walk(items, indexes)
     if quiet.by_severity["error"]:
-        report.add(Finding(path, -1, -1, "warning", f"{os.path.basename(log)}, which it is held against, has faults of its own"))
+        report.warn(path, f"{os.path.basename(log)}, which it is held against, has faults of its own")
+
+
+def _indexes(suffix: str, report: Report, file: OpenFile, base_offset: int, *, is_metadata: bool) -> SegmentIndexes:
+    if suffix == ".index":
+        return SegmentIndexes(offset=OffsetIndexCheck(report, file, base_offset, is_active=False))
+    if suffix == ".timeindex":
+        return SegmentIndexes(time=TimeIndexCheck(report, file, base_offset, is_active=False, names_last=is_metadata))
+    return SegmentIndexes(transaction=TransactionIndexCheck(report, file))
 
 
 def _check_quorum_state(path: str, report: Report) -> None:

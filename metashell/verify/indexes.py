@@ -139,10 +139,11 @@ class OffsetIndexCheck:
 class TimeIndexCheck:
     """A time index: entries ascend, and each names an offset of the batch with the largest timestamp up to there.
 
-    `next_offset` is the offset that the next entry names.
+    `next_offset` is the offset that the next entry names. With `names_last` it has to be the batch's last: so it is in the metadata
+    log, while some releases name the very record in the logs of topics.
     """
 
-    def __init__(self, report: Report, file: OpenFile, base_offset: int, *, is_active: bool) -> None:
+    def __init__(self, report: Report, file: OpenFile, base_offset: int, *, is_active: bool, names_last: bool) -> None:
         self._report = report
         self._name = file.name
         self._base_offset = base_offset
@@ -150,6 +151,7 @@ class TimeIndexCheck:
         self._before = (-1, -1)
         self._at = 0
         self._timestamp = -1
+        self._names_last = names_last
         self.forgives = False
         self.next_offset = NEVER
         self._advance()
@@ -173,6 +175,8 @@ class TimeIndexCheck:
             if self.next_offset < first_offset:
                 if not self.forgives:
                     self._error("is in no batch of the log")
+            elif self._names_last and self.next_offset != last_offset:
+                self._error(f"is not the last offset of its batch, {last_offset}")
             elif self._timestamp != max_timestamp:
                 self._error(f"timestamp {self._timestamp} is not that of its batch, {max_timestamp}")
             elif max_before > max_timestamp:

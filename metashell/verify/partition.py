@@ -151,7 +151,8 @@ class _PartitionCheck:
         if f"{stem}.index" in self.names and (file := stack.also(f"{stem}.index")) is not None:
             indexes.offset = OffsetIndexCheck(self.report, file, entry.base_offset, is_active=is_active)
         if f"{stem}.timeindex" in self.names and (file := stack.also(f"{stem}.timeindex")) is not None:
-            indexes.time = TimeIndexCheck(self.report, file, entry.base_offset, is_active=is_active)
+            names_last = self.kind == "metadata"
+            indexes.time = TimeIndexCheck(self.report, file, entry.base_offset, is_active=is_active, names_last=names_last)
         if f"{stem}.txnindex" in self.names and (file := stack.also(f"{stem}.txnindex")) is not None:
             indexes.transaction = TransactionIndexCheck(self.report, file)
         return indexes

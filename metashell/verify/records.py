@@ -87,6 +87,10 @@ class RecordCheck:
         header = batch.header
         try:
             buf, start, end = batch.records_area(self._max_decompressed)
+        except DecodeError as error:
+            self._error(batch, str(error))
+            return 0
+        try:
             for fields in walk_records(buf, start, end, header.count):
                 counted += 1
                 self._check_place(batch, fields[0], before)
@@ -187,6 +191,16 @@ class RecordCheck:
         self.report.warn(batch.file, what, position=batch.position, offset=batch.header.base_offset + delta)
 
 
+class UncheckedRecords(RecordCheck):
+    """Lets every batch pass: where only what points at them is judged."""
+
+    def __init__(self, report: Report, kind: LogKind) -> None:
+        super().__init__(report, kind, deep=False, max_decompressed=0)
+
+    def check(self, batch: RecordBatch) -> int:
+        return max(0, batch.header.count)
+
+
 def looks_like_metadata(batch: RecordBatch) -> bool | None:
     """Whether a batch is of the metadata log or of a checkpoint; None where it does not tell."""
     header = batch.header
@@ -259,12 +273,11 @@ class _Known(dict[bytes, bool]):
 
 
 def _known_message(start: bytes) -> MessageType:
-    frame_version, type_id, version = start
-    name = METADATA_TYPES.get(type_id)
-    if frame_version != FRAME_VERSION or name is None:
+    name = METADATA_TYPES.get(start[1]) if len(start) == _FRAME_SIZE and start[0] == FRAME_VERSION else None
+    if name is None:
         raise DecodeError("not a record that is known")
     message = message_type("metadata", name)
-    if not message.versions[0] <= version <= message.versions[1]:
+    if not message.versions[0] <= start[2] <= message.versions[1]:
         raise DecodeError("not a version that is known")
     return message
 
