@@ -47,6 +47,7 @@ def run(words: list[str]) -> int:
 
 
 def _run_command(command: CommandSpec, words: list[str]) -> int:
+    from metashell.errors import UsageError
     from metashell.options.parser import HelpRequested, parse
 
     spec = command._replace(name=f"{NAME} {command.name}")
@@ -55,6 +56,9 @@ def _run_command(command: CommandSpec, words: list[str]) -> int:
     except HelpRequested as help_text:
         sys.stdout.write(str(help_text))
         return STATUS_OK
+    except UsageError as error:
+        # A word that went astray may hold a password.
+        raise (UsageError("unexpected argument [hidden]") if "password" in str(error) else error) from None
     _refuse_rivals(spec, values)
     from metashell.cli.storage_commands import run_storage_command
 

@@ -205,9 +205,9 @@ KAFKA_STORAGE = CommandSpec(
     name="kafka-storage",
     summary="The Kafka storage tool.",
     description="""
-        Kafka's own storage tool, by its name: the same words, output and exit statuses as of Apache Kafka 4.3.1. A directory whose server runs
-        is refused, and a format that was interrupted is completed. All that `metashell storage` has besides works here too: --dry-run,
-        --add-scram-file and -o json.
+        Kafka's own storage tool, by its name: the same words, output and exit statuses as of Apache Kafka 4.3.1. A directory whose
+        server runs is refused, and a format that was interrupted is completed. All that `metashell storage` has besides works here
+        too: --dry-run, --add-scram-file and -o json.
         """,
     commands=(
         CommandSpec(

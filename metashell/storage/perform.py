@@ -74,9 +74,9 @@ class Formatting:
         try:
             step(directory)
         except OSError as error:
-            place = error.filename if isinstance(error.filename, str) else directory.path
+            place = f"{error.filename}: " if isinstance(error.filename, str) and error.filename != directory.path else ""
             raise StorageError(
-                f"Error while writing meta.properties file {directory.path}: {place}: {error.strerror or error}"
+                f"Error while writing meta.properties file {directory.path}: {place}{error.strerror or error}"
             ) from None
 
     def _make_and_lock(self, directory: PlannedDirectory) -> None:
