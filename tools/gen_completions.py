@@ -32,7 +32,17 @@ def files() -> dict[str, str]:
 
 
 def tools() -> Iterable[CommandSpec]:
-    return TOOLS.values()
+    return (flattened(spec) for spec in TOOLS.values())
+
+
+def flattened(spec: CommandSpec) -> CommandSpec:
+    """A tool with commands of its own as one that has the options of them all, and their names as its first word."""
+    if not spec.commands:
+        return spec
+    options = {option.dest: option for command in spec.commands for option in command.options}
+    names = tuple(command.name for command in spec.commands)
+    word = Argument(name="command", kind="own-command", choices=names, help="the command")
+    return spec._replace(options=(*options.values(), *spec.options), arguments=(word,), first_word_ends_options=False)
 
 
 def options_of(spec: CommandSpec) -> list[Option]:
@@ -80,6 +90,8 @@ def _bash_words(spec: CommandSpec) -> str:
         return "nothing"
     if argument.kind == "command":
         return _command_kind(spec)
+    if argument.kind == "own-command":
+        return "words " + " ".join(argument.choices)
     return kinds.get(argument.kind, "nothing")
 
 
@@ -135,6 +147,8 @@ def _zsh_positional(spec: CommandSpec) -> str:
     if argument.kind == "command" and spec.name in TOOLS:
         names = KAFKA_ONE_SHOT if spec.voice == "kafka" else tuple(command.name for command in COMMANDS)
         return f"'1:command:({' '.join(names)})' '*::word:_metashell_shell_words'"
+    if argument.kind == "own-command":
+        return f"'1:command:({' '.join(argument.choices)})' '*: :'"
     if argument.kind == "subcommand":
         return f"'1:command:({' '.join(SUBCOMMANDS)})' '*::word:_metashell_subcommand'"
     actions = {"file": "_files", "node": "_metashell_nodes", "command": f"({' '.join(command.name for command in COMMANDS)})"}
@@ -160,7 +174,11 @@ def _fish_tool(spec: CommandSpec) -> list[str]:
     lines += [f"complete -c {spec.name} {condition}{_fish_option(option)}" for option in options_of(spec)]
     if argument is not None and argument.kind == "command":
         lines += _fish_commands(spec)
-    elif argument is not None and argument.kind == "subcommand":
+    lines += [
+        f"complete -c {spec.name} -n '__metashell_no_word' -x -a {command.name} -d '{one_line(command.summary)}'"
+        for command in spec.commands
+    ]
+    if argument is not None and argument.kind == "subcommand":
         lines += [
             f"complete -c {spec.name} -n '__metashell_no_word' -x -a {name} -d '{one_line(summary)}'"
             for name, (_, summary) in SUBCOMMANDS.items()

@@ -38,7 +38,11 @@ def page(spec: CommandSpec) -> str:
     parts.append(_entry(help_names, "show the help and exit"))
     if spec.name == "kafka-shell":
         parts.append(_shell_commands())
+    if spec.commands:
+        parts.append(".SH COMMANDS\n" + "".join(_own_command(command) for command in spec.commands))
     for heading, block in spec.epilog:
+        if heading == "COMMANDS" and spec.commands:
+            continue
         parts.append(f".SH {heading}\n.nf\n" + "".join(f"{_line(line)}\n" for line in block.split("\n")) + ".fi\n")
     if spec.examples:
         parts.append(".SH EXAMPLES\n" + "".join(_entry(f"\\fB{text(line)}\\fR", does) for line, does in spec.examples))
@@ -71,6 +75,16 @@ def _shell_commands() -> str:
         own = [option for option in command.spec.options if option.dest != "output"]
         parts.append("".join(_entry(_names(option), option_help(option)) for option in own))
     return "".join(parts)
+
+
+def _own_command(spec: CommandSpec) -> str:
+    shown = [option for option in spec.options if not option.hidden]
+    return (
+        f".SS {text(spec.name)} \\- {text(spec.summary.rstrip('.'))}\n"
+        + (_paragraphs(spec.description) if spec.description else "")
+        + "".join(_entry(_names(option), option_help(option)) for option in shown)
+        + "".join(_entry(f"\\fB{text(line)}\\fR", does) for line, does in spec.examples)
+    )
 
 
 def _entry(head: str, body: str) -> str:
