@@ -36,6 +36,7 @@ LAYERS: dict[str, set[str]] = {
     "live": {"codec", "net", "raft", "image"},
     "server": {"raft", "controller", "groups", "image", "log", "net", "codec"},
     "columns": {"codec", "log"},
+    "reports": {"codec", "log", "columns"},
 }
 LAYERS["cli"] = set(LAYERS) - {"columns"}
 EVERYWHERE = {"values", "errors", "escape", ""}
@@ -75,9 +76,9 @@ LATE_MODULES = {
     "metashell.shell.tab_key": {"prompt_toolkit"},
 }
 # Of the heavy ones, only these packages may use them at all.
-OWNERS = {"prompt_toolkit": {"shell"}, "typer": {"options"}, "numpy": {"columns"}, "pyarrow": {"columns"}}
-# Nothing of the base install imports this package, so its modules may need what they are about.
-LATE_PACKAGES = {"columns": {"numpy", "pyarrow"}}
+OWNERS = {"prompt_toolkit": {"shell"}, "typer": {"options"}, "numpy": {"columns"}, "pyarrow": {"columns", "reports"}}
+# Nothing of the base install imports these packages, so their modules may need what they are about.
+LATE_PACKAGES = {"columns": {"numpy", "pyarrow"}, "reports": {"pyarrow"}}
 
 LINES_MAX = 500
 MACHINE_PATH = re.compile(r"/(?:work|tmp|root|home/[a-z]+)/[A-Za-z0-9_.]")

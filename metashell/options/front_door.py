@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from metashell.options import shared
+from metashell.options.analyse_tools import EXPORT, SQL
 from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
+from metashell.options.report_tools import REPORT, SPARK_REPORTS
 from metashell.options.shell_tools import KAFKA_METADATA_SHELL, KAFKA_SHELL
 from metashell.options.spec import Argument, CommandSpec
 from metashell.options.storage_tools import KAFKA_STORAGE, STORAGE
@@ -29,6 +31,18 @@ METASHELL = CommandSpec(
 )
 
 TOOLS: dict[str, CommandSpec] = {
-    spec.name: spec for spec in (METASHELL, KAFKA_SHELL, DUMP_LOG, KAFKA_METADATA_SHELL, KAFKA_DUMP_LOG, VERIFY, STORAGE, KAFKA_STORAGE)
+    spec.name: spec
+    for spec in (
+        METASHELL,
+        KAFKA_SHELL,
+        DUMP_LOG,
+        KAFKA_METADATA_SHELL,
+        KAFKA_DUMP_LOG,
+        VERIFY,
+        STORAGE,
+        KAFKA_STORAGE,
+        REPORT,
+        SPARK_REPORTS,
+    )
 }
 """Every command that is installed: what completions and man pages are made of."""

@@ -1,0 +1,64 @@
+"""metashell report: questions to the logs of a cluster, answered on this machine."""
+
+from __future__ import annotations
+
+import sys
+
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, answers_version, complain, parsed, run_tool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import SimpleNamespace
+
+NAME = "metashell report"
+_PARTS = {"pyarrow": "report", "numpy": "report", "duckdb": "report", "jinja2": "report", "pygal": "report"}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its status."""
+    if answers_version(NAME, argv):
+        return STATUS_OK
+    return run_tool(NAME, run, argv)
+
+
+def run(words: list[str]) -> int:
+    """Answer the report that the command line names, and print the files that were written."""
+    from metashell.options.report_tools import REPORT
+
+    values = parsed(REPORT._replace(name=NAME), words)
+    if values is None:
+        return STATUS_OK
+    require_parts()
+    return _answer(values)
+
+
+def require_parts() -> None:
+    """Errors: MetashellError that says what to install, where a package of the extra `report` is missing."""
+    from importlib.util import find_spec
+
+    from metashell.errors import MetashellError
+
+    for module, extra in _PARTS.items():
+        if find_spec(module) is None:
+            raise MetashellError(f"{module} is not installed; install it by: pip install 'metashell[{extra}]'")
+
+
+def _answer(values: SimpleNamespace) -> int:
+    from metashell.options.report_tools import ALL, FORMS
+    from metashell.reports import REPORTS
+    from metashell.reports.forms import notes_on, write_answer
+    from metashell.reports.local import run_local
+
+    names = list(REPORTS) if values.report == ALL else [values.report]
+    answers = run_local([REPORTS[name] for name in names], values.paths, on_error=values.on_error, show_secrets=values.show_secrets)
+    notes = notes_on(answers.fault_count, show_secrets=values.show_secrets)
+    for name in names:
+        written = write_answer(
+            REPORTS[name], answers.tables[name], values.out, values.format or FORMS, sources=" ".join(values.paths), notes=notes
+        )
+        sys.stdout.write("".join(f"{path}\n" for path in written))
+    if answers.fault_count:
+        complain(NAME, f"{answers.fault_count} corrupt or unknown places were left out")
+        return STATUS_FAILED
+    return STATUS_OK

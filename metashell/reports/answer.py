@@ -1,0 +1,63 @@
+"""An engine's answer as the report declares it: the same Arrow types whichever engine gave it."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from metashell.reports.catalog import BASES, Report
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def declared_schema(report: Report) -> pa.Schema:
+    """The Arrow schema of a report's answer; times are microseconds in UTC, as Spark keeps them."""
+    import pyarrow as pa
+
+    types = {
+        "string": pa.string(),
+        "integer": pa.int64(),
+        "boolean": pa.bool_(),
+        "time": pa.timestamp("us", "UTC"),
+        "integers": pa.list_(pa.int64()),
+    }
+    return pa.schema([(name, types[kind]) for name, kind in report.columns.items()])
+
+
+def as_declared(report: Report, answer: pa.Table) -> pa.Table:
+    """The answer with the columns and types of the report; times arrive as Unix milliseconds."""
+    import pyarrow as pa
+
+    schema = declared_schema(report)
+    columns = []
+    for wanted in schema:
+        column = answer.column(wanted.name)
+        if pa.types.is_timestamp(wanted.type):
+            column = column.cast(pa.int64()).cast(pa.timestamp("ms", "UTC"))
+        columns.append(column.cast(wanted.type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+@cache
+def base_schema(table: str) -> pa.Schema:
+    """The schema of a base table under the names that the SQL uses."""
+    import pyarrow as pa
+
+    from metashell import columns
+    from metashell.reports.catalog import GROUP_MEMBERS
+
+    if table == GROUP_MEMBERS:
+        from metashell.reports.group_members import SCHEMA
+
+        return SCHEMA
+    schema = columns.tables()[table]
+    return pa.schema([pa.field(name, schema.field(source).type) for source, name in BASES[table].items()])
+
+
+def as_base(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The columns of a table's batch that reports read, under their names there. No value is copied."""
+    import pyarrow as pa
+
+    schema = base_schema(table)
+    return pa.RecordBatch.from_arrays([batch.column(source) for source in BASES[table]], schema=schema)

@@ -1,0 +1,98 @@
+"""An answer as files: Parquet, CSV, JSON and the page; each appears under its name only when it is complete."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from io import StringIO
+from typing import TYPE_CHECKING, Any, Final
+
+from metashell.reports.catalog import Report
+from metashell.reports.page import cell_text, render_page
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def notes_on(fault_count: int, *, show_secrets: bool) -> tuple[str, ...]:
+    """What a reader must know of how the input was read."""
+    notes = []
+    if fault_count:
+        notes.append(f"{fault_count} corrupt or unknown places in the input were left out.")
+    if show_secrets:
+        notes.append("Secrets were asked for and are not redacted.")
+    return tuple(notes)
+
+
+def write_answer(
+    report: Report, answer: pa.Table, folder: str, forms: Sequence[str], *, sources: str, notes: tuple[str, ...] = ()
+) -> list[str]:
+    """Write `folder/NAME.FORM` for each form and give the paths. Errors: OSError, with the file's name."""
+    os.makedirs(folder, exist_ok=True)
+    if notes:
+        answer = answer.replace_schema_metadata({"notes": " ".join(notes)})
+    written = []
+    for form in forms:
+        path = os.path.join(folder, f"{report.name}.{form}")
+        is_page = form == "html"
+        data = render_page(report, answer, sources=sources, notes=notes).encode() if is_page else WRITERS[form](answer)
+        _write_whole(path, data)
+        written.append(path)
+    return written
+
+
+def _write_whole(path: str, data: bytes) -> None:
+    """Put a file under its name at once: a reader sees the one before, or all of this one."""
+    partial = f"{path}.part"
+    try:
+        with open(partial, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except OSError:
+        if os.path.exists(partial):
+            os.unlink(partial)
+        raise
+
+
+def as_parquet(answer: pa.Table) -> bytes:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    sink = pa.BufferOutputStream()
+    parquet.write_table(answer, sink, compression="zstd")
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def as_csv(answer: pa.Table) -> bytes:
+    """CSV as RFC 4180 has it; lists are written with commas, times in UTC."""
+    import csv
+
+    out = StringIO()
+    writer = csv.writer(out)
+    writer.writerow(answer.column_names)
+    writer.writerows([_csv_cell(value) for value in row.values()] for row in answer.to_pylist())
+    return out.getvalue().encode("utf-8", "replace")
+
+
+def _csv_cell(value: Any) -> Any:
+    return value if isinstance(value, str) else cell_text(value)
+
+
+def as_json(answer: pa.Table) -> bytes:
+    """One array of objects, a row a line; times are Unix milliseconds, as in all JSON of ours."""
+    rows = [json.dumps(row, ensure_ascii=False, default=_json_value) for row in answer.to_pylist()]
+    return ("[" + ",\n".join(rows) + "]\n").encode("utf-8", "replace")
+
+
+def _json_value(value: Any) -> int:
+    assert isinstance(value, datetime)
+    return round(value.timestamp() * 1000)
+
+
+WRITERS: Final[dict[str, Callable[[pa.Table], bytes]]] = {"parquet": as_parquet, "csv": as_csv, "json": as_json}
+FORMS: Final = ("parquet", "csv", "json", "html")

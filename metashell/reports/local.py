@@ -1,0 +1,84 @@
+"""A report on this machine: base tables into duckdb in memory, then the report's views and question.
+
+The database may open no file, no network and no extension: it sees what was loaded and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from metashell.reports.answer import as_declared, base_schema
+from metashell.reports.catalog import Report, view_text
+from metashell.reports.inputs import FAULTS, base_batches, report_paths, source_tables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DUCKDB_MACROS: Final = (
+    "create macro explode(items) as unnest(items)",
+    "create macro size(items) as len(items)",
+    "create macro distinct_in_order(items) as list_filter(items, lambda item, number: list_position(items, item) = number)",
+    "create macro array_except(items, others) as list_filter(distinct_in_order(items), lambda item: not list_contains(others, item))",
+)
+"""Functions of Spark's SQL that duckdb calls otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalAnswers:
+    """The answers of reports by name, and how many faults were skipped on the way."""
+
+    tables: dict[str, pa.Table]
+    fault_count: int
+
+
+def run_local(reports: Sequence[Report], paths: Sequence[str], *, on_error: Any = "fail", show_secrets: bool = False) -> LocalAnswers:
+    """The answers of reports over files and directories, which are read once for all of them.
+
+    Errors: LogCorruptError at the first fault unless `on_error` is "skip"; UsageError for a path that cannot be read.
+    """
+    from metashell.columns import ReadOptions, plan_splits, read_split
+
+    database = open_database()
+    base_tables = sorted({table for report in reports for table in report.tables})
+    for table in base_tables:
+        database.from_arrow(base_schema(table).empty_table()).create(table)
+    options = ReadOptions(tables=source_tables(base_tables), on_error=on_error, show_secrets=show_secrets, payloads=False)
+    fault_count = 0
+    read_paths = report_paths(paths, with_checkpoints=any(report.wants_checkpoints for report in reports))
+    for split in plan_splits(read_paths):
+        for table, batch in read_split(split, options=options):
+            fault_count += batch.num_rows if table == FAULTS else 0
+            for base, rows in base_batches(base_tables, table, batch):
+                _insert(database, base, rows)
+    return LocalAnswers({report.name: ask(database, report) for report in reports}, fault_count)
+
+
+def open_database() -> Any:
+    """A duckdb connection with the functions that the reports use, shut off from files and network."""
+    import duckdb
+
+    settings: dict[str, Any] = {
+        "enable_external_access": "false",
+        "autoload_known_extensions": "false",
+        "autoinstall_known_extensions": "false",
+    }
+    database = duckdb.connect(":memory:", config=settings)
+    for text in DUCKDB_MACROS:
+        database.execute(text)
+    return database
+
+
+def _insert(database: Any, table: str, rows: pa.RecordBatch) -> None:
+    import pyarrow as pa
+
+    if rows.num_rows:
+        database.from_arrow(pa.Table.from_batches([rows])).insert_into(table)
+
+
+def ask(database: Any, report: Report) -> pa.Table:
+    """The answer of a report from a database that has its base tables."""
+    for view in report.views:
+        database.execute(f"create or replace temp table {view} as {view_text(view)}")
+    return as_declared(report, database.sql(report.sql).to_arrow_table())

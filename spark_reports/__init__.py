@@ -1,0 +1,23 @@
+"""Kafka's metadata and coordinator logs in Spark: a data source, and jobs over it, one a file.
+
+`source` and `stream` are thin over metashell.columns: Spark plans splits on its driver, and each task yields the Arrow batches of its
+split; no Python object is made for a record. `report_job`, `export_job` and `stream_job` are what `spark-reports` runs, on the SQL of
+metashell.reports. Nothing imports this package, and nothing else imports pyspark.
+
+    import spark_reports
+    spark_reports.register(spark)
+    spark.read.format("kafka_metadata").option("table", "partition").load("/dumps/cluster-1")
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["register"]
+
+
+def register(spark: Any) -> None:
+    """Make `kafka_metadata` known to a Spark session."""
+    from spark_reports.source import KafkaMetadataSource
+
+    spark.dataSource.register(KafkaMetadataSource)

@@ -1,0 +1,127 @@
+"""spark-reports: jobs over Kafka's logs on Spark. Also the file to give to spark-submit.
+
+How the package reaches executors: it is installed on every node, or in an environment that is shipped with the job and that
+PYSPARK_PYTHON names (`spark-submit --archives environment.tar.gz#environment` with PYSPARK_PYTHON=./environment/bin/python).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from metashell.errors import MetashellError, UsageError
+from metashell.escape import terminal_line
+
+NAME = "spark-reports"
+_PYTHON_ERROR = re.compile(r"^(?:metashell\.errors\.)?(\w*Error): (.*)$", re.MULTILINE)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its status; errors are one line on stderr."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return run(words)
+    except KeyboardInterrupt:
+        return 130
+    except UsageError as error:
+        return _complain(str(error), 2)
+    except (MetashellError, OSError) as error:
+        return _complain(str(error), 1)
+
+
+def _complain(message: str, status: int) -> int:
+    sys.stderr.write(terminal_line(f"{NAME}: {message}") + "\n")
+    return status
+
+
+def run(words: list[str]) -> int:
+    """Do the job that the command line names."""
+    from metashell import __version__
+    from metashell.options.parser import HelpRequested, parse
+    from metashell.options.report_tools import SPARK_REPORTS
+
+    if words == ["--version"]:
+        sys.stdout.write(f"{NAME} {__version__}\n")
+        return 0
+    try:
+        values = parse(SPARK_REPORTS, words)
+    except HelpRequested as text:
+        sys.stdout.write(str(text))
+        return 0
+    from spark_reports.session import open_session
+
+    spark = open_session(NAME, values.master)
+    try:
+        _JOBS.get(values.job, _report)(spark, values)
+    except Exception as error:
+        told = _told(error)
+        if told is None:
+            raise
+        raise told from None
+    finally:
+        spark.stop()
+    return 0
+
+
+def _told(error: Exception) -> MetashellError | None:
+    """What is at fault, from an exception that Spark wraps with its own words and a worker's trace; None for our own mistakes."""
+    if isinstance(error, MetashellError):
+        return error
+    from pyspark.errors import PySparkException
+
+    if not isinstance(error, PySparkException):
+        return None
+    found = _PYTHON_ERROR.findall(str(error))
+    message = found[-1][1] if found else str(error).splitlines()[0]
+    return MetashellError(message)
+
+
+def reading_options(values: SimpleNamespace) -> dict[str, str]:
+    """The options of `kafka_metadata` that a command line stands for."""
+    return {
+        "onError": values.on_error,
+        "showSecrets": str(values.show_secrets).lower(),
+        "splitBytes": str(values.split_size),
+    }
+
+
+def _report(spark: Any, values: SimpleNamespace) -> None:
+    from metashell.options.report_tools import ALL, FORMS
+    from metashell.reports import REPORTS
+    from metashell.reports.forms import notes_on, write_answer
+    from spark_reports.report_job import run_on_spark
+
+    reports = list(REPORTS.values()) if values.job == ALL else [REPORTS[values.job]]
+    notes = notes_on(0, show_secrets=values.show_secrets)
+    for report, answer in run_on_spark(spark, reports, values.paths, options=reading_options(values)):
+        written = write_answer(report, answer, values.out, values.format or FORMS, sources=" ".join(values.paths), notes=notes)
+        sys.stdout.write("".join(f"{path}\n" for path in written))
+
+
+def _export(spark: Any, values: SimpleNamespace) -> None:
+    from spark_reports.export_job import export_tables, tables_present
+
+    options = reading_options(values)
+    export_tables(spark, values.paths, values.out, values.table or tables_present(spark, values.paths, options), options=options)
+
+
+def _stream(spark: Any, values: SimpleNamespace) -> None:
+    from spark_reports.stream_job import start_stream
+
+    if len(values.table) != 1 or len(values.paths) != 1:
+        raise UsageError("stream takes one --table and one PATH")
+    query = start_stream(spark, values.paths[0], values.out, values.table[0], options=reading_options(values))
+    if values.once:
+        query.processAllAvailable()
+        query.stop()
+    else:
+        query.awaitTermination()
+
+
+_JOBS = {"export": _export, "stream": _stream}
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""The job behind `spark-reports NAME`: the report's SQL over `kafka_metadata`, its answer brought to the driver and written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from metashell.reports.answer import as_declared
+from metashell.reports.catalog import BASES, GROUP_MEMBERS, Report, view_text
+from metashell.reports.inputs import report_paths
+from spark_reports.source import NAME
+
+Answers = Iterator[tuple[Report, pa.Table]]
+
+
+def run_on_spark(spark: Any, reports: Sequence[Report], paths: Sequence[str], *, options: dict[str, str] | None = None) -> Answers:
+    """The answers of reports over files and directories, one after another; each fits the driver: reports sum up or list changes.
+
+    What several questions or views read is kept by Spark, in memory and then on disk, so that each file is decoded once for each table.
+    """
+    kept = list(_base_views(spark, reports, paths, options or {}))
+    try:
+        for report in reports:
+            for view in report.views:
+                if not spark.catalog.tableExists(view):
+                    kept.append(_keep(spark.sql(view_text(view)), view))
+            yield report, as_declared(report, spark.sql(report.sql).toArrow())
+    finally:
+        for name, frame in kept:
+            spark.catalog.dropTempView(name)
+            frame.unpersist()
+
+
+def _base_views(spark: Any, reports: Sequence[Report], paths: Sequence[str], options: dict[str, str]) -> Iterator[tuple[str, Any]]:
+    """Temporary views with the names and columns that the reports' SQL uses; each reads only what it needs."""
+    wants_checkpoints = any(report.wants_checkpoints for report in reports)
+    for table in sorted({table for report in reports for table in report.tables}):
+        several = report_paths(paths, with_checkpoints=wants_checkpoints)
+        reader = spark.read.format(NAME).options(**options).option("table", table).option("paths", json.dumps(several))
+        if table != GROUP_MEMBERS:
+            reader = reader.option("columns", ",".join(BASES[table]))
+        frame = reader.load()
+        if table != GROUP_MEMBERS:
+            frame = frame.toDF(*BASES[table].values())
+        yield _keep(frame, table)
+
+
+def _keep(frame: Any, name: str) -> tuple[str, Any]:
+    frame = frame.persist()
+    frame.createOrReplaceTempView(name)
+    return name, frame

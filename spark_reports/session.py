@@ -1,0 +1,96 @@
+"""The Spark session of our jobs: found parts, the workers' Python, and settings that keep output clean."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from metashell.errors import MetashellError
+
+OLDEST_JAVA: Final = 17
+INSTALL_JAVA: Final = f"install Java {OLDEST_JAVA} or later (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
+INSTALL_EXTRA: Final = "install it by: pip install 'metashell[spark]'"
+DEFAULT_MASTER: Final = "local[*]"
+
+
+def open_session(name: str, master: str | None = None, settings: dict[str, str] | None = None) -> Any:
+    """A session with `kafka_metadata` registered; within spark-submit the one it configured.
+
+    Without `master` it is spark-submit's, else all cores of this machine.
+    Errors: MetashellError in one line where Java or a package is missing.
+    """
+    require_parts()
+    prepare_workers()
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName(name)
+    if master is not None or not is_submitted():
+        builder = builder.master(master or DEFAULT_MASTER)
+    for key, value in {**_QUIET, **(settings or {})}.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    import spark_reports
+
+    spark_reports.register(spark)
+    return spark
+
+
+_QUIET: Final = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    # A worker that dies says where.
+    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
+}
+
+
+def is_submitted() -> bool:
+    """Whether spark-submit started us: it passes what it was told through the gateway it has opened."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def require_parts() -> None:
+    """Errors: MetashellError that says what to install."""
+    from importlib.util import find_spec
+
+    for module in ("pyspark", "pyarrow", "numpy", "jinja2", "pygal"):
+        if find_spec(module) is None:
+            raise MetashellError(f"{module} is not installed; {INSTALL_EXTRA}")
+    if not is_submitted():
+        trouble = java_trouble()
+        if trouble is not None:
+            raise MetashellError(f"{trouble}; {INSTALL_JAVA}")
+
+
+def java_trouble() -> str | None:
+    """Why there is no usable Java, None where there is one."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=f"{home}/bin" if home else None)
+    if found is None:
+        return f"no java in JAVA_HOME {home}" if home else "no java on the PATH"
+    try:
+        told = subprocess.run([found, "-version"], capture_output=True, text=True, check=False, timeout=60).stderr
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{found}: {error}"
+    match = re.search(r'version "(?:1\.)?(\d+)', told)
+    if match is None or int(match[1]) < OLDEST_JAVA:
+        return f"{found} is {'of unknown version' if match is None else 'Java ' + match[1]}"
+    return None
+
+
+def prepare_workers() -> None:
+    """Have workers run this interpreter and find these packages; Spark would start whatever `python3` is on the PATH.
+
+    What is set already stays: on a cluster PYSPARK_PYTHON names an interpreter there.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    root = str(Path(__file__).resolve().parents[1])
+    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if root not in known:
+        os.environ["PYTHONPATH"] = os.pathsep.join([root, *filter(None, known)])

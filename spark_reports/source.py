@@ -1,0 +1,140 @@
+"""The data source `kafka_metadata`: one table of the given files and directories, one partition a split, Arrow batches only.
+
+Options: `table` (default `records`), `columns` (names with commas between; Spark prunes none by itself), `onError` (`fail` or `skip`),
+`showSecrets`, `splitBytes`, `log` (the kind of log where names do not tell). Skipped faults are rows of the table `faults`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from metashell.columns import ReadOptions, Split, plan_splits, read_split, tables
+from metashell.columns.reader import OnError
+from metashell.errors import UsageError
+from metashell.reports.catalog import GROUP_MEMBERS
+from metashell.reports.group_members import SCHEMA, SOURCES, group_rows
+
+NAME = "kafka_metadata"
+SPLIT_BYTES = 32 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a load asks for: a table, the columns of it in order, and how it is read."""
+
+    table: str
+    columns: tuple[str, ...]
+    options: ReadOptions
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The table's schema, of the wanted columns only."""
+        whole = table_schema(self.table)
+        return pa.schema([whole.field(name) for name in self.columns])
+
+    def batches(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """The rows of a split."""
+        for table, batch in read_split(split, options=self.options):
+            if self.table == GROUP_MEMBERS and table in SOURCES:
+                batch, table = group_rows(table, batch), GROUP_MEMBERS
+            if table == self.table and batch.num_rows:
+                yield pa.RecordBatch.from_arrays([batch.column(name) for name in self.columns], schema=self.schema)
+
+
+@dataclass(frozen=True)
+class SplitPartition(InputPartition):
+    """A task's share."""
+
+    split: Split
+
+
+class KafkaMetadataSource(DataSource):
+    """What `spark.read.format("kafka_metadata")` and `spark.readStream.format(...)` make."""
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> StructType:
+        return from_arrow_schema(wanted(self.options).schema)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return SplitReader(self.options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        from spark_reports.stream import GrowingFilesReader
+
+        return GrowingFilesReader(self.options)
+
+
+class SplitReader(DataSourceReader):
+    """Plans on the driver, reads in the tasks."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.paths = load_paths(options)
+        self.split_bytes = split_bytes(options)
+        self.log = options.get("log")
+        self.wanted = wanted(options)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        # Spark wants one partition at least, and an input may hold no batch at all.
+        return [SplitPartition(split) for split in plan_splits(self.paths, self.split_bytes, log=self.log)] or [SplitPartition(Split(()))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self.wanted.batches(cast(SplitPartition, partition).split)
+
+
+def table_schema(table: str) -> pa.Schema:
+    """The schema of a table. Errors: UsageError for a name that none has."""
+    if table == GROUP_MEMBERS:
+        return SCHEMA
+    known = tables()
+    if table not in known:
+        raise UsageError(f"unknown table {table}; there are {', '.join([*known, GROUP_MEMBERS])}", table)
+    return known[table]
+
+
+def wanted(options: Mapping[str, str]) -> Wanted:
+    """What the options of a load ask for. Errors: UsageError."""
+    table = options.get("table", "records")
+    names = table_schema(table).names
+    columns = tuple(name.strip() for name in options.get("columns", "").split(",") if name.strip()) or tuple(names)
+    for column in columns:
+        if column not in names:
+            raise UsageError(f"table {table} has no column {column}; it has {', '.join(names)}", column)
+    on_error = options.get("onError", "fail")
+    if on_error not in ("fail", "skip"):
+        raise UsageError(f"option onError is fail or skip, not {on_error}", on_error)
+    return Wanted(
+        table,
+        columns,
+        ReadOptions(
+            tables=frozenset(SOURCES) if table == GROUP_MEMBERS else frozenset((table,)),
+            on_error=cast(OnError, on_error),
+            show_secrets=options.get("showSecrets", "false").lower() == "true",
+            payloads="payload" in columns,
+        ),
+    )
+
+
+def load_paths(options: Mapping[str, Any]) -> list[str]:
+    """The paths of a load: one as Spark's option `path`, several as `paths`, a JSON array. Errors: UsageError if there is none."""
+    several = options.get("paths")
+    if several:
+        return [str(path) for path in json.loads(several)]
+    if options.get("path"):
+        return [str(options["path"])]
+    raise UsageError("load() needs a path: a log, a checkpoint, or a directory of them")
+
+
+def split_bytes(options: Mapping[str, str]) -> int:
+    """About how large a task's share is."""
+    return int(options.get("splitBytes", SPLIT_BYTES))

@@ -1,0 +1,93 @@
+"""Streaming over logs that grow: what has been appended since the last micro-batch, whole batches only.
+
+The offset of a stream is how far each file is read. Segments that appear are read from their start, those that a broker deletes are
+forgotten; checkpoints take no part, they repeat the log. A tail that is half written waits for its rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from metashell.columns.inputs import InputFile, input_files, open_input
+from metashell.columns.splits import Piece, Split, kind_by_content
+from metashell.errors import UsageError
+from metashell.log.names import parse_name
+from metashell.log.segment import BatchFault, read_batches
+from spark_reports.source import SplitPartition, load_paths, split_bytes, wanted
+
+Offset = dict[str, int]
+
+
+class GrowingFilesReader(DataSourceStreamReader):
+    """Micro-batches of the logs below some directories."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.paths = load_paths(options)
+        self.log = options.get("log")
+        self.split_bytes = split_bytes(options)
+        self.wanted = wanted(options)
+        self._known: Offset = {}
+
+    def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
+        return {}
+
+    def latestOffset(self, *_: Any) -> Offset:  # noqa: N802 - Spark's name
+        """How far whole batches reach now."""
+        self._known = {file.path: self._end_of(file, self._known.get(file.path, 0)) for file in self._files()}
+        return dict(self._known)
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """What was appended between two offsets, cut into shares."""
+        files = {file.path: file for file in self._files()}
+        pieces = [
+            piece
+            for path, until in sorted(end.items())
+            # What was deleted meanwhile is gone.
+            if path in files and until > start.get(path, 0)
+            for piece in self._pieces(files[path], start.get(path, 0), until)
+        ]
+        return [SplitPartition(Split((piece,))) for piece in pieces]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self.wanted.batches(cast(SplitPartition, partition).split)
+
+    def _files(self) -> list[InputFile]:
+        found = []
+        for path in self.paths:
+            try:
+                found += list(input_files(path, self.log))
+            except UsageError:
+                # A directory may be empty until its broker starts.
+                continue
+        return [file for file in found if (name := parse_name(file.path.rpartition("/")[2])) is None or name.kind == "segment"]
+
+    def _end_of(self, file: InputFile, start: int) -> int:
+        """The end of the last whole batch after `start`; bytes that are damaged, but framed, are part of the log."""
+        end = start
+        with open_input(file.path) as opened:
+            for item in read_batches(opened, start=start):
+                if isinstance(item, BatchFault):
+                    if item.ends_walk:
+                        break
+                    end = max(end, item.position + item.size)
+                else:
+                    end = item.position + len(item.data)
+        return end
+
+    def _pieces(self, file: InputFile, start: int, end: int) -> Iterator[Piece]:
+        with open_input(file.path) as opened:
+            log = file.log or kind_by_content(file, opened)
+            if log is None:
+                return
+            cuts = [start]
+            for item in read_batches(opened, start=start):
+                if isinstance(item, BatchFault) or item.position >= end:
+                    break
+                if item.position - cuts[-1] >= self.split_bytes:
+                    cuts.append(item.position)
+        for begin, until in zip(cuts, [*cuts[1:], end], strict=True):
+            yield Piece(path=file.path, log=log, cluster_id=file.cluster_id, start=begin, end=until, size=end, may_end_early=False)
