@@ -26,6 +26,10 @@ def run_dump(options: DumpOptions, out: int | ByteSink, err: TextSink) -> int:
     was_enabled = gc.isenabled()
     gc.disable()
     try:
+        if options.output == "kafka" and options.voice == "own":
+            from metashell.dump.kafka_own import run_kafka_text
+
+            return run_kafka_text(options, output, err)
         if options.output == "kafka":
             from metashell.dump.kafka_run import run_kafka
 

@@ -6,7 +6,7 @@ Source: DumpLogSegments.ClusterMetadataLogMessageParser; tools.md 1.11.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, assert_never
+from typing import Protocol, assert_never
 
 from metashell.codec.dispatch import METADATA_TYPES
 from metashell.codec.frame import (
@@ -20,7 +20,9 @@ from metashell.codec.frame import (
 )
 from metashell.codec.registry import message_type
 from metashell.dump.fast_loop import ValueText
+from metashell.dump.kafka_structs import refuse_newer_structs
 from metashell.dump.options import DumpOptions
+from metashell.dump.own_values import body_writer
 from metashell.errors import DecodeError
 
 _RETIRED_TYPES = frozenset((6,))
@@ -37,9 +39,10 @@ def payload_start(type_id: int, version: int) -> str:
 class SizedTexts(dict[bytes, tuple[ValueText | None, str]]):
     """What the tight loop needs to print a metadata record, by frame version, type and version in a byte each."""
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, show_secrets: bool) -> None:
         super().__init__()
         self.prefix = prefix
+        self.show_secrets = show_secrets
 
     def __missing__(self, start: bytes) -> tuple[ValueText | None, str]:
         if len(start) < 3 or start[0] != FRAME_VERSION or start[1] not in _READABLE_TYPES or start[2] > _ONE_BYTE_MAX:
@@ -47,7 +50,7 @@ class SizedTexts(dict[bytes, tuple[ValueText | None, str]]):
         message = message_type("metadata", METADATA_TYPES[start[1]])
         if start[2] > message.versions[1]:
             raise DecodeError("a version that is not known")
-        body = message.json_reader(start[2])
+        body = body_writer(message, start[2], self.show_secrets)
         made = self[start] = (body, self.prefix + payload_start(start[1], start[2]))
         return made
 
@@ -63,15 +66,23 @@ class Payloads(Protocol):
 class MetadataPayloads:
     """The texts of metadata records; they have no keys."""
 
+    def __init__(self, show_secrets: bool) -> None:
+        self.show_secrets = show_secrets
+
     def parse(self, offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
-        return None, metadata_payload(offset, value)
+        return None, metadata_payload(offset, value, self.show_secrets)
+
+
+def shows_secrets(options: DumpOptions) -> bool:
+    """Whether secrets are printed: always in Kafka's voice, under our own name when they are asked for."""
+    return options.show_secrets or options.voice == "kafka"
 
 
 def payloads_of(options: DumpOptions) -> Payloads:
     """The decoder that a command line asks for. Errors: DecodeError for a class that is not there."""
     match options.decoder:
         case "metadata":
-            return MetadataPayloads()
+            return MetadataPayloads(shows_secrets(options))
         case "offsets" | "transactions" | "share" as log:
             from metashell.dump.kafka_coordinator import CoordinatorPayloads
 
@@ -88,15 +99,15 @@ def payloads_of(options: DumpOptions) -> Payloads:
             assert_never(decoder)
 
 
-def metadata_payload(offset: int, value: bytes | None) -> str:
+def metadata_payload(offset: int, value: bytes | None, show_secrets: bool) -> str:
     """The payload of a metadata record, or what is printed in its place."""
     try:
-        return _metadata_text(value or b"")
+        return _metadata_text(value or b"", show_secrets)
     except FrameError as error:
         return f"Error at {offset}, skipping. {error}"
 
 
-def _metadata_text(value: bytes) -> str:
+def _metadata_text(value: bytes, show_secrets: bool) -> str:
     if value.startswith(b"\0"):
         raise FrameError(KIP631_REFUSED)
     frame = read_frame(value, 0, len(value))
@@ -106,20 +117,9 @@ def _metadata_text(value: bytes) -> str:
         raise FrameError(unknown_type_error(frame.type_id))
     message = message_type("metadata", METADATA_TYPES[frame.type_id])
     try:
-        if frame.version > message.versions[1] and _holds_structs(message.read(value, frame.version, frame.body_start)):
-            # A message of a version above the newest is read as the newest; a struct inside it refuses to be.
-            raise DecodeError(f"version {frame.version} of a struct is not known")
-        text = message.json(value, frame.version, frame.body_start)
+        if frame.version > message.versions[1]:
+            refuse_newer_structs(message, frame.version, message.read(value, frame.version, frame.body_start))
+        text = body_writer(message, frame.version, show_secrets)(value, frame.body_start, len(value))
     except DecodeError as error:
         raise FrameError(kafka_error(error, frame.type_id)) from error
     return f"{payload_start(frame.type_id, frame.version)}{text}}}"
-
-
-def _holds_structs(body: Any) -> bool:
-    """Whether any struct lies in a message's fields, alone or in an array."""
-    for name in type(body).__slots__:
-        value = getattr(body, name)
-        item = value[0] if isinstance(value, tuple) and value and name != "unknown_tags" else value
-        if hasattr(type(item), "__slots__") and hasattr(item, "unknown_tags"):
-            return True
-    return False

@@ -28,8 +28,12 @@ _EPOCH_WIDTH = 10
 BOOTSTRAP_NAME = "bootstrap.checkpoint"
 
 
-class _KafkaRun:
-    """What one run keeps from file to file: `pairs` are the offsets that do not follow, by absolute path."""
+class KafkaRun:
+    """What one run keeps from file to file: `pairs` are the offsets that do not follow, by absolute path.
+
+    `is_honest` is the rule of our own name: what is wrong is told and decides the status. `may_end_early` marks the last
+    segment of a directory.
+    """
 
     def __init__(self, options: DumpOptions, output: Output, err: TextSink) -> None:
         self.options = options
@@ -38,6 +42,13 @@ class _KafkaRun:
         self.status = 0
         self.pairs: dict[str, dict[int, int]] = {}
         self.diagnosed = IndexDiagnostics()
+        self.is_honest = options.voice == "own"
+        self.may_end_early = False
+
+    def complain(self, text: str) -> None:
+        """Tell of a fault on stderr."""
+        self.err.write(f"{self.options.program}: {text}\n")
+        self.status = 1
 
     def file(self, path: str) -> None:
         """Dump one file. Raises Halt."""
@@ -48,6 +59,7 @@ class _KafkaRun:
         handler = _HANDLERS.get(suffix)
         if handler is None:
             self.err.write(f"Ignoring unknown file {path}\n")
+            self.status = int(self.is_honest)
         else:
             handler(self, path, name)
 
@@ -68,9 +80,13 @@ class _KafkaRun:
             raise Halt(f"{path}: {error.strerror}") from error
         with file:
             writer = KafkaWriter(options, file, path, name)
-            writer.last = (-1, 0)
+            # Kafka holds the first record against offset -1, and finds every later segment wanting.
+            writer.last = None if self.is_honest else (-1, 0)
             reader = WindowReader(file, options.max_bytes, _BATCH_SIZE_MAX)
             dump_file(writer, reader, self.output, usable_jobs(options.jobs))
+        if self.is_honest and not self.may_end_early:
+            for _, fault in writer.faults:
+                self.complain(f"{path}: {fault}")
         if writer.pairs:
             # A number that is followed by two others keeps the later one.
             found = self.pairs.setdefault(java_absolute(path), {})
@@ -96,24 +112,24 @@ _INDEX_HANDLERS: dict[str, Callable[[IndexDump, str, str], None]] = {
     ".txnindex": IndexDump.transaction_index,
     ".snapshot": IndexDump.producer_snapshot,
 }
-_HANDLERS: dict[str, Callable[[_KafkaRun, str, str], None]] = {
-    ".log": _KafkaRun.log,
-    ".checkpoint": _KafkaRun.log,
-    **dict.fromkeys(_INDEX_HANDLERS, _KafkaRun.index),
+_HANDLERS: dict[str, Callable[[KafkaRun, str, str], None]] = {
+    ".log": KafkaRun.log,
+    ".checkpoint": KafkaRun.log,
+    **dict.fromkeys(_INDEX_HANDLERS, KafkaRun.index),
 }
 """Suffix of a file's name, from its last dot -> what dumps it."""
 
 
 def run_kafka(options: DumpOptions, output: Output, err: TextSink) -> int:
     """Dump all files in Kafka's voice; gives the exit status."""
-    run = _KafkaRun(options, output, err)
+    run = KafkaRun(options, output, err)
     try:
         for path in options.files:
             run.file(path)
     except Halt as halt:
-        err.write(f"{options.program}: {halt}\n")
-        return 1
-    run.diagnostics()
+        run.complain(str(halt))
+    else:
+        run.diagnostics()
     return run.status
 
 

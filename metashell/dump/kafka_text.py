@@ -27,7 +27,7 @@ from metashell.dump.kafka_control import control_text
 from metashell.dump.kafka_coordinator import CoordinatorPayloads
 from metashell.dump.kafka_legacy import legacy_batch
 from metashell.dump.kafka_numbers import int64, java_sequence
-from metashell.dump.kafka_payload import SizedTexts, payloads_of
+from metashell.dump.kafka_payload import SizedTexts, payloads_of, shows_secrets
 from metashell.dump.keyed_loop import make_keyed_loop
 from metashell.dump.options import MAX_BYTES_DEFAULT, DumpOptions
 from metashell.dump.writer import Halt, Writer
@@ -61,7 +61,7 @@ class KafkaWriter(Writer):
         if options.decoder == "metadata":
             self.loop = make_loop(_LINE_WITHOUT_METADATA if options.skip_record_metadata else _LINE)
             prefix = "" if options.skip_record_metadata else " sequence: -1 headerKeys: [] payload: "
-            self.texts = SizedTexts(prefix)
+            self.texts = SizedTexts(prefix, shows_secrets(options))
         elif isinstance(self.payloads, CoordinatorPayloads):
             self.middle_end = ""
             without = options.skip_record_metadata
@@ -123,6 +123,8 @@ class KafkaWriter(Writer):
 
     def second_half(self, header: BatchHeader, position: int, is_valid: bool) -> None:
         """Write the rest of a batch line, the same for all magics. Raises Halt for a codec that does not exist."""
+        if not is_valid:
+            self.faults.append((position, f"offset {header.base_offset}, position {position}: the CRC is not {header.crc:#x}"))
         codec_id = header.attributes & CODEC_MASK
         if codec_id >= len(CODEC_NAMES):
             raise Halt(f"{self.path}: position {position}: Unknown compression type id: {codec_id}")
@@ -225,3 +227,4 @@ class KafkaWriter(Writer):
             raise Halt(f"{self.path}: position {stop.position}: {self.file.trouble}")
         if stop.left > 0 and self.options.max_bytes == MAX_BYTES_DEFAULT:
             self.lines.append(f"Found {stop.left} invalid bytes at the end of {self.name}\n")
+            self.faults.append((stop.position, f"position {stop.position}: the last batch is cut off, {stop.left} bytes of it are there"))

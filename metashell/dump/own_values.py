@@ -22,7 +22,7 @@ from metashell.codec.frame import (
 )
 from metashell.codec.json_forms import string_text
 from metashell.codec.jsontext import object_json
-from metashell.codec.redaction import REDACTED_RECORD_TYPES, is_sensitive_config, redact
+from metashell.codec.redaction import REDACTED, REDACTED_RECORD_TYPES, is_sensitive_config, redact
 from metashell.codec.registry import MessageType, message_type
 from metashell.dump.fast_loop import ValueText
 from metashell.dump.filters import Filters
@@ -70,7 +70,9 @@ def _message_text(message: MessageType, version: int, value: bytes, start: int, 
     try:
         return body_writer(message, version, show_secrets)(value, start, len(value)), fault
     except DecodeError as error:
-        return _hex(value[start:]), str(error) if fault is None else f"{fault}; {error}"
+        # Where the secrets lie in what does not decode is not known.
+        shown = f'"{REDACTED}"' if holds_secrets(message) and not show_secrets else _hex(value[start:])
+        return shown, str(error) if fault is None else f"{fault}; {error}"
 
 
 def version_is_known(message: MessageType, version: int) -> bool:
@@ -78,14 +80,18 @@ def version_is_known(message: MessageType, version: int) -> bool:
     return low <= version <= high
 
 
+def holds_secrets(message: MessageType) -> bool:
+    """Whether records of this type can hold a secret."""
+    return message.key in REDACTED_RECORD_TYPES if message.family == "metadata" else message.name in _REDACTED_KIP631
+
+
 def body_writer(message: MessageType, version: int, show_secrets: bool) -> ValueText:
     """What writes a message's JSON text straight from bytes, without its secrets unless they are asked for."""
     plain = message.json_reader(version)
-    is_shipped = message.family == "metadata"
-    if show_secrets or not (message.key in REDACTED_RECORD_TYPES if is_shipped else message.name in _REDACTED_KIP631):
+    if show_secrets or not holds_secrets(message):
         return plain
     read = message.reader(version)
-    is_config = is_shipped and message.key == _CONFIG_RECORD
+    is_config = message.family == "metadata" and message.key == _CONFIG_RECORD
     sensitive: dict[tuple[int, str], bool] = {}
 
     def redacted(buf: bytes, start: int, end: int) -> str:

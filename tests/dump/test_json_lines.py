@@ -307,3 +307,12 @@ def test_the_name_of_the_log_is_what_was_given(tmp_path: Path, monkeypatch: pyte
     write(tmp_path, batch([topic("a")]))
     monkeypatch.chdir(tmp_path)
     assert dumped_rows(LOG_NAME)[0]["file"] == LOG_NAME
+
+
+@pytest.mark.parametrize("secret", [SCRAM + b"!", PASSWORD + b"!", PASSWORD[:-1], b"\x01" + SCRAM[1:2] + b"\x09" + SCRAM[3:] + b"!"])
+def test_a_record_with_secrets_that_does_not_decode_is_not_shown_as_hex(tmp_path: Path, secret: bytes) -> None:
+    path = write(tmp_path, batch([secret]))
+    row = dumped_rows(path)[0]
+    assert row["data"] == "[redacted]"
+    assert row["fault"]
+    assert dumped_rows(path, show_secrets=True)[0]["data"] == secret[3:].hex()
