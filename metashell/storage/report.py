@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from metashell.storage.info import StorageInfo
     from metashell.storage.plan import FormatPlan, PlannedDirectory
 
-_COLUMN = 20
-
 
 # --- format -------------------------------------------------------------------------------------------------------------
 
@@ -60,17 +58,17 @@ ALL_FORMATTED = "All of the log directories are already formatted."
 
 def plan_lines(plan: FormatPlan) -> Iterator[str]:
     """Our text of a plan, before or after it is carried out."""
-    yield _row("cluster id", plan.cluster_id)
-    yield _row("node id", str(plan.node_id))
-    yield _row(METADATA_VERSION, f"{plan.metadata_version} ({plan.release})")
-    for name, level in plan.levels.items():
-        if name != METADATA_VERSION:
-            yield _row(name, str(level))
-    for voter in plan.voters:
-        yield _row("voter", voter.text)
-    for body in plan.records:
-        if type(body).__name__ == "UserScramCredentialRecord":
-            yield _row("user", f"{body.name} ({_MECHANISMS[body.mechanism]}, {body.iterations} iterations)")
+    rows = [("cluster id", plan.cluster_id), ("node id", str(plan.node_id))]
+    rows.append((METADATA_VERSION, f"{plan.metadata_version} ({plan.release})"))
+    rows += [(name, str(level)) for name, level in plan.levels.items() if name != METADATA_VERSION]
+    rows += [("voter", voter.text) for voter in plan.voters]
+    rows += [
+        ("user", f"{body.name} ({_MECHANISMS[body.mechanism]}, {body.iterations} iterations)")
+        for body in plan.records
+        if type(body).__name__ == "UserScramCredentialRecord"
+    ]
+    width = max(len(name) for name, _ in rows) + 2
+    yield from (f"{name:<{width}}{value}" for name, value in rows)
 
 
 _MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
@@ -214,7 +212,3 @@ def dependency_lines(found: Dependencies) -> Iterator[str]:
 def dependencies_json(found: Sequence[Dependencies]) -> dict[str, Any]:
     rows = [{"feature": row.feature, "level": row.level, "needs": row.needs} for row in found]
     return {"type": "feature_dependencies", "dependencies": rows}
-
-
-def _row(name: str, value: str) -> str:
-    return f"{name:<{max(_COLUMN, len(name) + 2)}}{value}"
