@@ -34,7 +34,7 @@ def envelope_arrays(headers: Headers, rows: Rows, chosen: Ints, place: Place) ->
 
 
 def _batch(name: str, arrays: list[Any], place: Place) -> pa.RecordBatch:
-    schema = place.schema(common_schema(name))
+    schema = common_schema(name)
     typed = [array if isinstance(array, pa.Array) else pa.array(array, schema.field(index).type) for index, array in enumerate(arrays)]
     return pa.RecordBatch.from_arrays(typed, schema=schema)
 

@@ -30,15 +30,13 @@ OnError = Literal["fail", "skip"]
 class ReadOptions:
     """What to read and how: the wanted tables (None: all but `records`), and what becomes of faults and secrets.
 
-    `payloads` off leaves the JSON text of `records` null, which is most of its cost; with `dictionary` the columns that are
-    the same in all rows of a file are dictionary arrays, which Parquet writers take at once and Spark not at all.
+    `payloads` off leaves the JSON text of `records` null, which is most of its cost.
     """
 
     tables: Collection[str] | None = None
     on_error: OnError = "fail"
     show_secrets: bool = False
     payloads: bool = True
-    dictionary: bool = False
     max_decompressed: int = MAX_DECOMPRESSED
 
     def wants(self, table: str) -> bool:
@@ -66,7 +64,7 @@ def read_split(
 
 def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
     """The tables of a range of a file."""
-    place = Place(piece, options.dictionary)
+    place = Place(piece)
     records = RecordTables(piece.log, options)
     with open_input(piece.path) as file:
         for item in _items(file, piece, options.max_decompressed):

@@ -196,4 +196,4 @@ class RecordTables:
         if table.key is not None:
             middle.append(pa.array(np.full(count, is_null, np.bool_)))
         envelope = envelope_arrays(headers, typed.rows, rows, place)
-        return pa.RecordBatch.from_arrays([*envelope, *middle, *arrays], schema=place.schema(table.schema))
+        return pa.RecordBatch.from_arrays([*envelope, *middle, *arrays], schema=table.schema)

@@ -14,7 +14,8 @@ import pyarrow as pa
 from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.codec.dispatch import METADATA_TYPES, REMOTE_LOG_TYPES
 from metashell.codec.registry import MessageType, message_type
-from metashell.codec.schema import FieldSchema, MessageSchema, StructSchema, snake_case
+from metashell.codec.schema import FieldSchema, MessageSchema, StructSchema
+from metashell.columns.names import COMMON_TABLES, key_table_name, record_table_name
 
 ARROW_TYPES = {
     "bool": pa.bool_(),
@@ -32,11 +33,13 @@ ARROW_TYPES = {
 }
 """Arrow's type of each primitive. A uuid is its 16 bytes; wider signed types stand in for unsigned ones."""
 
+UUID_MARK = {"kafka": "uuid"}
+"""Metadata of the fields whose bytes are uuids."""
+
 PLACE = (("cluster_id", pa.string()), ("file", pa.string()))
 ENVELOPE = (*PLACE, ("offset", pa.int64()), ("epoch", pa.int32()), ("timestamp", pa.int64()))
 """Before the fields of every row. Units: `timestamp` is Unix milliseconds, as in all JSON of ours."""
 RECORDS, CONTROL, BATCHES, FAULTS = "records", "control", "batches", "faults"
-COMMON_TABLES = (RECORDS, CONTROL, BATCHES, FAULTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ def _record_table(log: str, type_id: int, message: MessageType) -> RecordTable:
     columns = tuple(Column(_free(field, taken), field) for field in message.schema.fields)
     fields = [*ENVELOPE, ("version", pa.int16())]
     schema = pa.schema([pa.field(*field) for field in fields] + [_arrow_field(column, message.schema) for column in columns])
-    return RecordTable(snake_case(message.name.removesuffix("Record")), log, type_id, message, None, columns, schema)
+    return RecordTable(record_table_name(message.name), log, type_id, message, None, columns, schema)
 
 
 def _coordinator_table(log: str, type_id: int, key_name: str, value_name: str) -> RecordTable:
@@ -103,8 +106,7 @@ def _coordinator_table(log: str, type_id: int, key_name: str, value_name: str) -
     of_value = [Column(_free(field, taken), field) for field in value.schema.fields]
     arrow = [_arrow_field(column, key.schema) for column in of_key] + [_arrow_field(column, value.schema) for column in of_value]
     schema = pa.schema([pa.field(*field) for field in fields] + arrow)
-    name = snake_case(key_name.removesuffix("Key"))
-    return RecordTable(name, log, type_id, value, key, (*of_key, *of_value), schema)
+    return RecordTable(key_table_name(key_name), log, type_id, value, key, (*of_key, *of_value), schema)
 
 
 def _free(field: FieldSchema, taken: set[str], prefix: str = "value") -> str:
@@ -114,8 +116,12 @@ def _free(field: FieldSchema, taken: set[str], prefix: str = "value") -> str:
 
 
 def _arrow_field(column: Column, schema: MessageSchema) -> pa.Field:
-    kind = column.field.type
-    return pa.field(column.name, arrow_type(column.field, schema), metadata={"kafka": "uuid"} if kind == "uuid" else None)
+    return _named(column.name, column.field, schema)
+
+
+def _named(name: str, field: FieldSchema, schema: MessageSchema) -> pa.Field:
+    """A field that says of its bytes when they are uuids."""
+    return pa.field(name, arrow_type(field, schema), metadata=UUID_MARK if field.type == "uuid" else None)
 
 
 def arrow_type(field: FieldSchema, schema: MessageSchema) -> pa.DataType:
@@ -125,7 +131,7 @@ def arrow_type(field: FieldSchema, schema: MessageSchema) -> pa.DataType:
 
 
 def struct_type(struct: StructSchema, schema: MessageSchema) -> pa.DataType:
-    return pa.struct([(field.attribute.rstrip("_"), arrow_type(field, schema)) for field in struct.fields])
+    return pa.struct([_named(field.attribute.rstrip("_"), field, schema) for field in struct.fields])
 
 
 @cache

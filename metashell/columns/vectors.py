@@ -57,7 +57,7 @@ class Buffer:
     def take(self, kind: str, positions: Ints) -> Array:
         """The values of a fixed-width primitive at these positions, in the machine's byte order; uuids as 16 bytes each."""
         if kind == "bool":
-            return self.bytes[positions] != 0
+            return np.asarray(self.bytes[positions] != 0)
         code = DTYPES[kind]
         found = self._view(code)[positions]
         if found.dtype.itemsize in (1, 16):

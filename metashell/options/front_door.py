@@ -41,6 +41,8 @@ TOOLS: dict[str, CommandSpec] = {
         VERIFY,
         STORAGE,
         KAFKA_STORAGE,
+        EXPORT,
+        SQL,
         REPORT,
         SPARK_REPORTS,
     )

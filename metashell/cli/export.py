@@ -1,0 +1,93 @@
+"""metashell export: logs as tables in files."""
+
+from __future__ import annotations
+
+import sys
+
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, answers_version, complain, parsed, run_tool
+from metashell.cli.extras import needed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import SimpleNamespace
+
+    from metashell.columns.export import ExportReport
+
+NAME = "metashell export"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its status."""
+    if answers_version(NAME, argv):
+        return STATUS_OK
+    return run_tool(NAME, run, argv)
+
+
+def run(words: list[str]) -> int:
+    """Export what the command line names."""
+    from importlib.util import find_spec
+
+    from metashell.options.analyse_tools import EXPORT
+
+    values = parsed(EXPORT._replace(name=NAME), words)
+    if values is None:
+        return STATUS_OK
+    with needed("arrow", "pyarrow and numpy"):
+        for name in ("pyarrow", "numpy"):
+            if find_spec(name) is None:
+                raise ModuleNotFoundError(name, name=name)
+    from metashell.columns.export import ExportOptions, export
+    from metashell.columns.progress import progress_bar
+
+    options = ExportOptions(
+        paths=tuple(values.paths),
+        out=values.out,
+        form=values.format,
+        tables=_tables(values),
+        on_error=values.on_error,
+        jobs=values.jobs,
+        show_secrets=values.show_secrets,
+        log=values.log,
+    )
+    with progress_bar(sys.stderr, is_shown=sys.stderr.isatty() and not values.quiet) as bar:
+        report = export(options, bar.advance, bar.start)
+    if not values.quiet:
+        sys.stdout.write(summary(report))
+    return _status(report)
+
+
+def _tables(values: SimpleNamespace) -> tuple[str, ...] | None:
+    """The wanted tables, None for the usual ones. Errors: UsageError for a name that is no table's."""
+    names = [name.strip() for words in values.tables for name in words.split(",") if name.strip()]
+    if not names:
+        return None
+    from metashell.columns.names import table_names
+    from metashell.errors import UsageError
+    from metashell.options.values import did_you_mean
+
+    known = table_names()
+    for name in names:
+        if name not in (*known, "all"):
+            raise UsageError(f"--tables: no table {name}{did_you_mean(name, known)}", name)
+    return tuple(known) if "all" in names else tuple(sorted(set(names)))
+
+
+def summary(report: ExportReport) -> str:
+    """The rows of each table, a line each."""
+    shown = {table: count for table, count in sorted(report.rows.items()) if count or table == "faults"}
+    width = max(map(len, shown), default=0)
+    lines = [f"{table:<{width}}  {count:>12,}" for table, count in shown.items()]
+    if report.is_unchanged:
+        lines.append("nothing has changed since the last export")
+    elif report.reused_count:
+        lines.append(f"{report.reused_count} of {report.split_count} parts were there already")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _status(report: ExportReport) -> int:
+    faults = report.rows.get("faults", 0)
+    if not faults:
+        return STATUS_OK
+    complain(NAME, f"{faults} fault{'s' if faults > 1 else ''} skipped; the table faults lists {'them' if faults > 1 else 'it'}")
+    return STATUS_FAILED

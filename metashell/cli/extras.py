@@ -1,0 +1,22 @@
+"""What a command says when the packages that it needs are not installed."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def needed(extra: str, packages: str) -> Iterator[None]:
+    """Imports inside that fail for want of a package become a UsageError that says what to install."""
+    from metashell.errors import UsageError
+
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "metashell":
+            raise
+        raise UsageError(f"needs {packages}, and {error.name} is not installed: pip install 'metashell[{extra}]'") from error

@@ -1,0 +1,65 @@
+"""What one process of an export does: one split to one file for each of its tables."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from metashell.columns.export import ExportOptions
+from metashell.columns.reader import ReadOptions, read_split
+from metashell.columns.schemas import FAULTS
+from metashell.columns.splits import Split
+from metashell.columns.writers import PartFile
+from metashell.errors import LogCorruptError, UsageError
+
+_HELD_BYTES_MAX = 96 << 20
+
+
+@dataclass(slots=True)
+class SplitResult:
+    """What became of a split: rows by table, or the fault that ended it as (file, offset, reason)."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    fault: tuple[str, int, str] | None = None
+    usage_error: str | None = None
+
+
+def prepare_worker() -> None:
+    """In a process of its own: one thread, and Ctrl-C is the parent's business."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+
+
+def export_split(number: int, split: Split, options: ExportOptions, folder: str) -> SplitResult:
+    """Write the tables of a split below `folder`; never raises for what files hold."""
+    result = SplitResult()
+    parts: dict[str, PartFile] = {}
+    reading = ReadOptions(tables=options.tables, on_error=options.on_error, show_secrets=options.show_secrets)
+    try:
+        for table, batch in read_split(split, options=reading):
+            part = parts.get(table)
+            if part is None:
+                schema = batch.schema.with_metadata({"metashell.show_secrets": str(options.show_secrets).lower()})
+                part = parts[table] = PartFile(part_path(folder, table, number, options.form), schema, options.form)
+            part.add(batch.replace_schema_metadata({"metashell.show_secrets": str(options.show_secrets).lower()}))
+            if sum(one.held_bytes for one in parts.values()) > _HELD_BYTES_MAX:
+                for one in parts.values():
+                    one.flush()
+        for part in parts.values():
+            part.finish()
+    except LogCorruptError as error:
+        result.fault = (error.file, error.offset, error.reason)
+    except UsageError as error:
+        result.usage_error = str(error)
+    result.rows = {table: part.rows for table, part in parts.items()}
+    result.rows.setdefault(FAULTS, 0)
+    return result
+
+
+def part_path(folder: str, table: str, number: int, form: str) -> str:
+    return os.path.join(folder, f"{table}.{form}", f"part-{number:05d}.{form}")

@@ -1,0 +1,123 @@
+"""SQL over the tables of logs, by DuckDB with everything off that reaches beyond them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+
+from metashell.columns.reader import ReadOptions, read_split
+from metashell.columns.schemas import FAULTS, UUID_MARK, tables
+from metashell.columns.splits import Split, plan_splits
+from metashell.columns.texts import converter
+from metashell.errors import UsageError
+
+if TYPE_CHECKING:
+    from metashell.columns.reader import OnError
+
+_CONFINED: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "python_enable_replacements": "false",
+}
+_MACROS = (
+    "create macro uuid_text(id) as rtrim(replace(replace(base64(id), '+', '-'), '/', '_'), '=')",
+    "create macro time_of(ms) as make_timestamp(ms * 1000)",
+)
+_BATCH_ROWS = 1 << 13
+_UUID_SIZE = 16
+
+
+@dataclass(slots=True)
+class Answer:
+    """The names of an answer's columns and its rows, as values that JSON knows; `fault_count` counts what was skipped."""
+
+    columns: list[str]
+    rows: Iterator[list[Any]]
+    fault_count: int = 0
+    _keep: list[Any] = field(default_factory=list)
+
+
+def query(text: str, paths: Sequence[str], *, on_error: OnError = "fail", show_secrets: bool = False, log: str | None = None) -> Answer:
+    """The answer to a query over the logs at `paths`.
+
+    Errors: UsageError for a query that DuckDB refuses, with its first line; LogCorruptError at a fault, unless faults are skipped.
+    """
+    connection = duckdb.connect(":memory:", config=_CONFINED)
+    connection.execute("set timezone = 'UTC'")
+    known = tables()
+    for name, schema in known.items():
+        _create(connection, name, pa.Table.from_batches([], schema))
+    for macro in _MACROS:
+        connection.execute(macro)
+    try:
+        wanted = {name.strip('"') for name in connection.get_table_names(text)}
+    except duckdb.Error as error:
+        raise UsageError(_first_line(error)) from error
+    options = ReadOptions(tables=sorted(wanted & set(known)), on_error=on_error, show_secrets=show_secrets)
+    fault_count = _load(connection, plan_splits(paths, log=log), options)
+    connection.execute("set lock_configuration = true")
+    try:
+        relation = connection.sql(text)
+        if relation is None:
+            raise UsageError("the statement has no rows to show: ask with SELECT, DESCRIBE or SHOW TABLES")
+        reader = _arrow_reader(relation)
+    except duckdb.Error as error:
+        raise UsageError(_first_line(error)) from error
+    return Answer(list(reader.schema.names), _rows(reader), fault_count, [connection])
+
+
+def _load(connection: Any, splits: list[Split], options: ReadOptions) -> int:
+    """Read the wanted tables into the database, chunk by chunk; gives the number of faults."""
+    used = options.tables or ()
+    if not used:
+        return 0
+    fault_count = 0
+    for split in splits:
+        for name, batch in read_split(split, options=options):
+            if name == FAULTS:
+                fault_count += batch.num_rows
+            if name in used:
+                connection.register("__chunk", pa.Table.from_batches([batch]))
+                connection.execute(f'insert into "{name}" select * from __chunk')
+                connection.unregister("__chunk")
+    return fault_count
+
+
+def _create(connection: Any, name: str, empty: pa.Table) -> None:
+    connection.register("__empty", empty)
+    connection.execute(f'create table "{name}" as select * from __empty')
+    connection.unregister("__empty")
+
+
+def _arrow_reader(relation: Any) -> Any:
+    """The answer as Arrow, by the name that the method has in this version of DuckDB."""
+    name = "to_arrow_reader" if hasattr(relation, "to_arrow_reader") else "fetch_arrow_reader"
+    return getattr(relation, name)(_BATCH_ROWS)
+
+
+def _rows(reader: Any) -> Iterator[list[Any]]:
+    converters = [converter(_marked(column)) for column in reader.schema]
+    try:
+        for batch in reader:
+            columns = [
+                column.to_pylist() if convert is None else [convert(value) for value in column.to_pylist()]
+                for column, convert in zip(batch.columns, converters, strict=True)
+            ]
+            yield from (list(row) for row in zip(*columns, strict=True))
+    except (duckdb.Error, pa.ArrowException) as error:
+        raise UsageError(_first_line(error)) from error
+
+
+def _marked(column: pa.Field) -> pa.Field:
+    """Bytes in an answer are shown as an id where they are 16: DuckDB keeps no mark of what they are."""
+    return column.with_metadata(UUID_MARK)
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -1,0 +1,134 @@
+"""Tables as files: Parquet, Arrow IPC, CSV and JSON lines. A writer's file has its name only once it is whole."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from metashell.columns.texts import row_values
+
+_GROUP_ROWS = 1 << 17
+_GROUP_BYTES = 24 << 20
+
+
+class TableWriter(Protocol):
+    """Takes record batches of one schema; `close` makes the file whole."""
+
+    def write(self, batch: pa.RecordBatch) -> None: ...
+    def close(self) -> None: ...
+
+
+class PartFile:
+    """One table of one split on its way to a file: batches are gathered to row groups, and written under another name first."""
+
+    def __init__(self, path: str, schema: pa.Schema, form: str) -> None:
+        self.path = path
+        self.rows = 0
+        self._unfinished = path + ".part"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        self._writer = FORMATS[form](self._unfinished, schema)
+        self._held: list[pa.RecordBatch] = []
+        self._held_rows = 0
+        self.held_bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self.rows += batch.num_rows
+        self._held.append(batch)
+        self._held_rows += batch.num_rows
+        self.held_bytes += batch.nbytes
+        if self._held_rows >= _GROUP_ROWS or self.held_bytes >= _GROUP_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._held:
+            table = pa.Table.from_batches(self._held)
+            self._held, self._held_rows, self.held_bytes = [], 0, 0
+            for batch in table.combine_chunks().to_batches():
+                self._writer.write(batch)
+
+    def finish(self) -> None:
+        """Write what is left, and give the file its name."""
+        self.flush()
+        self._writer.close()
+        os.replace(self._unfinished, self.path)
+
+
+class _Parquet:
+    def __init__(self, path: str, schema: pa.Schema) -> None:
+        from pyarrow.parquet import ParquetWriter
+
+        repeating = [field.name for field in schema if _repeats(field)]
+        self._writer = ParquetWriter(path, schema, compression="snappy", use_dictionary=repeating, write_statistics=True)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._writer.write_table(pa.Table.from_batches([batch]), row_group_size=batch.num_rows)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def _repeats(field: pa.Field) -> bool:
+    """Whether the values of a column recur, so that a dictionary pays: all but offsets, times and texts of whole records."""
+    return field.name not in ("offset", "timestamp", "payload", "position", "last_offset", "crc", "max_timestamp", "base_timestamp")
+
+
+class _Arrow:
+    def __init__(self, path: str, schema: pa.Schema) -> None:
+        from pyarrow.ipc import new_file
+
+        self._writer = new_file(path, schema)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._writer.write_batch(batch)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _JsonLines:
+    def __init__(self, path: str, schema: pa.Schema) -> None:
+        self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115 - open until close
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        for row in row_values(batch):
+            self._file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Csv:
+    """CSV by RFC 4180: lists and structs as JSON text, null as an empty field."""
+
+    def __init__(self, path: str, schema: pa.Schema) -> None:
+        self._file = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115 - open until close
+        self._writer = csv.writer(self._file, lineterminator="\n")
+        self._writer.writerow(schema.names)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._writer.writerows([csv_value(value) for value in row.values()] for row in row_values(batch))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def csv_value(value: Any) -> Any:
+    """A value as one field of CSV."""
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else value
+
+
+FORMATS: dict[str, Callable[[str, pa.Schema], TableWriter]] = {
+    "parquet": _Parquet,
+    "arrow": _Arrow,
+    "csv": _Csv,
+    "jsonl": _JsonLines,
+}
