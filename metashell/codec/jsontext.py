@@ -180,7 +180,7 @@ def _variable_text(source: Source, field: FieldSchema, schema: MessageSchema, ve
         with source.block("if n == 1:"):
             source.add(f"{target} = '[]'")
             source.add("p += 1")
-        with source.block(f"elif 1 < n < {127 // SIZES[field.type] + 2}:"):
+        with source.block(f"elif 1 < n < {min(127 // SIZES[field.type] + 2, 128)}:"):
             source.add("p += 1")
             source.add(f"e = p + {SIZES[field.type]} * n - {SIZES[field.type]}")
             source.add(f"{target} = texts_{field.type}[b[p:e]]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from os import listdir
 from typing import Any
 
@@ -86,3 +87,26 @@ def test_metadata_records_above_the_newest_version_have_the_newest_layout(name: 
     raw = message.write(value, newest)
     assert message.read(raw, newest + 5) == value
     assert message.json(raw, newest + 5) == message.json(raw, newest)
+
+
+def outcome(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except DecodeError:
+        return DecodeError
+
+
+@every_message
+@given(seed=SEEDS)
+def test_the_compiled_and_the_plain_reading_of_damaged_bytes_agree(message: MessageType, seed: int) -> None:
+    chance = random.Random(seed)
+    version = chance.choice(versions_of(message))
+    raw = bytearray(message.write(ValueMaker(message, version, chance).message_value(), version))
+    for _ in range(chance.randint(1, 4)):
+        if raw:
+            raw[chance.randrange(len(raw))] = chance.choice((0, 1, 2, 127, 128, 255, chance.randrange(256)))
+    damaged = bytes(raw)
+    expected = outcome(lambda: plain_read(message, damaged, version, 0, len(damaged)))
+    assert repr(outcome(lambda: message.read(damaged, version))) == repr(expected)
+    text = outcome(lambda: message.json(damaged, version))
+    assert text == (DecodeError if expected is DecodeError else object_json(message, expected, version))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from metashell.codec.json_forms import STRING_MEMO_LIMIT, StringTexts, double_json, java_double, string_text
-from metashell.codec.jsontext import MEMO_LIMIT, ListTexts
+from metashell.codec.jsontext import MEMO_LIMIT, ListTexts, object_json
 from metashell.codec.primitives import kafka_text
+from metashell.codec.registry import message_type
 
 
 @pytest.mark.parametrize(
@@ -69,3 +70,12 @@ def test_memos_stay_bounded() -> None:
     assert len(StringTexts()) == 0
     long = b"x" * 1000
     assert strings[long] and long not in strings
+
+
+def test_the_length_of_a_long_array_of_bytes_is_not_taken_for_one_byte() -> None:
+    # Found by damaged bytes: 0x80 0x01 is the length of 127 elements, not of 127 with an element 1.
+    message = message_type("request", "ShareAcknowledgeRequest")
+    batch = message.structs["AcknowledgementBatch"](acknowledge_types=tuple(range(127)))
+    partition = message.structs["AcknowledgePartition"](acknowledgement_batches=(batch,))
+    value = message.cls(topics=(message.structs["AcknowledgeTopic"](partitions=(partition,)),))
+    assert message.json(message.write(value, 1), 1) == object_json(message, value, 1)
