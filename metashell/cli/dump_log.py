@@ -37,10 +37,14 @@ def run(words: list[str]) -> int:
 
 def _options(values: SimpleNamespace) -> DumpOptions:
     from metashell.dump.options import DumpOptions
+    from metashell.errors import UsageError
 
+    if values.summary and values.output == "kafka":
+        raise UsageError("--summary has no form of Kafka's: -o takes json or jsonl", "--summary")
     return DumpOptions(
         files=_files(values),
-        output=values.output,
+        output=values.output or ("table" if values.summary else "jsonl"),
+        summary=values.summary,
         program=NAME,
         offsets_decoder=values.offsets_decoder,
         transaction_log_decoder=values.transaction_log_decoder,

@@ -11,6 +11,7 @@ from metashell.codec.dispatch import REMOTE_LOG_TYPES
 from metashell.codec.frame import FRAME_VERSION, KIP631_REFUSED, FrameError, kafka_error, read_frame, unknown_type_error
 from metashell.codec.java_errors import NO_MESSAGE
 from metashell.codec.registry import message_type
+from metashell.dump.kafka_structs import refuse_newer_structs
 from metashell.errors import DecodeError
 from metashell.values import uuid_text
 
@@ -44,7 +45,9 @@ def _text(value: bytes | None) -> str:
     if name is None:
         raise FrameError(unknown_type_error(frame.type_id))
     try:
-        body = message_type("remote_log", name).read(value, frame.version, frame.body_start)
+        message = message_type("remote_log", name)
+        body = message.read(value, frame.version, frame.body_start)
+        refuse_newer_structs(message, frame.version, body)
     except DecodeError as error:
         raise FrameError(kafka_error(error, frame.type_id)) from error
     return _WRITERS[name](body)

@@ -9,7 +9,7 @@ from typing import Literal
 from metashell.codec.compression import MAX_DECOMPRESSED
 
 Voice = Literal["own", "kafka"]
-Output = Literal["jsonl", "json", "kafka"]
+Output = Literal["jsonl", "json", "kafka", "table"]
 Batches = Literal["no", "also", "only"]
 Decoder = Literal["offsets", "transactions", "metadata", "remote-log", "share", "classes"]
 
@@ -23,9 +23,10 @@ class DumpOptions:
     """The parsed flags of `dump-log` and `kafka-dump-log`.
 
     Shape: `files` are paths as they were given, `-` is standard input (own voice only). `voice` decides how files are
-    found, where a damaged one stops the run, and the status; `output` decides the text. `jobs` of 0 means: as many
-    processes as help, at most two. A filter that is not given lets everything pass. Of several decoders one counts, see
-    `decoder`; the class decoders are None where they were not given and empty where no class was named.
+    found, where a damaged one stops the run, and the status; `output` decides the text (`table` goes with `summary`).
+    `jobs` of 0 means: as many processes as help, at most two. A filter that is not given lets everything pass. Of several
+    decoders one counts, see `decoder`; the class decoders are None where they were not given and empty where no class was
+    named.
     Units: `offsets` are inclusive; times are Unix milliseconds, inclusive; sizes are bytes.
     """
 
@@ -57,6 +58,7 @@ class DumpOptions:
     key_pattern: re.Pattern[str] | None = None
     value_pattern: re.Pattern[str] | None = None
 
+    summary: bool = False
     follow: bool = False
     show_secrets: bool = False
     max_decompressed: int = MAX_DECOMPRESSED

@@ -20,12 +20,17 @@ _TOLD_FAULTS_MAX = 10
 
 def run_own(options: DumpOptions, output: Output, err: TextSink) -> int:
     """Dump all inputs as JSON; gives the exit status: 1 if a fault was found. Errors: UsageError."""
+    run = OwnRun
+    if options.summary:
+        from metashell.dump.summary import SummaryRun
+
+        run = SummaryRun
     if options.output == "json":
         from metashell.dump.json_array import ArrayOutput
 
         with ArrayOutput(output) as array:
-            return OwnRun(options, array, err).run()
-    return OwnRun(options, output, err).run()
+            return run(options, array, err).run()
+    return run(options, output, err).run()
 
 
 class OwnRun:
@@ -44,14 +49,17 @@ class OwnRun:
         for number, path in enumerate(self.options.files, 1):
             try:
                 if is_other_kind(path):
-                    from metashell.dump.own_index import OwnIndex
-
-                    OwnIndex(self, path).dump()
+                    self._other_kind(path)
                     continue
                 self._inputs(path, is_followed=self.options.follow and number == len(self.options.files))
             except UsageError as error:
                 self.complain(str(error))
         return self.status
+
+    def _other_kind(self, path: str) -> None:
+        from metashell.dump.own_index import OwnIndex
+
+        OwnIndex(self, path).dump()
 
     def complain(self, text: str) -> None:
         """Tell of a fault on stderr."""

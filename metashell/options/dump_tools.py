@@ -132,12 +132,16 @@ DUMP_LOG = CommandSpec(
             help="wait for more at the end, as the node writes it; Ctrl-C ends it",
         ),
         Option(
+            names=("--summary",),
+            type="flag",
+            help="print counts by type and version, offsets, time span, epochs, gaps and compression instead; a table without -o",
+        ),
+        Option(
             names=("--output", "-o"),
             metavar="FORM",
             type="choice",
             choices=("jsonl", "json", "kafka"),
-            default="jsonl",
-            help="form of what is printed",
+            help="form of what is printed: jsonl, one object a line, unless told otherwise",
         ),
         shared.SHOW_SECRETS,
         shared.MAX_DECOMPRESSED,
