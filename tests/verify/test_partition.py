@@ -1,0 +1,196 @@
+"""A metadata directory, broken in one place after the other: each is found, where it lies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from struct import pack
+
+import pytest
+
+from metashell.codec.crc32c import crc32c
+from tests.verify.making import NO_OP, T0, MetadataLog, checkpoint_bytes, data_batch, findings_in, leader_change, only, topic_value
+
+LOG = "00000000000000000000.log"
+LAST = "00000000000000000008.log"
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> MetadataLog:
+    return MetadataLog(tmp_path / "node")
+
+
+def test_a_sound_directory_is_fine(made: MetadataLog):
+    assert not made.findings()
+    assert not made.findings(deep=True)
+
+
+def test_a_bad_checksum_is_found_with_its_place_and_the_rest_is_checked(made: MetadataLog):
+    position = len(made.first[0])
+    data = bytearray(b"".join(made.first))
+    data[position + 70] ^= 1
+    made.write(LOG, bytes(data))
+    found = only(made.findings())
+    assert (found.position, found.offset, found.severity) == (position, 1, "error")
+    assert "CRC-32C" in found.what
+
+
+@pytest.mark.parametrize("tail", (b"\0" * 40, b"\0" * 5000, b"cut"))
+def test_a_torn_tail_is_information_in_the_last_segment_only(made: MetadataLog, tail: bytes):
+    tail = tail if tail != b"cut" else data_batch(12, [NO_OP], epoch=2)[:50]
+    made.write(LAST, b"".join(made.second) + tail)
+    assert only(made.findings()).severity == "info"
+    made.write_segments()
+    made.write(LOG, b"".join(made.first) + tail)
+    assert {finding.severity for finding in made.findings()} == {"error"}
+
+
+def test_a_gap_between_segments_is_found(made: MetadataLog):
+    made.first.pop()
+    made.write_segments()
+    found = only(made.findings())
+    assert (Path(found.file).name, found.offset) == (LAST, 7)
+    assert found.what == "offsets 7 to 7 are missing before this segment"
+
+
+def test_a_segment_that_goes_on_past_the_next_one_is_found(made: MetadataLog):
+    made.first.append(data_batch(8, [NO_OP], epoch=2))
+    made.write_segments()
+    found = only(made.findings())
+    assert (Path(found.file).name, found.offset) == (LOG, 8)
+
+
+def test_a_gap_between_checkpoint_and_segments_is_found(made: MetadataLog):
+    for suffix in ("log", "index", "timeindex"):
+        (made.path / f"{0:020d}.{suffix}").unlink()
+    assert "offsets 5 to 7 are in no complete checkpoint and in no segment" in [finding.what for finding in made.findings()]
+    (made.path / "00000000000000000005-0000000001.checkpoint").unlink()
+    made.write("00000000000000000008-0000000002.checkpoint", checkpoint_bytes([topic_value(1)], epoch=2, timestamp=T0 + 7))
+    made.write("leader-epoch-checkpoint", b"0\n1\n2 8\n")
+    assert not made.findings()
+
+
+def test_a_checkpoint_without_its_footer_does_not_close_a_gap(made: MetadataLog):
+    for suffix in ("log", "index", "timeindex"):
+        (made.path / f"{0:020d}.{suffix}").unlink()
+    whole = checkpoint_bytes([topic_value(1)], epoch=2, timestamp=T0 + 7)
+    made.write("00000000000000000008-0000000002.checkpoint", whole[:-75])
+    found = [finding.what for finding in made.findings()]
+    assert any("footer" in what for what in found)
+    assert "offsets 5 to 7 are in no complete checkpoint and in no segment" in found
+
+
+@pytest.mark.parametrize(("epoch", "timestamp", "what"), ((2, T0 + 3, "epoch 2 is not that"), (1, T0, "last contained timestamp")))
+def test_a_checkpoint_that_says_something_else_than_the_log_is_found(made: MetadataLog, epoch: int, timestamp: int, what: str):
+    (made.path / "00000000000000000005-0000000001.checkpoint").unlink()
+    made.write(f"00000000000000000005-{epoch:010d}.checkpoint", checkpoint_bytes([topic_value(1)], epoch=epoch, timestamp=timestamp))
+    found = only(made.findings())
+    assert found.what.startswith(what)
+    assert found.offset == 4
+
+
+def test_a_checkpoint_after_the_end_of_the_log_is_information(made: MetadataLog):
+    made.write("00000000000000000020-0000000002.checkpoint", checkpoint_bytes([topic_value(1)], epoch=2))
+    assert only(made.findings()).severity == "info"
+
+
+def test_a_checkpoints_epoch_is_that_of_its_name(made: MetadataLog):
+    made.write("00000000000000000020-0000000002.checkpoint", checkpoint_bytes([topic_value(1)], epoch=1))
+    assert "leader epoch 1 is not that of the file's name, 2" in [finding.what for finding in made.findings()]
+
+
+@pytest.mark.parametrize(
+    ("cache", "what"),
+    (
+        (b"0\n2\n1 0\n2 5\n", "epoch 2 starts at offset 5, but in the log at 6"),
+        (b"0\n1\n1 0\n", "epoch 2, which starts in the log at offset 6, has no entry"),
+        (b"0\n2\n2 6\n1 0\n", "entry 1 0 does not ascend after 2 6"),
+        (b"0\n3\n1 0\n2 6\n", "Expected 3 entries in checkpoint file, but found only 2"),
+        (b"7\n0\n", "Unrecognised version of the checkpoint file: 7"),
+        (b"0\n1\nx y\n", "Malformed line in checkpoint file: 'x y'"),
+    ),
+)
+def test_an_epoch_cache_that_does_not_hold_is_found(made: MetadataLog, cache: bytes, what: str):
+    made.write("leader-epoch-checkpoint", cache)
+    assert what in [finding.what for finding in made.findings()]
+
+
+def test_epochs_without_records_and_those_before_the_log_are_no_finding(made: MetadataLog):
+    made.write("leader-epoch-checkpoint", b"0\n3\n1 0\n2 6\n3 12\n")
+    assert not made.findings()
+    made.write("leader-epoch-checkpoint", b"0\n2\n1 3\n2 6\n")
+    assert not made.findings()
+    made.write("leader-epoch-checkpoint", b"0\n3\n1 0\n2 6\n3 99\n")
+    assert only(made.findings()).severity == "info"
+
+
+def test_an_epoch_that_does_not_begin_with_a_leader_change_is_found(made: MetadataLog):
+    made.first[4] = data_batch(6, [NO_OP], epoch=2)
+    made.write_segments()
+    assert only(made.findings()).what == "leader epoch 2 does not begin with a leader change"
+
+
+def test_an_epoch_that_goes_back_is_found(made: MetadataLog):
+    made.second[1] = data_batch(9, [NO_OP], epoch=1)
+    made.write_segments()
+    assert any(finding.what == "leader epoch goes back to 1 after 2" for finding in made.findings())
+
+
+def test_a_quorum_state_that_is_older_than_the_log_or_cannot_be_read_is_found(made: MetadataLog):
+    made.write("quorum-state", b'{"leaderId":1,"leaderEpoch":1,"votedId":-1,"data_version":0}')
+    assert only(made.findings()).what == "leader epoch 1 is older than that of the log, 2"
+    made.write("quorum-state", b"{")
+    assert only(made.findings()).severity == "error"
+    made.write("quorum-state", b'{"leaderEpoch":3,"data_version":9}')
+    assert only(made.findings()).what == "data_version 9 is not known"
+
+
+def test_a_partition_metadata_of_another_topic_is_found(made: MetadataLog):
+    made.write("partition.metadata", b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAew")
+    assert "is not that of the metadata log" in only(made.findings()).what
+    made.write("partition.metadata", b"hello")
+    assert only(made.findings()).what == "is no partition metadata of version 0"
+
+
+def producer_snapshot(*entries: tuple[int, int], end_offset: int = 8) -> tuple[str, bytes]:
+    body = pack(">i", len(entries))
+    for producer_id, last_offset in entries:
+        body += pack(">qhiqiqiq", producer_id, 0, 5, last_offset, 0, T0, -1, -1)
+    return f"{end_offset:020d}.snapshot", pack(">hI", 1, crc32c(body)) + body
+
+
+def test_a_producer_snapshot_is_checked(made: MetadataLog):
+    name, data = producer_snapshot((7, 3), (8, 7))
+    made.write(name, data)
+    assert not made.findings()
+    made.write(name, data[:-1] + b"\x01")
+    assert "CRC-32C" in only(made.findings()).what
+    made.write(*producer_snapshot((7, 3), (7, 4)))
+    assert only(made.findings()).what == "producer 7 is there twice"
+    made.write(*producer_snapshot((7, 8)))
+    assert only(made.findings()).what == "producer 7 has offset 8, past the snapshot's own, 8"
+    made.write(name, b"\0\1\0")
+    assert "cut off" in only(made.findings()).what
+    made.write(name, b"\0\x05" + data[2:])
+    assert only(made.findings()).what == "version 5 is not known"
+
+
+def test_an_index_without_its_segment_and_files_that_are_left_over_are_told(made: MetadataLog):
+    made.write("00000000000000000077.index", b"")
+    assert only(made.findings()).severity == "warning"
+    (made.path / "00000000000000000077.index").unlink()
+    made.write("00000000000000000077.log.deleted", b"")
+    assert only(made.findings()).severity == "info"
+
+
+def test_a_flood_of_findings_from_one_file_is_counted_and_not_told(made: MetadataLog):
+    made.write("00000000000000000000.index", b"".join(pack(">ii", 1 + n, 1000 + n) for n in range(300)))
+    found = made.findings()
+    assert len(found) == 101
+    assert found[-1].what == "200 more"
+
+
+def test_a_log_that_begins_later_without_a_checkpoint_is_found(tmp_path: Path):
+    folder = tmp_path / "__cluster_metadata-0"
+    folder.mkdir()
+    (folder / f"{40:020d}.log").write_bytes(leader_change(40))
+    assert only(findings_in(folder)).what == "offsets 0 to 39 are in no complete checkpoint and in no segment"
