@@ -21,6 +21,8 @@ from metashell.codec.source import (
     UNROLLED_COUNT_MAX,
     UNSET,
     Source,
+    add_count,
+    add_tag_loop,
     default_of,
     groups,
     is_compact,
@@ -230,11 +232,10 @@ def read_count(source: Source, field: FieldSchema, schema: MessageSchema, versio
         source.add(f"n, = unpack_{'h' if size == 2 else 'i'}(b, p)")
         source.add(f"p += {size}")
         return
-    if not count_read:
-        source.add("n = b[p]")
-        source.add("p += 1")
-    with source.block("if n > 127:"):
-        source.add("n, p = uvarint(b, p - 1)")
+    if count_read:
+        source.add("if n > 127: n, p = uvarint(b, p - 1)")
+    else:
+        add_count(source, "n")
     source.add("n -= 1")
 
 
@@ -280,33 +281,14 @@ def _read_struct_field(source: Source, field: FieldSchema, version: int, tagged:
 
 
 def _read_tags(source: Source, struct: StructSchema, schema: MessageSchema, version: int) -> None:
-    fields = struct.tagged(version)
-    for field in fields:
+    for field in struct.tagged(version):
         source.add(f"{_local(field)} = {_default(source, field)}")
     source.add("unknown = ()")
-    source.add("n = b[p]")
-    source.add("p += 1")
-    with source.block("if n:"):
-        source.add("if n > 127: n, p = uvarint(b, p - 1)")
-        source.add("if n > end - p: raise DecodeError('tagged fields run past the end')")
-        with source.block("for _ in range(n):"):
-            source.add("tag = b[p]")
-            source.add("p += 1")
-            source.add("if tag > 127: tag, p = uvarint(b, p - 1)")
-            source.add("n = b[p]")
-            source.add("p += 1")
-            source.add("if n > 127: n, p = uvarint(b, p - 1)")
-            word = "if"
-            for field in fields:
-                with source.block(f"{word} tag == {field.tag}:"):
-                    if is_fixed(field):
-                        _read_run(source, [field])
-                    else:
-                        _read_variable(source, field, schema, version, count_read=False, tagged=True)
-                word = "elif"
-            for illegal in struct.illegal_tags(version):
-                source.add(f"{word} tag == {illegal}: raise DecodeError('a tag of another version')")
-                word = "elif"
-            with source.block("else:" if word == "elif" else "if True:"):
-                source.add("unknown += ((tag, b[p : p + n]),)")
-                source.add("p += n")
+
+    def take(field: FieldSchema) -> None:
+        if is_fixed(field):
+            _read_run(source, [field])
+        else:
+            _read_variable(source, field, schema, version, count_read=False, tagged=True)
+
+    add_tag_loop(source, struct, version, take, keep_unknown="unknown += ((tag, b[p : p + n]),)")

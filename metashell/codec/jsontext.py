@@ -16,7 +16,7 @@ from metashell.codec.compiler import read_count
 from metashell.codec.json_forms import STRING_TEXTS, bool_text, bytes_text, double_json
 from metashell.codec.plain import plain_read
 from metashell.codec.schema import FieldSchema, MessageSchema, StructSchema
-from metashell.codec.source import FORMATS, SIZES, Source, default_of, groups, is_compact, is_fixed, start, used_structs
+from metashell.codec.source import FORMATS, SIZES, Source, add_tag_loop, default_of, groups, is_compact, is_fixed, start, used_structs
 from metashell.values import UUID_TEXTS
 
 if TYPE_CHECKING:
@@ -222,31 +222,9 @@ def _counted_text(source: Source, field: FieldSchema, schema: MessageSchema, ver
 
 
 def _tags_text(source: Source, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]) -> None:
-    fields = struct.tagged(version)
-    for field in fields:
+    for field in struct.tagged(version):
         source.add(f"t_{field.attribute} = ''")
-    source.add("n = b[p]")
-    source.add("p += 1")
-    with source.block("if n:"):
-        source.add("if n > 127: n, p = uvarint(b, p - 1)")
-        source.add("if n > end - p: raise DecodeError('tagged fields run past the end')")
-        with source.block("for _ in range(n):"):
-            source.add("tag = b[p]")
-            source.add("p += 1")
-            source.add("if tag > 127: tag, p = uvarint(b, p - 1)")
-            source.add("n = b[p]")
-            source.add("p += 1")
-            source.add("if n > 127: n, p = uvarint(b, p - 1)")
-            word = "if"
-            for field in fields:
-                with source.block(f"{word} tag == {field.tag}:"):
-                    _tag_text(source, field, schema, version, make)
-                word = "elif"
-            for illegal in struct.illegal_tags(version):
-                source.add(f"{word} tag == {illegal}: raise DecodeError('a tag of another version')")
-                word = "elif"
-            with source.block("else:" if word == "elif" else "if True:"):
-                source.add("p += n")
+    add_tag_loop(source, struct, version, lambda field: _tag_text(source, field, schema, version, make))
 
 
 def _tag_text(source: Source, field: FieldSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]) -> None:

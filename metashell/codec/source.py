@@ -192,3 +192,37 @@ def start(buf_names: dict[str, Any] | None = None) -> Source:
     )
     source.names.update(buf_names or {})
     return source
+
+
+def add_count(source: Source, name: str) -> None:
+    """Lines that leave an unsigned varint in `name` and `p` behind it."""
+    source.add(f"{name} = b[p]")
+    source.add("p += 1")
+    source.add(f"if {name} > 127: {name}, p = uvarint(b, p - 1)")
+
+
+def add_tag_loop(
+    source: Source, struct: StructSchema, version: int, take: Callable[[FieldSchema], None], keep_unknown: str | None = None
+) -> None:
+    """Lines that read a section of tagged fields: `take` adds those for a known one, `keep_unknown` is one for others.
+
+    A tag that only other versions know is refused, as Kafka's readers do.
+    """
+    add_count(source, "n")
+    with source.block("if n:"):
+        source.add("if n > end - p: raise DecodeError('tagged fields run past the end')")
+        with source.block("for _ in range(n):"):
+            add_count(source, "tag")
+            add_count(source, "n")
+            word = "if"
+            for field in struct.tagged(version):
+                with source.block(f"{word} tag == {field.tag}:"):
+                    take(field)
+                word = "elif"
+            for illegal in struct.illegal_tags(version):
+                source.add(f"{word} tag == {illegal}: raise DecodeError('a tag of another version')")
+                word = "elif"
+            with source.block("else:" if word == "elif" else "if True:"):
+                if keep_unknown is not None:
+                    source.add(keep_unknown)
+                source.add("p += n")
