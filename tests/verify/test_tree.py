@@ -1,0 +1,123 @@
+"""Log directories and folders of them: the small files, and what they have to agree about."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from metashell.codec.batch_writer import write_batch
+from metashell.codec.batches import Record
+from metashell.errors import UsageError
+from tests.verify.making import T0, MetadataLog, checkpoint_bytes, findings_in, only, topic_value
+
+TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAew"
+OTHER_ID = "AAAAAAAAAAAAAAAAAAAAfw"
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    """A node of two log directories, with two partitions of a topic."""
+    MetadataLog(tmp_path / "d1")
+    second = tmp_path / "d2"
+    second.mkdir()
+    (second / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\ndirectory.id=AAAAAAAAAAAAAAAAAAAAfA\n")
+    add_partition(tmp_path / "d1", "orders-0")
+    add_partition(second, "orders-1")
+    for folder in (tmp_path / "d1", second):
+        (folder / "bootstrap.checkpoint").write_bytes(checkpoint_bytes([topic_value(1)], epoch=0))
+    return tmp_path
+
+
+def add_partition(folder: Path, name: str, topic_id: str = TOPIC_ID) -> Path:
+    place = folder / name
+    place.mkdir()
+    records = [Record(n, T0, b"k", b"v") for n in range(3)]
+    (place / "00000000000000000000.log").write_bytes(write_batch(0, records, leader_epoch=0, base_timestamp=T0))
+    (place / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
+    (place / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
+    return place
+
+
+def test_a_sound_node_is_fine_as_a_whole_and_in_parts(node: Path):
+    for path in (node, node / "d1", node / "d2", node / "d1" / "orders-0", node / "d1" / "__cluster_metadata-0"):
+        assert not findings_in(path)
+
+
+def test_gaps_are_how_compaction_leaves_the_log_of_a_topic(node: Path):
+    log = node / "d1" / "orders-0" / "00000000000000000000.log"
+    later = write_batch(9, [Record(9, T0, b"k", b"v")], leader_epoch=0, base_timestamp=T0)
+    log.write_bytes(log.read_bytes() + later)
+    assert not findings_in(node)
+    log.write_bytes(log.read_bytes() + later)
+    assert only(findings_in(node)).what == "offset goes back to 9 after 9"
+
+
+def test_partitions_of_a_topic_with_different_ids_are_found(node: Path):
+    add_partition(node / "d2", "orders-2", OTHER_ID)
+    assert OTHER_ID in only(findings_in(node)).what
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    (
+        ("cluster.id=d", "cluster.id d is not that of"),
+        ("node.id=2", "node.id 2 is not that of"),
+        ("directory.id=AAAAAAAAAAAAAAAAAAAAew", "directory.id AAAAAAAAAAAAAAAAAAAAew is that of"),
+    ),
+)
+def test_log_directories_of_one_node_have_to_agree(node: Path, line: str, what: str):
+    place = node / "d2" / "meta.properties"
+    key = line.split("=")[0]
+    place.write_text("".join(f"{line if old.startswith(key) else old}\n" for old in place.read_text().splitlines()))
+    assert only(findings_in(node)).what.startswith(what)
+
+
+def test_a_meta_properties_that_cannot_be_read_is_found(node: Path):
+    (node / "d1" / "meta.properties").write_text("version=7\n")
+    assert only(findings_in(node)).what == "Unknown meta.properties version number 7"
+
+
+@pytest.mark.parametrize("name", ("recovery-point-offset-checkpoint", "replication-offset-checkpoint", "log-start-offset-checkpoint"))
+def test_an_offset_past_the_end_of_its_log_is_found(node: Path, name: str):
+    place = node / "d1" / name
+    place.write_text("0\n2\norders 0 3\ngone 5 99\n")
+    assert not findings_in(node)
+    place.write_text("0\n1\norders 0 4\n")
+    assert only(findings_in(node)).what.endswith("4 is past the log's end, 3")
+    place.write_text("0\n2\norders 0 3\norders 0 3\n")
+    assert only(findings_in(node)).what == "orders-0 is there twice"
+    assert only(findings_in(place)).what == "orders-0 is there twice"
+
+
+def test_a_damaged_bootstrap_checkpoint_is_found(node: Path):
+    place = node / "d2" / "bootstrap.checkpoint"
+    place.write_bytes(place.read_bytes()[:-10])
+    assert all(Path(finding.file) == place for finding in findings_in(node))
+    assert findings_in(node)
+
+
+def test_folders_of_nodes_are_searched_though_they_are_named_like_partitions(node: Path, tmp_path_factory: pytest.TempPathFactory):
+    above = tmp_path_factory.mktemp("cluster")
+    for number in (1, 2):
+        MetadataLog(above / f"node-{number}" / "d1")
+    assert not findings_in(above)
+    (above / "node-2" / "d1" / "__cluster_metadata-0" / "quorum-state").write_bytes(b"{")
+    assert "node-2" in only(findings_in(above)).file
+
+
+def test_a_folder_without_anything_of_kafka_is_a_mistake(tmp_path: Path):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    with pytest.raises(UsageError, match="neither a segment nor"):
+        findings_in(tmp_path)
+
+
+def test_nothing_is_written_or_changed(node: Path):
+    def state() -> dict[str, tuple[int, int]]:
+        paths = [os.path.join(folder, name) for folder, _, names in os.walk(node) for name in names]
+        return {path: (os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in paths}
+
+    before = state()
+    findings_in(node, deep=True)
+    assert state() == before
