@@ -121,12 +121,12 @@ def complain(name: str, message: str) -> None:
 
 
 class EscapedErrors:
-    """Stderr for layers that write to it themselves: names of files may hold what drives a terminal, so that is escaped."""
+    """Stderr for layers that write whole lines to it: names of files may hold what drives a terminal, so that is escaped."""
 
     def write(self, text: str) -> int:
-        from metashell.escape import terminal_text
+        from metashell.escape import terminal_line
 
-        return sys.stderr.write(terminal_text(text))
+        return sys.stderr.write(terminal_line(text.removesuffix("\n")) + "\n")
 
     def flush(self) -> None:
         sys.stderr.flush()

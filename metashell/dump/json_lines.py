@@ -38,6 +38,7 @@ from metashell.dump.writer import Place, Writer
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
 from metashell.log.names import SNAPSHOT_FOOTER_TYPE
+from metashell.log.torn import whole_batch_behind
 
 if TYPE_CHECKING:
     from metashell.dump.own_records import CoordinatorMembers
@@ -370,8 +371,11 @@ class JsonWriter(Writer):
         elif stop.kind == "bad-size":
             reason, kind = f"batch length {stop.length} is below 14, {left} bytes are left", "corrupt"
         if self.may_end_early and kind == "truncated":
-            self.notes.append(f"position {stop.position}: {reason}")
-            return
+            behind = None if is_zero else whole_batch_behind(self.file, stop.position)
+            if behind is None:
+                self.notes.append(f"position {stop.position}: {reason}")
+                return
+            reason += f", among them a whole batch at position {behind}"
         self._told(kind, stop.position, self._next_offset(), left, reason)
 
     def _next_offset(self) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 from metashell.codec.batches import RecordBatch
 from metashell.errors import UsageError
@@ -20,6 +21,7 @@ from metashell.log.segment import BatchFault, read_batches
 from metashell.log.snapshot import checked_snapshot, first_snapshot_fault
 from metashell.log.source import FileSource, SourceKind
 from metashell.log.source_fault import OrderCheck, SourceFault, fault_of
+from metashell.log.torn import whole_batch_behind
 from metashell.values import OffsetAndEpoch
 
 _ATTEMPTS = 10
@@ -133,7 +135,7 @@ class DirectorySource:
                 break
             tail = None
         if tail is not None:
-            self._log_faults.append(fault_of(tail, is_last=not queue))
+            self._log_faults.append(_tail_fault(file, tail, is_last=not queue))
             order.forget()
 
     def _position_of(self, offset: int, segment: SegmentEntry, file: OpenFile) -> int:
@@ -271,6 +273,16 @@ class DirectorySource:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _tail_fault(file: OpenFile, tail: BatchFault, *, is_last: bool) -> SourceFault:
+    """The fault for all that is left of a segment, which in the last one is a torn tail if it can be one."""
+    fault = fault_of(tail, is_last=is_last)
+    if fault.is_tail and tail.kind == "truncated":
+        behind = whole_batch_behind(file, tail.position)
+        if behind is not None:
+            return replace(fault, reason=f"{fault.reason}, among them a whole batch at byte {behind}", is_tail=False)
+    return fault
 
 
 def log_directory_of(path: str) -> str:

@@ -103,9 +103,16 @@ class Context:
     def fail(self, thing: str, problem: str) -> None:
         """Report a thing and what is wrong with it: one of the problems above, or any text."""
         if self.speaks_kafka:
-            self.line(writable(f"{self.command}: {thing}: {_KAFKA_MESSAGES.get((self.command, problem), problem)}"))
+            self.say(f"{self.command}: {thing}: {_KAFKA_MESSAGES.get((self.command, problem), problem)}")
         else:
             self.complain(f"{self.command}: {thing}: {_OWN_MESSAGES.get(problem, problem)}", STATUS_FAILED)
+
+    def say(self, message: str) -> None:
+        """Tell a line in Kafka's voice: on stdout, except where programs read our forms of answers there."""
+        if self.output in ("text", "kafka"):
+            self.line(writable(message))
+        else:
+            self.complain(message, 0)
 
     def complain(self, message: str, status: int) -> None:
         """Write one line to stderr, after what stdout already holds, and remember the status."""

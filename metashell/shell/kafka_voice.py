@@ -52,7 +52,7 @@ def run_kafka(ctx: Context, words: Sequence[str], *, one_shot: bool) -> None:
         ctx.write(str(text))
         return
     except UsageError as error:
-        ctx.line(str(error))
+        ctx.say(str(error))
         return
     if call is None:
         return

@@ -316,3 +316,13 @@ def test_a_record_with_secrets_that_does_not_decode_is_not_shown_as_hex(tmp_path
     assert row["data"] == "[redacted]"
     assert row["fault"]
     assert dumped_rows(path, show_secrets=True)[0]["data"] == secret[3:].hex()
+
+
+def test_a_wrong_length_in_a_directorys_last_segment_is_no_torn_tail(tmp_path: Path) -> None:
+    first, second = batch([topic("a")]), batch([topic("b")], 1)
+    write(tmp_path, first[:8] + (len(first) + 5000).to_bytes(4, "big") + first[12:] + second)
+    status, text, _ = dump(tmp_path)
+    assert status == 1
+    (row,) = rows(text)
+    assert (row["kind"], row["position"]) == ("truncated", 0)
+    assert row["reason"].endswith(f"among them a whole batch at position {len(first)}")

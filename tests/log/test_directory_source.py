@@ -330,3 +330,19 @@ def test_the_cut_off_leader_with_a_torn_tail_is_still_read_to_its_last_whole_bat
     with opened(tmp_path / "copy") as source:
         assert max(values(source)) == 40
         assert (source.certain_to, source.end_offset, [fault.is_tail for fault in source.faults]) == (27, 41, [True])
+
+
+def test_a_wrong_length_in_the_last_segment_is_no_torn_tail(directory, batch) -> None:
+    first, second, third = batch(0), batch(1), batch(2)
+    wrong = second[:8] + pack(">i", len(second) + 5000) + second[12:]
+    with opened(directory({FIRST: first + wrong + third})) as source:
+        assert read(source) == ([], [0])
+        assert reasons(source)[0].endswith(f"left, among them a whole batch at byte {len(first) + len(wrong)}")
+
+
+def test_the_remains_of_a_last_write_are_a_torn_tail_at_every_length(directory, batch) -> None:
+    whole, last = batch(0), batch(1)
+    for size in range(1, len(last)):
+        with opened(directory({FIRST: whole + last[:size]})) as source:
+            assert read(source) == ([], [0])
+            assert [fault.is_tail for fault in source.faults] == [True]

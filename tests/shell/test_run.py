@@ -135,3 +135,14 @@ def test_kafkas_voice_answers_in_our_forms_when_told_to():
     assert printed(ctx) == '{"path":"/local/version","type":"leaf","name":"version","certain_to":100,"end_offset":120}\n'
     assert run_command(ctx, ["find", "/local"]) == 0
     assert len(printed(ctx).splitlines()) == 2
+
+
+def test_kafkas_voice_keeps_its_messages_out_of_answers_that_programs_read():
+    ctx = fake_context(voice="kafka", output="jsonl")
+    assert run_command(ctx, ["cat", "/nope"]) == 0
+    assert run_command(ctx, ["bogus"]) == 0
+    assert printed(ctx) == ""
+    assert complaints(ctx).splitlines() == [
+        "cat: /nope: No such file or directory.",
+        "invalid choice: 'bogus' (choose from 'cat', 'find', 'ls', 'tree')",
+    ]
