@@ -51,6 +51,8 @@ def uuid_from_text(text: str) -> bytes:
     """
     if len(text) > 24:
         raise ValueError(f"uuid text {text!r} is longer than 24 characters")
+    if text.endswith("=") and len(text) % 4:
+        raise ValueError(f"uuid text {text!r} is not base64url")
     try:
         raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except (Base64Error, ValueError) as error:

@@ -94,6 +94,8 @@ def _iterations(text: str) -> int:
 def _salted_password(settings: dict[str, str], algorithm: str, salt: bytes, iterations: int, *, salt_given: bool) -> bytes:
     password = settings.pop("password", None)
     salted = settings.pop("saltedpassword", None)
+    if password == "":
+        raise StorageError("Empty key: the password is empty")
     if password is not None:
         # Kafka ignores a salted password beside a plain one.
         return hashlib.pbkdf2_hmac(algorithm, password.encode(), salt, max(1, min(iterations, _ITERATIONS_MAX)))

@@ -96,9 +96,11 @@ def _number(text: str, complaint: str) -> int:
 
 
 def stored_host(host: str) -> str:
-    """A host as Kafka stores it: names as they are, addresses as Java prints them (`::1` as `0:0:0:0:0:0:0:1`)."""
+    """A host as Kafka stores it: names as they are, addresses as Java prints them (`::1` as `0:0:0:0:0:0:0:1`, `127.1` as `127.0.0.1`)."""
+    if not host:
+        return "localhost"
     if ":" not in host:
-        return host
+        return _ipv4_text(host) or host
     from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
     try:
@@ -109,3 +111,15 @@ def stored_host(host: str) -> str:
     if mapped is not None:
         return str(IPv4Address(mapped))
     return ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":"))
+
+
+def _ipv4_text(host: str) -> str | None:
+    """The dotted form of an IPv4 address of one to four decimal numbers, the last of which fills what is left; None for a name."""
+    parts = host.split(".")
+    if len(parts) > 4 or not all(part.isascii() and part.isdigit() and len(part) <= 10 for part in parts):
+        return None
+    *head, last = map(int, parts)
+    left = 4 - len(head)
+    if any(number > 255 for number in head) or last >= 1 << 8 * left:
+        return None
+    return ".".join(map(str, [*head, *last.to_bytes(left, "big")]))

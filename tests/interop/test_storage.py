@@ -10,6 +10,7 @@ import pytest
 
 from metashell.cli.kafka_storage import main as kafka_storage
 from metashell.image import MetadataImage, load_image
+from metashell.log.disk import DirectoryLock, Disk
 from metashell.log.quorum_state import read_quorum_state
 from metashell.log.source import open_source
 from metashell.values import uuid_text
@@ -158,3 +159,22 @@ def test_directories_that_kafka_formats_are_read_by_us(version: str, tmp_path: P
         image = load_image(source)
     assert image.features.metadata_version == {"4.3.1": 30, "3.9.2": 21}[version]
     assert not image.faults
+
+
+def test_a_kafka_that_starts_while_we_format_is_kept_out_by_the_lock(tmp_path: Path) -> None:
+    java()
+    jars("4.3.1")
+    port = free_ports(1)[0]
+    log_dir = tmp_path / "d1"
+    quorum = {"controller.quorum.voters": f"1@localhost:{port}"}
+    config = write_config(tmp_path / "node-1.properties", controller_settings(1, port, log_dir, quorum))
+    format_directory(config)
+    lock = DirectoryLock(str(log_dir), Disk())
+    try:
+        # A lock is a process's own: Kafka has to be another one, and is.
+        with cluster(lambda tool, *words: kafka_command("4.3.1", tool, *words), tmp_path) as place:
+            node = place.start(config)
+            assert node.process.wait(60) != 0
+            assert leader_of(log_dir) == -1
+    finally:
+        lock.release()
