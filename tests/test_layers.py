@@ -38,7 +38,7 @@ LAYERS: dict[str, set[str]] = {
     "columns": {"codec", "log"},
     "reports": {"codec", "log", "columns"},
 }
-LAYERS["cli"] = set(LAYERS) - {"columns"}
+LAYERS["cli"] = set(LAYERS)
 EVERYWHERE = {"values", "errors", "escape", ""}
 
 # What each package never imports, of all that can be installed.
@@ -76,7 +76,13 @@ LATE_MODULES = {
     "metashell.shell.tab_key": {"prompt_toolkit"},
 }
 # Of the heavy ones, only these packages may use them at all.
-OWNERS = {"prompt_toolkit": {"shell"}, "typer": {"options"}, "numpy": {"columns"}, "pyarrow": {"columns", "reports"}}
+OWNERS = {
+    "prompt_toolkit": {"shell"},
+    "typer": {"options"},
+    "numpy": {"columns"},
+    "pyarrow": {"columns", "reports"},
+    "duckdb": {"columns", "reports"},
+}
 # Nothing of the base install imports these packages, so their modules may need what they are about.
 LATE_PACKAGES = {"columns": {"numpy", "pyarrow"}, "reports": {"pyarrow"}}
 
@@ -174,6 +180,14 @@ def test_late_modules_are_imported_inside_functions_only() -> None:
             continue
         for imported, line in imports_of(path, with_types=False, only_at_import=True):
             assert imported not in LATE_MODULES, f"{path}:{line}: {imported} is imported with the module"
+
+
+def test_nothing_of_the_base_install_imports_columns_with_itself() -> None:
+    for path in modules():
+        if package_of(module_name(path)) in LATE_PACKAGES:
+            continue
+        for name, line in imports_of(path, with_types=False, only_at_import=True):
+            assert package_of(name) not in LATE_PACKAGES, f"{path}:{line}: {name} is imported with the module"
 
 
 def test_nothing_imports_cli() -> None:
