@@ -253,7 +253,7 @@ def remote_log() -> list[Pair]:
 
     def framed(message: Any, version: int = 0, type: int | None = None, **fields: Any) -> bytes:
         assert message.key is not None
-        return (
+        return bytes(
             b"\1"
             + encode_uvarint(message.key if type is None else type)
             + encode_uvarint(version)

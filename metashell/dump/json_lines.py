@@ -33,7 +33,7 @@ from metashell.dump.filters import OFFSET_MAX, Filters
 from metashell.dump.framing import Stop
 from metashell.dump.keyed_loop import make_keyed_loop
 from metashell.dump.options import DumpOptions
-from metashell.dump.own_values import Body, OwnTexts, bytes_member, control_body, metadata_body
+from metashell.dump.own_values import Body, OwnTexts, bytes_member, class_member, control_body, metadata_body
 from metashell.dump.writer import Place, Writer
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
@@ -91,6 +91,7 @@ class JsonWriter(Writer):
         self.is_plain = self.shows_records and not (self.shows_batches or filters.has_pattern or filters.has_range)
         self.last_batch: tuple[BatchHeader, int, bytes] | None = None
         self.decoder = options.decoder
+        self.class_members = (class_member("key", options.key_decoder_class), class_member("value", options.value_decoder_class))
         self.coordinator: CoordinatorMembers | None = None
         if self.decoder in ("offsets", "transactions", "share"):
             from metashell.dump.own_records import CoordinatorMembers
@@ -321,11 +322,21 @@ class JsonWriter(Writer):
         if self.filters.types is not None or not self.filters.wants_text(key_text, value_text):
             return
         if self.options.prints_contents:
-            members = f"{bytes_member('key', key)},{bytes_member('value', value)}{headers}"
+            members = f"{self._class_members(offset, key, value)}{headers}"
         else:
             sizes = (-1 if key is None else len(key), -1 if value is None else len(value))
             members = f'"key_size":{sizes[0]},"value_size":{sizes[1]}{headers}'
         self.lines.append(f"{self._place('record', header, offset, timestamp)}{members}}}\n")
+
+    def _class_members(self, offset: int, key: bytes | None, value: bytes | None) -> str:
+        """The key and value of a record as the classes that were asked for show them."""
+        shown = [member(raw) for member, raw in zip(self.class_members, (key, value), strict=True)]
+        odd = "; ".join(fault for _, fault in shown if fault is not None)
+        members = ",".join(text for text, _ in shown)
+        if not odd:
+            return members
+        self.faults.append((self.position, f"offset {offset}: {odd}"))
+        return f'{members},"fault":{string_text(odd)}'
 
     def _note_fault(self, offset: int, body: Body) -> None:
         if body.fault is not None:

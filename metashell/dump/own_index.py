@@ -114,7 +114,7 @@ class OwnIndex:
         with ExitStack() as stack:
             log = self.open_log(stack)
             heads = LogHeads(log, self.run.options.max_message_size) if log is not None else None
-            before = (base_offset - 1, -1)
+            before: tuple[int, int] | None = None
             count = 0
             head = f'{{"kind":"offset-entry","file":{self.label},"offset":'
             entries = walk_offset_index(data, base_offset, heads)
@@ -128,7 +128,7 @@ class OwnIndex:
                     elif last_offset != offset:
                         reason = f"offset {offset}: the batch at position {position} ends with offset {last_offset}"
                         self.fault("mismatch", f'"offset":{offset},"position":{position},"found_offset":{last_offset},', reason)
-                    if offset <= before[0] or position <= before[1]:
+                    if before is not None and (offset <= before[0] or position <= before[1]):
                         reason = f"offset {offset} at position {position} follows offset {before[0]} at position {before[1]}"
                         self.fault("mismatch", f'"offset":{offset},"position":{position},', reason)
                     before = (offset, position)

@@ -6,6 +6,7 @@ replaced here, before any text exists, so that filters and searches never see th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from metashell.codec.control import read_control_record, value_layout
@@ -20,13 +21,13 @@ from metashell.codec.frame import (
     record_type_name,
     version_fault,
 )
-from metashell.codec.json_forms import string_text
+from metashell.codec.json_forms import bytes_text, string_text
 from metashell.codec.jsontext import object_json
 from metashell.codec.redaction import REDACTED, REDACTED_RECORD_TYPES, is_sensitive_config, redact
 from metashell.codec.registry import MessageType, message_type
 from metashell.dump.fast_loop import ValueText
 from metashell.dump.filters import Filters
-from metashell.errors import DecodeError
+from metashell.errors import DecodeError, UsageError
 
 _ONE_BYTE_MAX = 127
 _CONFIG_RECORD = 4
@@ -163,6 +164,35 @@ def bytes_member(name: str, raw: bytes | None) -> str:
         from binascii import b2a_base64
 
         return f'"{name}_base64":"{b2a_base64(raw, newline=False).decode("ascii")}"'
+
+
+Member = Callable[[bytes | None], tuple[str, str | None]]
+"""From bytes to their JSON member, and what is odd about them."""
+
+
+def class_member(name: str, class_name: str | None) -> Member:
+    """What shows a key or a value as one of Kafka's decoder classes would read it; text where no class is named.
+
+    Errors: UsageError for another class.
+    """
+    kind = (class_name or "String").removeprefix("org.apache.kafka.tools.api.").removesuffix("Decoder")
+    if kind == "String":
+        return lambda raw: (bytes_member(name, raw), None)
+    if kind == "Default":
+        return lambda raw: (f'"{name}":null' if raw is None else f'"{name}_base64":{bytes_text(raw)}', None)
+    size = _NUMBER_SIZES.get(kind)
+    if size is None:
+        raise UsageError(f"{class_name}: is no decoder of Kafka's own: String, Integer, Long, Default", class_name or "")
+
+    def number(raw: bytes | None) -> tuple[str, str | None]:
+        if raw is None or len(raw) == size:
+            return f'"{name}":{"null" if raw is None else int.from_bytes(raw, "big", signed=True)}', None
+        return bytes_member(name, raw), f"the {name} of {len(raw)} byte(s) is no {kind}"
+
+    return number
+
+
+_NUMBER_SIZES = {"Integer": 4, "Long": 8}
 
 
 def _hex(raw: bytes) -> str:
