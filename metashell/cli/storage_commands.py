@@ -130,12 +130,22 @@ def _other_owner(path: str) -> str | None:
 
 
 def _show_plan(plan: FormatPlan, values: SimpleNamespace) -> int:
+    _refuse_locked([directory.path for directory in plan.directories] + list(plan.formatted))
     if values.output == "json":
         _print_json(report.plan_json(plan, dry_run=True, show_secrets=values.show_secrets))
         return STATUS_OK
     _print(report.plan_lines(plan))
     _print(report.directory_rows(plan, "would be formatted"))
     return STATUS_OK
+
+
+def _refuse_locked(paths: Iterable[str]) -> None:
+    from metashell.errors import MetashellError
+    from metashell.log.disk import is_locked
+
+    for path in paths:
+        if is_locked(path):
+            raise MetashellError(f"{path}: in use by a running process, which holds its .lock")
 
 
 def _carry_out(plan: FormatPlan, values: SimpleNamespace) -> int:

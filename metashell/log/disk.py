@@ -12,8 +12,8 @@ from contextlib import suppress
 from errno import EACCES, EAGAIN
 from typing import Final
 
-_DIRECTORY_MODE: Final = 0o755
-_LOCK_MODE: Final = 0o644
+_DIRECTORY_MODE: Final = 0o777
+_LOCK_MODE: Final = 0o666
 
 
 class Disk:
@@ -24,12 +24,13 @@ class Disk:
         os.mkdir(path, _DIRECTORY_MODE)
 
     def create_file(self, path: str, mode: int) -> int:
-        """A descriptor of a new, empty file; whatever bore the name before is gone, links are not followed."""
+        """A descriptor of a new, empty file; whatever bore the name before is gone, links are not followed.
+
+        Shape: the process's umask takes from `mode`; a mode without the right to write does not hinder this descriptor.
+        """
         with suppress(FileNotFoundError):
             self.remove_file(path)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        os.fchmod(fd, mode)
-        return fd
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
 
     def append(self, fd: int, data: bytes) -> None:
         """Write all of `data` behind what is there."""

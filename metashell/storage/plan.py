@@ -34,7 +34,7 @@ VOTERS_CHECKPOINT: Final = f"{METADATA_PARTITION}/00000000000000000000-000000000
 
 DATA, METADATA = "data directory", "metadata directory"
 DYNAMIC, VOTER = "dynamic metadata directory", "dynamic metadata voter directory"
-_FILE_MODE, _FROZEN_MODE = 0o644, 0o400
+_FILE_MODE, _FROZEN_MODE = 0o666, 0o400
 
 
 class FormatRequest(NamedTuple):
@@ -62,7 +62,7 @@ class Given(NamedTuple):
 
 
 class PlannedFile(NamedTuple):
-    """One file: its name below the directory, its bytes, its mode."""
+    """One file: its name below the directory, its bytes, its mode before the umask."""
 
     name: str
     data: bytes

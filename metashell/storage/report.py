@@ -95,7 +95,7 @@ def plan_json(plan: FormatPlan, *, dry_run: bool, show_secrets: bool) -> dict[st
             "state": state,
             "kind": d.kind,
             "directory_id": uuid_text(d.directory_id),
-            "files": [{"name": f.name, "size": len(f.data), "mode": f"{f.mode:04o}"} for f in d.files],
+            "files": [{"name": f.name, "size": len(f.data), "read_only": not f.mode & 0o200} for f in d.files],
         }
         for d in plan.directories
     ]

@@ -91,6 +91,21 @@ def test_what_is_shown_is_what_is_then_there(folder: Path, form: str) -> None:
     assert (meta.cluster_id, meta.node_id, meta.version) == (CLUSTER_ID, 1, 1)
 
 
+def test_the_umask_counts(folder: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        assert ours(folder, *FORMAT, "-s").status == 0
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (folder / "d1").rglob("*")}
+    assert modes == {
+        "__cluster_metadata-0": 0o700,
+        "00000000000000000000-0000000000.checkpoint": 0o400,
+        "bootstrap.checkpoint": 0o600,
+        "meta.properties": 0o600,
+    }
+
+
 def test_our_text_is_aligned_and_sorted(tmp_path: Path) -> None:
     folder = configured(tmp_path, "d3,d1,long-name")
     outcome = ours(folder, *FORMAT, "-N")
@@ -171,9 +186,10 @@ def test_a_directory_whose_lock_a_process_holds_is_refused_and_nothing_is_left(t
     (folder / "d2").mkdir()
     with locked(folder / "d2" / ".lock", "lockf"):
         before = listing(folder)
-        outcome = ours(folder, *FORMAT, "-s")
-        assert outcome.status == 1
-        assert "d2: in use by a running process" in outcome.stderr
+        for words in ((), ("--dry-run",)):
+            outcome = ours(folder, *FORMAT, "-s", *words)
+            assert outcome.status == 1
+            assert "d2: in use by a running process" in outcome.stderr
         assert listing(folder) == before
         assert is_locked(str(folder / "d2"))
     assert not is_locked(str(folder / "d2"))
