@@ -19,12 +19,11 @@ from metashell.codec.control import (
     SNAPSHOT_HEADER,
     read_control_record,
 )
-from metashell.codec.dispatch import METADATA_TYPES
-from metashell.codec.frame import FRAME_VERSION, metadata_message, read_frame, read_metadata_record, version_fault
+from metashell.codec.frame import metadata_message, read_frame, read_metadata_record, version_fault
 from metashell.codec.record_walk import RecordFields, walk_records
-from metashell.codec.registry import MessageType, message_type
 from metashell.codec.usual_records import make_loop
 from metashell.errors import DecodeError
+from metashell.verify.boundaries import FRAME_SIZE, BoundaryWalk, Loop, known_message, walk_plain
 from metashell.verify.coordinator import CoordinatorCheck
 from metashell.verify.finding import Report
 
@@ -39,7 +38,6 @@ _MARKERS = {0, 1}
 _KNOWN_ATTRIBUTES = 0x7F
 _FAST_COUNT_MAX = 1 << 20
 _RECORD_SIZE_MIN = 7
-_FRAME_SIZE = 3
 
 
 class RecordCheck:
@@ -53,6 +51,7 @@ class RecordCheck:
         self._max_decompressed = max_decompressed
         self._control_types = _CONTROL_TYPES.get(kind, _MARKERS)
         self._loop = _metadata_loop(deep) if self.is_metadata else None
+        self._walks_plainly = kind == "data"
         self._coordinator = None if kind in ("metadata", "checkpoint", "data") else CoordinatorCheck(kind, deep)
 
     def check(self, batch: RecordBatch) -> int:
@@ -90,6 +89,8 @@ class RecordCheck:
         except DecodeError as error:
             self._error(batch, str(error))
             return 0
+        if self._walks_plainly and not header.is_control and _is_plain(header, walk_plain(buf, start, end, header.count)):
+            return header.count
         try:
             for fields in walk_records(buf, start, end, header.count):
                 counted += 1
@@ -217,6 +218,13 @@ def looks_like_metadata(batch: RecordBatch) -> bool | None:
         return None
 
 
+def _is_plain(header: BatchHeader, found: tuple[int, int] | None) -> bool:
+    """Whether the largest timestamp delta and the last offset delta that were found in a batch fit its header."""
+    if found is None or found[1] > header.last_offset_delta:
+        return False
+    return header.timestamp_type == "LogAppendTime" or header.base_timestamp + found[0] == header.max_timestamp
+
+
 def _odd_in_metadata(header: BatchHeader) -> str | None:
     if header.producer_id != -1 or header.producer_epoch != -1 or header.base_sequence != -1:
         return f"a producer ({header.producer_id}, epoch {header.producer_epoch}, sequence {header.base_sequence})"
@@ -259,34 +267,12 @@ class _Readers(dict[bytes, Callable[[bytes, int, int], Any]]):
     """The first three bytes of a value (frame version, type, version) -> what decodes its body."""
 
     def __missing__(self, start: bytes) -> Callable[[bytes, int, int], Any]:
-        reader = self[start] = _known_message(start).reader(start[2])
+        reader = self[start] = known_message(start).reader(start[2])
         return reader
 
 
-class _Known(dict[bytes, bool]):
-    """The first three bytes of a value -> True. Errors: DecodeError for those of no known record."""
-
-    def __missing__(self, start: bytes) -> bool:
-        _known_message(start)
-        self[start] = True
-        return True
-
-
-def _known_message(start: bytes) -> MessageType:
-    name = METADATA_TYPES.get(start[1]) if len(start) == _FRAME_SIZE and start[0] == FRAME_VERSION else None
-    if name is None:
-        raise DecodeError("not a record that is known")
-    message = message_type("metadata", name)
-    if not message.versions[0] <= start[2] <= message.versions[1]:
-        raise DecodeError("not a version that is known")
-    return message
-
-
-def _metadata_loop(deep: bool) -> Callable[[bytes, int, int, int], int]:
-    if deep:
-        body = f"readers[buf[start : start + {_FRAME_SIZE}]](buf, start + {_FRAME_SIZE}, end)"
-        loop = make_loop(body, names={"readers": _Readers()})
-    else:
-        body = f"known[buf[start : start + {_FRAME_SIZE}]]\nif value_size < {2 * _FRAME_SIZE}: return GAVE_UP"
-        loop = make_loop(body, names={"known": _Known()})
-    return loop  # type: ignore[no-any-return]
+def _metadata_loop(deep: bool) -> Loop:
+    if not deep:
+        return BoundaryWalk().walk
+    body = f"readers[buf[start : start + {FRAME_SIZE}]](buf, start + {FRAME_SIZE}, end)"
+    return make_loop(body, names={"readers": _Readers()})  # type: ignore[no-any-return]

@@ -24,6 +24,7 @@ def check(data: bytes, kind: LogKind = "metadata", *, deep: bool = False, with_c
     records = RecordCheck(Report(found.append), kind, deep=deep, max_decompressed=1 << 20)
     if with_care:
         records._loop = None
+        records._walks_plainly = False
     records.check(RecordBatch(read_batch_header(data), 0, data, "a.log"))
     return found
 
@@ -108,6 +109,24 @@ def test_records_of_users_may_have_keys_headers_gaps_and_times_of_their_own():
     records = [Record(0, T0, b"k", b"v" * 300, (("h", None), ("i", b"x"))), Record(3, T0 + 70, None, None), Record(9, T0 + 1, b"", b"")]
     for codec_id in range(5):
         assert not check(topic_batch(records, codec_id=codec_id), "data", deep=True)
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_the_plain_walk_over_records_of_users_finds_what_the_careful_way_finds(data: st.DataObject):
+    binary = st.none() | st.binary(max_size=9) | st.just(b"x" * 20_000)
+    records = []
+    offset = 0
+    for _ in range(data.draw(st.integers(1, 5))):
+        headers = data.draw(st.just(()) | st.just((("h", b"x"),)))
+        records.append(Record(offset, T0 + data.draw(st.integers(0, 70_000)), data.draw(binary), data.draw(binary), headers))
+        offset += data.draw(st.integers(1, 200))
+    whole = topic_batch(records)
+    assert not check(whole, "data")
+    assert not check(whole, "data", with_care=True)
+    at = data.draw(st.integers(57, len(whole) - 1))
+    changed = sealed(whole[:at] + bytes([data.draw(st.integers(0, 255))]) + whole[at + 1 :])
+    assert check(changed, "data") == check(changed, "data", with_care=True)
 
 
 def test_offsets_that_do_not_ascend_in_a_batch_are_found():

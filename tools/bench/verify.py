@@ -10,7 +10,18 @@ import compileall
 import sys
 from pathlib import Path
 
-from tools.bench.common import REPOSITORY, Command, alternate, best, generated, log_of, our_script, print_interpreter, print_pair, snapshot_of
+from tools.bench.common import (
+    REPOSITORY,
+    Command,
+    alternate,
+    best,
+    generated,
+    log_of,
+    our_script,
+    print_interpreter,
+    print_pair,
+    snapshot_of,
+)
 
 RECORD_GOAL_US = 0.6
 DIGEST_GOAL_S = 5.0
