@@ -57,16 +57,16 @@ def run(words: list[str]) -> int:
     try:
         _JOBS.get(values.job, _report)(spark, values)
     except Exception as error:
-        told = _told(error)
-        if told is None:
+        message = told(error)
+        if message is None:
             raise
-        raise told from None
+        raise message from None
     finally:
         spark.stop()
     return 0
 
 
-def _told(error: Exception) -> MetashellError | None:
+def told(error: Exception) -> MetashellError | None:
     """What is at fault, from an exception that Spark wraps with its own words and a worker's trace; None for our own mistakes."""
     if isinstance(error, MetashellError):
         return error

@@ -51,7 +51,7 @@ def _longest(chart: Chart, rows: list[dict[str, Any]], name: str) -> str | None:
 
 
 def _over_time(chart: Chart, rows: list[dict[str, Any]], name: str) -> str | None:
-    keys, label = _buckets([row[chart.x[0]] for row in rows])
+    keys, label = _buckets([row[chart.x[0]] for row in rows], step_min=3600 if chart.x[0] == "hour" else 1)
     is_line = chart.kind == "lines over time"
     points: Points = defaultdict(lambda: defaultdict(float))
     for row in rows:
@@ -89,12 +89,12 @@ def _largest(points: Points) -> list[tuple[str, dict[Any, float]]]:
     return [*ranked[: COLORS - 1], (f"other ({len(ranked) - COLORS + 1})", other)]
 
 
-def _buckets(found: list[Any]) -> tuple[list[str], Any]:
+def _buckets(found: list[Any], step_min: int) -> tuple[list[str], Any]:
     """The labels of the x axis in order, and what gives a value's: times fall into equal steps, other things are themselves."""
     if not isinstance(found[0], datetime):
         return sorted({str(value) for value in found}), str
     first, last = min(found).timestamp(), max(found).timestamp()
-    step = next((size for size in _STEPS_S if (last - first) / size < BARS_MAX), _STEPS_S[-1])
+    step = next((size for size in _STEPS_S if size >= step_min and (last - first) / size < BARS_MAX), _STEPS_S[-1])
     start = first // step * step
     form = "%Y-%m-%d" if step >= 86400 else "%m-%d %H:%M" if step >= 60 else "%H:%M:%S"
 
@@ -119,7 +119,7 @@ def _text(text: str) -> str:
 
 
 def _drawing(kind: str, chart: Chart, name: str, **more: Any) -> Any:
-    import pygal
+    pygal = _pygal()
     from pygal.style import Style
 
     style = Style(
@@ -135,6 +135,9 @@ def _drawing(kind: str, chart: Chart, name: str, **more: Any) -> Any:
         opacity="1",
         opacity_hover=".7",
         transition="0s",
+        legend_font_size=12,
+        label_font_size=11,
+        major_label_font_size=11,
     )
     drawing = getattr(pygal, kind)(
         style=style,
@@ -142,7 +145,7 @@ def _drawing(kind: str, chart: Chart, name: str, **more: Any) -> Any:
         disable_xml_declaration=True,
         width=_WIDTH,
         legend_at_bottom=True,
-        legend_at_bottom_columns=4,
+        legend_at_bottom_columns=3,
         value_formatter=_number,
         margin=10,
         **more,
@@ -151,6 +154,16 @@ def _drawing(kind: str, chart: Chart, name: str, **more: Any) -> Any:
     drawing.uuid = name
     drawing.title = chart.title
     return drawing
+
+
+def _pygal() -> Any:
+    """pygal without its hook for plug-ins, which would make every later import in this process warn."""
+    import sys
+
+    import pygal
+
+    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]
+    return pygal
 
 
 def _number(value: float) -> str:

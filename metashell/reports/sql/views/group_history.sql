@@ -18,7 +18,8 @@ lives as (
 )
 select
     cluster_id, log, group_id, life, log_offset, timestamp as at_ms, protocol, is_group, is_gone, member_id, assigned,
-    max(case when is_group and not is_gone then generation end) over so_far as generation,
+    coalesce(
+        max(case when is_group and not is_gone then generation end) over so_far, case when not is_gone then generation end) as generation,
     sum(case when is_group then 1 else 0 end) over so_far as step,
     sum(case when is_group then 1 else 0 end) over (partition by cluster_id, log, group_id, life) as last_step
 from lives

@@ -1,0 +1,53 @@
+"""`metashell report` as a user runs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from metashell.cli.report import main
+from tests.golden_cases import SUBSET_ROOT
+from tests.running import run_main
+
+NODE = str(SUBSET_ROOT / "4.3.1/main/data/stopped/node-1")
+
+
+def test_it_writes_the_wanted_forms_and_prints_their_names(tmp_path: Path) -> None:
+    done = run_main(main, ["broker_sessions", NODE, "--out", "answers", "--format", "csv", "--format", "html"], cwd=tmp_path)
+    assert (done.status, done.stdout) == (0, b"answers/broker_sessions.csv\nanswers/broker_sessions.html\n")
+    assert (tmp_path / "answers/broker_sessions.csv").read_text().startswith("cluster_id,broker_id,")
+
+
+def test_all_writes_each_report_in_each_form(tmp_path: Path) -> None:
+    done = run_main(main, ["all", NODE, "--out", "."], cwd=tmp_path)
+    assert (done.status, done.stdout.count(b"\n")) == (0, 36)
+
+
+def test_an_unknown_report_is_one_line_that_lists_the_known_ones(tmp_path: Path) -> None:
+    done = run_main(main, ["nope", NODE, "--out", "."], cwd=tmp_path)
+    assert (done.status, done.stderr.count("\n")) == (2, 1)
+    assert "under_replicated" in done.stderr
+
+
+def test_a_corrupt_file_is_one_line_and_leaves_no_answer(tmp_path: Path) -> None:
+    data = bytearray(Path(NODE, "d1/__cluster_metadata-0/00000000000000000000.log").read_bytes())
+    data[200] ^= 1
+    (tmp_path / "00000000000000000000.log").write_bytes(data)
+    words = ["topic_history", "00000000000000000000.log", "--out", "out", "--format", "csv"]
+    done = run_main(main, words, cwd=tmp_path)
+    assert (done.status, done.stderr.count("\n")) == (1, 1)
+    assert "00000000000000000000.log: offset 3" in done.stderr
+    assert not (tmp_path / "out").exists()
+    skipped = run_main(main, [*words, "--on-error", "skip"], cwd=tmp_path)
+    assert skipped.status == 1
+    assert (tmp_path / "out/topic_history.csv").exists()
+
+
+def test_a_missing_package_is_told_with_what_to_install(tmp_path: Path, monkeypatch: object) -> None:
+    import importlib.util
+
+    import pytest
+
+    assert isinstance(monkeypatch, pytest.MonkeyPatch)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    done = run_main(main, ["broker_sessions", NODE, "--out", "."], cwd=tmp_path)
+    assert (done.status, done.stderr) == (1, "metashell report: pyarrow is not installed; install it by: pip install 'metashell[report]'\n")

@@ -1,0 +1,145 @@
+"""Each report's answer on logs of real clusters is what plain Python finds in dump-log's JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metashell.errors import LogCorruptError
+from metashell.options.report_tools import REPORT_SUMMARIES
+from metashell.reports import REPORTS
+from metashell.reports.inputs import report_paths
+from metashell.reports.local import open_database, run_local
+from tests.golden_cases import SUBSET_ROOT
+from tests.reports.known_answers import METADATA_ANSWERS, Metadata, Row
+from tests.reports.known_groups import group_offsets, group_rebalances
+
+CLUSTERS = ("4.3.1/main", "3.9.2/main", "3.3.2/main", "4.3.1/default")
+GROUP_ANSWERS = {"group_rebalances": group_rebalances, "group_offsets": group_offsets}
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return round(value.timestamp() * 1000)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def rows_of(name: str, answer: Any, *, without: tuple[str, ...] = ()) -> list[Row]:
+    left_out = {"cluster_id", *without}
+    return [tuple(plain(value) for column, value in row.items() if column not in left_out) for row in answer.to_pylist()]
+
+
+def in_order(rows: list[Row]) -> list[Row]:
+    return sorted((tuple(plain(value) for value in row) for row in rows), key=repr)
+
+
+@cache
+def saved_state(cluster: str) -> Path:
+    """One saved state of a cluster's nodes: states of one cluster are prefixes of each other, and mostly the same."""
+    states = SUBSET_ROOT / cluster / "data"
+    return next(states / name for name in ("stopped", "killed", "live-1") if (states / name).is_dir())
+
+
+@cache
+def files_read(paths: tuple[Path, ...]) -> list[Path]:
+    """What the paths stand for, as the planner says."""
+    from metashell.columns import plan_splits
+
+    splits = plan_splits(report_paths([str(path) for path in paths], with_checkpoints=True))
+    return sorted({Path(piece.path) for split in splits for piece in split.pieces})
+
+
+@cache
+def answers_of(paths: tuple[Path, ...]) -> dict[str, Any]:
+    return run_local(list(REPORTS.values()), [str(path) for path in paths]).tables
+
+
+@cache
+def metadata_of(paths: tuple[Path, ...]) -> Metadata:
+    return Metadata(files_read(paths))
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+@pytest.mark.parametrize("name", METADATA_ANSWERS)
+def test_a_report_on_metadata_says_what_plain_python_finds(cluster: str, name: str) -> None:
+    paths = (saved_state(cluster),)
+    without = ("bytes",) if name == "metadata_growth" else ()
+    known = METADATA_ANSWERS[name](metadata_of(paths))
+    assert in_order(rows_of(name, answers_of(paths)[name], without=without)) == in_order(known)
+
+
+@pytest.mark.parametrize("name", GROUP_ANSWERS)
+def test_a_report_on_groups_says_what_plain_python_finds(name: str) -> None:
+    paths = (saved_state("4.3.1/main"),)
+    known = GROUP_ANSWERS[name](files_read(paths))
+    assert known
+    assert in_order(rows_of(name, answers_of(paths)[name])) == in_order(known)
+
+
+@pytest.mark.parametrize("name", ["leadership_churn", "unclean_elections", "under_replicated", "topic_history", "broker_sessions"])
+def test_a_report_on_a_log_without_its_start_takes_the_state_from_the_checkpoint(name: str) -> None:
+    folder = SUBSET_ROOT / "4.3.1/main/data/stopped/node-1/d1/__cluster_metadata-0"
+    paths = (folder / "00000000000000000329-0000000001.checkpoint", folder / "00000000000000000251.log")
+    known = METADATA_ANSWERS[name](metadata_of(paths))
+    assert known
+    assert in_order(rows_of(name, answers_of(paths)[name])) == in_order(known)
+
+
+def test_records_that_several_nodes_keep_count_once() -> None:
+    one = saved_state("4.3.1/main") / "node-2"
+    both = (one, saved_state("4.3.1/main"))
+    for name in ("leadership_churn", "controller_elections"):
+        assert answers_of((one,))[name].equals(answers_of(both)[name])
+
+
+def test_two_clusters_in_one_input_stay_apart() -> None:
+    paths = tuple(saved_state(cluster) for cluster in ("4.3.1/main", "4.3.1/default"))
+    both = answers_of(paths)["broker_sessions"]
+    apart = [answers_of((path,))["broker_sessions"] for path in paths]
+    assert len({*both.column("cluster_id").to_pylist()}) == 2
+    assert sorted(map(str, both.to_pylist())) == sorted(str(row) for answer in apart for row in answer.to_pylist())
+
+
+def test_secrets_are_redacted_in_answers_unless_they_are_asked_for(tmp_path: Path) -> None:
+    from metashell.codec.batch_writer import write_batch
+    from metashell.codec.batches import Record
+    from metashell.codec.frame import write_metadata_record
+    from metashell.codec.registry import message_type
+
+    secret = message_type("metadata", "ConfigRecord").cls(resource_type=4, resource_name="1", name="ssl.key.password", value="hush")
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(write_batch(0, [Record(0, 1, None, write_metadata_record(secret))], leader_epoch=1))
+    report = REPORTS["topic_history"]
+    redacted = run_local([report], [str(path)]).tables[report.name].column("value").to_pylist()
+    clear = run_local([report], [str(path)], show_secrets=True).tables[report.name].column("value").to_pylist()
+    assert (redacted, clear) == (["[redacted]"], ["hush"])
+
+
+def test_a_corrupt_batch_ends_a_report_or_is_counted(tmp_path: Path) -> None:
+    source = saved_state("4.3.1/main") / "node-1/d1/__cluster_metadata-0/00000000000000000000.log"
+    data = bytearray(source.read_bytes())
+    data[200] ^= 1
+    damaged = tmp_path / source.name
+    damaged.write_bytes(data)
+    with pytest.raises(LogCorruptError, match=r"00000000000000000000\.log"):
+        run_local([REPORTS["broker_sessions"]], [str(damaged)])
+    assert run_local([REPORTS["broker_sessions"]], [str(damaged)], on_error="skip").fault_count == 1
+
+
+def test_the_database_of_reports_opens_no_file(tmp_path: Path) -> None:
+    import duckdb
+
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    database = open_database()
+    with pytest.raises(duckdb.Error):
+        database.execute(f"select * from read_csv('{tmp_path}/a.csv')")
+    with pytest.raises(duckdb.Error):
+        database.execute("set enable_external_access = true")
+
+
+def test_the_command_line_names_every_report() -> None:
+    assert list(REPORT_SUMMARIES) == list(REPORTS)

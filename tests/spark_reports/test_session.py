@@ -1,0 +1,60 @@
+"""What is told when Spark cannot start, and what its workers are given."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from metashell.options.report_tools import JOBS, REPORT_SUMMARIES
+from spark_reports import main as program
+from spark_reports import session
+
+
+def test_a_machine_without_java_is_told_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    assert program.main(["broker_sessions", "x", "--out", "y"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("spark-reports: no java on the PATH; install Java 17")
+    assert told.count("\n") == 1
+
+
+def test_an_old_java_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_442\"' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    assert session.java_trouble() == f"{java} is Java 8"
+
+
+def test_a_missing_extra_is_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    import importlib.util
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert program.main(["broker_sessions", "x", "--out", "y"]) == 1
+    assert capsys.readouterr().err == "spark-reports: pyspark is not installed; install it by: pip install 'metashell[spark]'\n"
+
+
+def test_workers_get_this_python_and_this_package_unless_they_are_told_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH"):
+        monkeypatch.setenv(name, "unset")
+        monkeypatch.delenv(name)
+    session.prepare_workers()
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+    assert (Path(os.environ["PYTHONPATH"].split(os.pathsep)[0]) / "spark_reports").is_dir()
+    monkeypatch.setenv("PYSPARK_PYTHON", "./environment/bin/python")
+    session.prepare_workers()
+    assert os.environ["PYSPARK_PYTHON"] == "./environment/bin/python"
+
+
+def test_wrong_words_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.main(["nope", "x", "--out", "y"]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert all(name in told for name in (*REPORT_SUMMARIES, *JOBS))

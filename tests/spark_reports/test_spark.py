@@ -1,0 +1,121 @@
+"""The data source and the jobs on a real Spark, held against what columns/ and duckdb say on this machine."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from metashell.columns import plan_splits, read_split, tables
+from metashell.reports import REPORTS
+from metashell.reports.local import run_local
+from tests.golden_cases import SUBSET_ROOT
+
+# Sessions are per process, so these tests stay in one.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings("ignore")]
+STOPPED = SUBSET_ROOT / "4.3.1/main/data/stopped"
+LOG = STOPPED / "node-2/d1/__cluster_metadata-0/00000000000000000000.log"
+
+
+def here(path: Path, table: str) -> pa.Table:
+    """A table as columns/ reads it in this process."""
+    batches = [batch for split in plan_splits(str(path)) for name, batch in read_split(split, {table}) if name == table]
+    return pa.Table.from_batches(batches, schema=tables()[table])
+
+
+def in_order(table: pa.Table) -> list[str]:
+    return sorted(str(row) for row in table.to_pylist())
+
+
+@pytest.mark.parametrize("table", ["partition", "batches", "config", "register_broker"])
+def test_a_load_gives_the_rows_of_columns_under_the_same_names(spark: Any, table: str) -> None:
+    frame = spark.read.format("kafka_metadata").option("table", table).load(str(LOG))
+    assert frame.columns == tables()[table].names
+    assert in_order(frame.toArrow()) == in_order(here(LOG, table))
+
+
+def test_one_file_is_cut_into_many_tasks_and_no_record_is_lost_or_doubled(spark: Any) -> None:
+    frame = spark.read.format("kafka_metadata").option("table", "batches").option("splitBytes", "2000").load(str(LOG))
+    assert frame.rdd.getNumPartitions() > 3
+    assert in_order(frame.toArrow()) == in_order(here(LOG, "batches"))
+
+
+def test_many_small_files_share_few_tasks(spark: Any, tmp_path: Path) -> None:
+    for number in range(200):
+        folder = tmp_path / f"node-{number}" / "__cluster_metadata-0"
+        folder.mkdir(parents=True)
+        shutil.copy(LOG, folder / LOG.name)
+    frame = spark.read.format("kafka_metadata").option("table", "topic").option("columns", "name").load(str(tmp_path))
+    assert frame.rdd.getNumPartitions() < 20
+    assert frame.count() == 200 * here(LOG, "topic").num_rows
+
+
+def test_only_the_columns_that_are_asked_for_come(spark: Any) -> None:
+    frame = spark.read.format("kafka_metadata").option("table", "topic").option("columns", "name, offset").load(str(LOG))
+    assert frame.columns == ["name", "offset"]
+    assert frame.toArrow().column("name").to_pylist() == here(LOG, "topic").column("name").to_pylist()
+
+
+def test_every_report_answers_on_spark_what_it_answers_on_duckdb(spark: Any) -> None:
+    from spark_reports.report_job import run_on_spark
+
+    reports = list(REPORTS.values())
+    paths = [str(STOPPED), str(SUBSET_ROOT / "3.9.2/main/data/stopped")]
+    expected = run_local(reports, paths).tables
+    answered = {report.name: answer for report, answer in run_on_spark(spark, reports, paths)}
+    assert list(answered) == list(REPORTS)
+    for name, answer in answered.items():
+        assert answer.num_rows, name
+        assert answer.equals(expected[name]), name
+
+
+def test_export_writes_parquet_by_table_cluster_and_date(spark: Any, tmp_path: Path) -> None:
+    from spark_reports.export_job import export_tables, tables_present
+
+    present = tables_present(spark, [str(LOG)], {})
+    assert {"partition", "partition_change", "topic", "batches"} <= set(present)
+    export_tables(spark, [str(LOG)], str(tmp_path / "out"), ["partition"])
+    days = list((tmp_path / "out/table=partition").glob("cluster_id=*/date=2026-11-21/*.parquet"))
+    assert days
+    assert sum(parquet.read_metadata(file).num_rows for file in days) == here(LOG, "partition").num_rows
+
+
+def test_a_stream_takes_what_was_appended_and_waits_for_the_rest_of_a_torn_batch(spark: Any, tmp_path: Path) -> None:
+    from spark_reports.stream_job import start_stream
+
+    data = LOG.read_bytes()
+    ends = [row["position"] + row["size"] for row in here(LOG, "batches").to_pylist()]
+    folder = tmp_path / "in" / "__cluster_metadata-0"
+    folder.mkdir(parents=True)
+    grown = folder / LOG.name
+    grown.write_bytes(data[: ends[9] + 11])
+    query = start_stream(spark, str(tmp_path / "in"), str(tmp_path / "out"), "batches", interval="0 seconds")
+    try:
+        query.processAllAvailable()
+        assert spark.read.parquet(str(tmp_path / "out/table=batches")).count() == 10
+        with open(grown, "ab") as file:
+            file.write(data[ends[9] + 11 :])
+        query.processAllAvailable()
+        assert spark.read.parquet(str(tmp_path / "out/table=batches")).count() == len(ends)
+    finally:
+        query.stop()
+
+
+def test_a_corrupt_file_is_told_in_one_line_with_its_place(spark: Any, tmp_path: Path) -> None:
+    from spark_reports.main import told
+
+    data = bytearray(LOG.read_bytes())
+    data[200] ^= 1
+    (tmp_path / LOG.name).write_bytes(data)
+    frame = spark.read.format("kafka_metadata").option("table", "topic").load(str(tmp_path / LOG.name))
+    with pytest.raises(Exception, match="CRC") as caught:
+        frame.count()
+    message = str(told(caught.value))
+    assert f"{LOG.name}: offset 3" in message
+    assert "\n" not in message
+    skipped = spark.read.format("kafka_metadata").option("table", "faults").option("onError", "skip").load(str(tmp_path / LOG.name))
+    assert [row["offset"] for row in skipped.collect()] == [3]
