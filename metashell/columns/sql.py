@@ -62,6 +62,8 @@ def query(text: str, paths: Sequence[str], *, on_error: OnError = "fail", show_s
     fault_count = _load(connection, plan_splits(paths, log=log), options)
     connection.execute("set lock_configuration = true")
     try:
+        if len(connection.extract_statements(text)) != 1:
+            raise UsageError("one statement at a time")
         relation = connection.sql(text)
         if relation is None:
             raise UsageError("the statement has no rows to show: ask with SELECT, DESCRIBE or SHOW TABLES")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+from itertools import pairwise
 from pathlib import Path
 from struct import pack
 
@@ -22,8 +23,8 @@ from tests.columns.logs import any_log
 NAME = "00000000000000000000.log"
 
 
-def no_op(offset: int, payload: bytes = b"") -> Record:
-    return Record(offset, 5, None, b"\1\x14\0\0" if not payload else payload)
+def no_op(offset: int) -> Record:
+    return Record(offset, 5, None, b"\1\x14\0\0")
 
 
 def batch(first: int, count: int, codec_id: int = 0) -> bytes:
@@ -63,7 +64,7 @@ def test_every_cut_of_a_small_log_gives_each_record_once(tmp_path: Path) -> None
         assert offsets_of(splits, "skip") == list(range(64)), target
         pieces = [piece for split in splits for piece in split.pieces]
         assert pieces[0].start == 0 and pieces[-1].end == len(data)
-        assert all(one.end == other.start for one, other in zip(pieces, pieces[1:], strict=False))
+        assert all(one.end == other.start for one, other in pairwise(pieces))
 
 
 def test_cuts_lie_on_the_chain_and_never_in_a_value(tmp_path: Path) -> None:

@@ -1,0 +1,70 @@
+"""metashell export and metashell sql from argv to status."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from metashell.cli.extras import needed
+from metashell.columns.progress import progress_bar
+from metashell.errors import UsageError
+from tests.cli.conftest import Run
+
+
+def test_export_writes_tables_and_says_how_many_rows(run: Run, segment: str, tmp_path: Path) -> None:
+    result = run("metashell", "export", segment, "--out", str(tmp_path / "out"), "--format", "jsonl", "--jobs", "1")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "faults" in result.stdout
+    rows = [json.loads(line) for line in (tmp_path / "out" / "topic.jsonl").read_text().splitlines()]
+    assert {row["file"] for row in rows} == {segment}
+    again = run("metashell", "export", segment, "--out", str(tmp_path / "out"), "--format", "jsonl", "--jobs", "1")
+    assert "nothing has changed" in again.stdout
+
+
+def test_a_corrupt_batch_is_one_line_with_file_and_offset(run: Run, segment: str, tmp_path: Path) -> None:
+    damaged = tmp_path / "00000000000000000000.log"
+    data = bytearray(Path(segment).read_bytes())
+    data[-5] ^= 1
+    damaged.write_bytes(data)
+    result = run("metashell", "export", str(damaged), "--out", str(tmp_path / "out"), "--jobs", "1")
+    assert result.returncode == 1
+    assert result.stderr.startswith(f"metashell export: {damaged}: offset ") and result.stderr.count("\n") == 1
+    assert not list((tmp_path / "out").glob("*.parquet"))
+    result = run("metashell", "export", str(damaged), "--out", str(tmp_path / "out"), "--jobs", "1", "--on-error", "skip")
+    assert result.returncode == 1
+    assert result.stderr == "metashell export: 1 fault skipped; the table faults lists it\n"
+    assert (tmp_path / "out" / "faults.parquet").exists()
+
+
+def test_an_unknown_table_is_a_usage_error_with_a_suggestion(run: Run, segment: str, tmp_path: Path) -> None:
+    result = run("metashell", "export", segment, "--out", str(tmp_path), "--tables", "partitoin")
+    assert result.returncode == 2
+    assert "no table partitoin" in result.stderr and "partition" in result.stderr
+
+
+def test_sql_answers_and_refuses_in_one_line(run: Run, segment: str) -> None:
+    result = run("metashell", "sql", "select count(*) > 0 as some from records", segment, "-o", "csv")
+    assert (result.returncode, result.stdout) == (0, "some\ntrue\n")
+    result = run("metashell", "sql", "select * from '/etc/passwd'", segment)
+    assert result.returncode == 2
+    assert result.stderr.startswith("metashell sql: Catalog Error") and result.stderr.count("\n") == 1
+
+
+def test_a_missing_package_is_one_line_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(UsageError, match=r"pip install 'metashell\[sql\]'"), needed("sql", "duckdb"):
+        import duckdb  # noqa: F401
+
+
+def test_the_progress_bar_shows_rate_and_is_gone_afterwards() -> None:
+    out = io.StringIO()
+    with progress_bar(out, is_shown=True) as bar:
+        bar.start(100)
+        bar.advance(50, 1000)
+    with progress_bar(out, is_shown=False) as bar:
+        bar.start(100)
+        bar.advance(50, 1000)

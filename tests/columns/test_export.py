@@ -1,0 +1,257 @@
+"""Export: whole tables or none, taken up again where it was, secrets hidden unless asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet
+import pytest
+
+from metashell.codec.batch_writer import write_batch
+from metashell.codec.batches import Record
+from metashell.codec.frame import write_metadata_record
+from metashell.codec.registry import message_type
+from metashell.columns import export as export_module
+from metashell.columns.export import ExportOptions, ExportReport, export
+from metashell.columns.manifest import MANIFEST, WORK_FOLDER
+from metashell.errors import LogCorruptError, UsageError
+from tests.columns.logs import any_log
+
+NAME = "00000000000000000000.log"
+
+
+def topics_log(count: int = 300, first: int = 0) -> bytes:
+    cls = message_type("metadata", "TopicRecord").cls
+    data = b""
+    for start in range(first, first + count, 10):
+        values = [write_metadata_record(cls(name=f"t{number}", topic_id=number.to_bytes(16, "big"))) for number in range(start, start + 10)]
+        data += write_batch(start, [Record(start + at, 5, None, value) for at, value in enumerate(values)], leader_epoch=1)
+    return data
+
+
+def run(out: Path, *paths: Path, **options: Any) -> ExportReport:
+    return export(ExportOptions(**{"paths": tuple(map(str, paths)), "out": str(out), "jobs": 1, "target_bytes": 4000, **options}))
+
+
+def names_in(out: Path, table: str = "topic") -> list[str]:
+    found = pyarrow.dataset.dataset(str(out / f"{table}.parquet"), format="parquet").to_table()
+    return [row["name"] for row in found.sort_by("offset").to_pylist()]
+
+
+def everything_below(out: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+def test_a_table_is_a_file_or_a_folder_of_parts(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(topics_log())
+    report = run(tmp_path / "out", tmp_path / NAME)
+    assert report.rows == {"topic": 300, "batches": 30, "faults": 0}
+    assert report.split_count > 1
+    assert (tmp_path / "out" / "topic.parquet").is_dir()
+    assert (tmp_path / "out" / "faults.parquet").is_file()
+    assert names_in(tmp_path / "out") == [f"t{number}" for number in range(300)]
+    run(tmp_path / "one", tmp_path / NAME, target_bytes=1 << 30)
+    assert pyarrow.parquet.read_table(tmp_path / "one" / "topic.parquet").num_rows == 300
+    assert not (tmp_path / "out" / WORK_FOLDER).exists()
+
+
+def test_two_processes_write_what_one_does(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(any_log(random.Random(3), batch_count=30))
+    for jobs in (1, 2):
+        run(tmp_path / str(jobs), tmp_path / NAME, jobs=jobs, on_error="skip", tables=("records", "partition", "faults"), form="jsonl")
+    assert {name: data for name, data in everything_below(tmp_path / "1").items() if name != MANIFEST} == {
+        name: data for name, data in everything_below(tmp_path / "2").items() if name != MANIFEST
+    }
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "csv", "jsonl"])
+def test_every_form_holds_the_same_rows(tmp_path: Path, form: str) -> None:
+    (tmp_path / NAME).write_bytes(topics_log(20))
+    run(tmp_path / "out", tmp_path / NAME, form=form, target_bytes=1 << 30)
+    path = tmp_path / "out" / f"topic.{form}"
+    if form == "jsonl":
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        assert rows[3]["name"] == "t3" and rows[3]["topic_id"] == "AAAAAAAAAAAAAAAAAAAAAw" and len(rows) == 20
+    elif form == "csv":
+        lines = path.read_text().splitlines()
+        assert lines[0].startswith("cluster_id,file,offset,epoch,timestamp,version,name,topic_id") and len(lines) == 21
+    else:
+        read = pyarrow.parquet.read_table if form == "parquet" else lambda path: pa.ipc.open_file(path).read_all()
+        assert read(path).column("topic_id").to_pylist()[3] == (3).to_bytes(16, "big")
+
+
+def test_strictly_a_fault_leaves_nothing_under_a_final_name(tmp_path: Path) -> None:
+    data = bytearray(topics_log())
+    data[-1] ^= 1
+    (tmp_path / NAME).write_bytes(data)
+    with pytest.raises(LogCorruptError, match="offset 290: CRC-32C"):
+        run(tmp_path / "out", tmp_path / NAME)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [WORK_FOLDER]
+    with pytest.raises(LogCorruptError, match="offset 290: CRC-32C"):
+        run(tmp_path / "out", tmp_path / NAME, jobs=2)
+
+
+def test_a_failed_export_leaves_the_one_before_it_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(topics_log())
+    run(tmp_path / "out", tmp_path / NAME)
+    before = everything_below(tmp_path / "out")
+    data = bytearray(topics_log(400))
+    data[-1] ^= 1
+    (tmp_path / NAME).write_bytes(data)
+    with pytest.raises(LogCorruptError):
+        run(tmp_path / "out", tmp_path / NAME)
+    after = everything_below(tmp_path / "out")
+    assert {name: data for name, data in after.items() if not name.startswith(WORK_FOLDER)} == before
+
+
+def test_skipped_faults_are_rows_with_place_reason_and_the_bytes_that_hold_no_secret(tmp_path: Path) -> None:
+    data = bytearray(topics_log())
+    data[-1] ^= 1
+    (tmp_path / NAME).write_bytes(data)
+    report = run(tmp_path / "out", tmp_path / NAME, on_error="skip")
+    assert report.rows["topic"] == 290 and report.rows["faults"] == 1
+    (fault,) = pyarrow.parquet.read_table(tmp_path / "out" / "faults.parquet").to_pylist()
+    last = data[fault["position"] :]
+    assert (fault["file"], fault["offset"], fault["kind"], fault["size"]) == (str(tmp_path / NAME), 290, "bad-crc", len(last))
+    assert fault["bytes"] == bytes(last[:61])
+    run(tmp_path / "clear", tmp_path / NAME, on_error="skip", show_secrets=True)
+    (fault,) = pyarrow.parquet.read_table(tmp_path / "clear" / "faults.parquet").to_pylist()
+    assert fault["bytes"] == bytes(last)
+
+
+def test_an_interrupted_export_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / NAME).write_bytes(topics_log())
+    done: list[int] = []
+
+    def interrupt(_: int, rows: int) -> None:
+        done.append(rows)
+        if len(done) == 2:
+            raise KeyboardInterrupt
+
+    options = ExportOptions(paths=(str(tmp_path / NAME),), out=str(tmp_path / "out"), jobs=1, target_bytes=4000)
+    with pytest.raises(KeyboardInterrupt):
+        export(options, interrupt)
+    assert not (tmp_path / "out" / "topic.parquet").exists()
+    journal = tmp_path / "out" / WORK_FOLDER / "journal.jsonl"
+    journal.write_text(journal.read_text() + '{"split": "half a li')
+    report = export(options)
+    assert report.reused_count == 2
+    assert names_in(tmp_path / "out") == [f"t{number}" for number in range(300)]
+
+
+def test_other_settings_do_not_take_up_what_was_left(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(topics_log())
+    with pytest.raises(KeyboardInterrupt):
+        export(ExportOptions(paths=(str(tmp_path / NAME),), out=str(tmp_path / "out"), jobs=1, target_bytes=4000), _interrupt)
+    assert run(tmp_path / "out", tmp_path / NAME, show_secrets=True).reused_count == 0
+
+
+def _interrupt(_: int, rows: int) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_repeated_export_reads_only_what_is_new(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / "in" / f"c{number}").mkdir(parents=True)
+        (tmp_path / "in" / f"c{number}" / NAME).write_bytes(topics_log(100, 100 * number))
+    assert run(tmp_path / "out", tmp_path / "in", target_bytes=1).reused_count == 0
+    assert run(tmp_path / "out", tmp_path / "in", target_bytes=1).is_unchanged
+    (tmp_path / "in" / "c3").mkdir()
+    (tmp_path / "in" / "c3" / NAME).write_bytes(topics_log(100, 300))
+    (tmp_path / "in" / "c0" / NAME).unlink()
+    report = run(tmp_path / "out", tmp_path / "in", target_bytes=1)
+    assert 0 < report.reused_count < report.split_count
+    assert names_in(tmp_path / "out") == [f"t{number}" for number in range(100, 400)]
+
+
+def test_a_file_that_has_grown_is_read_again(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(topics_log(100))
+    run(tmp_path / "out", tmp_path / NAME, target_bytes=1 << 30)
+    (tmp_path / NAME).write_bytes(topics_log(200))
+    assert run(tmp_path / "out", tmp_path / NAME, target_bytes=1 << 30).reused_count == 0
+    assert len(names_in(tmp_path / "out")) == 200
+
+
+def test_a_worker_that_dies_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / NAME).write_bytes(topics_log())
+    monkeypatch.setattr(export_module, "_export_split", _die)
+    with pytest.raises(Exception, match="ended unexpectedly"):
+        run(tmp_path / "out", tmp_path / NAME, jobs=2)
+
+
+def _die(*_: object) -> None:
+    os._exit(9)
+
+
+def test_a_table_that_was_named_is_there_without_rows_too(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(topics_log(10))
+    run(tmp_path / "out", tmp_path / NAME, tables=("partition",))
+    assert pyarrow.parquet.read_table(tmp_path / "out" / "partition.parquet").num_rows == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [MANIFEST, "faults.parquet", "partition.parquet"]
+
+
+def secret_log() -> bytes:
+    scram = message_type("metadata", "UserScramCredentialRecord").cls(
+        name="u", mechanism=1, salt=b"s" * 9, stored_key=b"k" * 9, iterations=1
+    )
+    config = message_type("metadata", "ConfigRecord").cls(resource_type=4, resource_name="1", name="ssl.key.password", value="hunter22")
+    broken = write_metadata_record(config)[:-1] + b"hunter22"
+    values = [write_metadata_record(scram), write_metadata_record(config), broken] * 30
+    return write_batch(0, [Record(at, 5, None, value) for at, value in enumerate(values)], leader_epoch=1)
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "csv", "jsonl"])
+def test_no_output_holds_a_secret_unless_it_is_asked_for_and_then_says_so(tmp_path: Path, form: str) -> None:
+    from metashell.columns.names import table_names
+
+    (tmp_path / NAME).write_bytes(secret_log())
+    for show in (False, True):
+        out = tmp_path / str(show)
+        run(out, tmp_path / NAME, form=form, tables=tuple(table_names()), show_secrets=show, on_error="skip")
+        manifest = json.loads((out / MANIFEST).read_text())
+        assert manifest["settings"]["show_secrets"] is show
+        if form in ("parquet", "arrow"):
+            rows = [row for path in out.glob(f"*.{form}") for row in _rows(path, form)]
+            text = repr(rows)
+        else:
+            text = "".join(path.read_text() for path in out.glob(f"*.{form}"))
+        secrets = ("hunter22", "sssssssss", "c3Nzc3Nzc3Nz", "kkkkkkkkk", b"hunter22".hex())
+        assert any(secret in text for secret in secrets) is show
+        assert "[redacted]" in text or show
+    if form == "parquet":
+        metadata = pyarrow.parquet.read_schema(tmp_path / "True" / "config.parquet").metadata
+        assert metadata[b"metashell.show_secrets"] == b"true"
+
+
+def _rows(path: Path, form: str) -> list[dict[str, Any]]:
+    read = pyarrow.parquet.read_table if form == "parquet" else lambda path: pa.ipc.open_file(path).read_all()
+    found: list[dict[str, Any]] = read(path).to_pylist()
+    return found
+
+
+def test_clusters_are_kept_apart_by_id_or_by_path(tmp_path: Path) -> None:
+    for cluster in ("a", "b"):
+        folder = tmp_path / cluster / "__cluster_metadata-0"
+        folder.mkdir(parents=True)
+        (folder / NAME).write_bytes(topics_log(10))
+    (tmp_path / "a" / "meta.properties").write_text("version=1\ncluster.id=Cluster-A\nnode.id=1\n")
+    run(tmp_path / "out", tmp_path, target_bytes=1 << 30)
+    found = pyarrow.parquet.read_table(tmp_path / "out" / "topic.parquet").column("cluster_id").to_pylist()
+    assert sorted(set(found)) == sorted({"Cluster-A", str(tmp_path / "b" / "__cluster_metadata-0")})
+
+
+def test_pyarrows_file_systems_are_read_too(tmp_path: Path) -> None:
+    folder = tmp_path / "in" / "__cluster_metadata-0"
+    folder.mkdir(parents=True)
+    (folder / NAME).write_bytes(topics_log())
+    assert run(tmp_path / "out", f"file://{tmp_path}/in").rows["topic"] == 300  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="No such file"):
+        run(tmp_path / "out", f"file://{tmp_path}/none")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="nowhere://x"):
+        run(tmp_path / "out", "nowhere://x/y")  # type: ignore[arg-type]

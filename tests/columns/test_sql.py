@@ -1,0 +1,120 @@
+"""SQL over the tables of logs: what is asked is answered, and nothing else is within reach."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from metashell.columns.answers import write_answer
+from metashell.columns.sql import query
+from metashell.errors import LogCorruptError, UsageError
+from tests.columns.test_export import secret_log, topics_log
+
+NAME = "00000000000000000000.log"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    path = tmp_path / NAME
+    path.write_bytes(topics_log(30))
+    return str(path)
+
+
+def answer(text: str, path: str, form: str = "jsonl", *, is_terminal: bool = False) -> str:
+    out = io.StringIO()
+    write_answer(query(text, [path], on_error="skip"), form, out, is_terminal=is_terminal)
+    return out.getvalue()
+
+
+def test_a_query_sees_the_tables_of_the_log(log: str) -> None:
+    assert json.loads(answer("select count(*) as n, min(name) as least from topic", log)) == {"n": 30, "least": "t0"}
+
+
+def test_ids_are_shown_as_kafka_writes_them(log: str) -> None:
+    found = json.loads(answer("select topic_id, uuid_text(topic_id) as same, time_of(timestamp) as t from topic where name = 't3'", log))
+    assert found == {"topic_id": "AAAAAAAAAAAAAAAAAAAAAw", "same": "AAAAAAAAAAAAAAAAAAAAAw", "t": "1970-01-01T00:00:00.005000"}
+
+
+def test_tables_join_by_their_columns(log: str) -> None:
+    text = 'select name, type from topic join records using ("offset") order by name limit 1'
+    assert json.loads(answer(text, log)) == {"name": "t0", "type": "TOPIC_RECORD"}
+
+
+def test_all_tables_can_be_listed_and_described(log: str) -> None:
+    assert '{"name":"partition_change"}' in answer("show tables", log)
+    assert "topic_id,BLOB" in answer("describe topic", log, "csv")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select * from '/etc/passwd'",
+        "select * from read_csv('/etc/passwd')",
+        "select * from read_text('/etc/passwd')",
+        "select * from glob('/*')",
+        "copy topic to '/nowhere/x'",
+        "attach '/nowhere/x.db'",
+        "install httpfs",
+        "load httpfs",
+        "set enable_external_access = true",
+        "select * from read_parquet('https://example.org/x.parquet')",
+        "select getenv('HOME')",
+        "selec",
+        "select 1; select 2",
+        "select nope from topic",
+    ],
+)
+def test_nothing_beyond_the_tables_is_within_reach(log: str, text: str) -> None:
+    with pytest.raises(UsageError) as error:
+        answer(text, log)
+    assert "\n" not in str(error.value)
+    assert "root:" not in str(error.value)
+
+
+def test_variables_of_the_program_are_no_tables(log: str) -> None:
+    for name in ("connection", "splits", "known", "options"):
+        with pytest.raises(UsageError, match="does not exist"):
+            answer(f"select * from {name}", log)
+
+
+def test_secrets_are_hidden(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_bytes(secret_log())
+    text = answer("select * from config limit 1", str(path)) + answer("select * from records", str(path))
+    assert "hunter22" not in text and "[redacted]" in text
+
+
+def test_strictly_a_fault_is_an_error_and_otherwise_counted(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    data = bytearray(topics_log(30))
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(LogCorruptError):
+        query("select * from topic", [str(path)])
+    assert query("select * from topic", [str(path)], on_error="skip").fault_count == 1
+
+
+@pytest.mark.parametrize(
+    ("form", "want"),
+    [
+        ("text", "a  b\n1  -\n"),
+        ("table", " a | b\n---+---\n 1 | -\n"),
+        ("json", '[\n{"a":1,"b":null}\n]\n'),
+        ("jsonl", '{"a":1,"b":null}\n'),
+        ("csv", "a,b\n1,\n"),
+    ],
+)
+def test_answers_come_in_every_form(log: str, form: str, want: str) -> None:
+    assert answer("select 1 as a, null::int as b", log, form) == want
+
+
+def test_an_answer_without_rows_is_an_empty_array(log: str) -> None:
+    assert answer("select * from topic where false", log, "json") == "[]\n"
+
+
+@pytest.mark.parametrize("form", ["text", "table", "json", "jsonl", "csv"])
+def test_what_could_drive_a_terminal_is_escaped(log: str, form: str) -> None:
+    assert "\x1b" not in answer("select chr(27) || '[31m' as x", log, form, is_terminal=True)
