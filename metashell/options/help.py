@@ -27,14 +27,28 @@ def render_help(spec: CommandSpec, width: int | None = None) -> str:
     if spec.description:
         parts.append("\nDESCRIPTION\n" + paragraphs(spec.description, width, _INDENT))
     if spec.arguments:
-        parts.append("\nARGUMENTS\n" + _table([(a.label, argument_help(a)) for a in spec.arguments], width))
+        parts.append("\nARGUMENTS\n" + table([(a.label, argument_help(a)) for a in spec.arguments], width))
     rows = [(option_names(option), option_help(option)) for option in spec.options if not option.hidden]
-    parts.append("\nOPTIONS\n" + _table([*rows, ("-h, --help", "show this text and exit")], width))
+    parts.append("\nOPTIONS\n" + table([*rows, ("-h, --help", "show this text and exit")], width))
     for heading, text in spec.epilog:
-        parts.append(f"\n{heading}\n" + "".join(f"    {line}\n" if line else "\n" for line in text.split("\n")))
+        parts.append(f"\n{heading}\n" + "".join(_hung(line, width) for line in text.split("\n")))
     if spec.examples:
         parts.append("\nEXAMPLES\n" + "".join(f"    {line}\n        {does}\n" for line, does in spec.examples))
     return "".join(parts)
+
+
+def _hung(line: str, width: int) -> str:
+    """A line of `name  what it means`; where it is too long, what follows hangs below the meaning."""
+    from re import match
+    from textwrap import wrap
+
+    found = match(r"\S+(?: \S+)*\s{2,}", line)
+    if found is None or _INDENT + len(line) <= width:
+        return f"    {line}\n" if line else "\n"
+    name = found[0]
+    lead = " " * (_INDENT + len(name))
+    filled = wrap(line[len(name) :], max(20, width - len(lead)), break_on_hyphens=False)
+    return f"    {name}" + f"\n{lead}".join(filled) + "\n"
 
 
 def option_names(option: Option) -> str:
@@ -83,7 +97,8 @@ def paragraphs(text: str, width: int, indent: int) -> str:
     return "\n\n".join(filled) + "\n"
 
 
-def _table(rows: list[tuple[str, str]], width: int) -> str:
+def table(rows: list[tuple[str, str]], width: int) -> str:
+    """Names and what they mean in two columns, the second one filled to `width`."""
     from textwrap import wrap
 
     column = min(max(len(name) for name, _ in rows), _COLUMN_MAX) + 2

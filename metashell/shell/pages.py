@@ -7,24 +7,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from metashell.shell.command import Command
 
+_DESCRIPTION = "\nDESCRIPTION\n"
 _EXAMPLES = "\nEXAMPLES\n"
+_WIDTH = 80
+_WIDTH_MAX = 100
 
 
-def command_page(command: Command) -> str:
-    """What `man` and `--help` print."""
-    from metashell.options.help import argument_help, option_help, option_names
+def command_page(command: Command, width: int | None = None) -> str:
+    """What `man` and `--help` print. Units: `width` in columns, 80 where there is no terminal."""
+    from metashell.options.help import argument_help, option_help, option_names, paragraphs, table
 
+    width = min(width or _WIDTH, _WIDTH_MAX)
     rows = [(option_names(option), option_help(option)) for option in command.spec.options]
     rows.append(("--help", "show this text and exit"))
-    page = command.doc
     described = [(argument.label, argument_help(argument)) for argument in command.spec.arguments]
-    blocks = _block("ARGUMENTS", described) + _block("OPTIONS", rows)
-    head, found, tail = page.partition(_EXAMPLES)
-    return head + blocks + found + tail
-
-
-def _block(heading: str, rows: list[tuple[str, str]]) -> str:
-    if not rows:
-        return ""
-    width = max(len(name) for name, _ in rows) + 2
-    return f"\n{heading}\n" + "".join(f"    {name:<{width}}{text}\n" for name, text in rows)
+    blocks = f"\nARGUMENTS\n{table(described, width)}" if described else ""
+    blocks += f"\nOPTIONS\n{table(rows, width)}"
+    head, found, tail = command.doc.partition(_EXAMPLES)
+    start, heading, description = head.partition(_DESCRIPTION)
+    return start + heading + (paragraphs(description, width, 4) if heading else "") + blocks + found + tail

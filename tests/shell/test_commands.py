@@ -194,3 +194,26 @@ def test_names_are_coloured_only_where_colours_are_wanted():
     assert run("ls /", color=True, terminal=True, width=80) == "\x1b[1;34mimage\x1b[0m  \x1b[1;34mlocal\x1b[0m\n"
     assert run("ls /", terminal=True, width=80) == "image  local\n"
     assert "\x1b[" in run("cat /image/brokers/1", color=True, terminal=True)
+
+
+def test_finds_tests_hold_in_kafkas_text_too():
+    assert run("find -o kafka /local -name version") == "/local/version\n"
+    assert run("find -o kafka /local -maxdepth 0") == "/local\n"
+
+
+@pytest.mark.parametrize("flag", ["-l", "-R"])
+def test_what_kafkas_ls_has_no_form_for_is_refused(flag):
+    ctx = fake_context()
+    assert run_line(ctx, f"ls {flag} -o kafka /") == 2
+    assert complaints(ctx) == f"ls: {flag} does not go with -o kafka: Kafka's ls has no such form\n"
+
+
+def test_a_page_is_filled_to_the_width_of_the_terminal():
+    from metashell.shell.commands import find_command
+    from metashell.shell.pages import command_page
+
+    command = find_command("find")
+    assert command is not None
+    for width in (60, 80, 100):
+        description = command_page(command, width).partition("DESCRIPTION")[2].partition("EXAMPLES")[0]
+        assert width - 20 < max(map(len, description.splitlines())) <= width

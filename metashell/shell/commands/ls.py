@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metashell.errors import UsageError
 from metashell.nodes import Directory
 from metashell.options import Argument, Option
 from metashell.shell.color import colored_name
@@ -49,6 +50,8 @@ _TYPE_WIDTH = len("controller")
 def run(ctx: Context, args: SimpleNamespace) -> None:
     """List the nodes that the paths name."""
     targets = [target for target in args.path if target] or [_HERE]
+    if ctx.output == "kafka" and (args.long or args.recursive):
+        raise UsageError(f"{'-l' if args.long else '-R'} does not go with -o kafka: Kafka's ls has no such form")
     if ctx.output in OBJECT_FORMS:
         write_objects(ctx, _objects(ctx, targets, args))
         return
@@ -58,14 +61,14 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
         is_heading = match.node.is_directory and not args.directory
         (directories if is_heading else files).append(match)
     if ctx.output == "kafka":
-        _write_kafka(ctx, files, directories)
+        _write_kafka(ctx, files, directories, None if args.one else ctx.width)
     else:
         _write_text(ctx, files, directories, args)
 
 
-def _write_kafka(ctx: Context, files: Sequence[Match], directories: Sequence[Match]) -> None:
+def _write_kafka(ctx: Context, files: Sequence[Match], directories: Sequence[Match], width: int | None) -> None:
     """Kafka's layout: an empty directory prints nothing, and no blank line precedes the first heading."""
-    for line in column_lines([match.name for match in files], ctx.width):
+    for line in column_lines([match.name for match in files], width):
         ctx.line(line)
     has_headings = bool(files) or len(directories) > 1
     printed = bool(files)
@@ -76,7 +79,7 @@ def _write_kafka(ctx: Context, files: Sequence[Match], directories: Sequence[Mat
             if names:
                 ctx.line(f"\n{match.name}:" if printed else f"{match.name}:")
             printed = True
-        for line in column_lines(names, ctx.width):
+        for line in column_lines(names, width):
             ctx.line(line)
 
 

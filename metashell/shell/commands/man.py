@@ -48,10 +48,10 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     if command is None:
         ctx.fail(name, "Unknown command; help lists them.")
     elif ctx.output in OBJECT_FORMS:
-        page = {"name": command.name, "summary": command.spec.summary, "text": command_page(command)}
+        page = {"name": command.name, "summary": command.spec.summary, "text": command_page(command, ctx.width)}
         write_objects(ctx, [page], single=True)
     else:
-        ctx.write(command_page(command))
+        ctx.write(command_page(command, ctx.width))
 
 
 COMMAND = make_command(run, __doc__, arguments=(Argument(name="command", kind=COMMAND_NAME, help="the command's name"),))
