@@ -29,7 +29,7 @@ from metashell.log.indexes import (
     TIME_ENTRY,
     TRANSACTION_INDEX_VERSION,
     aborted_transactions,
-    producer_entries,
+    producer_fields,
     read_offset_index,
     read_producer_header,
 )
@@ -189,24 +189,30 @@ class IndexDump:
         if trouble is not None:
             self.err.write(f"{trouble}\n")
             return
-        entries = producer_entries(data, read_producer_header(data).entry_count)
-        while batch := list(islice(entries, _LINES_AT_A_TIME)):
-            self._write(
-                f"producerId: {entry[0]} producerEpoch: {entry[1]} coordinatorEpoch: {entry[6]} "
-                f"currentTxnFirstOffset: {f'OptionalLong[{entry[7]}]' if entry[7] >= 0 else 'OptionalLong.empty'} "
-                f"lastTimestamp: {entry[5]}{_batch_part(*entry[2:6]) if entry[3] >= 0 else ''}\n"
-                for entry in batch
+        lines: list[str] = []
+        append = lines.append
+        entries = producer_fields(data, read_producer_header(data).entry_count)
+        for producer, epoch, sequence, last, delta, time, coordinator_epoch, first in entries:
+            transaction = f"OptionalLong[{first}]" if first >= 0 else "OptionalLong.empty"
+            begin = (
+                f"producerId: {producer} producerEpoch: {epoch} coordinatorEpoch: {coordinator_epoch} currentTxnFirstOffset: {transaction}"
             )
+            if last < 0:
+                append(f"{begin} lastTimestamp: {time}\n")
+            else:
+                # A sequence wraps at 2^31; most do not.
+                first_sequence = sequence - delta if sequence >= delta else java_sequence_before(sequence, delta)
+                append(
+                    f"{begin} lastTimestamp: {time} firstSequence: {first_sequence} lastSequence: {sequence} "
+                    f"lastOffset: {last} offsetDelta: {delta} timestamp: {time}\n"
+                )
+            if len(lines) >= _LINES_AT_A_TIME:
+                self._write(lines)
+                lines.clear()
+        self._write(lines)
 
     def _write(self, lines: Iterable[str]) -> None:
         self.output.write("".join(lines).encode("utf-8", "surrogateescape"))
-
-
-def _batch_part(last_sequence: int, last_offset: int, offset_delta: int, timestamp: int) -> str:
-    return (
-        f" firstSequence: {java_sequence_before(last_sequence, offset_delta)} lastSequence: {last_sequence} "
-        f"lastOffset: {last_offset} offsetDelta: {offset_delta} timestamp: {timestamp}"
-    )
 
 
 def _snapshot_trouble(data: bytes) -> str | None:

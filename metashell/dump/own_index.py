@@ -36,7 +36,7 @@ from metashell.log.indexes import (
     TIME_ENTRY,
     TRANSACTION_INDEX_VERSION,
     aborted_transactions,
-    producer_entries,
+    producer_fields,
     read_offset_index,
     read_producer_header,
 )
@@ -188,16 +188,17 @@ class OwnIndex:
         if header.crc != header.computed_crc:
             self.fault("corrupt", "", f"CRC-32C {header.computed_crc:#x} is not {header.crc:#x}")
         count = 0
-        for entry in producer_entries(data, header.entry_count):
+        head = f'{{"kind":"producer","file":{self.label},"producer_id":'
+        for producer, epoch, sequence, last, delta, time, coordinator_epoch, first in producer_fields(data, header.entry_count):
             count += 1
-            transaction = "null" if entry.current_txn_first_offset < 0 else entry.current_txn_first_offset
-            self.line(
-                "producer",
-                f'"producer_id":{entry.producer_id},"producer_epoch":{entry.producer_epoch},'
-                f'"coordinator_epoch":{entry.coordinator_epoch},"last_sequence":{entry.last_sequence},'
-                f'"last_offset":{entry.last_offset},"offset_delta":{entry.offset_delta},"timestamp":{entry.timestamp},'
-                f'"current_txn_first_offset":{transaction}',
-            )
+            if self.shows:
+                self.lines.append(
+                    f'{head}{producer},"producer_epoch":{epoch},"coordinator_epoch":{coordinator_epoch},"last_sequence":{sequence},'
+                    f'"last_offset":{last},"offset_delta":{delta},"timestamp":{time},'
+                    f'"current_txn_first_offset":{"null" if first < 0 else first}}}\n'
+                )
+                if len(self.lines) >= _LINES_AT_A_TIME:
+                    self.flush()
         if count != header.entry_count or PRODUCER_HEADER.size + count * PRODUCER_ENTRY.size != len(data):
             self.fault("truncated", "", f"{len(data)} bytes hold {count} producers, not the {header.entry_count} that are announced")
 

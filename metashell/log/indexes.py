@@ -133,8 +133,16 @@ def read_producer_header(data: bytes) -> ProducerSnapshotHeader:
     return ProducerSnapshotHeader(version, crc, crc32c(data[_PRODUCER_CRC_END:]), count)
 
 
-def producer_entries(data: bytes, count: int) -> Iterator[ProducerEntry]:
-    """Up to `count` entries of a producer state snapshot; fewer where its bytes end earlier."""
+def producer_fields(data: bytes, count: int) -> Iterator[tuple[int, int, int, int, int, int, int, int]]:
+    """Up to `count` entries of a producer state snapshot, in the order of `ProducerEntry`; fewer where its bytes end earlier.
+
+    Plain tuples: there may be very many.
+    """
     room = (len(data) - PRODUCER_HEADER.size) // PRODUCER_ENTRY.size
     end = PRODUCER_HEADER.size + PRODUCER_ENTRY.size * max(0, min(count, room))
-    return map(ProducerEntry._make, PRODUCER_ENTRY.iter_unpack(data[PRODUCER_HEADER.size : end]))
+    return PRODUCER_ENTRY.iter_unpack(data[PRODUCER_HEADER.size : end])
+
+
+def producer_entries(data: bytes, count: int) -> Iterator[ProducerEntry]:
+    """The same with names."""
+    return map(ProducerEntry._make, producer_fields(data, count))
