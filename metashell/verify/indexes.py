@@ -19,23 +19,39 @@ from metashell.verify.finding import Report
 
 NEVER: Final = 1 << 63
 _PIECE_ENTRIES = 4096
+_EARLY_SIZE_MAX = 1 << 24
+"""More than a node preallocates by default."""
 
 
 class _Entries:
-    """The entries of an index file up to its zero tail, each with its position, and what is wrong with the file's form."""
+    """The entries of an index file up to its zero tail, each with its position, and what is wrong with the file's form.
+
+    A running node fills a preallocated index while the log is walked. Entries are written after what they point at, so those that were
+    there before the log is read are there to be held against it; they are taken at once.
+    """
 
     def __init__(self, report: Report, file: OpenFile, form: Struct, *, may_be_preallocated: bool) -> None:
         self.report = report
         self.file = file
         self._form = form
         self._may_be_preallocated = may_be_preallocated
+        self._early = file.read_at(0, _EARLY_SIZE_MAX - _EARLY_SIZE_MAX % form.size).rstrip(b"\0") if may_be_preallocated else b""
+        self._size = file.size() if may_be_preallocated else None
+
+    def _read(self, position: int, size: int) -> bytes:
+        """A piece of the file, as it was at first where that may change."""
+        if self._size is None:
+            return self.file.read_at(position, size)
+        if position + size > _EARLY_SIZE_MAX:
+            return self.file.read_at(position, min(size, max(0, self._size - position)))
+        return self._early[position : position + size].ljust(min(size, max(0, self._size - position)), b"\0")
 
     def __iter__(self) -> Iterator[tuple[int, tuple[Any, ...]]]:
         size = self._form.size
         empty = bytes(size)
         position = 0
         zeros_from = -1
-        while data := self.file.read_at(position, size * _PIECE_ENTRIES):
+        while data := self._read(position, size * _PIECE_ENTRIES):
             if not data.strip(b"\0"):
                 zeros_from = position if zeros_from < 0 else zeros_from
                 position += len(data)

@@ -11,6 +11,7 @@ from metashell.errors import UsageError
 from metashell.log.directory import MetadataDirectory
 from metashell.log.meta_properties import META_PROPERTIES, MetaProperties
 from metashell.log.names import BOOTSTRAP_CHECKPOINT
+from metashell.log.text_checkpoints import PartitionOffset
 from metashell.values import uuid_text
 from metashell.verify.checkpoint import check_checkpoint
 from metashell.verify.finding import Report
@@ -73,6 +74,12 @@ class _Tree:
         meta = os.path.join(path, META_PROPERTIES)
         if os.path.exists(meta):
             check_meta_properties(meta, self.report)
+        # A running node moves these on: what they say now, the logs hold when they are read.
+        offsets = {
+            place: check_partition_offsets(place, self.report)
+            for place in (os.path.join(path, name) for name in OFFSET_CHECKPOINTS)
+            if os.path.exists(place)
+        }
         for below in partition_directories(path):
             try:
                 facts = check_partition(below, self.report, self.options)
@@ -85,10 +92,8 @@ class _Tree:
             self._take(facts, below)
             partitions[facts.topic, facts.partition] = facts
         self._check_bootstrap(path)
-        for name in OFFSET_CHECKPOINTS:
-            place = os.path.join(path, name)
-            if os.path.exists(place):
-                self._check_offsets(place, name, partitions)
+        for place, entries in offsets.items():
+            self._check_offsets(place, entries, partitions)
 
     def _check_bootstrap(self, path: str) -> None:
         if not os.path.exists(os.path.join(path, BOOTSTRAP_CHECKPOINT)):
@@ -113,10 +118,12 @@ class _Tree:
             what = f"topic id {uuid_text(facts.topic_id)} is not that of {other}, {uuid_text(other_id)}"
             self.report.error(path, what)
 
-    def _check_offsets(self, path: str, name: str, partitions: dict[tuple[str, int], PartitionFacts]) -> None:
+    def _check_offsets(
+        self, path: str, entries: tuple[PartitionOffset, ...], partitions: dict[tuple[str, int], PartitionFacts]
+    ) -> None:
         """Hold the offsets that a log directory's checkpoint names against the logs in it."""
-        means = _MEANS.get(name, "recovery point")
-        for entry in check_partition_offsets(path, self.report):
+        means = _MEANS.get(os.path.basename(path), "recovery point")
+        for entry in entries:
             facts = partitions.get((entry.topic, entry.partition))
             if facts is None or not facts.is_certain or facts.end_offset < 0:
                 continue
