@@ -14,11 +14,11 @@ class ArrayOutput(Output):
     def __init__(self, output: Output) -> None:
         super().__init__(output)
         self._is_empty = True
-        self._is_terminal = output.is_terminal
+        self._target = output
 
     @property
     def is_terminal(self) -> bool:
-        return self._is_terminal
+        return self._target.is_terminal
 
     def write(self, data: bytes) -> None:
         if not data:
@@ -31,5 +31,8 @@ class ArrayOutput(Output):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if kind is None or not issubclass(kind, OSError):
-            super().write(b"[]\n" if self._is_empty else b"\n]\n")
+        # After Ctrl-C nobody waits for a reader that has stalled, only to close the array.
+        is_interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
+        if (is_interrupted and not self._target.takes_more()) or (kind is not None and issubclass(kind, OSError)):
+            return
+        super().write(b"[]\n" if self._is_empty else b"\n]\n")

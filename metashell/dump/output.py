@@ -29,6 +29,14 @@ class Output:
     def is_terminal(self) -> bool:
         return self.fd is not None and os.isatty(self.fd)
 
+    def takes_more(self) -> bool:
+        """Whether a short write would not wait."""
+        if self.fd is None:
+            return True
+        import select
+
+        return bool(select.select((), (self.fd,), (), 0)[1])
+
     def write_all(self, parts: list[bytes]) -> None:
         """Write pieces of text one after another; each is let go of once it is written."""
         parts.reverse()
