@@ -9,7 +9,7 @@ still printed, except where Kafka's own tool would end.
 from __future__ import annotations
 
 from metashell.dump.options import DumpOptions
-from metashell.dump.output import ByteSink, Output, TextSink
+from metashell.dump.output import ByteSink, Output, TerminalOutput, TextSink
 
 __all__ = ["DumpOptions", "run_dump"]
 
@@ -26,6 +26,8 @@ def run_dump(options: DumpOptions, out: int | ByteSink, err: TextSink) -> int:
     was_enabled = gc.isenabled()
     gc.disable()
     try:
+        if options.output == "kafka" and output.is_terminal:
+            output = TerminalOutput(output)
         if options.output == "kafka" and options.voice == "own":
             from metashell.dump.kafka_own import run_kafka_text
 

@@ -57,3 +57,12 @@ class Output:
                 import select
 
                 select.select((), (self.fd,), ())
+
+
+class TerminalOutput(Output):
+    """Passes text on to a terminal with what could drive the terminal escaped; every `write` is whole characters."""
+
+    def write(self, data: bytes) -> None:
+        from metashell.escape import terminal_text
+
+        super().write(terminal_text(data.decode("utf-8", "surrogateescape")).encode())

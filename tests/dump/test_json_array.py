@@ -35,7 +35,7 @@ def test_an_interrupted_array_is_closed_if_somebody_reads() -> None:
 def test_an_interrupt_does_not_wait_for_a_reader_that_has_stalled() -> None:
     reader, writer = os.pipe()
     size = fcntl.fcntl(writer, fcntl.F_GETPIPE_SZ)
-    with pytest.raises(KeyboardInterrupt), ArrayOutput(Output(writer)) as array:
+    with pytest.raises(KeyboardInterrupt), ArrayOutput(Output(writer)):
         os.write(writer, b" " * size)
         raise KeyboardInterrupt
     os.close(writer)

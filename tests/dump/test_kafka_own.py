@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import os
+import pty
 import re
+import tty
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
+from metashell.dump import DumpOptions, run_dump
 from metashell.errors import UsageError
 from tests.dump.making import LOG_NAME, batch, dump, kafka_dump, log, metadata, topic, write
 
@@ -96,3 +101,19 @@ def test_a_file_of_no_kind_makes_the_status_1(tmp_path: Path) -> None:
 def test_what_kafkas_text_has_no_form_for_is_refused(tmp_path: Path, name: str, options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=f"{name} does not go with -o kafka"):
         text_dump(write(tmp_path, log(7), LOG_NAME), **options)
+
+
+@pytest.mark.parametrize("voice", ["own", "kafka"])
+def test_on_a_terminal_what_could_drive_it_is_escaped(tmp_path: Path, voice: Literal["own", "kafka"]) -> None:
+    path = write(tmp_path, batch([b"\x1b[31mred", "a\u202eb\x9b".encode(), b"\xff"]))
+    reader, writer = pty.openpty()
+    tty.setraw(writer)
+    run_dump(DumpOptions(files=(str(path),), voice=voice, output="kafka", print_data_log=True), writer, io.StringIO())
+    os.write(writer, b"END")
+    text = b""
+    while not text.endswith(b"END"):
+        text += os.read(reader, 65536)
+    os.close(writer)
+    os.close(reader)
+    assert b"payload: \\x1b[31mred\n" in text
+    assert b"payload: a\\u202eb\\x9b\n" in text
