@@ -13,7 +13,7 @@ from itertools import islice
 from textwrap import indent
 from typing import Any
 
-from metashell.codec.primitives import encode_varint
+from metashell.codec.primitives import encode_uvarint
 from metashell.errors import DecodeError
 
 GAVE_UP = -1
@@ -50,6 +50,11 @@ def loop(buf, at, first, count{parameters}):
     return at
 """
 
+_BLOCK = 64
+"""Offset deltas whose varints differ in their first byte only."""
+_FIRST_BYTES = [b"\0\0" + bytes((low,)) for low in range(0, 2 * _BLOCK, 2)]
+_FIRST_BYTES_OF_MORE = [b"\0\0" + bytes((low | 128,)) for low in range(0, 2 * _BLOCK, 2)]
+
 _headers: list[bytes] = []
 _header_sizes: list[int] = []
 _overheads: list[int] = []
@@ -81,9 +86,8 @@ def usual_headers(first: int, count: int) -> tuple[Sequence[bytes], Sequence[int
     Shape: from 0 on there may be more than `count`.
     """
     last = first + count
-    for delta in range(len(_headers), last):
-        header = b"\0\0" + encode_varint(delta) + b"\1"
-        _headers.append(header)
+    record_headers(last)
+    for header in islice(_headers, len(_header_sizes), None):
         _header_sizes.append(len(header))
         _overheads.append(2 * (len(header) + 2))
     if first == 0:
@@ -93,3 +97,15 @@ def usual_headers(first: int, count: int) -> tuple[Sequence[bytes], Sequence[int
         list(islice(_header_sizes, first, last)),
         list(islice(_overheads, first, last)),
     )
+
+
+def record_headers(count: int) -> list[bytes]:
+    """How the usual record of each index of a batch starts: attributes 0, timestamp delta 0, offset delta, null key.
+
+    Shape: the one common list, of at least `count` headers; not to be changed.
+    """
+    while len(_headers) < count:
+        block = len(_headers) // _BLOCK
+        rest = encode_uvarint(block) + b"\1" if block else b"\1"
+        _headers.extend([start + rest for start in (_FIRST_BYTES_OF_MORE if block else _FIRST_BYTES)])
+    return _headers

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from metashell.codec.record_walk import RecordFields, read_record_header
 from metashell.codec.registry import message_type
+from metashell.codec.usual_records import record_headers
 from metashell.errors import DecodeError
 from metashell.image.faults import ReplayError
 from metashell.image.overlay import RawChange
@@ -60,7 +61,6 @@ class BatchScanner:
 
     def __init__(self) -> None:
         self._matcher = RunMatcher()
-        self._headers: list[bytes] = []
         self._tails: dict[bytes, dict[bytes, RawChange]] = {kind: {} for kind in _CHANGES}
 
     def replay_records(self, buf: bytes, start: int, count: int, sink: RecordSink) -> None:
@@ -70,7 +70,7 @@ class BatchScanner:
         been replayed.
         """
         end = len(buf)
-        headers = self._headers_for(min(count, (end - start) // _RECORD_SIZE_MIN + 1, _HEADERS_MAX))
+        headers = record_headers(min(count, (end - start) // _RECORD_SIZE_MIN + 1, _HEADERS_MAX))
         header_count = len(headers)
         tails_of = self._tails.get
         topics = sink.topics
@@ -120,10 +120,13 @@ class BatchScanner:
                         at = stop + 1
                         index += 1
                         continue
-            try:
-                fields = read_record_header(buf, at, end)
-            except DecodeError as error:
-                raise BrokenBatchError(index, f"record {index} of the batch: {error}") from None
+            if value:
+                fields = (index, 0, value, -1, value, stop - value, stop, stop + 1)
+            else:
+                try:
+                    fields = read_record_header(buf, at, end)
+                except DecodeError as error:
+                    raise BrokenBatchError(index, f"record {index} of the batch: {error}") from None
             sink.replay_value(buf, fields)
             topics = sink.topics
             entry_of = topics.pending.get
@@ -131,13 +134,6 @@ class BatchScanner:
             index += 1
         if at != end:
             raise BrokenBatchError(count, f"{end - at} bytes are left after the {count} records of the batch")
-
-    def _headers_for(self, count: int) -> list[bytes]:
-        """How the usual record of each index starts: attributes 0, timestamp delta 0, offset delta, null key."""
-        headers = self._headers
-        for index in range(len(headers), count):
-            headers.append(b"\0\0" + _zigzag(index) + b"\1")
-        return headers
 
     def _take_topics(self, buf: bytes, at: int, value: int, stop: int, left: int, index: int, sink: RecordSink) -> tuple[int, int]:
         """Replay a topic with the partitions after it, more partitions of a topic, or a no-op.
@@ -206,14 +202,3 @@ class BatchScanner:
 
 class _NeedsFoldingError(Exception):
     """A change that fits or not depending on the partition's state."""
-
-
-def _zigzag(number: int) -> bytes:
-    """The varint of a number that is not negative."""
-    number <<= 1
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
