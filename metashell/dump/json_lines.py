@@ -58,6 +58,11 @@ _KEYED_WITHOUT_METADATA = (
 _HOSTILE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069]")
 
 
+def for_terminal(text: str) -> str:
+    """JSON text without characters that a terminal obeys: escapes are JSON's own, and these stand in strings only."""
+    return _HOSTILE.sub(lambda match: f"\\u{ord(match[0]):04X}", text)
+
+
 class JsonWriter(Writer):
     """JSON lines for one file, which is called `label` in them.
 
@@ -111,9 +116,7 @@ class JsonWriter(Writer):
 
     def flush(self) -> None:
         if self.is_terminal and self.lines:
-            # Escapes are JSON's own, and these characters stand in strings only.
-            text = _HOSTILE.sub(lambda match: f"\\u{ord(match[0]):04X}", "".join(self.lines))
-            self.lines[:] = [text]
+            self.lines[:] = [for_terminal("".join(self.lines))]
         super().flush()
 
     # ---- batches -------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from metashell.codec.json_forms import string_text
 from metashell.dump.index_walk import LogHeads, walk_offset_index, walk_time_index
+from metashell.dump.json_lines import for_terminal
 from metashell.errors import DecodeError, LogCorruptError, UsageError
 from metashell.log.files import RegularFile
 from metashell.log.indexes import (
@@ -86,7 +87,10 @@ class OwnIndex:
 
     def flush(self) -> None:
         if self.lines:
-            self.run.output.write("".join(self.lines).encode("utf-8", "surrogateescape"))
+            text = "".join(self.lines)
+            if self.run.is_terminal:
+                text = for_terminal(text)
+            self.run.output.write(text.encode("utf-8", "surrogateescape"))
             self.lines.clear()
 
     def line(self, kind: str, members: str) -> None:

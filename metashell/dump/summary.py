@@ -19,7 +19,7 @@ from metashell.codec.frame import FrameError, read_frame, record_type_name
 from metashell.codec.legacy import LegacyRecord
 from metashell.codec.record_walk import RecordFields
 from metashell.dump.inputs import Input, starts_like_checkpoint
-from metashell.dump.json_lines import JsonWriter
+from metashell.dump.json_lines import JsonWriter, for_terminal
 from metashell.dump.options import DumpOptions
 from metashell.dump.own_records import coordinator_type_names, remote_log_type_names
 from metashell.dump.own_run import OwnRun
@@ -182,6 +182,7 @@ class SummaryRun(OwnRun):
             text = table(label, shown)
         else:
             text = dumps({"kind": "summary", "file": label, **shown}, ensure_ascii=False, separators=(",", ":")) + "\n"
+            text = for_terminal(text) if self.is_terminal else text
         self.output.write(text.encode("utf-8", "surrogateescape"))
         return None if entry.is_checkpoint else writer.last
 
