@@ -108,6 +108,8 @@ def read_frame(buf: bytes, start: int, end: int) -> Frame:
 
     Errors: FrameError with Kafka's text where it cannot be read; an unknown frame version is one too.
     """
+    if end - start > 3 and buf[start] == FRAME_VERSION and buf[start + 1] < 128 and buf[start + 2] < 128:
+        return Frame(FRAME_VERSION, buf[start + 1], buf[start + 2], start + 3)
     frame_version, pos = _frame_int16(buf, start, end, "frame version")
     if frame_version not in (FRAME_VERSION, KIP631_FRAME_VERSION):
         raise FrameError(
