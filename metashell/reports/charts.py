@@ -20,7 +20,9 @@ COLORS = 8
 """How many series have a colour of their own; further ones are summed as `other`."""
 BARS_MAX = 60
 _LONGEST_MAX = 20
-_LABEL_MAX = 48
+_LABEL_MAX = 36
+_WHOLE_STEPS_MAX = 10
+"""Up to this an axis is marked at whole numbers; things are counted here."""
 _WIDTH, _HEIGHT, _HEIGHT_OF_BAR = 960, 320, 22
 
 Points = dict[str, dict[Any, float]]
@@ -65,9 +67,20 @@ def _over_time(chart: Chart, rows: list[dict[str, Any]], name: str) -> str | Non
     drawing.x_labels = [_text(key) for key in keys]
     drawing.x_labels_major_count = 8
     drawing.show_minor_x_labels = len(keys) <= 8
+    top = max(max(found.values()) for found in points.values()) if is_line else _highest_stack(points)
+    if top <= _WHOLE_STEPS_MAX:
+        drawing.y_labels = list(range(int(top) + 1))
     for series, found in _largest(points):
         drawing.add(_text(series), [found.get(key, None if is_line else 0) for key in keys])
     return _svg(drawing)
+
+
+def _highest_stack(points: Points) -> float:
+    sums: dict[Any, float] = defaultdict(float)
+    for found in points.values():
+        for key, value in found.items():
+            sums[key] += value
+    return max(sums.values())
 
 
 def _values(chart: Chart, row: dict[str, Any]) -> list[tuple[str, float]]:
@@ -148,6 +161,9 @@ def _drawing(kind: str, chart: Chart, name: str, **more: Any) -> Any:
         legend_at_bottom_columns=3,
         value_formatter=_number,
         margin=10,
+        margin_bottom=28,
+        truncate_label=-1,
+        truncate_legend=-1,
         **more,
     )
     # Else it is random, and two pages of one answer would differ.

@@ -272,10 +272,9 @@ def controller_elections(metadata: Metadata) -> list[Row]:
         before = max((batch["timestamp"] for batch in earlier if batch["epoch"] == last_of), default=None)
         following = elections[number + 1]["timestamp"] if number + 1 < len(elections) else max(batch["timestamp"] for batch in own)
         at = line["timestamp"]
-        rows.append(
-            (at, epoch, line["offset"], elections[number - 1]["data"]["leaderId"] if number else None, line["data"]["leaderId"])
-            + (following - at, None if before is None else at - before, sum(batch["count"] for batch in own), len(own))
-        )
+        winners = (elections[number - 1]["data"]["leaderId"] if number else None, line["data"]["leaderId"])
+        spans = (following - at, None if before is None else at - before)
+        rows.append((at, epoch, line["offset"], *winners, *spans, sum(batch["count"] for batch in own), len(own)))
     return rows
 
 

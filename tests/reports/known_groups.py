@@ -54,9 +54,8 @@ class Group:
         members = 0
         for generation, entry in sorted(self.found.items()):
             members += entry["joined"] - entry["departed"]
-            yield (name, entry["protocol"], generation, entry["first"], entry["last"] - entry["first"], entry["joined"], entry["departed"])[
-                :7
-            ] + (members, entry["moved"])
+            span = (entry["first"], entry["last"] - entry["first"])
+            yield (name, entry["protocol"], generation, *span, entry["joined"], entry["departed"], members, entry["moved"])
 
 
 def group_rebalances(files: list[Path]) -> list[Row]:
