@@ -11,7 +11,6 @@ from binascii import b2a_base64
 from math import copysign, isinf, isnan
 
 from metashell.codec.primitives import kafka_text
-from metashell.values import UUID_TEXTS
 
 try:
     from _json import encode_basestring as _encode_string
@@ -49,10 +48,6 @@ STRING_TEXTS = StringTexts()
 def bytes_text(raw: bytes) -> str:
     """Bytes as a JSON string of standard base64 with padding."""
     return f'"{b2a_base64(raw, newline=False).decode("ascii")}"'
-
-
-def uuid_json(raw: bytes) -> str:
-    return f'"{UUID_TEXTS[raw]}"'
 
 
 def bool_text(value: bool) -> str:

@@ -8,13 +8,9 @@ zig-zag on top of that.
 from __future__ import annotations
 
 import re
-from struct import Struct
 
 from metashell.errors import DecodeError
 
-INT16 = Struct(">h")
-INT32 = Struct(">i")
-INT64 = Struct(">q")
 UVARINT_SIZE_MAX = 5
 VARLONG_SIZE_MAX = 10
 

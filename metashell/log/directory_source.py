@@ -15,7 +15,6 @@ from metashell.codec.batches import RecordBatch
 from metashell.errors import UsageError
 from metashell.log.directory import CheckpointEntry, Listing, MetadataDirectory, SegmentEntry, find_metadata
 from metashell.log.files import OpenFile
-from metashell.log.names import METADATA_DIRECTORY
 from metashell.log.offset_index import INDEX_SUFFIX, seek
 from metashell.log.segment import BatchFault, read_batches
 from metashell.log.snapshot import checked_snapshot, first_snapshot_fault
@@ -283,9 +282,3 @@ def _tail_fault(file: OpenFile, tail: BatchFault, *, is_last: bool) -> SourceFau
         if behind is not None:
             return replace(fault, reason=f"{fault.reason}, among them a whole batch at byte {behind}", is_tail=False)
     return fault
-
-
-def log_directory_of(path: str) -> str:
-    """The log directory that holds a metadata directory, where `meta.properties` lies; else `path` itself."""
-    absolute = os.path.abspath(path)
-    return os.path.dirname(absolute) if os.path.basename(absolute) == METADATA_DIRECTORY else absolute

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from metashell.errors import LogCorruptError
+from metashell.log.names import META_PROPERTIES as META_PROPERTIES
 from metashell.log.properties import format_properties, parse_properties
 from metashell.log.text_files import read_text_file
 from metashell.values import uuid_from_text, uuid_text
 
-META_PROPERTIES = "meta.properties"
 NEWEST_VERSION = 1
 _NUMBER = re.compile(r"[+-]?[0-9]{1,10}")
 

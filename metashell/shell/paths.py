@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 ROOT = "/"
 
 
@@ -24,11 +19,6 @@ def absolute_components(path: str, cwd: str) -> list[str]:
         elif part not in ("", "."):
             components.append(part)
     return components
-
-
-def join_components(components: Sequence[str]) -> str:
-    """The absolute path of components; none of them is the root."""
-    return ROOT + "/".join(components)
 
 
 def child_path(path: str, name: str) -> str:
