@@ -16,7 +16,8 @@ VERIFY = CommandSpec(
 
         --digest prints a hash of the metadata image: of the records that write it, sorted by key, in their newest versions. It
         depends neither on the source nor on the history, so replicas, and a checkpoint and the log it was made from, have the
-        same at the same offset. Paths whose digests differ at the same offset are a finding. kraft.version and the voters count;
+        same at the same offset; for an OFFSET the log of a directory is replayed, also where a checkpoint ends just there. Paths
+        whose digests differ at the same offset are a finding. kraft.version and the voters count;
         the leader, and who has the last block of producer ids, do not: no checkpoint keeps them.
         """,
     options=(

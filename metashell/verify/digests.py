@@ -6,11 +6,12 @@ import os
 from typing import NamedTuple
 
 from metashell.errors import MetashellError
-from metashell.image import load_image
+from metashell.image import MetadataImage, load_image
 from metashell.image.digest import DIGEST_NAME, image_digest
 from metashell.log.directory import find_metadata
 from metashell.log.directory_source import DirectorySource
-from metashell.log.source import FileSource, open_source
+from metashell.log.files import STREAM_NAMES
+from metashell.log.source import open_source
 from metashell.verify.finding import Finding, Report
 from metashell.verify.options import VerifyOptions
 
@@ -34,22 +35,33 @@ def digest_of(path: str, report: Report, options: VerifyOptions) -> Digest:
     Errors: MetashellError where the path has no image at the wanted offset.
     """
     wanted = options.digest_offset
-    with _source(path, wanted) as source:
-        image = load_image(source, end_offset=wanted, max_decompressed=options.max_decompressed)
-        for fault in image.faults:
-            what = f"{fault.record_type}: {fault.reason}" if fault.record_type else fault.reason
-            report.add(Finding(fault.file, fault.position, fault.offset, "error", f"not in the image: {what}"))
-        end = image.provenance.end_offset
-        if wanted is not None and end != wanted:
-            raise MetashellError(f"{path}: no image at offset {wanted}: what is here ends at {max(end, 0)}")
-        return Digest(path, max(end, 0), image.provenance.epoch, image_digest(image))
+    image = _image(path, options)
+    for fault in image.faults:
+        what = f"{fault.record_type}: {fault.reason}" if fault.record_type else fault.reason
+        report.add(Finding(fault.file, fault.position, fault.offset, "error", f"not in the image: {what}"))
+    end = image.provenance.end_offset
+    if wanted is not None and end != wanted:
+        raise MetashellError(f"{path}: no image at offset {wanted}: what is here ends at {max(end, 0)}")
+    return Digest(path, max(end, 0), image.provenance.epoch, image_digest(image))
 
 
-def _source(path: str, end_offset: int | None) -> FileSource | DirectorySource:
-    if end_offset is None or not os.path.isdir(path):
-        return open_source(path)
-    found = find_metadata(path)
-    return DirectorySource(found, up_to=end_offset) if os.path.isdir(found) else FileSource(found)
+def _image(path: str, options: VerifyOptions) -> MetadataImage:
+    """The image that a path has at the wanted offset.
+
+    In a directory the log is replayed up to there from an earlier checkpoint, where that is possible: a checkpoint that ends just there
+    would only be compared with itself.
+    """
+    wanted = options.digest_offset
+    found = find_metadata(path) if wanted is not None and path not in STREAM_NAMES and os.path.isdir(path) else None
+    if wanted is not None and found is not None and os.path.isdir(found):
+        for up_to in (wanted - 1, wanted) if wanted else (0,):
+            with DirectorySource(found, up_to=up_to) as directory:
+                image = load_image(directory, end_offset=wanted, max_decompressed=options.max_decompressed)
+            if image.provenance.end_offset == wanted and not image.faults:
+                break
+        return image
+    with open_source(path) as source:
+        return load_image(source, end_offset=wanted, max_decompressed=options.max_decompressed)
 
 
 def compare(digests: list[Digest], report: Report) -> None:

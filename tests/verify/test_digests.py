@@ -1,0 +1,69 @@
+"""Digests of paths: a directory's log is replayed, so that a checkpoint in it can be held against it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from metashell.errors import MetashellError
+from metashell.verify import Finding, Report, VerifyOptions
+from metashell.verify.digests import Digest, compare, digest_of
+from tests.verify.making import MetadataLog, checkpoint_bytes, only, topic_value
+
+CHECKPOINT = "00000000000000000005-0000000001.checkpoint"
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> MetadataLog:
+    return MetadataLog(tmp_path / "node")
+
+
+def digest(path: Path, offset: int | None = None, found: list[Finding] | None = None) -> Digest:
+    report = Report((found if found is not None else []).append)
+    return digest_of(str(path), report, VerifyOptions(paths=(), digest=True, digest_offset=offset))
+
+
+def test_a_checkpoint_is_held_against_the_log_beside_it(made: MetadataLog):
+    checkpoint = made.path / CHECKPOINT
+    assert digest(made.log_directory, 5).digest == digest(checkpoint).digest == digest(checkpoint, 5).digest
+    made.write(CHECKPOINT, checkpoint_bytes([topic_value(1), topic_value(9)]))
+    digests = [digest(made.log_directory, 5), digest(checkpoint)]
+    found: list[Finding] = []
+    compare(digests, Report(found.append))
+    assert only(found).what == f"the image at offset 5 is not that of {made.log_directory}"
+
+
+def test_without_an_earlier_log_the_checkpoint_itself_is_the_image(made: MetadataLog):
+    whole = digest(made.log_directory, 5)
+    for suffix in ("log", "index", "timeindex"):
+        (made.path / f"{0:020d}.{suffix}").unlink()
+    assert digest(made.log_directory, 5).digest == whole.digest
+
+
+def test_each_offset_has_the_image_of_what_lies_before_it(made: MetadataLog):
+    digests = [digest(made.log_directory, offset).digest for offset in range(13)]
+    # Topics come at 1, 2, 5 and 8; everything else changes nothing.
+    assert [digests[n] != digests[n - 1] for n in range(1, 13)] == [n - 1 in (1, 2, 5, 8) for n in range(1, 13)]
+    assert digest(made.log_directory).digest == digests[12]
+    assert digest(made.log_directory).end_offset == 12
+
+
+def test_an_offset_past_the_end_is_refused(made: MetadataLog):
+    with pytest.raises(MetashellError, match="no image at offset 13: what is here ends at 12"):
+        digest(made.log_directory, 13)
+
+
+def test_what_the_image_could_not_take_is_found(made: MetadataLog):
+    data = b"".join(made.first)
+    made.write("00000000000000000000.log", data.replace(b"topic-3", b"topic-1"))
+    found: list[Finding] = []
+    digest(made.log_directory, 8, found)
+    assert all(finding.severity == "error" for finding in found)
+    assert found
+
+
+def test_digests_of_different_offsets_are_not_compared():
+    found: list[Finding] = []
+    compare([Digest("a", 1, 1, "x"), Digest("b", 2, 1, "y"), Digest("c", 1, 1, "x")], Report(found.append))
+    assert not found
