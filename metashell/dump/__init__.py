@@ -1,9 +1,11 @@
-"""Print segments, checkpoints and metadata directories: Kafka's text byte for byte, or JSON lines.
+"""Print what lies in a log directory: Kafka's text byte for byte, or JSON lines.
 
-Nothing is kept: a file is read, formatted and written window by window, straight from bytes to text, so that memory
-stays bounded at any size and with any reader; a large file is formatted by two processes. Both voices are tables of
-writers over one walk. Files are only read. What is wrong with a file is told where it lies, and everything else is
-still printed, except where Kafka's own tool would end.
+Segments, checkpoints, metadata directories, the indexes and producer snapshots beside a segment, text checkpoints. Nothing is
+kept: a log is read, formatted and written window by window, straight from bytes to text, so that memory stays bounded at any size
+and with any reader; a large file is formatted by two processes. Both voices are tables of writers over one walk: `framing` and
+`writer` walk the batches and records of a log, `index_walk` the entries of an index and the log that it points into. Files are
+only read. What is wrong with a file is told where it lies, and everything else is still printed, except where Kafka's own tool
+would end. Kafka's voice knows the layouts of 4.3.1 only; ours tries every dialect and decodes what lies inside records.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from metashell.log.indexes import OFFSET_ENTRY, TIME_ENTRY, OffsetIndex, whole_e
 
 PIECE_SIZE = 1 << 16
 NO_TIMESTAMP = -1
-_BATCH_SIZE_MAX = LEAD_SIZE + 0x7FFFFFFF
+BATCH_SIZE_MAX = LEAD_SIZE + 0x7FFFFFFF
 _HEAD = Struct(">qi4xb6xi").unpack_from
 _HEAD_SIZE = 27
 
@@ -126,7 +126,7 @@ class LogBatches:
         """Take note of all batches from `position` on, and of what the walk ends at."""
         for column in (self.positions, self.last_offsets, self.sizes):
             del column[:]
-        reader = WindowReader(self.log, None, _BATCH_SIZE_MAX)
+        reader = WindowReader(self.log, None, BATCH_SIZE_MAX)
         before = -1
         self.is_ascending = True
         while True:

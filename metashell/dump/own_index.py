@@ -24,8 +24,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from metashell.codec.json_forms import string_text
-from metashell.dump.index_walk import LogHeads, walk_offset_index, walk_time_index
+from metashell.dump.index_walk import BATCH_SIZE_MAX, LogHeads, walk_offset_index, walk_time_index
 from metashell.dump.json_lines import for_terminal
+from metashell.dump.options import MAX_MESSAGE_SIZE_DEFAULT
 from metashell.errors import DecodeError, LogCorruptError, UsageError
 from metashell.log.files import RegularFile
 from metashell.log.indexes import (
@@ -117,7 +118,10 @@ class OwnIndex:
         base_offset = self.base_offset()
         with ExitStack() as stack:
             log = self.open_log(stack)
-            heads = LogHeads(log, self.run.options.max_message_size) if log is not None else None
+            size_max = self.run.options.max_message_size
+            # Kafka's default is its tool's, not the log's: a larger batch is no fault.
+            size_max = BATCH_SIZE_MAX if size_max == MAX_MESSAGE_SIZE_DEFAULT else size_max
+            heads = LogHeads(log, size_max) if log is not None else None
             before: tuple[int, int] | None = None
             count = 0
             head = f'{{"kind":"offset-entry","file":{self.label},"offset":'

@@ -71,7 +71,12 @@ DUMP_LOG = CommandSpec(
     description="""
         One JSON object a line for each batch, record, control record and fault, in the order of the file. Without a decoder there are batch
         lines, or with --deep-iteration or --print-data-log also records with their raw keys and values; with
-        --cluster-metadata-decoder there are the decoded records and control records.
+        --cluster-metadata-decoder, or the decoder of another internal topic, there are the decoded records and control records, with what
+        follows from them (embedded subscriptions and assignments, names of states) in `decoded`.
+
+        Offset and time indexes are listed and held against the log beside them; transaction indexes, producer snapshots,
+        leader-epoch-checkpoint and the other text checkpoints, partition.metadata, quorum-state and meta.properties are listed. What does
+        not hold is a line of kind `mismatch` or `corrupt`.
 
         A batch with a bad CRC becomes a line of kind `corrupt`, and the walk goes on where the framing still holds. Directories stand for
         the logs and checkpoints in them. `-`, or no file where standard input is not a terminal, reads standard input.
@@ -102,7 +107,7 @@ DUMP_LOG = CommandSpec(
             type="str",
             multiple=True,
             kind="record-type",
-            help="only records of this type, such as TOPIC_RECORD",
+            help="only records of this type, such as TOPIC_RECORD or GROUP_METADATA",
         ),
         Option(
             names=("--offset",),
@@ -161,7 +166,7 @@ DUMP_LOG = CommandSpec(
             metavar="FILE",
             type="path",
             kind="file",
-            help="a .log, a .checkpoint, a directory of them, or -",
+            help="a .log, a .checkpoint, a directory of them, -, an index, a .snapshot or a text checkpoint",
         ),
     ),
     examples=(
@@ -175,6 +180,12 @@ DUMP_LOG = CommandSpec(
             "dump-log --cluster-metadata-decoder --follow /var/lib/kafka/__cluster_metadata-0",
             "the metadata log of a running node, as it grows",
         ),
+        (
+            "dump-log --offsets-decoder --type GROUP_METADATA DIR | jq .decoded.members",
+            "what the members of classic groups subscribed to and were given",
+        ),
+        ("dump-log --verify-index-only *.index *.timeindex", "whether indexes fit their logs"),
+        ("dump-log --summary /var/lib/kafka/__consumer_offsets-12", "what a partition holds, in numbers"),
     ),
     epilog=(shared.EXIT_STATUS,),
 )
