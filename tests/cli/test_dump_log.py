@@ -135,4 +135,5 @@ def test_our_forms_work_on_kafkas_name(run: Run, segment: str) -> None:
 
 
 def test_kafkas_text_can_be_had_from_our_name(run: Run, segment: str) -> None:
-    assert run("dump-log", DECODE, segment, "-o", "kafka", "--show-secrets").stdout == run("kafka-dump-log", DECODE, "--files", segment).stdout
+    ours = run("dump-log", DECODE, segment, "-o", "kafka", "--show-secrets")
+    assert ours.stdout == run("kafka-dump-log", DECODE, "--files", segment).stdout
