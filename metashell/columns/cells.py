@@ -14,6 +14,8 @@ from metashell.codec.schema import FieldSchema
 from metashell.columns.schemas import ARROW_TYPES
 from metashell.columns.vectors import DTYPES, WIDTHS, Array, Buffer, Ints, Mask, bitmap, offsets_of, range_positions
 
+_BLOCK_MAX = 12
+
 
 class FixedCells:
     """Values of a fixed width, the field's default where none was read."""
@@ -54,18 +56,34 @@ class RangeCells:
 
     def arrow(self, buffer: Buffer, rows: Ints | None) -> pa.Array:
         starts, counts = (self.starts, self.counts) if rows is None else (self.starts[rows], self.counts[rows])
-        absent = counts < 0
-        null_count = int(absent.sum())
+        row_count = len(counts)
+        least, most = (int(counts.min()), int(counts.max())) if row_count else (0, 0)
+        kind = pa.list_(ARROW_TYPES[self.type]) if self.is_array else ARROW_TYPES[self.type]
+        if most < 0:
+            return pa.nulls(row_count, kind)
         validity = None
-        if null_count:
+        null_count = 0
+        if least < 0:
+            absent = counts < 0
+            null_count = int(absent.sum())
             counts = np.maximum(counts, 0)
             validity = pa.py_buffer(bitmap(~absent))
-        offsets = pa.py_buffer(offsets_of(counts))
+        is_even = least == most
+        offsets = pa.py_buffer(np.arange(0, most * row_count + 1, most, dtype=np.int32) if is_even and most else offsets_of(counts))
         if self.is_array:
-            values = fixed_array(self.type, buffer.take(self.type, range_positions(starts, counts, self.width)))
-            return pa.ListArray.from_buffers(pa.list_(ARROW_TYPES[self.type]), len(counts), [validity, offsets], null_count, 0, [values])
+            values = fixed_array(self.type, self._elements(buffer, starts, counts, most, is_even))
+            return pa.ListArray.from_buffers(kind, row_count, [validity, offsets], null_count, 0, [values])
         data = pa.py_buffer(buffer.ranges(starts, counts))
-        return pa.Array.from_buffers(ARROW_TYPES[self.type], len(counts), [validity, offsets, data], null_count)
+        return pa.Array.from_buffers(kind, row_count, [validity, offsets, data], null_count)
+
+    def _elements(self, buffer: Buffer, starts: Ints, counts: Ints, most: int, is_even: bool) -> Array:
+        """The elements of all arrays. Short ones are read as blocks of the longest length, of which the rest is dropped."""
+        if most > _BLOCK_MAX:
+            return buffer.take(self.type, range_positions(starts, counts, self.width))
+        if most == 0:
+            return np.zeros(0, DTYPES[self.type])
+        blocks = buffer.blocks(self.type, starts, most)
+        return blocks.reshape(-1) if is_even else blocks[np.arange(most) < counts[:, None]]
 
     def malformed(self, buffer: Buffer) -> Mask | None:
         """The rows whose text might not be UTF-8; None if all of it is. Rows with any byte that is not ASCII are judged apart."""

@@ -13,9 +13,9 @@ import numpy as np
 
 from metashell.codec.batches import CODEC_MASK, CRC_START, HEADER_SIZE, LEAD_SIZE, BatchHeader, RecordBatch
 from metashell.codec.compression import decompress
-from metashell.codec.crc32c import crc32c
+from metashell.codec.crc32c import crc32c, crc32c_of_short
 from metashell.columns.headers import Headers
-from metashell.columns.rows import NULL, Area, RecordFault, Rows, read_rows
+from metashell.columns.rows import NULL, Area, RecordFault, Rows, Walked, read_rows
 from metashell.columns.vectors import Buffer
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
@@ -27,8 +27,11 @@ EXPANDED_BYTES = 16 << 20
 """A chunk ends when its compressed batches have expanded to so much; one batch expands to at most 128 MiB."""
 
 _unpack_head = Struct(">iibIh").unpack_from
+_unpack_usual = Struct(">i4xbIh34xi").unpack_from
 _unpack_count = Struct(">i").unpack_from
 _COUNT_AT = 57
+_LENGTH_MIN = HEADER_SIZE - LEAD_SIZE
+_LARGE = 1 << 18
 
 
 class Chunk:
@@ -44,6 +47,7 @@ class Chunk:
         self.starts: list[int] = []
         self.walked: list[int] = []
         self.counts: list[int] = []
+        self.ends_at: list[int] = []
         self.areas: list[Area] = []
         self.old_rows: list[list[int]] = []
         self.faults: list[RecordFault] = []
@@ -104,7 +108,9 @@ class Chunk:
         for number, place in self.moved.items():
             position[number] = place
         headers = Headers(buffer, at, position, self.old)
-        rows = read_rows(headers, buffer, (self.starts, self.walked, self.counts), self.areas, self.old_rows, self.faults)
+        rows = read_rows(
+            headers, buffer, Walked(self.starts, self.walked, self.counts, self.ends_at), self.areas, self.old_rows, self.faults
+        )
         return headers, buffer, rows
 
 
@@ -173,20 +179,19 @@ def _fill(chunk: Chunk, window: bytes, max_decompressed: int) -> int:
 
 def _walk(chunk: Chunk, window: bytes, at: int) -> int:
     """The tight loop: batches that are not compressed and whose records' lengths fill them; gives where it stopped."""
-    starts, walked, counts, header_at = chunk.starts, chunk.walked, chunk.counts, chunk.header_at
-    append = starts.append
+    starts, header_at = chunk.starts, chunk.header_at
+    append, append_header, append_count = starts.append, header_at.append, chunk.counts.append
+    unpack, first_number, first_at = _unpack_usual, len(header_at), at
     size = len(window)
     last = size - HEADER_SIZE
-    number = len(header_at)
     while at <= last:
-        length, _, magic, crc, attributes = _unpack_head(window, at + 8)
+        length, magic, crc, attributes, count = unpack(window, at + 8)
         end = at + LEAD_SIZE + length
-        if magic != 2 or end > size or length < HEADER_SIZE - LEAD_SIZE or attributes & CODEC_MASK:
+        if magic != 2 or end > size or length < _LENGTH_MIN or attributes & CODEC_MASK:
             break
-        if crc32c(window[at:end], CRC_START) != crc:
+        summed = window[at + CRC_START : end]
+        if (crc32c_of_short(summed) if length < _LARGE else crc32c(summed)) != crc:
             break
-        (count,) = _unpack_count(window, at + _COUNT_AT)
-        before = len(starts)
         place = at + HEADER_SIZE
         try:
             for _ in range(count):
@@ -203,11 +208,19 @@ def _walk(chunk: Chunk, window: bytes, at: int) -> int:
         except IndexError:
             place = -1
         if place != end:
-            del starts[before:]
+            _forget(starts, at)
             break
-        header_at.append(at)
-        walked.append(number)
-        counts.append(count)
-        number += 1
+        append_header(at)
+        append_count(count)
         at = end
+    chunk.walked.extend(range(first_number, len(header_at)))
+    chunk.ends_at.extend(header_at[first_number + 1 :])
+    if at > first_at:
+        chunk.ends_at.append(at)
     return at
+
+
+def _forget(starts: list[int], at: int) -> None:
+    """Take back the starts of records in a batch at this place."""
+    while starts and starts[-1] > at:
+        starts.pop()

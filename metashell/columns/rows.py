@@ -62,15 +62,21 @@ class Area:
     count: int
 
 
-Walked = tuple[list[int], list[int], list[int]]
-"""Where records start, the numbers of their batches, and how many each of those has."""
+@dataclass(slots=True)
+class Walked:
+    """Where records start, the numbers of their batches, how many records each of those has, and where its records end."""
+
+    starts: list[int]
+    numbers: list[int]
+    counts: list[int]
+    ends: list[int]
 
 
 def read_rows(
     headers: Headers, buffer: Buffer, walked: Walked, areas: list[Area], old_rows: list[list[int]], faults: list[RecordFault]
 ) -> Rows:
     """The records of all batches in order: of those whose records were walked already, of other areas, and of old messages."""
-    starts, numbers, counts = walked
+    starts, numbers, counts = walked.starts, walked.numbers, walked.counts
     in_place = len(numbers)
     expanded: list[Area] = []
     careful: list[Area] = []
@@ -80,12 +86,13 @@ def read_rows(
             expanded.append(area)
             numbers.append(area.number)
             counts.append(area.count)
+            walked.ends.append(area.end)
         else:
             del starts[before:]
             careful.append(area)
     parts: list[Rows] = []
     if starts:
-        usual, bad = _usual_rows(headers, buffer, np.array(starts), np.array(numbers), np.array(counts))
+        usual, bad = _usual_rows(headers, buffer, walked)
         parts.append(usual)
         careful += [expanded[index - in_place] if index >= in_place else _area_of(headers, numbers[index], counts[index]) for index in bad]
     parts += [_careful(headers, buffer, area, faults) for area in careful]
@@ -99,9 +106,15 @@ def read_rows(
     return joined.part(np.argsort(joined.batch, kind="stable"))
 
 
-def _usual_rows(headers: Headers, buffer: Buffer, starts: Ints, numbers: Ints, counts: Ints) -> tuple[Rows, list[int]]:
+def _usual_rows(headers: Headers, buffer: Buffer, walked: Walked) -> tuple[Rows, list[int]]:
     """The records that look as usual, and which of the batches hold others."""
-    rows, odd = _read_headers(buffer, starts, np.repeat(numbers, counts), headers)
+    starts, numbers, counts = np.array(walked.starts), np.array(walked.numbers), np.array(walked.counts)
+    # A record ends where the next one starts, but for the last of each batch.
+    ends = np.empty_like(starts)
+    ends[:-1] = starts[1:]
+    holding = counts > 0
+    ends[np.cumsum(counts)[holding] - 1] = np.array(walked.ends)[holding]
+    rows, odd = _read_headers(buffer, starts, ends, np.repeat(numbers, counts), headers)
     if odd is None:
         return rows, []
     owner = np.repeat(np.arange(len(numbers)), counts)
@@ -144,19 +157,28 @@ def walk_starts(buf: bytes, at: int, end: int, count: int, starts: list[int]) ->
     return at == end
 
 
-def _read_headers(buffer: Buffer, starts: Ints, numbers: Ints, headers: Headers) -> tuple[Rows, Mask | None]:
-    """The header fields of all records, and which are not as usual (None if all are)."""
-    size, at, odd_size = buffer.uvarints(starts)
-    record_end = at + (size >> 1)
-    timestamp_delta, at, odd_time = buffer.uvarints(at + 1, VARLONG_SIZE_MAX)
+def _read_headers(buffer: Buffer, starts: Ints, ends: Ints, numbers: Ints, headers: Headers) -> tuple[Rows, Mask | None]:
+    """The header fields of all records, and which are not as usual (None if all are).
+
+    The walk has followed the lengths already, so only their sign and size are looked at.
+    """
+    first = buffer.bytes[starts]
+    odd = first & 1 != 0
+    at = starts + 2 + (first > 127)  # behind the length and one byte of attributes
+    longer = first > 127
+    longer &= buffer.bytes[starts + 1] > 127
+    if longer.any():
+        at[longer] += 1
+        odd |= longer & (buffer.bytes[starts + 2] > 127)
+    timestamp_delta, at, odd_time = buffer.uvarints(at, VARLONG_SIZE_MAX)
     offset_delta, at, odd_offset = buffer.uvarints(at)
     key_size, key_start, odd_key = _sizes(buffer, at)
     at = np.minimum(key_start + np.maximum(key_size, 0), buffer.size)
     value_size, value_start, odd_value = _sizes(buffer, at)
     value_end = value_start + np.maximum(value_size, 0)
-    odd = (size & 1 != 0) | (value_end + 1 != record_end) | (buffer.bytes[np.minimum(value_end, buffer.size)] != 0)
+    odd |= (value_end + 1 != ends) | (buffer.bytes[np.minimum(value_end, buffer.size)] != 0)
     odd |= offset_delta >> 32 != 0
-    for more in (odd_size, odd_time, odd_offset, odd_key, odd_value):
+    for more in (odd_time, odd_offset, odd_key, odd_value):
         if more is not None:
             odd |= more
     timestamp = headers.base_timestamp[numbers] + zigzag(timestamp_delta)

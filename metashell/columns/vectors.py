@@ -65,6 +65,16 @@ class Buffer:
         swapped: Array = found.byteswap(inplace=True).view(code)
         return swapped
 
+    def blocks(self, kind: str, starts: Ints, count: int) -> Array:
+        """`count` neighbouring values of a fixed-width primitive at each place, a row for each place."""
+        width = WIDTHS[kind] * count
+        view = np.ndarray((len(self.data) - width + 1,), f"V{width}", self.data, strides=(1,))
+        code = DTYPES[kind]
+        found = view[starts].view("u1" if kind == "bool" else code).reshape(len(starts), count)
+        if kind == "bool":
+            return np.asarray(found != 0)
+        return found if WIDTHS[kind] in (1, 16) else found.byteswap(inplace=True)
+
     def ranges(self, starts: Ints, sizes: Ints) -> Array:
         """The bytes of all ranges, one after another."""
         return self.bytes[range_positions(starts, sizes, 1)]
@@ -76,7 +86,13 @@ class Buffer:
         following = positions + 1
         if not (first & 128).any():
             return values, following, None
-        more = np.flatnonzero(first & 128)
+        high = first > 127
+        if 4 * int(np.count_nonzero(high)) > len(first):
+            second = self.bytes[following]
+            if not (second[high] > 127).any():
+                values = np.where(high, (values & 127) | second.astype(np.int64) << 7, values)
+                return values, following + high, None
+        more = np.flatnonzero(high)
         values[more] &= 127
         for shift in range(7, 7 * size_max, 7):
             byte = self.bytes[following[more]].astype(np.int64)
@@ -107,7 +123,7 @@ def range_positions(starts: Ints, counts: Ints, width: int) -> Ints:
 def offsets_of(counts: Ints) -> Array:
     """Arrow's int32 offsets of lists with these counts."""
     offsets = np.zeros(len(counts) + 1, np.int32)
-    np.cumsum(counts, out=offsets[1:])
+    offsets[1:] = np.cumsum(counts)
     return offsets
 
 

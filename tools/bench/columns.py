@@ -1,0 +1,181 @@
+"""Logs to tables: Arrow on one core, Parquet by a pool, memory, growth, and what people do today beside it.
+
+Goals, with `--partitions N/10` unless said: partition records (`--partitions N --batch-records 1000`) to Arrow below 0.40 us a record
+on one core; 10 million records to Parquet at 2.0 million a second on two cores, 1.7 times one process, from ONE file; a worker below
+400 MB; the cost of a record grows by at most 15 % from the smallest input to the largest. 10 times faster than
+`kafka-dump-log | python json.loads`, and 20 times when both write Parquet (theirs by `from_pylist`).
+
+`python -m tools.bench.columns [arrow] [export] [memory] [growth] [kafka]` runs those parts, without words all.
+METASHELL_BENCH_LARGEST (10000000) is the largest log.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from tools.bench.common import (
+    KAFKA_VERSION,
+    Command,
+    bench_directory,
+    best,
+    generated,
+    kafka_argv,
+    log_of,
+    our_script,
+    print_interpreter,
+    run_once,
+)
+
+LARGEST = int(os.environ.get("METASHELL_BENCH_LARGEST", "10000000"))
+GROWTH = (100_000, 1_000_000, 10_000_000)
+PARTITION_RECORDS = 300_000
+RUNS = 5
+ARROW_GOAL_US = 0.40
+EXPORT_GOAL_PER_S = 2.0e6
+SPEED_UP_GOAL = 1.7
+MEMORY_GOAL_MIB = 400
+GROWTH_GOAL = 1.15
+JSON_GOAL, PARQUET_GOAL = 10, 20
+
+READ_THEIRS = """
+import json, sys
+for line in sys.stdin:
+    _, found, text = line.partition("payload: ")
+    if found:
+        json.loads(text)
+"""
+WRITE_THEIRS = """
+import json, sys
+import pyarrow as pa
+import pyarrow.parquet as pq
+tables, writers = {}, {}
+def flush(kind):
+    table = pa.Table.from_pylist(tables[kind], schema=writers[kind].schema if kind in writers else None)
+    if kind not in writers:
+        writers[kind] = pq.ParquetWriter(f"{sys.argv[1]}/{kind}.parquet", table.schema)
+    writers[kind].write_table(table)
+    tables[kind] = []
+for line in sys.stdin:
+    _, found, text = line.partition("payload: ")
+    if found:
+        record = json.loads(text)
+        rows = tables.setdefault(record["type"], [])
+        rows.append(record["data"])
+        if len(rows) == 100_000:
+            flush(record["type"])
+for kind in tables:
+    if tables[kind]:
+        flush(kind)
+for writer in writers.values():
+    writer.close()
+"""
+
+
+def main(words: list[str]) -> int:
+    """Run the parts that are named."""
+    print_interpreter()
+    parts = {"arrow": arrow, "export": exports, "memory": memory, "growth": growth, "kafka": kafka}
+    for name, part in parts.items():
+        if not words or name in words:
+            part()
+    return 0
+
+
+def verdict(is_met: bool) -> str:
+    return "met" if is_met else "MISSED"
+
+
+def arrow() -> None:
+    """Records to Arrow in this process: partitions, and the usual mix."""
+    partitions = generated("log", records=PARTITION_RECORDS, partitions=PARTITION_RECORDS, batch_records=1000)
+    cpu_s, rows = min(to_arrow(partitions, None) for _ in range(RUNS))
+    cost_us = cpu_s / rows * 1e6
+    print(f"partition records to Arrow   {cost_us:6.3f} us a record | goal {ARROW_GOAL_US} us {verdict(cost_us <= ARROW_GOAL_US)}")
+    cpu_s, rows = min(to_arrow(log_of(1_000_000), None) for _ in range(RUNS))
+    print(f"default mix to Arrow         {cpu_s / rows * 1e6:6.3f} us a record")
+    cpu_s, rows = min(to_arrow(partitions, ["records"]) for _ in range(2))
+    print(f"all records with JSON text   {cpu_s / rows * 1e6:6.3f} us a record")
+
+
+def to_arrow(log: Path, tables: list[str] | None) -> tuple[float, int]:
+    """CPU seconds of one pass over a log on one core, and its records."""
+    from metashell.columns import plan_splits, read_split
+
+    rows = 0
+    started = time.process_time()
+    for split in plan_splits(str(log), 1 << 40):
+        for name, batch in read_split(split, tables):
+            rows += batch.num_rows if name != "batches" else 0
+    return time.process_time() - started, rows
+
+
+def export_command(log: Path, jobs: int) -> Command:
+    out = bench_directory() / "export"
+    shutil.rmtree(out, ignore_errors=True)
+    argv = (our_script("metashell"), "export", str(log), "--out", str(out), "--jobs", str(jobs), "--quiet")
+    return Command(name=f"export by {jobs}", argv=argv)
+
+
+def export_seconds(log: Path, jobs: int, runs: int = 3) -> float:
+    return min(run_once(export_command(log, jobs)).wall_s for _ in range(runs))
+
+
+def exports() -> None:
+    """One large file to Parquet, by one process and by two."""
+    log = log_of(LARGEST)
+    two_s, one_s = export_seconds(log, 2), export_seconds(log, 1)
+    rate, speed_up = LARGEST / two_s, one_s / two_s
+    print(
+        f"export of {LARGEST} records      {two_s:7.2f} s by two, {rate / 1e6:.2f} M records/s | "
+        f"goal {EXPORT_GOAL_PER_S / 1e6} M {verdict(rate >= EXPORT_GOAL_PER_S)}"
+    )
+    print(f"one process                  {one_s:7.2f} s, {speed_up:.2f} times | goal {SPEED_UP_GOAL} {verdict(speed_up >= SPEED_UP_GOAL)}")
+
+
+def memory() -> None:
+    """The peak of the largest process at the largest size."""
+    run_once(export_command(log_of(LARGEST), 2))
+    peak_mib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"peak of a worker             {peak_mib:7.0f} MiB | goal {MEMORY_GOAL_MIB} MiB {verdict(peak_mib <= MEMORY_GOAL_MIB)}")
+
+
+def growth() -> None:
+    """Cost per record at three sizes, without the cost of an export of next to nothing."""
+    start_s = export_seconds(log_of(10), 1, RUNS)
+    sizes = [size for size in GROWTH if size <= LARGEST]
+    costs = [(export_seconds(log_of(size), 1) - start_s) / size for size in sizes]
+    for size, cost in zip(sizes, costs, strict=True):
+        print(f"export of {size:>9} records  {cost * 1e6:7.3f} us a record, start-up of {start_s:.2f} s left out")
+    factor = costs[-1] / costs[0]
+    print(f"largest against smallest     {factor:7.2f} | goal {GROWTH_GOAL} {verdict(factor <= GROWTH_GOAL)}")
+
+
+def kafka() -> None:
+    """What people do today: Kafka's dump through a pipe into Python, read only, and written as Parquet."""
+    for size in (1_000_000, LARGEST):
+        log = log_of(size)
+        theirs = kafka_argv("dump-log", "--cluster-metadata-decoder", "--files", str(log))
+        if theirs is None:
+            print(f"no Kafka {KAFKA_VERSION} here")
+            return
+        out = bench_directory() / "theirs"
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+        ours_s = export_seconds(log, 2)
+        for what, script, goal in (("json.loads", READ_THEIRS, JSON_GOAL), ("Parquet by from_pylist", WRITE_THEIRS, PARQUET_GOAL)):
+            pipe = f"{' '.join(theirs)} | {sys.executable} -c '{script}' {out}"
+            theirs_s = best([run_once(Command(name=what, argv=("bash", "-c", pipe)))]).wall_s
+            factor = theirs_s / ours_s
+            print(
+                f"{size:>9} records: kafka-dump-log | {what:<22} {theirs_s:7.2f} s, export {ours_s:6.2f} s, "
+                f"{factor:5.1f} times | goal {goal} {verdict(factor >= goal)}"
+            )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
