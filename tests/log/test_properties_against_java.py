@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +49,7 @@ def _utf16(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
+@pytest.mark.slow
 def test_twenty_thousand_files_read_as_java_reads_them_and_values_are_written_as_java_writes_them() -> None:
     files = fuzz_files(1, CASES)
     answers = run_program(PROGRAM, stdin="".join(f"{file.hex()}\n" for file in files).encode()).decode().split("\n")

@@ -145,7 +145,10 @@ SCENARIOS = {
 }
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+QUICK = "one directory of a static quorum"
+
+
+@pytest.mark.parametrize("scenario", [name if name == QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SCENARIOS])
 def test_after_a_crash_at_any_step_info_explains_and_format_finishes(
     scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +185,7 @@ def check_complete(start: Path, steps: list[Step], config: NodeConfig, how: str,
     return check_interrupted(config, how)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left_out", ["sync_file", "sync_directory"])
 def test_without_either_kind_of_sync_some_crash_would_be_noticed(
     left_out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -201,6 +205,7 @@ def test_without_either_kind_of_sync_some_crash_would_be_noticed(
         try_every_crash(start, steps, work, check)
 
 
+@pytest.mark.slow
 def test_voters_of_an_interrupted_format_are_not_believed_when_the_node_then_joins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,6 +224,7 @@ def test_voters_of_an_interrupted_format_are_not_believed_when_the_node_then_joi
     try_every_crash(start, steps, work, check)
 
 
+@pytest.mark.slow
 def test_the_format_that_finishes_may_be_interrupted_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = node(DYNAMIC, "d1,d2,d3")
     first, start, real, work = (tmp_path / name for name in ("first", "start", "real", "work"))
