@@ -26,7 +26,7 @@ LAYERS: dict[str, set[str]] = {
     "nodes": {"image", "codec"},
     "shell": {"nodes", "image", "codec", "options"},
     "dump": {"codec", "log"},
-    "storage": {"codec", "log", "image", "options"},
+    "storage": {"codec", "log"},
     "verify": {"codec", "log", "image"},
     "net": {"codec"},
     "raft": {"codec"},
