@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import SimpleNamespace
+    from typing import Any
 
     from metashell.dump.options import DumpOptions
 
@@ -46,20 +47,7 @@ def _options(values: SimpleNamespace) -> DumpOptions:
         output=values.output or ("table" if values.summary else "jsonl"),
         summary=values.summary,
         program=NAME,
-        offsets_decoder=values.offsets_decoder,
-        transaction_log_decoder=values.transaction_log_decoder,
-        cluster_metadata_decoder=values.cluster_metadata_decoder,
-        remote_log_metadata_decoder=values.remote_log_metadata_decoder,
-        share_group_state_decoder=values.share_group_state_decoder,
-        key_decoder_class=values.key_decoder_class,
-        value_decoder_class=values.value_decoder_class,
-        verify_index_only=values.verify_index_only,
-        index_sanity_check=values.index_sanity_check,
-        print_data_log=values.print_data_log,
-        deep_iteration=values.deep_iteration,
-        skip_record_metadata=values.skip_record_metadata,
-        max_bytes=values.max_bytes,
-        max_message_size=values.max_message_size,
+        **kafkas_options(values),
         batches=values.batches or "no",
         types=values.type,
         offsets=values.offset or (None, None),
@@ -73,6 +61,29 @@ def _options(values: SimpleNamespace) -> DumpOptions:
         verbose=values.verbose,
         jobs=values.jobs or 0,
     )
+
+
+_KAFKAS_OPTIONS = (
+    "offsets_decoder",
+    "transaction_log_decoder",
+    "cluster_metadata_decoder",
+    "remote_log_metadata_decoder",
+    "share_group_state_decoder",
+    "key_decoder_class",
+    "value_decoder_class",
+    "verify_index_only",
+    "index_sanity_check",
+    "print_data_log",
+    "deep_iteration",
+    "skip_record_metadata",
+    "max_bytes",
+    "max_message_size",
+)
+
+
+def kafkas_options(values: SimpleNamespace) -> dict[str, Any]:
+    """The values of the options that Kafka's tool and ours both have."""
+    return {name: getattr(values, name) for name in _KAFKAS_OPTIONS}
 
 
 def _files(values: SimpleNamespace) -> tuple[str, ...]:

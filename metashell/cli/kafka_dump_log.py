@@ -50,6 +50,7 @@ def _print_help() -> None:
 
 
 def _options(values: SimpleNamespace) -> DumpOptions:
+    from metashell.cli.dump_log import kafkas_options
     from metashell.dump.options import DumpOptions
 
     return DumpOptions(
@@ -57,20 +58,7 @@ def _options(values: SimpleNamespace) -> DumpOptions:
         voice="kafka",
         output=values.output or "kafka",
         program=NAME,
-        offsets_decoder=values.offsets_decoder,
-        transaction_log_decoder=values.transaction_log_decoder,
-        cluster_metadata_decoder=values.cluster_metadata_decoder,
-        remote_log_metadata_decoder=values.remote_log_metadata_decoder,
-        share_group_state_decoder=values.share_group_state_decoder,
-        key_decoder_class=values.key_decoder_class,
-        value_decoder_class=values.value_decoder_class,
-        verify_index_only=values.verify_index_only,
-        index_sanity_check=values.index_sanity_check,
-        print_data_log=values.print_data_log,
-        deep_iteration=values.deep_iteration,
-        skip_record_metadata=values.skip_record_metadata,
-        max_bytes=values.max_bytes,
-        max_message_size=values.max_message_size,
+        **kafkas_options(values),
         show_secrets=True,
     )
 
