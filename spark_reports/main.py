@@ -6,6 +6,7 @@ PYSPARK_PYTHON names (`spark-submit --archives environment.tar.gz#environment` w
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -51,8 +52,10 @@ def run(words: list[str]) -> int:
     except HelpRequested as text:
         sys.stdout.write(str(text))
         return 0
-    from spark_reports.session import open_session
+    from spark_reports.session import open_session, require_parts
 
+    require_parts()
+    require_inputs(values.paths, may_be_empty=values.job == "stream")
     spark = open_session(NAME, values.master)
     try:
         _JOBS.get(values.job, _report)(spark, values)
@@ -77,6 +80,17 @@ def told(error: Exception) -> MetashellError | None:
     found = _PYTHON_ERROR.findall(str(error))
     message = found[-1][1] if found else str(error).splitlines()[0]
     return MetashellError(message)
+
+
+def require_inputs(paths: Sequence[str], *, may_be_empty: bool) -> None:
+    """Errors: UsageError for a path of this machine that is not there or holds no log, before anything slow is started."""
+    from metashell.columns.inputs import input_files, is_uri
+
+    for path in paths:
+        if not is_uri(path) and not (may_be_empty and os.path.isdir(path)):
+            next(input_files(path))
+            if not os.path.exists(path):
+                raise UsageError(f"{path}: No such file or directory", path)
 
 
 def reading_options(values: SimpleNamespace) -> dict[str, str]:

@@ -7,6 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +36,8 @@ def open_session(name: str, master: str | None = None, settings: dict[str, str] 
         builder = builder.master(master or DEFAULT_MASTER)
     for key, value in {**_QUIET, **(settings or {})}.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    with _quiet_java():
+        spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     import spark_reports
 
@@ -47,6 +51,31 @@ _QUIET: Final = {
     # A worker that dies says where.
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
 }
+
+
+@contextmanager
+def _quiet_java() -> Iterator[None]:
+    """Start the JVM with its standard error in a file that has no name: it greets with a page of remarks, whatever its log level.
+
+    What goes wrong later comes as an exception.
+    Errors: MetashellError with its last line where it does not start.
+    """
+    if is_submitted():
+        yield
+        return
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as remarks:
+        try:
+            os.dup2(remarks.fileno(), 2)
+            yield
+        except Exception as error:
+            remarks.seek(0)
+            lines = remarks.read().decode("utf-8", "replace").splitlines() or str(error).splitlines()
+            raise MetashellError(f"Spark did not start: {lines[-1].strip()}") from error
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
 
 
 def is_submitted() -> bool:

@@ -24,6 +24,9 @@ from metashell.reports.group_members import SCHEMA, SOURCES, group_rows
 
 NAME = "kafka_metadata"
 SPLIT_BYTES = 32 << 20
+"""A task's share of a large input. Of a small one the shares are smaller, so that there are tasks for all cores."""
+SPLIT_BYTES_MIN = 8 << 20
+TASKS_WANTED = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +88,12 @@ class SplitReader(DataSourceReader):
         self.wanted = wanted(options)
 
     def partitions(self) -> Sequence[InputPartition]:
+        splits = plan_splits(self.paths, self.split_bytes or SPLIT_BYTES, log=self.log)
+        share = max(sum(split.bytes for split in splits) // TASKS_WANTED, SPLIT_BYTES_MIN)
+        if not self.split_bytes and share < SPLIT_BYTES and len(splits) < TASKS_WANTED:
+            splits = plan_splits(self.paths, share, log=self.log)
         # Spark wants one partition at least, and an input may hold no batch at all.
-        return [SplitPartition(split) for split in plan_splits(self.paths, self.split_bytes, log=self.log)] or [SplitPartition(Split(()))]
+        return [SplitPartition(split) for split in splits or [Split(())]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self.wanted.batches(cast(SplitPartition, partition).split)
@@ -136,5 +143,5 @@ def load_paths(options: Mapping[str, Any]) -> list[str]:
 
 
 def split_bytes(options: Mapping[str, str]) -> int:
-    """About how large a task's share is."""
-    return int(options.get("splitBytes", SPLIT_BYTES))
+    """About how large a task's share shall be, 0 where that is left to us."""
+    return int(options.get("splitBytes", 0))

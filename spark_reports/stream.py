@@ -17,7 +17,7 @@ from metashell.columns.splits import Piece, Split, kind_by_content
 from metashell.errors import UsageError
 from metashell.log.names import parse_name
 from metashell.log.segment import BatchFault, read_batches
-from spark_reports.source import SplitPartition, load_paths, split_bytes, wanted
+from spark_reports.source import SPLIT_BYTES, SplitPartition, load_paths, split_bytes, wanted
 
 Offset = dict[str, int]
 
@@ -28,7 +28,7 @@ class GrowingFilesReader(DataSourceStreamReader):
     def __init__(self, options: Mapping[str, str]) -> None:
         self.paths = load_paths(options)
         self.log = options.get("log")
-        self.split_bytes = split_bytes(options)
+        self.split_bytes = split_bytes(options) or SPLIT_BYTES
         self.wanted = wanted(options)
         self._known: Offset = {}
 

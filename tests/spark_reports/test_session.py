@@ -58,3 +58,10 @@ def test_wrong_words_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     told = capsys.readouterr().err
     assert told.count("\n") == 1
     assert all(name in told for name in (*REPORT_SUMMARIES, *JOBS))
+
+
+def test_a_missing_path_is_told_before_spark_is_started(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(session, "java_trouble", lambda: None)
+    monkeypatch.setattr(session, "open_session", lambda *_: pytest.fail("Spark was started"))
+    assert program.main(["broker_sessions", "nowhere.log", "--out", "y"]) == 2
+    assert capsys.readouterr().err == "spark-reports: nowhere.log: No such file or directory\n"
