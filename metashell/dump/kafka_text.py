@@ -30,7 +30,7 @@ from metashell.dump.kafka_numbers import int64, java_sequence
 from metashell.dump.kafka_payload import SizedTexts, payloads_of, shows_secrets
 from metashell.dump.keyed_loop import make_keyed_loop
 from metashell.dump.options import MAX_BYTES_DEFAULT, DumpOptions
-from metashell.dump.writer import Halt, Writer
+from metashell.dump.writer import FLUSH_LINES, Halt, Writer
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
 
@@ -80,32 +80,42 @@ class KafkaWriter(Writer):
         if size < HEADER_SIZE:
             self._short_batch(buf[start : start + size], position)
             return
-        header = BatchHeader(*unpack_header(buf, start))
-        is_valid = crc32c(buf[start + 21 : start + size]) == header.crc
-        if is_valid and magic == 2 and header.attributes == 0 and header.base_sequence == -1 and 0 <= header.base_offset < _PLAIN_LIMIT:
-            self._plain_batch(header, buf, start, size)
+        fields = unpack_header(buf, start)
+        is_valid = crc32c(buf[start + 21 : start + size]) == fields[4]
+        if is_valid and magic == 2 and fields[5] == 0 and fields[11] == -1 and 0 <= fields[0] < _PLAIN_LIMIT:
+            self._plain_batch(fields, buf, start, size)
             return
+        header = BatchHeader(*fields)
         self._batch_line(header, position, is_valid)
         if self.iterates_deep:
             self._deep(header, buf, start, size)
 
-    def _plain_batch(self, header: BatchHeader, buf: bytes, start: int, size: int) -> None:
-        """A batch as most are: the same as below, without looking for what is not there."""
-        base = header.base_offset
-        self.lines.append(
-            f"baseOffset: {base} lastOffset: {base + header.last_offset_delta} count: {header.count} baseSequence: -1 lastSequence: -1 "
-            f"producerId: {header.producer_id} producerEpoch: {header.producer_epoch} partitionLeaderEpoch: {header.leader_epoch} "
+    def _plain_batch(self, fields: tuple[int, ...], buf: bytes, start: int, size: int) -> None:
+        """A batch as most are (no attributes, no sequence): the same as below, without looking for what is not there."""
+        base, _, epoch, _, crc, _, delta, base_time, max_time, producer, producer_epoch, _, count = fields
+        lines = self.lines
+        lines.append(
+            f"baseOffset: {base} lastOffset: {base + delta} count: {count} baseSequence: -1 lastSequence: -1 "
+            f"producerId: {producer} producerEpoch: {producer_epoch} partitionLeaderEpoch: {epoch} "
             f"isTransactional: false isControl: false deleteHorizonMs: OptionalLong.empty position: {self.position} "
-            f"CreateTime: {header.max_timestamp} size: {size} magic: 2 compresscodec: none crc: {header.crc} isvalid: true\n"
+            f"CreateTime: {max_time} size: {size} magic: 2 compresscodec: none crc: {crc} isvalid: true\n"
         )
-        if self.iterates_deep:
-            self.is_control, self.timestamp_type = False, "CreateTime"
-            self.append_time = None
-            middle = f" CreateTime: {header.base_timestamp} keySize: {self.middle_end}"
-            try:
-                self.records(header, buf, start + HEADER_SIZE, start + size, middle)
-            except DecodeError as error:
-                raise Halt(f"{self.path}: batch at position {self.position}: {error}") from error
+        if not self.iterates_deep:
+            return
+        self.is_control, self.timestamp_type = False, "CreateTime"
+        self.append_time = None
+        at, middle, loop, mark = start + HEADER_SIZE, f" CreateTime: {base_time} keySize: {self.middle_end}", self.loop, len(lines)
+        if loop is not None and count == 1 and loop(buf, at, 0, 1, base, middle, self.texts, lines.append) == start + size:
+            # A batch of its own for each record, as coordinators write states: here every call would count.
+            self.saw(base)
+            if mark >= FLUSH_LINES:
+                self.flush()
+            return
+        del lines[mark:]
+        try:
+            self.records(BatchHeader(*fields), buf, at, start + size, middle)
+        except DecodeError as error:
+            raise Halt(f"{self.path}: batch at position {self.position}: {error}") from error
 
     def _batch_line(self, header: BatchHeader, position: int, is_valid: bool) -> None:
         attributes = header.attributes

@@ -82,6 +82,7 @@ def loop(buf, at, first, count, base_offset, middle, keys, append):
 """
 
 _headers: list[bytes] = []
+_FIRST = [b"\0\0\0"]
 
 
 def make_keyed_loop(line: str, tombstone: str, head: str = "") -> FastLoop:
@@ -98,6 +99,8 @@ def make_keyed_loop(line: str, tombstone: str, head: str = "") -> FastLoop:
 
 def _usual_headers(first: int, count: int) -> list[bytes]:
     """For records `first` to `first + count` of a batch, what stands between length and key length."""
+    if count == 1 and first == 0:
+        return _FIRST
     for delta in range(len(_headers), first + count):
         _headers.append(b"\0\0" + encode_varint(delta))
     return _headers[first : first + count]
