@@ -17,6 +17,7 @@ from metashell.columns.vectors import VARLONG_SIZE_MAX, Array, Buffer, Ints, Mas
 from metashell.errors import DecodeError
 
 NULL = -1
+_NULL_CODE = 1
 
 
 @dataclass(slots=True)
@@ -192,12 +193,14 @@ def _read_headers(buffer: Buffer, starts: Ints, ends: Ints, numbers: Ints, heade
 
 def _sizes(buffer: Buffer, at: Ints) -> tuple[Ints, Ints, Mask | None]:
     """The sizes of nullable fields, -1 for null, and where the fields start."""
+    if (buffer.bytes[at] == _NULL_CODE).all():
+        return np.full(len(at), NULL, np.int64), at + 1, None
     raw, start, odd = buffer.uvarints(at)
     size = zigzag(raw)
-    too_large = size > buffer.size
-    if too_large.any():
+    if len(size) and int(size.max()) > buffer.size:
+        too_large = size > buffer.size
         odd = too_large if odd is None else odd | too_large
-        size = np.where(too_large, 0, size)
+        size[too_large] = 0
     return np.maximum(size, NULL), start, odd
 
 
