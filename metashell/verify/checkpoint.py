@@ -44,17 +44,20 @@ def check_checkpoint_batches(
     snapshot_id = None if parsed is None else parsed.snapshot_id
     faults: list[SourceFault] = []
     timestamp_ms: int | None = None
-    is_first = True
+    epoch: int | None = None
     told_errors = report.by_severity["error"]
     for batch in checked_snapshot(items, label, faults):
         report.counts["batches"] += 1
         report.counts["records"] += records.check(batch)
-        if is_first:
+        if epoch is None:
+            epoch = batch.header.leader_epoch
             timestamp_ms = _header_timestamp(batch)
-            if snapshot_id is not None and batch.header.leader_epoch != snapshot_id.epoch:
-                what = f"leader epoch {batch.header.leader_epoch} is not that of the file's name, {snapshot_id.epoch}"
+            if snapshot_id is not None and epoch != snapshot_id.epoch:
+                what = f"leader epoch {epoch} is not that of the file's name, {snapshot_id.epoch}"
                 report.error(label, what, position=batch.position, offset=batch.header.base_offset)
-        is_first = False
+        elif batch.header.leader_epoch != epoch:
+            what = f"leader epoch {batch.header.leader_epoch} is not that of the first batch, {epoch}"
+            report.error(label, what, position=batch.position, offset=batch.header.base_offset)
     for fault in faults:
         report.error(fault.file, fault.reason, position=fault.position, offset=fault.offset)
     is_whole = report.by_severity["error"] == told_errors

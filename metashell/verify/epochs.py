@@ -8,23 +8,16 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from metashell.errors import LogCorruptError
 from metashell.log.text_checkpoints import EpochEntry, read_leader_epochs
 from metashell.verify.finding import Report
-from metashell.verify.small_files import tell_corrupt
+from metashell.verify.small_files import read_small
 from metashell.verify.walk import LogState
 
 
 def check_epoch_cache(path: str, state: LogState, report: Report) -> None:
     """Check a leader-epoch-checkpoint against the log beside it."""
-    report.counts["files"] += 1
-    try:
-        entries = read_leader_epochs(path)
-    except LogCorruptError as error:
-        tell_corrupt(error, report)
-        return
-    except OSError as error:
-        report.error(path, error.strerror or str(error))
+    entries = read_small(path, report, read_leader_epochs)
+    if entries is None:
         return
     _check_order(path, entries, report)
     if state.first_offset is None or not state.is_certain:

@@ -38,7 +38,6 @@ def check_file(path: str, report: Report, options: VerifyOptions) -> None:
     if small is not None:
         small(path, report)
     elif name.endswith(PRODUCER_SUFFIX):
-        report.counts["files"] += 1
         check_producer_snapshot(path, report)
     elif name.endswith(INDEX_SUFFIXES):
         _check_index(path, report)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import TypeVar
 
 from metashell.errors import DecodeError, LogCorruptError
 from metashell.log.indexes import PRODUCER_ENTRY, PRODUCER_HEADER, PRODUCER_SNAPSHOT_VERSION, producer_entries, read_producer_header
@@ -16,25 +18,35 @@ RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
+T = TypeVar("T")
+
 _PRODUCERS_SIZE_MAX = 1 << 28
 """Room for five million producers; what is larger is read as cut off."""
 OFFSET_CHECKPOINTS = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEANER_OFFSETS)
 
 
-def tell_corrupt(error: LogCorruptError, report: Report) -> None:
-    """A file that does not parse; the error's offset is a byte of the file."""
-    report.error(error.file, error.reason, position=error.offset)
+def read_small(path: str, report: Report, read: Callable[[str], T]) -> T | None:
+    """What `read` makes of a small file; None where it cannot be read or does not parse, which is told.
+
+    The error's offset is a byte of the file.
+    """
+    report.counts["files"] += 1
+    if os.path.exists(path) and not os.path.isfile(path):  # nobody may ever write to a pipe
+        report.error(path, "is not a regular file")
+        return None
+    try:
+        return read(path)
+    except LogCorruptError as error:
+        report.error(error.file, error.reason, position=error.offset)
+    except OSError as error:
+        report.error(path, error.strerror or str(error))
+    return None
 
 
 def check_producer_snapshot(path: str, report: Report) -> None:
     """Check a producer state snapshot: its checksum, its size, and that nothing in it is past the offset that names it."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read(_PRODUCERS_SIZE_MAX + 1)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        report.error(path, error.strerror or str(error))
+    data = read_small(path, report, _read_producers)
+    if data is None:
         return
     try:
         header = read_producer_header(data)
@@ -55,6 +67,11 @@ def check_producer_snapshot(path: str, report: Report) -> None:
     _check_producers(path, data, count, report)
 
 
+def _read_producers(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(_PRODUCERS_SIZE_MAX + 1)
+
+
 def _check_producers(path: str, data: bytes, count: int, report: Report) -> None:
     stem = os.path.basename(path).split(".")[0]
     end = int(stem) if stem.isascii() and stem.isdigit() else None
@@ -73,14 +90,8 @@ def _check_producers(path: str, data: bytes, count: int, report: Report) -> None
 
 def check_quorum_state(path: str, newest_epoch: int, report: Report) -> None:
     """Check a quorum-state: no epoch of the log or of a checkpoint may be newer than its own, which is on disk before any record."""
-    report.counts["files"] += 1
-    try:
-        state = read_quorum_state(path)
-    except LogCorruptError as error:
-        tell_corrupt(error, report)
-        return
-    except OSError as error:
-        report.error(path, error.strerror or str(error))
+    state = read_small(path, report, read_quorum_state)
+    if state is None:
         return
     if state.leader_epoch < newest_epoch:
         report.error(path, f"leader epoch {state.leader_epoch} is older than that of the log, {newest_epoch}")
@@ -90,43 +101,20 @@ def check_quorum_state(path: str, newest_epoch: int, report: Report) -> None:
 
 def check_topic_id(path: str, report: Report, *, is_metadata: bool) -> bytes | None:
     """The topic id in a partition.metadata, None where there is none to be read."""
-    report.counts["files"] += 1
-    try:
-        topic_id = read_topic_id(path)
-    except LogCorruptError as error:
-        tell_corrupt(error, report)
-        return None
-    except OSError as error:
-        report.error(path, error.strerror or str(error))
-        return None
-    if is_metadata and topic_id != METADATA_TOPIC_ID:
+    topic_id = read_small(path, report, read_topic_id)
+    if is_metadata and topic_id is not None and topic_id != METADATA_TOPIC_ID:
         report.error(path, f"topic id {uuid_text(topic_id)} is not that of the metadata log, {uuid_text(METADATA_TOPIC_ID)}")
     return topic_id
 
 
 def check_meta_properties(path: str, report: Report) -> MetaProperties | None:
     """What a meta.properties says, None where it cannot be read."""
-    report.counts["files"] += 1
-    try:
-        return read_meta_properties(path)
-    except LogCorruptError as error:
-        tell_corrupt(error, report)
-    except OSError as error:
-        report.error(path, error.strerror or str(error))
-    return None
+    return read_small(path, report, read_meta_properties)
 
 
 def check_partition_offsets(path: str, report: Report) -> tuple[PartitionOffset, ...]:
     """The entries of an offset checkpoint, none where it cannot be read; each partition may be there once."""
-    report.counts["files"] += 1
-    try:
-        entries = read_partition_offsets(path)
-    except LogCorruptError as error:
-        tell_corrupt(error, report)
-        return ()
-    except OSError as error:
-        report.error(path, error.strerror or str(error))
-        return ()
+    entries = read_small(path, report, read_partition_offsets) or ()
     seen: set[tuple[str, int]] = set()
     for entry in entries:
         if (entry.topic, entry.partition) in seen:
