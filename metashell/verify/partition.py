@@ -123,7 +123,7 @@ class _PartitionCheck:
                 if walk is None:
                     walk = LogWalk(self.report, self._records(self.kind), self.state)
                 self._begin_segment(entry, stack.file)
-                walk.walk(items, self._indexes(entry, stack, is_active), is_active=is_active)
+                walk.walk(items, self._indexes(entry, stack, is_active), active=stack.file if is_active else None)
                 if not is_active and listing.segments[number + 1].base_offset < self.state.end_offset:
                     what = f"goes on to offset {self.state.end_offset - 1}, past where {listing.segments[number + 1].name} begins"
                     self.report.error(stack.file.name, what, offset=self.state.end_offset - 1)

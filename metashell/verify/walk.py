@@ -8,11 +8,13 @@ from itertools import chain, islice
 
 from metashell.codec.batches import RecordBatch
 from metashell.codec.control import LEADER_CHANGE
+from metashell.log.files import OpenFile
 from metashell.log.segment import BatchFault
 from metashell.log.source_fault import OrderCheck
 from metashell.verify.finding import Report
 from metashell.verify.indexes import NEVER, OffsetIndexCheck, TimeIndexCheck, TransactionIndexCheck
 from metashell.verify.records import LogKind, RecordCheck, looks_like_metadata
+from metashell.verify.tail import whole_batch_after
 
 _LOOKED_AT_MAX = 16
 
@@ -93,8 +95,13 @@ class LogWalk:
         self.state = state
         self._is_cut_short = False
 
-    def walk(self, items: Iterable[RecordBatch | BatchFault], indexes: SegmentIndexes = NO_INDEXES, *, is_active: bool = False) -> None:
-        """Check the batches of one segment; a torn or zero tail of the active one is how it ends when a node stops."""
+    def walk(
+        self, items: Iterable[RecordBatch | BatchFault], indexes: SegmentIndexes = NO_INDEXES, *, active: OpenFile | None = None
+    ) -> None:
+        """Check the batches of one segment.
+
+        A torn or zero tail of the `active` one (the file that they are read from) is how it ends when a node stops.
+        """
         state = self.state
         check = self.records.check
         counts = self.report.counts
@@ -107,7 +114,7 @@ class LogWalk:
         self._is_cut_short = False
         for item in items:
             if isinstance(item, BatchFault):
-                self._take_fault(item, indexes, is_active=is_active)
+                self._take_fault(item, indexes, active)
                 next_position = indexes.next_position
                 size = item.position + item.size
                 continue
@@ -180,15 +187,19 @@ class LogWalk:
         if header.leader_epoch >= 0:
             state.epochs.append((header.leader_epoch, header.base_offset))
 
-    def _take_fault(self, fault: BatchFault, indexes: SegmentIndexes, *, is_active: bool) -> None:
+    def _take_fault(self, fault: BatchFault, indexes: SegmentIndexes, active: OpenFile | None) -> None:
         """Tell of a bad place. What the indexes say of it cannot be judged."""
         state = self.state
         offset = -1 if fault.offset is None else fault.offset
         self._is_cut_short = fault.ends_walk
-        if is_active and fault.may_be_tail:
-            self.report.note(fault.file, fault.reason, position=fault.position, offset=offset)
-            return
-        self.report.error(fault.file, fault.reason, position=fault.position, offset=offset)
+        reason = fault.reason
+        if active is not None and fault.may_be_tail:
+            whole = whole_batch_after(active, fault.position, max(state.end_offset, 0), state.epoch or 0)
+            if whole is None:
+                self.report.note(fault.file, reason, position=fault.position, offset=offset)
+                return
+            reason += f", but a whole batch follows at byte {whole}"
+        self.report.error(fault.file, reason, position=fault.position, offset=offset)
         state.is_certain = False
         if fault.batch is not None:
             # After a batch that is itself at fault, anything may follow.

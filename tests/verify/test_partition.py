@@ -44,6 +44,21 @@ def test_a_torn_tail_is_information_in_the_last_segment_only(made: MetadataLog, 
     assert {finding.severity for finding in made.findings()} == {"error"}
 
 
+def test_a_damaged_length_is_no_torn_tail(made: MetadataLog):
+    """Where whole batches follow, a server that takes it for the end of the log loses them."""
+    data = bytearray(b"".join(made.second))
+    data[9] = 1
+    made.write(LAST, bytes(data))
+    found = only(made.findings())
+    assert found.severity == "error"
+    assert found.what.endswith(f", but a whole batch follows at byte {len(made.second[0])}")
+    # The last batch of all may be cut off.
+    data = bytearray(b"".join(made.second))
+    data[len(made.second[0]) + 9] = 1
+    made.write(LAST, bytes(data))
+    assert only(made.findings()).severity == "info"
+
+
 def test_a_gap_between_segments_is_found(made: MetadataLog):
     made.first.pop()
     made.write_segments()
