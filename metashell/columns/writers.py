@@ -63,7 +63,7 @@ class _Parquet:
         from pyarrow.parquet import ParquetWriter
 
         repeating = [field.name for field in schema if _repeats(field)]
-        self._writer = ParquetWriter(path, schema, compression="snappy", use_dictionary=repeating, write_statistics=True)
+        self._writer = ParquetWriter(path, schema, compression="zstd", compression_level=1, use_dictionary=repeating)
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._writer.write_table(pa.Table.from_batches([batch]), row_group_size=batch.num_rows)
