@@ -382,6 +382,8 @@ class JsonWriter(Writer):
         reason, kind = f"the last batch is cut off, {left} bytes of it are there", "truncated"
         if is_zero:
             reason = f"the rest is zero, {left} bytes"
+        elif stop.kind != "bad-size" and len(stop.tail) >= MAGIC_END and stop.tail[MAGIC_END - 1] > 2:
+            reason, kind = f"no batch: magic {stop.tail[MAGIC_END - 1]} is not known, {left} bytes are left", "corrupt"
         elif stop.kind == "bad-size":
             reason, kind = f"batch length {stop.length} is below 14, {left} bytes are left", "corrupt"
         if self.may_end_early and kind == "truncated":

@@ -24,6 +24,7 @@ _FIRST_CHUNK = 64 * 1024
 _LARGEST_CHUNK = 1024 * 1024
 _TAIL_LOOK_MAX = 64 * 1024 * 1024
 _CRC_START = 21
+_MAGIC_MAX = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +186,9 @@ def _read_one(window: _Window, check_crc: bool) -> RecordBatch | BatchFault | No
     size = length + LEAD_SIZE
     if length < MIN_LENGTH:
         return _tail(window, "bad-size", f"batch length {length} is below {MIN_LENGTH}", offset)
+    magic = chunk[at + MAGIC_END - 1]
+    if magic > _MAGIC_MAX and not window.has(size):
+        return _tail(window, "bad-magic", _no_batch(magic))
     if size > window.file.batch_size_max:
         return _tail(window, "bad-size", f"batch of {size} bytes is above {window.file.batch_size_max}", offset)
     if window.is_cut_at(size):
@@ -205,7 +209,7 @@ def _judge(window: _Window, size: int, offset: int, check_crc: bool) -> RecordBa
     magic = batch.header.magic
     reason = None
     kind: FaultKind = "bad-magic"
-    if not 0 <= magic <= 2:
+    if not 0 <= magic <= _MAGIC_MAX:
         reason = f"magic {magic} is not known"
     elif magic == 2 and size < HEADER_SIZE:
         kind, reason = "bad-size", f"batch of {size} bytes is shorter than its header of {HEADER_SIZE}"
@@ -260,15 +264,26 @@ def _tail(window: _Window, kind: FaultKind, reason: str, offset: int | None = No
     )
 
 
+def _no_batch(magic: int) -> str:
+    return f"no batch: magic {magic} is not known"
+
+
 def _cut_off(window: _Window, position: int, data: bytes, size: int, offset: int) -> BatchFault:
     trouble = window.file.trouble
+    magic = data[MAGIC_END - 1] if len(data) >= MAGIC_END else 0
+    kind: FaultKind = "truncated"
+    reason = f"batch of {size} bytes is cut off"
+    if trouble is not None:
+        kind, reason = "unreadable", trouble
+    elif magic > _MAGIC_MAX:
+        kind, reason = "bad-magic", _no_batch(magic)
     return BatchFault(
-        kind="truncated" if trouble is None else "unreadable",
+        kind=kind,
         file=window.file.name,
         position=position,
         size=len(data),
-        offset=offset,
-        reason=f"{trouble or f'batch of {size} bytes is cut off'}, {_bytes(len(data))} left",
+        offset=None if kind == "bad-magic" else offset,
+        reason=f"{reason}, {_bytes(len(data))} left",
     )
 
 

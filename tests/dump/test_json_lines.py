@@ -326,3 +326,11 @@ def test_a_wrong_length_in_a_directorys_last_segment_is_no_torn_tail(tmp_path: P
     (row,) = rows(text)
     assert (row["kind"], row["position"]) == ("truncated", 0)
     assert row["reason"].endswith(f"among them a whole batch at position {len(first)}")
+
+
+def test_a_foreign_file_is_told_as_one_and_never_as_a_torn_tail(tmp_path: Path) -> None:
+    write(tmp_path, batch([topic("a")]) + b"root:x:0:0:root:/root:/bin/bash\n" * 3)
+    status, text, _ = dump(tmp_path)
+    assert status == 1
+    assert rows(text)[1]["kind"] == "corrupt"
+    assert rows(text)[1]["reason"] == "no batch: magic 47 is not known, 96 bytes are left"

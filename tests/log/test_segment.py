@@ -172,6 +172,8 @@ def test_a_wrong_checksum_is_told_and_passed_over_unless_checksums_do_not_matter
 def test_a_foreign_file_is_one_fault() -> None:
     (fault,) = walk(b"#!/bin/sh\n# no log at all, and long enough to hold a header of any kind\n" * 10)
     assert fault.position == 0 and fault.ends_walk
+    assert (fault.kind, fault.offset, fault.may_be_tail) == ("bad-magic", None, False)
+    assert fault.reason.startswith("no batch: magic ")
 
 
 def test_an_empty_file_has_nothing_and_no_fault() -> None:
