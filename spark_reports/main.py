@@ -17,7 +17,7 @@ from metashell.errors import MetashellError, UsageError
 from metashell.escape import terminal_line
 
 NAME = "spark-reports"
-_PYTHON_ERROR = re.compile(r"^(?:metashell\.errors\.)?(\w*Error): (.*)$", re.MULTILINE)
+_OUR_ERROR = re.compile(r"^\s*metashell\.errors\.(\w+): (.*)$", re.MULTILINE)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -73,13 +73,13 @@ def told(error: Exception) -> MetashellError | None:
     """What is at fault, from an exception that Spark wraps with its own words and a worker's trace; None for our own mistakes."""
     if isinstance(error, MetashellError):
         return error
-    from pyspark.errors import PySparkException
-
-    if not isinstance(error, PySparkException):
+    if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
         return None
-    found = _PYTHON_ERROR.findall(str(error))
-    message = found[-1][1] if found else str(error).splitlines()[0]
-    return MetashellError(message)
+    found = _OUR_ERROR.findall(str(error))
+    if not found:
+        return MetashellError(str(error).splitlines()[0])
+    name, message = found[-1]
+    return UsageError(message) if name == "UsageError" else MetashellError(message)
 
 
 def require_inputs(paths: Sequence[str], *, may_be_empty: bool) -> None:

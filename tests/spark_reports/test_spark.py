@@ -105,6 +105,16 @@ def test_a_stream_takes_what_was_appended_and_waits_for_the_rest_of_a_torn_batch
         query.stop()
 
 
+def test_an_unknown_table_is_told_in_one_line_with_the_known_ones(spark: Any) -> None:
+    from spark_reports.main import told
+
+    with pytest.raises(Exception, match="unknown table nope") as caught:
+        spark.read.format("kafka_metadata").option("table", "nope").load(str(LOG))
+    message = str(told(caught.value))
+    assert message.startswith("unknown table nope; there are ")
+    assert "\n" not in message
+
+
 def test_a_corrupt_file_is_told_in_one_line_with_its_place(spark: Any, tmp_path: Path) -> None:
     from spark_reports.main import told
 
@@ -117,5 +127,10 @@ def test_a_corrupt_file_is_told_in_one_line_with_its_place(spark: Any, tmp_path:
     message = str(told(caught.value))
     assert f"{LOG.name}: offset 3" in message
     assert "\n" not in message
+    from spark_reports.report_job import run_on_spark
+
+    with pytest.raises(Exception, match="CRC") as caught:
+        list(run_on_spark(spark, [REPORTS["topic_history"]], [str(tmp_path / LOG.name)]))
+    assert str(told(caught.value)) == message
     skipped = spark.read.format("kafka_metadata").option("table", "faults").option("onError", "skip").load(str(tmp_path / LOG.name))
     assert [row["offset"] for row in skipped.collect()] == [3]
