@@ -21,6 +21,10 @@ def spark() -> Iterator[Any]:
     settings = {
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "1",
+        # Inputs are tiny: to compile each query and to plan it again half way would be most of the time.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
         "spark.driver.memory": "512m",
         "spark.sql.session.timeZone": "UTC",
     }
