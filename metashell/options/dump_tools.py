@@ -78,8 +78,11 @@ DUMP_LOG = CommandSpec(
         leader-epoch-checkpoint and the other text checkpoints, partition.metadata, quorum-state and meta.properties are listed. What does
         not hold is a line of kind `mismatch` or `corrupt`.
 
-        A batch with a bad CRC becomes a line of kind `corrupt`, and the walk goes on where the framing still holds. Directories stand for
-        the logs and checkpoints in them. `-`, or no file where standard input is not a terminal, reads standard input.
+        A batch with a bad CRC becomes a line of kind `corrupt`, and the walk goes on where the framing still holds. A directory stands
+        for its segments, after its newest complete checkpoint where they do not begin at offset 0. `-`, or no file where standard input is
+        not a terminal, reads standard input.
+
+        Secrets are redacted in every form, -o kafka included, which prints whole files and therefore takes no filters.
         """,
     options=(
         Option(
