@@ -7,6 +7,7 @@ first, as in dump-log. Logs of other topics than those that metashell decodes ar
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
@@ -14,7 +15,7 @@ from typing import Self
 
 from metashell.columns.logs import METADATA, cluster_of, log_of_directory
 from metashell.errors import UsageError
-from metashell.log.files import OpenFile, open_file
+from metashell.log.files import STREAM_NAMES, OpenFile, open_file
 from metashell.log.names import META_PROPERTIES, LogFileName, parse_name
 
 URI_MARK = "://"
@@ -115,6 +116,16 @@ def _needed_checkpoint(directory: str, segments: list[str], checkpoints: list[st
 def is_uri(path: str) -> bool:
     """Whether a path is one of pyarrow's file systems, such as `s3://bucket/key`."""
     return URI_MARK in path
+
+
+def is_stream(path: str) -> bool:
+    """Whether a path is standard input, a pipe or the like: what is read of it is gone."""
+    if path in STREAM_NAMES:
+        return True
+    try:
+        return not is_uri(path) and not stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return False
 
 
 def open_input(path: str) -> OpenFile:

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from metashell.columns.chain import Chain
-from metashell.columns.inputs import InputFile, input_files, open_input
+from metashell.columns.inputs import InputFile, input_files, is_stream, open_input
+from metashell.columns.logs import METADATA
 from metashell.log.files import OpenFile
 
 TARGET_BYTES = 32 << 20
@@ -89,6 +90,9 @@ def plan_splits(
 
 def file_pieces(file: InputFile, target_bytes: int, *, use_index: bool = True) -> list[Piece]:
     """The pieces of one file; a stream, or a file below the size of two pieces, is one."""
+    if is_stream(file.path):
+        # To look into it would be to read it.
+        return [_piece(file, file.log or METADATA, 0, -1, -1)]
     with open_input(file.path) as opened:
         size = opened.size()
         log = file.log or kind_by_content(file, opened)
@@ -103,7 +107,7 @@ def file_pieces(file: InputFile, target_bytes: int, *, use_index: bool = True) -
 
 def kind_by_content(file: InputFile, opened: OpenFile) -> str | None:
     """The kind of log that a file's first records are of; a file that was named is taken for the metadata log if in doubt."""
-    from metashell.columns.logs import METADATA, log_of_records
+    from metashell.columns.logs import log_of_records
     from metashell.log.segment import BatchFault, read_batches
 
     if opened.size() is None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 from metashell.cli.extras import needed
 from metashell.columns.progress import progress_bar
 from metashell.errors import UsageError
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, command_line, environment
 
 
 def test_export_writes_tables_and_says_how_many_rows(run: Run, segment: str, tmp_path: Path) -> None:
@@ -52,6 +54,17 @@ def test_sql_answers_and_refuses_in_one_line(run: Run, segment: str) -> None:
     result = run("metashell", "sql", "select * from '/etc/passwd'", segment)
     assert result.returncode == 2
     assert result.stderr.startswith("metashell sql: Catalog Error") and result.stderr.count("\n") == 1
+
+
+def test_standard_input_and_compressed_files_are_read_once_and_whole(run: Run, segment: str, tmp_path: Path) -> None:
+    packed = tmp_path / "00000000000000000251.log.gz"
+    packed.write_bytes(gzip.compress(Path(segment).read_bytes()))
+    text = "select count(*) as n from records"
+    want = run("metashell", "sql", text, segment).stdout
+    assert run("metashell", "sql", text, str(packed)).stdout == want
+    line = command_line("metashell", "sql", text, "-")
+    done = subprocess.run(line, input=Path(segment).read_bytes(), capture_output=True, env=environment(), timeout=60, check=True)
+    assert done.stdout.decode() == want
 
 
 def test_a_missing_package_is_one_line_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
