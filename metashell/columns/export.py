@@ -120,17 +120,22 @@ def _results(
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
+    from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, pthread_sigmask
 
     # A fork is quick and safe as long as this process has no threads, which pyarrow would bring.
     context = get_context("spawn" if "pyarrow" in sys.modules else "fork")
+    # Ctrl-C is this process's business; what it starts now inherits that it is deaf to it.
+    unblocked = pthread_sigmask(SIG_BLOCK, {SIGINT})
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare)
     try:
         futures = {pool.submit(_export_split, part, split, options, work): (number, part) for number, part, split in tasks}
+        pthread_sigmask(SIG_SETMASK, unblocked)
         for future in as_completed(futures):
             yield (*futures[future], _checked(future.result()))
     except BrokenProcessPool:
         raise MetashellError("a process of the export ended unexpectedly: out of memory?") from None
     finally:
+        pthread_sigmask(SIG_SETMASK, unblocked)
         pool.shutdown(wait=True, cancel_futures=True)
 
 

@@ -27,10 +27,7 @@ class SplitResult:
 
 
 def prepare_worker() -> None:
-    """In a process of its own: one thread, and Ctrl-C is the parent's business."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """In a process of its own: one thread, since there is a process for each core."""
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
 
