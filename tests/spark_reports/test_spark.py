@@ -15,8 +15,8 @@ from metashell.reports import REPORTS
 from metashell.reports.local import run_local
 from tests.golden_cases import SUBSET_ROOT
 
-# Sessions are per process, so these tests stay in one.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings("ignore")]
+# pyspark itself warns: of sockets that it closes late, and of what it will call otherwise.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 STOPPED = SUBSET_ROOT / "4.3.1/main/data/stopped"
 LOG = STOPPED / "node-2/d1/__cluster_metadata-0/00000000000000000000.log"
 
