@@ -6,7 +6,9 @@ starts are dropped, and the first that is left starts where the log does. Source
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 from metashell.log.text_checkpoints import EpochEntry, read_leader_epochs
 from metashell.verify.finding import Report
@@ -27,8 +29,8 @@ def check_epoch_cache(path: str, state: LogState, report: Report) -> None:
         if entry.start_offset > end:
             what = f"epoch {entry.epoch} starts at offset {entry.start_offset}, past the log's end, {end}: it is dropped at the next start"
             report.note(path, what, offset=entry.start_offset)
-    for number, (epoch, first_offset) in enumerate(state.epochs):
-        _check_epoch(path, entries, epoch, first_offset, report, is_first=number == 0)
+    for run in _runs(state, end):
+        _check_run(path, entries, run, report)
 
 
 def _check_order(path: str, entries: tuple[EpochEntry, ...], report: Report) -> None:
@@ -38,16 +40,33 @@ def _check_order(path: str, entries: tuple[EpochEntry, ...], report: Report) -> 
             report.error(path, what, offset=entry.start_offset)
 
 
-def _check_epoch(path: str, entries: tuple[EpochEntry, ...], epoch: int, first_offset: int, report: Report, *, is_first: bool) -> None:
-    """Hold one epoch of the log against its entry. The log may have records below its start offset, which nothing here tells."""
-    entry = next((entry for entry in entries if entry.epoch == epoch), None)
+class _Run(NamedTuple):
+    """The batches of one epoch in the log: all lie in [first_offset, end_offset), and it can have begun at `start_min`.
+
+    Compaction takes batches away, so in the log of a topic an epoch can have begun before its first batch.
+    """
+
+    epoch: int
+    start_min: int
+    first_offset: int
+    end_offset: int
+
+
+def _runs(state: LogState, end_offset: int) -> Iterator[_Run]:
+    ends = [*state.epoch_start_mins[1:], end_offset]
+    for (epoch, first_offset), start_min, run_end in zip(state.epochs, state.epoch_start_mins, ends, strict=True):
+        yield _Run(epoch, start_min, first_offset, run_end)
+
+
+def _check_run(path: str, entries: tuple[EpochEntry, ...], run: _Run, report: Report) -> None:
+    """Hold one epoch of the log against its entry. The log may have records below its start offset, where the first entry begins."""
+    log_start = entries[0].start_offset if entries else -1
+    if log_start >= run.end_offset:
+        return
+    entry = next((entry for entry in entries if entry.epoch == run.epoch), None)
     if entry is None:
-        is_dropped = bool(entries) and epoch < entries[0].epoch
-        if not is_dropped:
-            report.error(path, f"epoch {epoch}, which starts in the log at offset {first_offset}, has no entry", offset=first_offset)
-    elif entry.start_offset != first_offset and not is_first and entry is not entries[0]:
-        what = f"epoch {epoch} starts at offset {entry.start_offset}, but in the log at {first_offset}"
-        report.error(path, what, offset=first_offset)
-    elif entry.start_offset > first_offset and entry is not entries[0]:
-        what = f"epoch {epoch} starts at offset {entry.start_offset}, but the log has it at {first_offset}"
-        report.error(path, what, offset=first_offset)
+        what = f"epoch {run.epoch}, which starts in the log at offset {run.first_offset}, has no entry"
+        report.error(path, what, offset=run.first_offset)
+    elif not run.start_min <= entry.start_offset <= run.first_offset and entry is not entries[0]:
+        what = f"epoch {run.epoch} starts at offset {entry.start_offset}, but in the log at {run.first_offset}"
+        report.error(path, what, offset=run.first_offset)

@@ -136,6 +136,7 @@ class _PartitionCheck:
     def _begin_segment(self, entry: SegmentEntry, file: OpenFile) -> None:
         """Hold a segment's name against what comes before it and what it begins with."""
         state = self.state
+        state.earlier_end = entry.base_offset if state.expected_offset is None else state.expected_offset
         if state.expected_offset is None:
             state.expected_offset = entry.base_offset
         elif self.kind == "metadata" and entry.base_offset > state.expected_offset:
@@ -144,6 +145,7 @@ class _PartitionCheck:
             state.expected_offset = entry.base_offset
         else:
             state.expected_offset = max(state.expected_offset, entry.base_offset)
+        state.segment_start = state.expected_offset
 
     def _indexes(self, entry: SegmentEntry, stack: _Files, is_active: bool) -> SegmentIndexes:
         stem = f"{entry.base_offset:020d}"

@@ -69,14 +69,18 @@ NO_INDEXES = SegmentIndexes()
 class LogState:
     """Where a walk is: what the next batch has to be, and what was seen.
 
-    `epochs` are the leader epochs and the first offset of each; `watched` are offsets whose batches are of interest (a checkpoint ends
-    after one), `seen` what was found there: leader epoch and largest timestamp.
+    `epochs` are the leader epochs and the first offset of each, `epoch_start_mins` where each can have begun at the earliest;
+    `watched` are offsets whose batches are of interest (a checkpoint ends after one), `seen` what was found there: leader epoch
+    and largest timestamp. The batches of earlier segments end at `earlier_end`; those of this one are expected from `segment_start`.
     """
 
     expected_offset: int | None = None
     first_offset: int | None = None
     epoch: int | None = None
     epochs: list[tuple[int, int]] = field(default_factory=list)
+    epoch_start_mins: list[int] = field(default_factory=list)
+    segment_start: int = 0
+    earlier_end: int = 0
     watched: list[int] = field(default_factory=list)
     seen: dict[int, tuple[int, int]] = field(default_factory=dict)
     is_certain: bool = True
@@ -186,6 +190,17 @@ class LogWalk:
             self.report.error(batch.file, reason, position=batch.position, offset=header.base_offset)
         if header.leader_epoch >= 0:
             state.epochs.append((header.leader_epoch, header.base_offset))
+            state.epoch_start_mins.append(self._start_min(header.base_offset, is_metadata_log))
+
+    def _start_min(self, first_offset: int, is_metadata_log: bool) -> int:
+        """The lowest offset at which the epoch that has its first batch there can have begun."""
+        state = self.state
+        if len(state.epochs) == 1:
+            return 0
+        if is_metadata_log or state.expected_offset is None:
+            return first_offset
+        is_first_of_segment = state.expected_offset == state.segment_start
+        return min(state.earlier_end if is_first_of_segment else state.expected_offset, first_offset)
 
     def _take_fault(self, fault: BatchFault, indexes: SegmentIndexes, active: OpenFile | None) -> None:
         """Tell of a bad place. What the indexes say of it cannot be judged."""

@@ -118,6 +118,8 @@ def test_a_checkpoints_epoch_is_that_of_its_name(made: MetadataLog):
     (
         (b"0\n2\n1 0\n2 5\n", "epoch 2 starts at offset 5, but in the log at 6"),
         (b"0\n1\n1 0\n", "epoch 2, which starts in the log at offset 6, has no entry"),
+        (b"0\n2\n4 0\n5 6\n", "epoch 1, which starts in the log at offset 0, has no entry"),
+        (b"0\n1\n2 3\n", "epoch 1, which starts in the log at offset 0, has no entry"),
         (b"0\n2\n2 6\n1 0\n", "entry 1 0 does not ascend after 2 6"),
         (b"0\n3\n1 0\n2 6\n", "Expected 3 entries in checkpoint file, but found only 2"),
         (b"7\n0\n", "Unrecognised version of the checkpoint file: 7"),
@@ -136,6 +138,28 @@ def test_epochs_without_records_and_those_before_the_log_are_no_finding(made: Me
     assert not made.findings()
     made.write("leader-epoch-checkpoint", b"0\n3\n1 0\n2 6\n3 99\n")
     assert only(made.findings()).severity == "info"
+
+
+@pytest.mark.parametrize(
+    ("cache", "what"),
+    (
+        (b"0\n3\n0 0\n1 3\n2 9\n", ""),
+        (b"0\n3\n0 0\n1 6\n2 8\n", ""),
+        (b"0\n2\n1 4\n2 11\n", ""),
+        (b"0\n3\n0 0\n1 2\n2 9\n", "epoch 1 starts at offset 2, but in the log at 6"),
+        (b"0\n3\n0 0\n1 3\n2 7\n", "epoch 2 starts at offset 7, but in the log at 12"),
+        (b"0\n2\n1 1\n2 9\n", "epoch 0, which starts in the log at offset 0, has no entry"),
+    ),
+)
+def test_epochs_of_a_compacted_log_begin_before_their_first_batch(tmp_path: Path, cache: bytes, what: str):
+    # The batches from 3 to 5 and from 8 to 11 were taken away; a segment begins at 10.
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    first = data_batch(0, [b"a", b"b", b"c"], epoch=0) + data_batch(6, [b"d", b"e"], epoch=1)
+    (folder / f"{0:020d}.log").write_bytes(first)
+    (folder / f"{10:020d}.log").write_bytes(data_batch(12, [b"f"], epoch=2))
+    (folder / "leader-epoch-checkpoint").write_bytes(cache)
+    assert [finding.what for finding in findings_in(folder)] == ([what] if what else [])
 
 
 def test_an_epoch_that_does_not_begin_with_a_leader_change_is_found(made: MetadataLog):
