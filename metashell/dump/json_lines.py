@@ -28,12 +28,21 @@ from metashell.codec.crc32c import crc32c
 from metashell.codec.json_forms import string_text
 from metashell.codec.legacy import LegacyRecord, message_crc, read_message_header, read_messages
 from metashell.codec.record_walk import RecordFields, read_headers
+from metashell.codec.redaction import REDACTED
 from metashell.dump.fast_loop import make_loop
 from metashell.dump.filters import OFFSET_MAX, Filters
 from metashell.dump.framing import Stop
 from metashell.dump.keyed_loop import make_keyed_loop
 from metashell.dump.options import DumpOptions
-from metashell.dump.own_values import Body, OwnTexts, bytes_member, class_member, control_body, metadata_body
+from metashell.dump.own_values import (
+    Body,
+    OwnTexts,
+    bytes_member,
+    class_member,
+    control_body,
+    is_secret_record,
+    metadata_body,
+)
 from metashell.dump.writer import Place, Writer
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
@@ -45,6 +54,7 @@ if TYPE_CHECKING:
 
 _LEGACY_LEAD_SIZE = 26
 _TAIL_PIECE = 1 << 20
+_TAIL_LOOK_MAX = 64 << 20
 _LINE = "f'{head}{offset}{middle}{before}{body(buf, start + 3, end)}}}\\n'"
 _LINE_WITHOUT_METADATA = "f'{head}{before}{body(buf, start + 3, end)}}}\\n'"
 _KEYED = (
@@ -293,6 +303,9 @@ class JsonWriter(Writer):
             from metashell.dump.own_records import remote_log_members
 
             found = remote_log_members(value)
+        if is_secret_record(key, value) and not self.options.show_secrets:
+            assert value is not None
+            found = found._replace(text=found.text.replace(value.hex(), REDACTED), value=REDACTED)
         if not self.filters.wants_type(found.type_id) or not self.filters.wants_text(found.key, found.value):
             return
         self.lines.append(f"{self._place('record', header, offset, timestamp)}{self._producer(header)}{found.text}}}\n")
@@ -320,6 +333,8 @@ class JsonWriter(Writer):
         if self.decoder != "classes":
             self._decoded_record(header, offset, timestamp, key, value)
             return
+        if is_secret_record(key, value) and not self.options.show_secrets:
+            value = REDACTED.encode()
         key_text = None if key is None else key.decode("utf-8", "replace")
         value_text = None if value is None else value.decode("utf-8", "replace")
         if self.filters.types is not None or not self.filters.wants_text(key_text, value_text):
@@ -404,6 +419,8 @@ class JsonWriter(Writer):
             seen += len(data)
             if data.strip(b"\0"):
                 return max(stop.left, seen), False
+            if seen >= _TAIL_LOOK_MAX and self.file.size() is None:
+                break  # a stream need not end
             data = self.file.read_at(stop.position + seen, _TAIL_PIECE)
         return max(stop.left, seen), seen > 0
 

@@ -334,3 +334,11 @@ def test_a_foreign_file_is_told_as_one_and_never_as_a_torn_tail(tmp_path: Path) 
     assert status == 1
     assert rows(text)[1]["kind"] == "corrupt"
     assert rows(text)[1]["reason"] == "no batch: magic 47 is not known, 96 bytes are left"
+
+
+def test_a_device_that_never_ends_is_told_as_zeros() -> None:
+    status, text, _ = dump("/dev/zero")
+    assert status == 1
+    (row,) = rows(text)
+    assert (row["kind"], row["position"]) == ("truncated", 0)
+    assert row["reason"].startswith("the rest is zero, ")
