@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shlex
 import shutil
 import sys
 import time
@@ -168,7 +169,7 @@ def kafka() -> None:
         out.mkdir()
         ours_s = export_seconds(log, 2)
         for what, script, goal in (("json.loads", READ_THEIRS, JSON_GOAL), ("Parquet by from_pylist", WRITE_THEIRS, PARQUET_GOAL)):
-            pipe = f"{' '.join(theirs)} | {sys.executable} -c '{script}' {out}"
+            pipe = f"set -o pipefail; {shlex.join(theirs)} | {shlex.join((sys.executable, '-c', script, str(out)))}"
             theirs_s = best([run_once(Command(name=what, argv=("bash", "-c", pipe)))]).wall_s
             factor = theirs_s / ours_s
             print(
