@@ -303,7 +303,7 @@ class JsonWriter(Writer):
             from metashell.dump.own_records import remote_log_members
 
             found = remote_log_members(value)
-        if is_secret_record(key, value) and not self.options.show_secrets:
+        if not self.options.show_secrets and is_secret_record(key, value, if_undecoded=True):
             assert value is not None
             found = found._replace(text=found.text.replace(value.hex(), REDACTED), value=REDACTED)
         if not self.filters.wants_type(found.type_id) or not self.filters.wants_text(found.key, found.value):
@@ -333,13 +333,16 @@ class JsonWriter(Writer):
         if self.decoder != "classes":
             self._decoded_record(header, offset, timestamp, key, value)
             return
-        if is_secret_record(key, value) and not self.options.show_secrets:
+        is_secret = not self.options.show_secrets and is_secret_record(key, value, if_undecoded=False)
+        if is_secret:
             value = REDACTED.encode()
         key_text = None if key is None else key.decode("utf-8", "replace")
         value_text = None if value is None else value.decode("utf-8", "replace")
         if self.filters.types is not None or not self.filters.wants_text(key_text, value_text):
             return
-        if self.options.prints_contents:
+        if self.options.prints_contents and is_secret:
+            members = f"{bytes_member('key', key)},{bytes_member('value', value)}{headers}"
+        elif self.options.prints_contents:
             members = f"{self._class_members(offset, key, value)}{headers}"
         else:
             sizes = (-1 if key is None else len(key), -1 if value is None else len(value))

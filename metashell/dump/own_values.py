@@ -113,6 +113,25 @@ def body_writer(message: MessageType, version: int, show_secrets: bool) -> Value
     return redacted
 
 
+def is_secret_record(key: bytes | None, value: bytes | None, *, if_undecoded: bool) -> bool:
+    """Whether a record that is read as something else is one of the metadata log, with a secret in it.
+
+    `if_undecoded` is the answer for what begins like one and does not decode.
+    """
+    if key is not None or value is None or value[:1] != _USUAL_FRAME or value[1:2] not in _SECRET_TYPES:
+        return False
+    try:
+        frame = read_frame(value, 0, len(value))
+        message = metadata_message(frame.type_id)
+        return message is not None and REDACTED in body_writer(message, frame.version, False)(value, frame.body_start, len(value))
+    except DecodeError:
+        return if_undecoded
+
+
+_USUAL_FRAME = bytes([FRAME_VERSION])
+_SECRET_TYPES = frozenset(bytes([type]) for type in REDACTED_RECORD_TYPES)
+
+
 def control_body(key: bytes | None, value: bytes | None) -> Body:
     """The body of a control record; never raises for what it holds."""
     try:
