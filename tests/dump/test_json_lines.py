@@ -309,6 +309,28 @@ def test_the_name_of_the_log_is_what_was_given(tmp_path: Path, monkeypatch: pyte
     assert dumped_rows(LOG_NAME)[0]["file"] == LOG_NAME
 
 
+@pytest.mark.parametrize(
+    "reading",
+    [
+        {"offsets_decoder": True},
+        {"transaction_log_decoder": True},
+        {"remote_log_metadata_decoder": True},
+        {"print_data_log": True},
+        {"print_data_log": True, "value_decoder_class": "LongDecoder"},
+        {"print_data_log": True, "value_decoder_class": "DefaultDecoder"},
+    ],
+    ids=str,
+)
+def test_secrets_of_a_metadata_log_that_is_read_as_another_are_redacted(tmp_path: Path, reading: dict[str, object]) -> None:
+    path = write(tmp_path, batch([SCRAM, PASSWORD, PLAIN]))
+    options = {"cluster_metadata_decoder": False, **reading}
+    scram, password, plain = dumped_rows(path, **options)
+    name = "value" if "print_data_log" in reading else "data"
+    assert scram[name] == password[name] == "[redacted]"
+    assert "[redacted]" not in plain.values()
+    assert "[redacted]" not in str(dumped_rows(path, show_secrets=True, **options))
+
+
 @pytest.mark.parametrize("secret", [SCRAM + b"!", PASSWORD + b"!", PASSWORD[:-1], b"\x01" + SCRAM[1:2] + b"\x09" + SCRAM[3:] + b"!"])
 def test_a_record_with_secrets_that_does_not_decode_is_not_shown_as_hex(tmp_path: Path, secret: bytes) -> None:
     path = write(tmp_path, batch([secret]))
