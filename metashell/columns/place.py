@@ -16,8 +16,13 @@ class Place:
         self.log = piece.log
         self.cluster_id = piece.cluster_id
 
+        self._made = [_repeated(self.cluster_id, 0), _repeated(self.file, 0)]
+
     def arrays(self, count: int) -> list[pa.Array]:
-        return [_repeated(self.cluster_id, count), _repeated(self.file, count)]
+        """Both for so many rows: parts of what was made for the largest number so far."""
+        if len(self._made[0]) < count:
+            self._made = [_repeated(self.cluster_id, count), _repeated(self.file, count)]
+        return [made.slice(0, count) for made in self._made]
 
 
 def _repeated(text: str, count: int) -> pa.Array:
