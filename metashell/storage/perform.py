@@ -41,20 +41,32 @@ class Formatting:
         self._aside: list[str] = []
         self._made: list[str] = []
         self._seen: dict[tuple[int, int], str] = {}
+        self._failed: PlannedDirectory | None = None
 
     def run(self, tell: Callable[[PlannedDirectory], None]) -> None:
-        """Write everything; `tell` is called before each directory's third step.
+        """Write everything; `tell` is called before each directory's third step, and where one cannot be written for those up to it.
 
         Errors: StorageError that names the directory; what was written aside until then is removed again.
         """
         try:
-            self._prepare()
+            try:
+                self._prepare()
+            except StorageError:
+                self._tell_tried(tell)
+                raise
             for directory in self._plan.directories:
                 tell(directory)
                 self._attempt(directory, self._put_in_place)
         finally:
             for lock in self._locks:
                 lock.release()
+
+    def _tell_tried(self, tell: Callable[[PlannedDirectory], None]) -> None:
+        """Name the directories as Kafka's tool does, which has tried them one after the other when one fails."""
+        for directory in self._plan.directories:
+            tell(directory)
+            if directory is self._failed:
+                break
 
     def _prepare(self) -> None:
         try:
@@ -74,6 +86,7 @@ class Formatting:
         try:
             step(directory)
         except OSError as error:
+            self._failed = directory
             place = f"{error.filename}: " if isinstance(error.filename, str) and error.filename != directory.path else ""
             raise StorageError(
                 f"Error while writing meta.properties file {directory.path}: {place}{error.strerror or error}"

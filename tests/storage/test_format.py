@@ -438,3 +438,16 @@ def test_credentials_come_from_a_file_or_from_standard_input(folder: Path) -> No
         names = [record["data"].get("name") for record in answer(outcome)["records"] if "Scram" in record["type"]]
         assert names == ["alice", "bob"]
     assert "users: No such file" in ours(folder, *FORMAT, "-s", "--add-scram-file", "nope/users").stderr
+
+
+@pytest.mark.parametrize("directories", ["gone", "gone,d1", "d1,gone"])
+def test_kafkas_voice_names_the_directories_that_it_tried_up_to_one_that_cannot_be_written(tmp_path: Path, directories: str) -> None:
+    configured(tmp_path, directories)
+    (tmp_path / "gone").symlink_to("nowhere")
+    outcome = kafkas(tmp_path, *FORMAT, "-s")
+    assert outcome.status == 1
+    *_, last = outcome.stdout.splitlines()
+    assert last.startswith(b"Formatting ")
+    assert b" gone with metadata.version" in last
+    assert "File exists" in str(outcome.stderr)
+    assert not (tmp_path / "d1" / "meta.properties").exists()
