@@ -6,14 +6,11 @@ that place says the same.
 
 from __future__ import annotations
 
-from struct import Struct
-
 from metashell.codec.batches import HEADER_SIZE, read_batch_header
 from metashell.log.files import OpenFile
+from metashell.log.indexes import OFFSET_ENTRY
 
 INDEX_SUFFIX = ".index"
-
-_ENTRY = Struct(">ii")
 
 
 def seek(index: OpenFile, segment: OpenFile, base_offset: int, offset: int) -> int:
@@ -24,7 +21,7 @@ def seek(index: OpenFile, segment: OpenFile, base_offset: int, offset: int) -> i
     """
     if segment.size() is None:
         return 0
-    low, high = 0, (index.size() or 0) // _ENTRY.size
+    low, high = 0, (index.size() or 0) // OFFSET_ENTRY.size
     found = (-1, 0)
     while low < high:
         middle = (low + high) // 2
@@ -39,8 +36,8 @@ def seek(index: OpenFile, segment: OpenFile, base_offset: int, offset: int) -> i
 
 
 def _read_entry(index: OpenFile, number: int) -> tuple[int, int]:
-    data = index.read_at(number * _ENTRY.size, _ENTRY.size)
-    return _ENTRY.unpack(data) if len(data) == _ENTRY.size else (0, 0)
+    data = index.read_at(number * OFFSET_ENTRY.size, OFFSET_ENTRY.size)
+    return OFFSET_ENTRY.unpack(data) if len(data) == OFFSET_ENTRY.size else (0, 0)
 
 
 def _starts_batch(segment: OpenFile, position: int, last_offset: int) -> bool:
