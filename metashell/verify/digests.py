@@ -14,6 +14,7 @@ from metashell.log.files import STREAM_NAMES
 from metashell.log.source import open_source
 from metashell.verify.finding import Finding, Report
 from metashell.verify.options import VerifyOptions
+from metashell.verify.partition import kind_of_path
 
 
 class Digest(NamedTuple):
@@ -35,6 +36,7 @@ def digest_of(path: str, report: Report, options: VerifyOptions) -> Digest:
     Errors: MetashellError where the path has no image at the wanted offset.
     """
     wanted = options.digest_offset
+    _refuse_coordinator(path)
     image = _image(path, options)
     for fault in image.faults:
         what = f"{fault.record_type}: {fault.reason}" if fault.record_type else fault.reason
@@ -43,6 +45,15 @@ def digest_of(path: str, report: Report, options: VerifyOptions) -> Digest:
     if wanted is not None and end != wanted:
         raise MetashellError(f"{path}: no image at offset {wanted}: what is here ends at {max(end, 0)}")
     return Digest(path, max(end, 0), image.provenance.epoch, image_digest(image))
+
+
+def _refuse_coordinator(path: str) -> None:
+    """The log of a coordinator has no image, and each of its records would be told as a fault of one."""
+    if path in STREAM_NAMES:
+        return
+    kind = kind_of_path(path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path)))
+    if kind not in (None, "metadata", "data"):
+        raise MetashellError(f"{path}: not a metadata log: there is no image to hash")
 
 
 def _image(path: str, options: VerifyOptions) -> MetadataImage:

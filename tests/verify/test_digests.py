@@ -9,7 +9,7 @@ import pytest
 from metashell.errors import MetashellError
 from metashell.verify import Finding, Report, VerifyOptions
 from metashell.verify.digests import Digest, compare, digest_of
-from tests.verify.making import MetadataLog, checkpoint_bytes, only, topic_value
+from tests.verify.making import MetadataLog, checkpoint_bytes, data_batch, only, topic_value
 
 CHECKPOINT = "00000000000000000005-0000000001.checkpoint"
 
@@ -67,3 +67,16 @@ def test_digests_of_different_offsets_are_not_compared():
     found: list[Finding] = []
     compare([Digest("a", 1, 1, "x"), Digest("b", 2, 1, "y"), Digest("c", 1, 1, "x")], Report(found.append))
     assert not found
+
+
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "__share_group_state"])
+def test_the_log_of_a_coordinator_has_no_digest(tmp_path: Path, topic: str):
+    folder = tmp_path / f"{topic}-0"
+    folder.mkdir()
+    log = folder / f"{0:020d}.log"
+    log.write_bytes(data_batch(0, [b"a", b"b"]))
+    for path in (folder, log):
+        found: list[Finding] = []
+        with pytest.raises(MetashellError, match="not a metadata log: there is no image to hash"):
+            digest(path, found=found)
+        assert not found
