@@ -77,6 +77,8 @@ class _PartitionCheck:
         try:
             listing = self.directory.list()
             self.names = set(os.listdir(self.path))
+            if self.kind == "data":
+                self.kind = self._kind_of_data()
             self._check_checkpoints(listing)
             self._check_segments(listing)
             self._check_gap(listing)
@@ -88,6 +90,12 @@ class _PartitionCheck:
         return PartitionFacts(
             topic, partition, self._topic_id(topic), -1 if start is None else start, self._end_offset(), self.state.is_certain
         )
+
+    def _kind_of_data(self) -> LogKind | None:
+        """What the log is in a directory that is named like a topic's: `backup-1` may be a copy of another."""
+        if QUORUM_STATE in self.names:
+            return "metadata"
+        return "data" if PARTITION_METADATA in self.names else None
 
     def _end_offset(self) -> int:
         """Where the log ends; a checkpoint may be all there is of it."""

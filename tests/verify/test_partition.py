@@ -233,3 +233,13 @@ def test_a_log_that_begins_later_without_a_checkpoint_is_found(tmp_path: Path):
     folder.mkdir()
     (folder / f"{40:020d}.log").write_bytes(leader_change(40))
     assert only(findings_in(folder)).what == "offsets 0 to 39 are in no complete checkpoint and in no segment"
+
+
+@pytest.mark.parametrize("is_bare", (False, True))
+def test_a_copy_of_the_metadata_log_may_be_named_like_a_topics_partition(made: MetadataLog, is_bare: bool):
+    copy = made.path.rename(made.path.with_name("backup-1"))
+    for name in ("quorum-state", "partition.metadata") if is_bare else ():
+        (copy / name).unlink()
+    assert not [finding for finding in findings_in(copy) if finding.severity != "info"]
+    (copy / f"{0:020d}.log").write_bytes(b"".join(made.first[:2] + made.first[3:]))
+    assert "offsets 3 to 4 are missing" in [finding.what for finding in findings_in(copy)]
