@@ -18,11 +18,12 @@ from metashell.codec.frame import (
     read_frame,
     unknown_type_error,
 )
+from metashell.codec.redaction import REDACTED
 from metashell.codec.registry import message_type
 from metashell.dump.fast_loop import ValueText
 from metashell.dump.kafka_structs import refuse_newer_structs
 from metashell.dump.options import DumpOptions
-from metashell.dump.own_values import body_writer
+from metashell.dump.own_values import body_writer, is_secret_record
 from metashell.errors import DecodeError
 
 _RETIRED_TYPES = frozenset((6,))
@@ -73,6 +74,18 @@ class MetadataPayloads:
         return None, metadata_payload(offset, value, self.show_secrets)
 
 
+class SparingPayloads:
+    """The texts of another decoder, but for the secrets of a metadata log that is read as some other log."""
+
+    def __init__(self, payloads: Payloads) -> None:
+        self.payloads = payloads
+
+    def parse(self, offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
+        if is_secret_record(key, value, if_undecoded=False):
+            return None, REDACTED
+        return self.payloads.parse(offset, key, value)
+
+
 def shows_secrets(options: DumpOptions) -> bool:
     """Whether secrets are printed: always in Kafka's voice, under our own name when they are asked for."""
     return options.show_secrets or options.voice == "kafka"
@@ -94,7 +107,8 @@ def payloads_of(options: DumpOptions) -> Payloads:
         case "classes":
             from metashell.dump.kafka_classes import ClassPayloads
 
-            return ClassPayloads(options.key_decoder_class, options.value_decoder_class)
+            classes = ClassPayloads(options.key_decoder_class, options.value_decoder_class)
+            return classes if shows_secrets(options) else SparingPayloads(classes)
         case decoder:
             assert_never(decoder)
 

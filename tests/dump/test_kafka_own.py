@@ -43,6 +43,17 @@ def test_secrets_are_redacted_unless_they_are_asked_for(tmp_path: Path, compress
     assert shown == kafka_dump(path)
 
 
+def test_secrets_of_a_metadata_log_that_is_printed_without_its_decoder_are_redacted(tmp_path: Path) -> None:
+    path = write(tmp_path, batch([*SECRETS, topic("orders")]))
+    options = {"cluster_metadata_decoder": False, "print_data_log": True}
+    status, text, _ = text_dump(path, **options)
+    assert status == 0
+    assert text.count(b"[redacted]") == 2
+    assert not re.search(rb"hunter2|salty", text)
+    assert b"orders" in text
+    assert text_dump(path, show_secrets=True, **options) == kafka_dump(path, **options)
+
+
 def test_a_directory_stands_for_its_segments(tmp_path: Path) -> None:
     first = write(tmp_path, log(7))
     second = write(tmp_path, batch([topic("a")], 7), f"{7:020d}.log")
