@@ -74,7 +74,8 @@ def _content(root: Path, stored: dict[str, Any]) -> bytes:
 def full_root() -> Path | None:
     """The folder of the full golden set, or None where there is none."""
     told = os.environ.get("METASHELL_GOLDEN")
-    root = Path(told) if told else REPOSITORY.parent / "shared" / "golden"
+    # Tools print the place that the system knows, not the link by which it was reached.
+    root = (Path(told) if told else REPOSITORY.parent / "shared" / "golden").resolve()
     return root if (root / NEWEST).is_dir() else None
 
 
