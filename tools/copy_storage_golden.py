@@ -1,7 +1,7 @@
 """Pack the storage tool's golden cases of 4.3.1, with the files before and after, into tests/golden/storage/cases.jsonl.xz.
 
-    python -m tools.copy_storage_golden          make it anew from $METASHELL_GOLDEN or ../shared/golden
-    python -m tools.copy_storage_golden --check  status 1 if what is committed is not what would be made
+python -m tools.copy_storage_golden          make it anew from $METASHELL_GOLDEN or ../shared/golden
+python -m tools.copy_storage_golden --check  status 1 if what is committed is not what would be made
 """
 
 from __future__ import annotations
@@ -57,10 +57,7 @@ def text_of(stored: dict[str, Any], root: Path) -> str:
 
 def folder(path: Path) -> dict[str, str | None]:
     """The files below a folder as base64, and its empty folders as null."""
-    return {
-        str(entry.relative_to(path)): None if entry.is_dir() else encoded(entry)
-        for entry in sorted(path.rglob("*"))
-    }
+    return {str(entry.relative_to(path)): None if entry.is_dir() else encoded(entry) for entry in sorted(path.rglob("*"))}
 
 
 def encoded(path: Path) -> str:

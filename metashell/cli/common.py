@@ -25,9 +25,7 @@ STATUS_USAGE = 2
 STATUS_INTERRUPTED = 130
 
 
-def run_tool(
-    name: str, work: Callable[[list[str]], int], argv: Sequence[str] | None, usage_status: int = STATUS_USAGE
-) -> int:
+def run_tool(name: str, work: Callable[[list[str]], int], argv: Sequence[str] | None, usage_status: int = STATUS_USAGE) -> int:
     """The status of a command, after its output is flushed and its error, if any, is told in one line on stderr."""
     prepare_streams()
     words = list(sys.argv[1:] if argv is None else argv)

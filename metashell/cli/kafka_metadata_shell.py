@@ -49,9 +49,7 @@ def _run_on_file(values: SimpleNamespace) -> int:
     assert isinstance(limit, int)
     loaded = load(values.snapshot, certain_only=False, max_decompressed=limit)
     tell_faults(NAME, loaded, verbose=False)
-    context = make_context(
-        loaded, voice="kafka", output=values.output or "kafka", redact=False, width=not values.command
-    )
+    context = make_context(loaded, voice="kafka", output=values.output or "kafka", redact=False, width=not values.command)
     if values.command:
         from metashell.shell.run import run_command
 

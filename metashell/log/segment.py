@@ -217,9 +217,7 @@ def _judge(window: _Window, size: int, offset: int, check_crc: bool) -> RecordBa
         return _bad_crc(batch)
     if reason is None:
         return batch
-    return BatchFault(
-        kind=kind, file=batch.file, position=position, size=size, reason=reason, offset=offset, batch=batch
-    )
+    return BatchFault(kind=kind, file=batch.file, position=position, size=size, reason=reason, offset=offset, batch=batch)
 
 
 def _header(lead: bytes) -> BatchHeader:

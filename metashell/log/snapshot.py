@@ -11,9 +11,7 @@ from metashell.log.segment import BatchFault, read_batches
 from metashell.log.source_fault import OrderCheck, SourceFault, fault_of
 
 
-def checked_snapshot(
-    items: Iterator[RecordBatch | BatchFault], file: str, faults: list[SourceFault]
-) -> Iterator[RecordBatch]:
+def checked_snapshot(items: Iterator[RecordBatch | BatchFault], file: str, faults: list[SourceFault]) -> Iterator[RecordBatch]:
     """The batches among `items`; what is wrong goes to `faults`, also a missing header or footer.
 
     A checkpoint starts with a SnapshotHeader and ends with a SnapshotFooter; its batches count from offset 0 and are all of

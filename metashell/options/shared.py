@@ -6,12 +6,8 @@ from metashell.options.spec import Option
 
 OUTPUT_FORMS = ("text", "json", "jsonl", "table", "csv", "kafka")
 
-OUTPUT = Option(
-    names=("--output", "-o"), metavar="FORM", type="choice", choices=OUTPUT_FORMS, help="form of what is printed"
-)
-SHOW_SECRETS = Option(
-    names=("--show-secrets",), type="flag", help="print passwords, keys and salts instead of redacting them"
-)
+OUTPUT = Option(names=("--output", "-o"), metavar="FORM", type="choice", choices=OUTPUT_FORMS, help="form of what is printed")
+SHOW_SECRETS = Option(names=("--show-secrets",), type="flag", help="print passwords, keys and salts instead of redacting them")
 MAX_DECOMPRESSED = Option(
     names=("--max-decompressed",),
     metavar="SIZE",
@@ -24,9 +20,7 @@ CERTAIN_ONLY = Option(
     type="flag",
     help="of a directory, stop at the newest complete checkpoint: what follows may not have been committed",
 )
-VERBOSE = Option(
-    names=("--verbose", "-v"), type="flag", help="tell on standard error what was read, torn tails and every fault"
-)
+VERBOSE = Option(names=("--verbose", "-v"), type="flag", help="tell on standard error what was read, torn tails and every fault")
 NO_COLOR = Option(names=("--no-color",), type="flag", help="no colours, as with NO_COLOR in the environment")
 VERSION = Option(names=("--version",), type="flag", help="print the version and exit")
 

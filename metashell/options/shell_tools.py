@@ -12,9 +12,7 @@ _SNAPSHOT = Option(
     kind="file",
     help="a .checkpoint, a bootstrap.checkpoint or a .log segment, a metadata directory, or the log directory above it",
 )
-_COMMAND = Argument(
-    name="command", nargs="*", kind="command", help="a command of the shell and its words; `help` lists them"
-)
+_COMMAND = Argument(name="command", nargs="*", kind="command", help="a command of the shell and its words; `help` lists them")
 
 KAFKA_SHELL = CommandSpec(
     name="kafka-shell",
@@ -30,9 +28,7 @@ KAFKA_SHELL = CommandSpec(
         """,
     options=(
         _SNAPSHOT,
-        Option(
-            names=("--demo",), type="flag", help="open the directory of a real controller that ships with the package"
-        ),
+        Option(names=("--demo",), type="flag", help="open the directory of a real controller that ships with the package"),
         shared.OUTPUT,
         shared.CERTAIN_ONLY,
         shared.SHOW_SECRETS,

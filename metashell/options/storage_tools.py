@@ -16,9 +16,7 @@ _CONFIG = Option(
     required=True,
     help="the server's configuration, a properties file",
 )
-_OUTPUT = Option(
-    names=("--output", "-o"), metavar="FORM", type="choice", choices=_FORMS, default="text", help="form of what is printed"
-)
+_OUTPUT = Option(names=("--output", "-o"), metavar="FORM", type="choice", choices=_FORMS, default="text", help="form of what is printed")
 _RELEASE = Option(
     names=("--release-version", "-r"),
     metavar="VERSION",
@@ -155,7 +153,7 @@ _KAFKA_FORMAT = CommandSpec(
             metavar="ADD_SCRAM",
             multiple=True,
             help="A SCRAM_CREDENTIAL to add to the __cluster_metadata log e.g. 'SCRAM-SHA-256=[name=alice,password=alice-secret]' "
-            "'SCRAM-SHA-512=[name=alice,iterations=8192,salt=\"N3E=\",saltedpassword=\"YCE=\"]'",
+            '\'SCRAM-SHA-512=[name=alice,iterations=8192,salt="N3E=",saltedpassword="YCE="]\'',
         ),
         Option(
             names=("--ignore-formatted", "-g"),

@@ -59,9 +59,7 @@ def _voters_record(voters: Sequence[Voter], listener: str) -> VotersRecord:
                 voter_id=voter.node_id,
                 voter_directory_id=voter.directory_id,
                 endpoints=(VotersRecord.Endpoint(name=listener, host=voter.host, port=voter.port),),
-                k_raft_version_feature=VotersRecord.KRaftVersionFeature(
-                    min_supported_version=0, max_supported_version=_KRAFT_VERSION_MAX
-                ),
+                k_raft_version_feature=VotersRecord.KRaftVersionFeature(min_supported_version=0, max_supported_version=_KRAFT_VERSION_MAX),
             )
             for voter in voters
         ),

@@ -111,8 +111,7 @@ def _check_logs(values: ConfigValues) -> None:
     )
     _require(
         wait <= number("replica.lag.time.max.ms"),
-        "replica.fetch.wait.max.ms should always be less than or equal to replica.lag.time.max.ms "
-        "to prevent frequent changes in ISR",
+        "replica.fetch.wait.max.ms should always be less than or equal to replica.lag.time.max.ms to prevent frequent changes in ISR",
     )
 
 
@@ -188,8 +187,7 @@ def _check_mapped(values: ConfigValues, name: str) -> None:
 def _check_only_controller(values: ConfigValues, listeners: Listeners) -> None:
     _require(
         len(listeners.advertised_to_controllers) == len(listeners.all),
-        "The listeners config must only contain KRaft controller listeners from controller.listener.names "
-        "when process.roles=controller",
+        "The listeners config must only contain KRaft controller listeners from controller.listener.names when process.roles=controller",
     )
     told = values.text("inter.broker.listener.name")
     _require(
@@ -245,8 +243,7 @@ def _check_cordoned(values: ConfigValues) -> None:
     missing = [path for path in cordoned if path not in log_dirs(values)]
     _require(
         not missing,
-        "All entries in cordoned.log.dirs must be present in log.dirs or log.dir. "
-        f"Missing entries : {', '.join(missing)}",
+        f"All entries in cordoned.log.dirs must be present in log.dirs or log.dir. Missing entries : {', '.join(missing)}",
     )
 
 

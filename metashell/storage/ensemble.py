@@ -96,9 +96,7 @@ def _verify_directory_id(path: str, directory_id: bytes, seen: dict[bytes, str])
     if int.from_bytes(directory_id, "big") < _RESERVED_IDS:
         raise ConfigError(f"Invalid reserved directory ID {text} found in {path}")
     if directory_id in seen:
-        raise ConfigError(
-            f"Duplicate directory ID Optional[{text}] found. It was the ID of {seen[directory_id]}, but also of {path}"
-        )
+        raise ConfigError(f"Duplicate directory ID Optional[{text}] found. It was the ID of {seen[directory_id]}, but also of {path}")
     seen[directory_id] = path
 
 

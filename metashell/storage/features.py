@@ -183,9 +183,7 @@ def dependencies(text: str) -> Dependencies:
     """
     name, equals, number = text.partition("=")
     if not equals or "=" in number:
-        raise StorageError(
-            f"Invalid feature format: {text}. Expected format: 'feature=version' (e.g. 'group.version=1')"
-        )
+        raise StorageError(f"Invalid feature format: {text}. Expected format: 'feature=version' (e.g. 'group.version=1')")
     level = maybe_short(number)
     if level is None:
         raise StorageError(f"Invalid version format: {number} for feature {name}")

@@ -63,9 +63,7 @@ def read_listeners(values: ConfigValues) -> Listeners:
     )
 
 
-def _advertised_controllers(
-    names: Sequence[str], advertised: Sequence[Endpoint], own: Sequence[Endpoint]
-) -> tuple[Endpoint, ...]:
+def _advertised_controllers(names: Sequence[str], advertised: Sequence[Endpoint], own: Sequence[Endpoint]) -> tuple[Endpoint, ...]:
     found = []
     for name in names:
         endpoint = next((e for e in (*advertised, *own) if e.name == name), None)
@@ -178,8 +176,7 @@ def _check_shared_port(port: int, hosts: Sequence[str | None], shown: str) -> No
         )
     if names_count or _is_ipv4(addresses[0]) == _is_ipv4(addresses[1]):
         raise ConfigError(
-            "If you have two listeners on the same port then one needs to be IPv4 and the other IPv6, "
-            f"listeners: {shown}, port: {port}"
+            f"If you have two listeners on the same port then one needs to be IPv4 and the other IPv6, listeners: {shown}, port: {port}"
         )
 
 
@@ -215,9 +212,7 @@ def _inter_broker(values: ConfigValues, protocols: dict[str, str]) -> tuple[str,
         raise ConfigError("Only one of inter.broker.listener.name and security.inter.broker.protocol should be set.")
     name = normalised(name)
     if name not in protocols:
-        raise ConfigError(
-            f"Listener with name {name} defined in inter.broker.listener.name not found in listener.security.protocol.map."
-        )
+        raise ConfigError(f"Listener with name {name} defined in inter.broker.listener.name not found in listener.security.protocol.map.")
     return name, protocols[name]
 
 

@@ -88,9 +88,7 @@ class Formatting:
         except OSError as error:
             self._failed = directory
             place = f"{error.filename}: " if isinstance(error.filename, str) and error.filename != directory.path else ""
-            raise StorageError(
-                f"Error while writing meta.properties file {directory.path}: {place}{error.strerror or error}"
-            ) from None
+            raise StorageError(f"Error while writing meta.properties file {directory.path}: {place}{error.strerror or error}") from None
 
     def _make_and_lock(self, directory: PlannedDirectory) -> None:
         self._make_directories(directory.path)

@@ -23,8 +23,7 @@ def kafka_bootstrap_line(plan: FormatPlan) -> str:
     """The records of a plan in Java's words, salts and keys included, as Kafka prints them."""
     records = ", ".join(f"ApiMessageAndVersion({java_record(body)} at version 0)" for body in plan.records)
     return (
-        f"Bootstrap metadata: BootstrapMetadata(records=[{records}], metadataVersionLevel={plan.metadata_version}, "
-        "source=format command)"
+        f"Bootstrap metadata: BootstrapMetadata(records=[{records}], metadataVersionLevel={plan.metadata_version}, source=format command)"
     )
 
 
@@ -106,9 +105,7 @@ def plan_json(plan: FormatPlan, *, dry_run: bool, show_secrets: bool) -> dict[st
         "node_id": plan.node_id,
         "metadata_version": {"level": plan.metadata_version, "name": plan.release},
         "features": {name: level for name, level in plan.levels.items() if name != METADATA_VERSION},
-        "voters": [
-            {"id": v.node_id, "host": v.host, "port": v.port, "directory_id": uuid_text(v.directory_id)} for v in plan.voters
-        ],
+        "voters": [{"id": v.node_id, "host": v.host, "port": v.port, "directory_id": uuid_text(v.directory_id)} for v in plan.voters],
         "records": [_record_json(body, show_secrets=show_secrets) for body in plan.records],
         "metadata_log_directory": plan.metadata_log_directory,
         "finishes_interrupted": plan.finishes,

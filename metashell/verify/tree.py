@@ -118,9 +118,7 @@ class _Tree:
             what = f"topic id {uuid_text(facts.topic_id)} is not that of {other}, {uuid_text(other_id)}"
             self.report.error(path, what)
 
-    def _check_offsets(
-        self, path: str, entries: tuple[PartitionOffset, ...], partitions: dict[tuple[str, int], PartitionFacts]
-    ) -> None:
+    def _check_offsets(self, path: str, entries: tuple[PartitionOffset, ...], partitions: dict[tuple[str, int], PartitionFacts]) -> None:
         """Hold the offsets that a log directory's checkpoint names against the logs in it."""
         means = _MEANS.get(os.path.basename(path), "recovery point")
         for entry in entries:
@@ -160,4 +158,3 @@ class _Tree:
             self.report.error(place, f"cluster.id {meta.cluster_id} is not that of {other}, {expected.cluster_id}")
         if meta.node_id != expected.node_id:
             self.report.error(place, f"node.id {meta.node_id} is not that of {other}, {expected.node_id}")
-

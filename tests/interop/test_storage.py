@@ -90,8 +90,7 @@ def test_a_standalone_node_starts_lets_its_user_in_and_holds_its_lock(nodes: tup
         {
             "security.protocol": "SASL_PLAINTEXT",
             "sasl.mechanism": "SCRAM-SHA-512",
-            "sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required "
-            'username="bob" password="bob-secret";',
+            "sasl.jaas.config": 'org.apache.kafka.common.security.scram.ScramLoginModule required username="bob" password="bob-secret";',
         },
     )
     server = f"localhost:{ports[1]}"

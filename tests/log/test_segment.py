@@ -43,8 +43,7 @@ def walk(data: bytes, **options) -> list[RecordBatch | BatchFault]:
 
 def describe(items: list[RecordBatch | BatchFault]) -> list:
     return [
-        (item.kind, item.position, item.size, item.reason) if isinstance(item, BatchFault) else (item.position, item.data)
-        for item in items
+        (item.kind, item.position, item.size, item.reason) if isinstance(item, BatchFault) else (item.position, item.data) for item in items
     ]
 
 

@@ -124,10 +124,7 @@ def test_an_empty_checkpoint_is_incomplete(source) -> None:
 
 
 def test_standard_input_may_be_a_checkpoint(checkpoint) -> None:
-    program = (
-        "from metashell.log import open_source\n"
-        "with open_source('-') as s: print(s.kind, len(list(s.snapshot_batches())), s.faults)"
-    )
+    program = "from metashell.log import open_source\nwith open_source('-') as s: print(s.kind, len(list(s.snapshot_batches())), s.faults)"
     done = subprocess.run([sys.executable, "-c", program], input=checkpoint(2), capture_output=True, check=True)
     assert done.stdout == b"checkpoint 3 []\n"
 

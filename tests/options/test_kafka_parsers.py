@@ -30,9 +30,7 @@ def shell_error(*words: str) -> str:
 
 
 def test_dump_log_takes_values_as_words_or_joined_and_ignores_other_words() -> None:
-    values = parse_joptsimple(
-        KAFKA_DUMP_LOG, ["stray", "--files", "a,b", "--max-bytes=100", "--print-data-log", "words"]
-    )
+    values = parse_joptsimple(KAFKA_DUMP_LOG, ["stray", "--files", "a,b", "--max-bytes=100", "--print-data-log", "words"])
     assert (values.files, values.max_bytes, values.print_data_log) == ("a,b", 100, True)
 
 
@@ -58,16 +56,11 @@ def test_dump_log_lets_the_value_of_a_decoder_class_be_missing() -> None:
 
 
 def test_dump_log_refuses_a_repeated_value_and_a_bad_number() -> None:
-    assert (
-        dump_error("--files", "a", "--files", "b")
-        == "Found multiple arguments for option files, but you asked for only one"
-    )
+    assert dump_error("--files", "a", "--files", "b") == "Found multiple arguments for option files, but you asked for only one"
     assert dump_error("--max-bytes", "x") == "Cannot parse argument 'x' of option max-bytes"
 
 
-@pytest.mark.parametrize(
-    "words", [["-s", "F"], ["-sF"], ["--snapshot", "F"], ["--snapshot=F"], ["--snap", "F"], ["--s=F"]]
-)
+@pytest.mark.parametrize("words", [["-s", "F"], ["-sF"], ["--snapshot", "F"], ["--snapshot=F"], ["--snap", "F"], ["--s=F"]])
 def test_the_shell_takes_its_file_in_every_form(words: list[str]) -> None:
     values = parse_argparse4j(KAFKA_METADATA_SHELL, [*words, "ls", "/"])
     assert (values.snapshot, values.command) == ("F", ("ls", "/"))

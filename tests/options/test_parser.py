@@ -49,9 +49,7 @@ def error_of(spec: CommandSpec, *words: str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "words", [("-l", "/", "a"), ("/", "-l", "a"), ("/", "a", "-l"), ("/", "a", "--long"), ("-l", "--", "/", "a")]
-)
+@pytest.mark.parametrize("words", [("-l", "/", "a"), ("/", "-l", "a"), ("/", "a", "-l"), ("/", "a", "--long"), ("-l", "--", "/", "a")])
 def test_flags_may_stand_before_between_and_after_the_words(words: tuple[str, ...]) -> None:
     values = parse(LIST, words)
     assert values.long is True

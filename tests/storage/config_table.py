@@ -239,8 +239,27 @@ def _values(key: ConfigKey) -> Iterator[str]:
         return
     if key.name in CONTROLLER:
         return
-    yield from ("", "x", "0", "1", "-1", "-2", "7", "true", "TRUE", "yes", "a,b", "a,a", "0.25", "1e3", "2147483648", "1e400", ".5",
-    "NaN", " 5 ")
+    yield from (
+        "",
+        "x",
+        "0",
+        "1",
+        "-1",
+        "-2",
+        "7",
+        "true",
+        "TRUE",
+        "yes",
+        "a,b",
+        "a,a",
+        "0.25",
+        "1e3",
+        "2147483648",
+        "1e400",
+        ".5",
+        "NaN",
+        " 5 ",
+    )
     yield from ("9223372036854775808", "SSL", "zstd", "required", "classic,consumer", "delete,compact", "CreateTime", "upgrade", "32768")
 
 

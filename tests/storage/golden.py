@@ -48,9 +48,7 @@ def comparable_stdout(text: str, case: dict[str, Any]) -> str:
 
 def listing(folder: Path) -> dict[str, int | None]:
     """Every file below a folder with its size, every folder with None."""
-    return {
-        str(path.relative_to(folder)): None if path.is_dir() else path.stat().st_size for path in sorted(folder.rglob("*"))
-    }
+    return {str(path.relative_to(folder)): None if path.is_dir() else path.stat().st_size for path in sorted(folder.rglob("*"))}
 
 
 def content(path: Path, data: bytes) -> object:

@@ -187,9 +187,7 @@ def check_complete(start: Path, steps: list[Step], config: NodeConfig, how: str,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("left_out", ["sync_file", "sync_directory"])
-def test_without_either_kind_of_sync_some_crash_would_be_noticed(
-    left_out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_either_kind_of_sync_some_crash_would_be_noticed(left_out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = node(DYNAMIC, "d1")
     real, start, work = (tmp_path / name for name in ("real", "start", "work"))
     for folder in (real, start, work):
@@ -206,9 +204,7 @@ def test_without_either_kind_of_sync_some_crash_would_be_noticed(
 
 
 @pytest.mark.slow
-def test_voters_of_an_interrupted_format_are_not_believed_when_the_node_then_joins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_voters_of_an_interrupted_format_are_not_believed_when_the_node_then_joins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = node(DYNAMIC, "d1")
     real, start, work = (tmp_path / name for name in ("real", "start", "work"))
     for folder in (real, start, work):

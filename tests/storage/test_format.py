@@ -240,9 +240,7 @@ def test_a_lock_file_that_vanishes_while_it_is_taken_is_made_anew(tmp_path: Path
 # --- bad places ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_disk_that_is_full_leaves_no_directory_formatted_and_nothing_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_is_full_leaves_no_directory_formatted_and_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = configured(tmp_path, "d1,new/d2")
     before = listing(folder)
     real, count = Disk.append, []
@@ -344,9 +342,7 @@ def test_a_newer_version_of_meta_properties_is_told_and_never_overwritten(folder
     assert (folder / "d1" / "meta.properties").read_text().startswith("version=2")
 
 
-def test_an_interrupted_format_is_explained_and_finished_without_more_flags(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_format_is_explained_and_finished_without_more_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = configured(tmp_path, "d1,d2")
     real = Disk.rename
 

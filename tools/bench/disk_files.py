@@ -85,9 +85,7 @@ def make_groups(folder: Path) -> None:
         for partition in range(GROUP_COMMIT_SIZE):
             key = key_type.cls(group=f"group-{number % 500}", topic=f"topic-{number % 500 % 37}", partition=partition)
             value = value_type.cls(offset=first * 3 + partition, leader_epoch=4, metadata="", commit_timestamp=time_ms)
-            records.append(
-                Record(first + partition, time_ms, b"\0\1" + key_type.write(key, 0), b"\0\4" + value_type.write(value, 4))
-            )
+            records.append(Record(first + partition, time_ms, b"\0\1" + key_type.write(key, 0), b"\0\4" + value_type.write(value, 4)))
         out += write_batch(first, records, leader_epoch=3)
     (folder / f"{NAME}.log").write_bytes(out)
 

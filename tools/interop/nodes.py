@@ -54,9 +54,7 @@ class Cluster:
         """Start a server with a properties file."""
         log = self.folder / f"{config.stem}.log"
         with open(log, "ab") as output:
-            process = subprocess.Popen(
-                self.command_of("server", str(config)), stdout=output, stderr=subprocess.STDOUT, cwd=self.folder
-            )
+            process = subprocess.Popen(self.command_of("server", str(config)), stdout=output, stderr=subprocess.STDOUT, cwd=self.folder)
         node = Node(config.stem, process, log)
         self.nodes.append(node)
         return node
