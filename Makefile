@@ -23,7 +23,8 @@ test: .venv/.stamp      ## everything
 	@$(PYTEST) -q -n $(WORKERS) --dist worksteal tests
 
 check: .venv/.stamp     ## style, types and unit tests, in less than 90 seconds
-	@.venv/bin/ruff check metashell tests tools
+	@.venv/bin/ruff check metashell tests tools spark_reports
+	@.venv/bin/ruff format --check -q metashell tests tools spark_reports
 	@.venv/bin/mypy
 	@$(PYTEST) -q -n $(WORKERS) --dist worksteal -m "not slow and not golden" tests
 
