@@ -116,10 +116,18 @@ def _report(spark: Any, values: SimpleNamespace) -> None:
 
 
 def _export(spark: Any, values: SimpleNamespace) -> None:
-    from spark_reports.export_job import export_tables, tables_present
+    from spark_reports.export_job import export_tables
 
-    options = reading_options(values)
-    export_tables(spark, values.paths, values.out, values.table or tables_present(spark, values.paths, options), options=options)
+    rows = export_tables(
+        spark,
+        values.paths,
+        values.out,
+        values.table,
+        split_bytes=values.split_size,
+        on_error=values.on_error,
+        show_secrets=values.show_secrets,
+    )
+    sys.stdout.write("".join(f"{table:<40} {count:>12}\n" for table, count in rows.items()))
 
 
 def _stream(spark: Any, values: SimpleNamespace) -> None:

@@ -88,15 +88,21 @@ class SplitReader(DataSourceReader):
         self.wanted = wanted(options)
 
     def partitions(self) -> Sequence[InputPartition]:
-        splits = plan_splits(self.paths, self.split_bytes or SPLIT_BYTES, log=self.log)
-        share = max(sum(split.bytes for split in splits) // TASKS_WANTED, SPLIT_BYTES_MIN)
-        if not self.split_bytes and share < SPLIT_BYTES and len(splits) < TASKS_WANTED:
-            splits = plan_splits(self.paths, share, log=self.log)
+        splits = balanced_splits(self.paths, self.split_bytes, self.log)
         # Spark wants one partition at least, and an input may hold no batch at all.
         return [SplitPartition(split) for split in splits or [Split(())]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self.wanted.batches(cast(SplitPartition, partition).split)
+
+
+def balanced_splits(paths: Sequence[str], wanted_bytes: int, log: str | None) -> list[Split]:
+    """The splits of an input, of `wanted_bytes` each where that is not 0: else not larger than a core should take at a time."""
+    splits = plan_splits(paths, wanted_bytes or SPLIT_BYTES, log=log)
+    share = max(sum(split.bytes for split in splits) // TASKS_WANTED, SPLIT_BYTES_MIN)
+    if not wanted_bytes and share < SPLIT_BYTES and len(splits) < TASKS_WANTED:
+        return plan_splits(paths, share, log=log)
+    return splits
 
 
 def table_schema(table: str) -> pa.Schema:

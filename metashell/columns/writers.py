@@ -62,14 +62,19 @@ class _Parquet:
     def __init__(self, path: str, schema: pa.Schema) -> None:
         from pyarrow.parquet import ParquetWriter
 
-        repeating = [field.name for field in schema if _repeats(field)]
-        self._writer = ParquetWriter(path, schema, compression="zstd", compression_level=1, use_dictionary=repeating)
+        self._writer = ParquetWriter(path, schema, **parquet_settings(schema))
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._writer.write_table(pa.Table.from_batches([batch]), row_group_size=batch.num_rows)
 
     def close(self) -> None:
         self._writer.close()
+
+
+def parquet_settings(schema: pa.Schema) -> dict[str, Any]:
+    """How pyarrow shall write a table: what pays for columns like ours."""
+    repeating = [field.name for field in schema if _repeats(field)]
+    return {"compression": "zstd", "compression_level": 1, "use_dictionary": repeating}
 
 
 def _repeats(field: pa.Field) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 from metashell.columns import plan_splits, read_split, tables
+from metashell.errors import UsageError
 from metashell.reports import REPORTS
 from metashell.reports.local import run_local
 from tests.golden_cases import SUBSET_ROOT
@@ -73,15 +73,33 @@ def test_every_report_answers_on_spark_what_it_answers_on_duckdb(spark: Any) -> 
         assert answer.equals(expected[name]), name
 
 
-def test_export_writes_parquet_by_table_cluster_and_date(spark: Any, tmp_path: Path) -> None:
-    from spark_reports.export_job import export_tables, tables_present
+def test_export_writes_all_tables_as_parquet_by_table_cluster_and_date(spark: Any, tmp_path: Path) -> None:
+    from spark_reports.export_job import export_tables
 
-    present = tables_present(spark, [str(LOG)], {})
-    assert {"partition", "partition_change", "topic", "batches"} <= set(present)
-    export_tables(spark, [str(LOG)], str(tmp_path / "out"), ["partition"])
-    days = list((tmp_path / "out/table=partition").glob("cluster_id=*/date=2026-11-21/*.parquet"))
-    assert days
-    assert sum(parquet.read_metadata(file).num_rows for file in days) == here(LOG, "partition").num_rows
+    out = tmp_path / "out"
+    rows = export_tables(spark, [str(LOG)], str(out), None, split_bytes=4000)
+    expected = {name: here(LOG, name) for name in tables() if name != "records"}
+    assert rows == {name: table.num_rows for name, table in sorted(expected.items()) if table.num_rows}
+    assert sorted(path.name for path in out.iterdir()) == [f"table={name}" for name in sorted(rows)]
+    assert len(list(out.glob("table=partition/cluster_id=*/date=2026-11-21/*.parquet"))) > 1
+    frame = spark.read.parquet(str(out / "table=partition"))
+    assert {str(row["date"]) for row in frame.select("date").distinct().collect()} == {"2026-11-21"}
+    assert in_order(frame.select(*expected["partition"].column_names).toArrow()) == in_order(expected["partition"])
+    with pytest.raises(UsageError, match="table=topic: is there already"):
+        export_tables(spark, [str(LOG)], str(out), ["topic"])
+
+
+def test_an_export_that_fails_leaves_nothing_under_a_final_name(spark: Any, tmp_path: Path) -> None:
+    from spark_reports.export_job import export_tables
+
+    data = bytearray(LOG.read_bytes())
+    data[-40] ^= 1
+    damaged = tmp_path / LOG.name
+    damaged.write_bytes(data)
+    with pytest.raises(Exception, match="CRC"):
+        export_tables(spark, [str(damaged)], str(tmp_path / "out"), None, split_bytes=4000)
+    assert list((tmp_path / "out").iterdir()) == []
+    assert export_tables(spark, [str(damaged)], str(tmp_path / "out"), None, on_error="skip")["faults"] == 1
 
 
 def test_a_stream_takes_what_was_appended_and_waits_for_the_rest_of_a_torn_batch(spark: Any, tmp_path: Path) -> None:
