@@ -67,10 +67,11 @@ class TopicsDelta:
     scanner appends; it has those that changed before, `open_entry` adds others. Dropping a topic drops its entries.
     """
 
-    __slots__ = ("_by_id", "_by_name", "_has_dropped", "_image", "_work", "pending")
+    __slots__ = ("_by_id", "_by_name", "_has_dropped", "_image", "_is_first", "_work", "pending")
 
     def __init__(self, image: TopicsImage) -> None:
         self._image = image
+        self._is_first = not len(image)
         self._by_id: dict[bytes, TopicImage | None] = {}
         self._by_name: dict[str, TopicImage | None] = {}
         self._work: dict[bytes, _TopicWork] = {}
@@ -93,7 +94,7 @@ class TopicsDelta:
         """
         image = self._image
         is_new = topic.id not in self._by_id and topic.name not in self._by_name
-        if is_new and (not image.by_id or (topic.id not in image.by_id and topic.name not in image.by_name)):
+        if is_new and (self._is_first or (topic.id not in image.by_id and topic.name not in image.by_name)):
             self._by_id[topic.id] = topic
             self._by_name[topic.name] = topic
             return
@@ -222,6 +223,8 @@ class TopicsDelta:
         """The next image; the delta has done its work then."""
         for work in self._work.values():
             self._put(work.apply())
+        if self._is_first:
+            return TopicsImage(_remaining(self._by_id, self._has_dropped), _remaining(self._by_name, self._has_dropped))
         return TopicsImage(
             _changed(self._image.by_id, self._by_id, self._has_dropped),
             _changed(self._image.by_name, self._by_name, self._has_dropped),
@@ -237,6 +240,11 @@ def _changed(topics: Any, changes: dict[Any, TopicImage | None], has_dropped: bo
             del changes[key]
     target.update(changes)
     return target.finish()
+
+
+def _remaining(changes: dict[Any, TopicImage | None], has_dropped: bool) -> Any:
+    """The topics that a delta of an empty image added and did not drop again."""
+    return {key: topic for key, topic in changes.items() if topic is not None} if has_dropped else changes
 
 
 def _key(partition_id: int, topic_id: bytes) -> bytes:

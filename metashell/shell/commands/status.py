@@ -101,7 +101,7 @@ def _counts(image: MetadataImage) -> dict[str, int]:
         "brokers": len(image.cluster.brokers),
         "brokers_fenced": fenced,
         "controllers": len(image.cluster.controllers),
-        "topics": len(image.topics.by_id),
+        "topics": len(image.topics),
         "partitions": image.topics.partition_count,
         **image_health(image),
         "config_resources": len(image.configs),
