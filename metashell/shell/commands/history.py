@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def run(ctx: Context, args: SimpleNamespace) -> None:
-    """Print the lines of this session, in the prompt also those of earlier ones."""
+    """Print the lines that were typed so far, in the prompt also those of earlier runs."""
     entries = last_entries(ctx.history, args.count)
     if ctx.output in OBJECT_FORMS:
         write_objects(ctx, ({"number": number, "line": line} for number, line in entries))
