@@ -1,0 +1,219 @@
+"""Frames of Kafka's protocol: an int32 length, a header, a message.
+
+Source: the protocol guide; org.apache.kafka.common.network.NetworkReceive, org.apache.kafka.common.requests.RequestHeader.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Any, Final, NamedTuple
+
+from metashell.codec.dispatch import REQUESTS, RESPONSES
+from metashell.codec.primitives import read_uvarint
+from metashell.codec.registry import MessageType, message_type
+from metashell.errors import DecodeError, EncodeError
+
+UNAUTHENTICATED_LIMIT: Final = 512 * 1024
+"""Bytes of a frame from a peer that has not said who it is; sasl.server.max.receive.size of Kafka."""
+FRAME_LIMIT: Final = 100 * 1024 * 1024
+"""Bytes of any other frame; the default of socket.request.max.bytes."""
+API_VERSIONS: Final = 18
+TAGS_MAX: Final = 64
+"""Tagged fields of a header that are skipped; none is defined, so more are no header."""
+
+_LENGTH = Struct(">i")
+_REQUEST_HEADER = Struct(">hhih")
+_NO_TAGS = b"\0"
+
+
+class RequestHeader(NamedTuple):
+    """What stands before a request; `client_id` is None where the peer sent a null."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None = None
+
+
+class FrameReader:
+    """Cuts a stream of bytes into frames.
+
+    A frame whose length is negative or above `limit` sets `fault`, one line, before anything is kept of it; from then on there
+    are no more frames. `limit` may be changed between frames.
+    """
+
+    __slots__ = ("_buffer", "fault", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.fault = ""
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        """Add bytes of the stream."""
+        if not self.fault:
+            self._buffer += data
+
+    def next_frame(self) -> bytes | None:
+        """The bytes of the next frame without its length, or None until more has come (or when there is a `fault`)."""
+        buffer = self._buffer
+        if self.fault or len(buffer) < 4:
+            return None
+        size: int = _LENGTH.unpack_from(buffer)[0]
+        if not 0 <= size <= self.limit:
+            self.fault = f"a frame of {size} bytes, the limit is {self.limit}"
+            self._buffer = bytearray()
+            return None
+        end = 4 + size
+        if len(buffer) < end:
+            return None
+        with memoryview(buffer) as view:
+            frame = bytes(view[4:end])
+        del buffer[:end]
+        return frame
+
+    @property
+    def buffered_size(self) -> int:
+        """Bytes that were fed and not yet given as a frame."""
+        return len(self._buffer)
+
+
+def frame(payload: bytes) -> bytes:
+    """`payload` behind its length."""
+    return _LENGTH.pack(len(payload)) + payload
+
+
+def request_type(api_key: int) -> MessageType:
+    """The request message of an api key. Errors: KeyError."""
+    return message_type("request", REQUESTS[api_key])
+
+
+def response_type(api_key: int) -> MessageType:
+    """The response message of an api key. Errors: KeyError."""
+    return message_type("response", RESPONSES[api_key])
+
+
+def api_key_of(message: Any) -> int:
+    """The api key of a request object. Errors: KeyError where its class is no request's."""
+    key = message_type("request", type(message).__name__).key
+    assert key is not None
+    return key
+
+
+def encode_request(message: Any, version: int, correlation_id: int, client_id: str | None) -> bytes:
+    """A whole frame: length, request header 1 or (for flexible versions) 2, the message.
+
+    Errors: EncodeError for a client id or message that does not fit.
+    """
+    kind = message_type("request", type(message).__name__)
+    name = None if client_id is None else client_id.encode("utf-8", "surrogateescape")
+    if name is not None and len(name) > 0x7FFF:
+        raise EncodeError(f"client id of {len(name)} bytes, at most {0x7FFF} fit")
+    assert kind.key is not None
+    out = bytearray(4)
+    out += _REQUEST_HEADER.pack(kind.key, version, correlation_id, -1 if name is None else len(name))
+    out += name or b""
+    if kind.flexible(version):
+        out += _NO_TAGS
+    kind.writer(version)(message, out)
+    _LENGTH.pack_into(out, 0, len(out) - 4)
+    return bytes(out)
+
+
+def decode_request_header(data: bytes) -> tuple[RequestHeader, int]:
+    """The header at the start of a request frame, and the index of the message behind it.
+
+    A key that is not known, or a version outside of what the schema has, is read as far as the client id: the caller decides.
+    Errors: DecodeError.
+    """
+    if len(data) < _REQUEST_HEADER.size:
+        raise DecodeError(f"a request of {len(data)} bytes has no header", offset=0)
+    key, version, correlation_id, size = _REQUEST_HEADER.unpack_from(data)
+    position = _REQUEST_HEADER.size
+    client_id = None
+    if size >= 0:
+        end = position + size
+        if end > len(data):
+            raise DecodeError(f"a client id of {size} bytes, {len(data) - position} are left", "ClientId", position)
+        try:
+            client_id = data[position:end].decode("utf-8")
+        except UnicodeDecodeError:
+            raise DecodeError("the client id is not UTF-8", "ClientId", position) from None
+        position = end
+    elif size != -1:
+        raise DecodeError(f"a client id of {size} bytes", "ClientId", position)
+    if key in REQUESTS and _is_flexible_request(key, version):
+        position = _skip_tags(data, position)
+    return RequestHeader(key, version, correlation_id, client_id), position
+
+
+def _is_flexible_request(key: int, version: int) -> bool:
+    kind = request_type(key)
+    low, high = kind.versions
+    return low <= version <= high and kind.flexible(version)
+
+
+def decode_request(data: bytes) -> tuple[RequestHeader, Any]:
+    """A request frame (without its length) as its header and its message.
+
+    Errors: DecodeError, also for a key or a version that no schema has.
+    """
+    header, position = decode_request_header(data)
+    return header, decode_request_body(data, position, header)
+
+
+def decode_request_body(data: bytes, position: int, header: RequestHeader) -> Any:
+    """The message behind a request header. Errors: DecodeError, also for a key or a version that no schema has."""
+    if header.api_key not in REQUESTS:
+        raise DecodeError(f"unknown api key {header.api_key}", "RequestApiKey", 0)
+    kind = request_type(header.api_key)
+    low, high = kind.versions
+    if not low <= header.api_version <= high:
+        raise DecodeError(f"{kind.name} version {header.api_version}, known are {low} to {high}", "RequestApiVersion", 2)
+    return kind.reader(header.api_version)(data, position, len(data))
+
+
+def encode_response(api_key: int, version: int, correlation_id: int, message: Any) -> bytes:
+    """A whole frame: length, response header 0 or 1, the message. An ApiVersions response always has header 0.
+
+    Errors: EncodeError.
+    """
+    kind = response_type(api_key)
+    out = bytearray(4)
+    out += _LENGTH.pack(correlation_id)
+    if kind.flexible(version) and api_key != API_VERSIONS:
+        out += _NO_TAGS
+    kind.writer(version)(message, out)
+    _LENGTH.pack_into(out, 0, len(out) - 4)
+    return bytes(out)
+
+
+def decode_response(data: bytes, api_key: int, version: int) -> tuple[int, Any]:
+    """A response frame (without its length) as its correlation id and its message. Errors: DecodeError."""
+    correlation_id = response_correlation_id(data)
+    kind = response_type(api_key)
+    position = 4
+    if kind.flexible(version) and api_key != API_VERSIONS:
+        position = _skip_tags(data, position)
+    return correlation_id, kind.reader(version)(data, position, len(data))
+
+
+def response_correlation_id(data: bytes) -> int:
+    """The correlation id of a response frame. Errors: DecodeError for fewer than four bytes."""
+    if len(data) < 4:
+        raise DecodeError(f"a response of {len(data)} bytes has no correlation id", offset=0)
+    found: int = _LENGTH.unpack_from(data)[0]
+    return found
+
+
+def _skip_tags(data: bytes, position: int) -> int:
+    count, position = read_uvarint(data, position)
+    if count > TAGS_MAX:
+        raise DecodeError(f"a header with {count} tagged fields", offset=position)
+    for _ in range(count):
+        _, position = read_uvarint(data, position)
+        size, position = read_uvarint(data, position)
+        position += size
+        if position > len(data):
+            raise DecodeError(f"a tagged field of {size} bytes ends behind the frame", offset=position - size)
+    return position
