@@ -1,0 +1,301 @@
+"""What replicas say to each other, as flat values: one class a message, whatever its version on the wire.
+
+`wire` turns them into codec's messages of a negotiated version and back. A field that a version lacks has its default here, so the
+core never asks for a version. What was malformed beyond the fields of a flat value arrives with `shape_ok` False and is answered
+by the core in the order of the checks that Kafka makes.
+
+Units: epochs and node ids are int32, offsets and times (ms) int64; -1 stands for "none" as on the wire; a directory id of zeros is none.
+Source: KIP-595, KIP-630, KIP-853, KIP-996, KIP-1166, KIP-1186; VoteRequest.json and its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from metashell.values import ZERO_UUID, OffsetAndEpoch, ReplicaKey
+
+Endpoint: TypeAlias = tuple[str, int]
+"""Host as text, port."""
+Endpoints: TypeAlias = Mapping[str, Endpoint]
+"""By listener name, upper-cased; the order is the sender's."""
+
+NO_LEADER: Final = -1
+UNKNOWN_HIGH_WATERMARK: Final = -1
+HIGH_WATERMARK_NOT_SENT: Final = (1 << 63) - 1
+"""What a Fetch below version 18 says of its high watermark: it is released by any answer of the leader's."""
+
+
+@dataclass(slots=True)
+class VoteRequest:
+    """A candidate's or prospective's question; `last_offset` is its log end offset, exclusive."""
+
+    cluster_id: str | None
+    voter_id: int
+    voter_directory_id: bytes
+    epoch: int
+    candidate_id: int
+    candidate_directory_id: bytes
+    last_epoch: int
+    last_offset: int
+    pre_vote: bool = False
+    shape_ok: bool = True
+
+
+@dataclass(slots=True)
+class VoteResponse:
+    """`top_error` stands alone: where it is not 0 the rest was not sent."""
+
+    top_error: int = 0
+    error: int = 0
+    leader_id: int = NO_LEADER
+    epoch: int = -1
+    granted: bool = False
+    leader_endpoint: Endpoint | None = None
+    shape_ok: bool = True
+
+
+@dataclass(slots=True)
+class BeginQuorumEpochRequest:
+    """A leader tells a voter that it leads."""
+
+    cluster_id: str | None
+    voter_id: int
+    voter_directory_id: bytes
+    leader_id: int
+    epoch: int
+    endpoints: Endpoints = field(default_factory=dict)
+    shape_ok: bool = True
+
+
+@dataclass(slots=True)
+class BeginQuorumEpochResponse:
+    """As VoteResponse."""
+
+    top_error: int = 0
+    error: int = 0
+    leader_id: int = NO_LEADER
+    epoch: int = -1
+    leader_endpoint: Endpoint | None = None
+    shape_ok: bool = True
+
+
+@dataclass(slots=True)
+class EndQuorumEpochRequest:
+    """A leader gives up its epoch; `candidates` are in the order in which they should stand."""
+
+    cluster_id: str | None
+    leader_id: int
+    epoch: int
+    candidates: tuple[ReplicaKey, ...] = ()
+    endpoints: Endpoints = field(default_factory=dict)
+    shape_ok: bool = True
+
+
+@dataclass(slots=True)
+class EndQuorumEpochResponse:
+    """As VoteResponse."""
+
+    top_error: int = 0
+    error: int = 0
+    leader_id: int = NO_LEADER
+    epoch: int = -1
+    leader_endpoint: Endpoint | None = None
+    shape_ok: bool = True
+
+
+@dataclass(slots=True)
+class FetchRequest:
+    """A replica asks for what follows `fetch_offset`; `last_epoch` is its last fetched epoch, never -1."""
+
+    cluster_id: str | None
+    replica_id: int
+    directory_id: bytes
+    epoch: int
+    fetch_offset: int
+    last_epoch: int
+    max_wait_ms: int
+    max_size: int
+    high_watermark: int = HIGH_WATERMARK_NOT_SENT
+    shape_ok: bool = True
+
+
+@dataclass(slots=True)
+class FetchResponse:
+    """`diverging` is where the leader's log ends for the asked epoch; `records` are whole batches, empty for none."""
+
+    top_error: int = 0
+    error: int = 0
+    leader_id: int = NO_LEADER
+    epoch: int = -1
+    leader_endpoint: Endpoint | None = None
+    high_watermark: int = UNKNOWN_HIGH_WATERMARK
+    log_start_offset: int = -1
+    diverging: OffsetAndEpoch | None = None
+    snapshot_id: OffsetAndEpoch | None = None
+    records: bytes = b""
+    shape_ok: bool = True
+
+
+@dataclass(slots=True)
+class FetchSnapshotRequest:
+    """A replica asks for the bytes of a snapshot from `position` on."""
+
+    cluster_id: str | None
+    replica_id: int
+    directory_id: bytes
+    epoch: int
+    snapshot_id: OffsetAndEpoch
+    position: int
+    max_size: int
+    is_known_partition: bool = True
+    shape_ok: bool = True
+
+
+@dataclass(slots=True)
+class FetchSnapshotResponse:
+    """`size` is the snapshot's whole size in bytes; `records` need not end at a batch."""
+
+    top_error: int = 0
+    error: int = 0
+    leader_id: int = NO_LEADER
+    epoch: int = -1
+    leader_endpoint: Endpoint | None = None
+    snapshot_id: OffsetAndEpoch = field(default_factory=lambda: OffsetAndEpoch(-1, -1))
+    size: int = 0
+    position: int = 0
+    records: bytes = b""
+    shape_ok: bool = True
+
+
+@dataclass(slots=True)
+class AddRaftVoterRequest:
+    """KIP-853; `timeout_ms` has no effect, as in Kafka."""
+
+    cluster_id: str | None
+    voter_id: int
+    directory_id: bytes
+    endpoints: Endpoints
+    timeout_ms: int
+    ack_when_committed: bool = True
+
+
+@dataclass(slots=True)
+class RemoveRaftVoterRequest:
+    """KIP-853."""
+
+    cluster_id: str | None
+    voter_id: int
+    directory_id: bytes
+
+
+@dataclass(slots=True)
+class UpdateRaftVoterRequest:
+    """A voter tells the leader its endpoints and the kraft.version levels it supports."""
+
+    cluster_id: str | None
+    epoch: int
+    voter_id: int
+    directory_id: bytes
+    endpoints: Endpoints
+    min_version: int
+    max_version: int
+
+
+@dataclass(slots=True)
+class ChangeVoterResponse:
+    """The answer to Add and RemoveRaftVoter."""
+
+    error: int = 0
+    message: str | None = None
+
+
+@dataclass(slots=True)
+class AddRaftVoterResponse(ChangeVoterResponse):
+    pass
+
+
+@dataclass(slots=True)
+class RemoveRaftVoterResponse(ChangeVoterResponse):
+    pass
+
+
+@dataclass(slots=True)
+class UpdateRaftVoterResponse:
+    error: int = 0
+    leader_id: int = NO_LEADER
+    epoch: int = -1
+    leader_endpoint: Endpoint | None = None
+
+
+@dataclass(slots=True)
+class DescribeQuorumRequest:
+    """`partitions` are the asked topic partitions, for the answer that names what is not known."""
+
+    partitions: tuple[tuple[str, int], ...] = (("__cluster_metadata", 0),)
+
+
+@dataclass(slots=True)
+class ReplicaState:
+    """One replica as the leader knows it; -1 where it does not."""
+
+    id: int
+    directory_id: bytes = ZERO_UUID
+    log_end_offset: int = -1
+    last_fetch_timestamp: int = -1
+    last_caught_up_timestamp: int = -1
+
+
+@dataclass(slots=True)
+class DescribeQuorumResponse:
+    """`unknown` repeats the asked partitions where they are not the metadata partition alone."""
+
+    top_error: int = 0
+    error: int = 0
+    leader_id: int = NO_LEADER
+    epoch: int = -1
+    high_watermark: int = UNKNOWN_HIGH_WATERMARK
+    voters: tuple[ReplicaState, ...] = ()
+    observers: tuple[ReplicaState, ...] = ()
+    nodes: tuple[tuple[int, Endpoints], ...] = ()
+    unknown: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(slots=True)
+class ApiVersionsRequest:
+    """A leader asks a would-be voter which levels of kraft.version it supports."""
+
+
+@dataclass(slots=True)
+class ApiVersionsResponse:
+    """`kraft_versions` is (min, max), None where the peer did not name the feature."""
+
+    top_error: int = 0
+    kraft_versions: tuple[int, int] | None = None
+
+
+Request: TypeAlias = (
+    VoteRequest
+    | BeginQuorumEpochRequest
+    | EndQuorumEpochRequest
+    | FetchRequest
+    | FetchSnapshotRequest
+    | AddRaftVoterRequest
+    | RemoveRaftVoterRequest
+    | UpdateRaftVoterRequest
+    | DescribeQuorumRequest
+    | ApiVersionsRequest
+)
+Response: TypeAlias = (
+    VoteResponse
+    | BeginQuorumEpochResponse
+    | EndQuorumEpochResponse
+    | FetchResponse
+    | FetchSnapshotResponse
+    | AddRaftVoterResponse
+    | RemoveRaftVoterResponse
+    | UpdateRaftVoterResponse
+    | DescribeQuorumResponse
+    | ApiVersionsResponse
+)
