@@ -70,7 +70,7 @@ class LeaderChanged:
 
 @dataclass(slots=True)
 class Committed:
-    """For one listener: what lies from `base_offset` up to `end_offset` is committed; read it, then `node.consumed(listener, end_offset)`."""
+    """For one listener: `base_offset` up to `end_offset` is committed; read it, then `node.consumed(listener, end_offset)`."""
 
     listener: int
     base_offset: int
