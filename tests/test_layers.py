@@ -74,6 +74,9 @@ HEAVY = {
 LATE_MODULES = {
     "metashell.shell.prompt": {"prompt_toolkit"},
     "metashell.shell.tab_key": {"prompt_toolkit"},
+    "metashell.net.transport": {"asyncio"},
+    "metashell.net.listener": {"asyncio"},
+    "metashell.client.async_client": {"asyncio"},
 }
 # Of the heavy ones, only these packages may use them at all.
 OWNERS = {

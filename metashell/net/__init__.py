@@ -17,12 +17,14 @@ Public names, by module (nothing here is imported before it is used; asyncio and
   `receive_data(data)`, `next_event() -> Ready | Answer | Closed | None`, `take_output() -> bytes`.
 - `server_connection`: `ServerConnection`, the core of a connection that we accepted: `receive_data(data)`, `next_event() -> Received |
   Authenticated | Closed | None`, `respond(request_id, message)`, `take_output()`, `wants_read`, `idle_expired()`;
-  `ConnectionLimits`, `Counters`.
+  `ConnectionLimits`, `Counters` (in `limits`).
 - `sasl`: `PlainClient`, `ScramClient`, `PlainServer`, `ScramServer`, `ScramCredential`, the `Credentials` Protocol.
 - `security`: `SecurityConfig`, `security_config(properties, listener="")`; `jaas`, `providers`: the parts of it.
 - `tls`: `client_context(config) -> ssl.SSLContext`, `server_context(config)`.
 - `addresses`: `Address(host, port)`, `parse_addresses("[::1]:9092,b:1")`, `AddressMap.parse("a:1=b:2")`.
-- `transport`: `await connect(address, ...) -> Connection` (`await connection.request(message) -> response`, `connection.versions`,
-  `connection.close()`); `await serve(on_request, options) -> Listener` (`listener.port`, `await listener.stop(grace_s)`), where
-  `on_request(request: ServerRequest)` is called on the loop and answers whenever it likes with `request.respond(message)`.
+- `transport`: `await connect(address, core=ClientConnection(...), tls=None) -> Connection` (`await connection.request(message) ->
+  response`, `connection.versions`, `connection.closed`, `connection.close()`); `ConnectionFailedError`.
+- `listener`: `await serve(on_request, ListenerOptions(ranges=..., ...), on_closed=None) -> Listener` (`listener.port`,
+  `listener.counters`, `await listener.stop(grace_s)`), where `on_request(request: ServerRequest)` is called on the loop and answers
+  whenever it likes with `request.respond(message)`.
 """

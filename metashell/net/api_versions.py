@@ -1,0 +1,105 @@
+"""Which version of each API two peers talk: ranges, their overlap, and what a server says about itself.
+
+Source: KIP-35, KIP-511, KIP-584, KIP-1022; org.apache.kafka.common.requests.ApiVersionsRequest, ApiVersionsResponse.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from metashell.codec.dispatch import REQUESTS
+from metashell.codec.messages import ApiVersionsResponse
+from metashell.net.frames import API_VERSIONS, request_type
+
+ApiRanges = Mapping[int, tuple[int, int]]
+"""Api key to the lowest and the highest version."""
+
+UNSUPPORTED_VERSION: Final = 35
+INVALID_REQUEST: Final = 42
+FEATURES_FROM_ZERO: Final = 4
+"""The version from which a client can read a supported feature whose lowest level is 0 (KAFKA-17011)."""
+API_KEYS_MAX: Final = 1024
+"""Entries of an ApiVersions answer that are looked at; Kafka has fewer than a hundred keys."""
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
+
+
+def supported_ranges(keys: Iterable[int] | None = None) -> dict[int, tuple[int, int]]:
+    """The versions that our schemas have of these APIs, of all for None."""
+    return {key: request_type(key).versions for key in (REQUESTS if keys is None else keys)}
+
+
+def common_versions(ours: ApiRanges, theirs: ApiRanges) -> dict[int, int]:
+    """For each API that both have a common version of, the highest of them."""
+    found = {}
+    for key, (low, high) in ours.items():
+        if key in theirs and max(low, theirs[key][0]) <= (version := min(high, theirs[key][1])):
+            found[key] = version
+    return found
+
+
+def ranges_of(response: Any) -> dict[int, tuple[int, int]]:
+    """The ranges in an ApiVersionsResponse."""
+    return {entry.api_key: (entry.min_version, entry.max_version) for entry in response.api_keys[:API_KEYS_MAX]}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFeatures:
+    """Features of a node: name to (lowest, highest) level, and what the cluster finalized: name to level, with its epoch."""
+
+    supported: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    finalized: Mapping[str, int] = field(default_factory=dict)
+    finalized_epoch: int = -1
+
+
+def features_of(response: Any) -> NodeFeatures:
+    """The features in an ApiVersionsResponse."""
+    return NodeFeatures(
+        {entry.name: (entry.min_version, entry.max_version) for entry in response.supported_features},
+        {entry.name: entry.max_version_level for entry in response.finalized_features},
+        response.finalized_features_epoch,
+    )
+
+
+KRAFT_FEATURES: Final = NodeFeatures({"kraft.version": (0, 1)})
+"""What a quorum's member says at least."""
+
+
+def answer_api_versions(request: Any, version: int, ranges: ApiRanges, features: NodeFeatures = KRAFT_FEATURES) -> Any:
+    """The response to an ApiVersionsRequest of a version that `ranges` has.
+
+    A name or version of the client's software that is not as KIP-511 says is answered with INVALID_REQUEST. Features whose lowest
+    level is 0 are only told from version 4 on, because older clients cannot read them.
+    """
+    if version >= 3 and not (_SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)):
+        return ApiVersionsResponse(error_code=INVALID_REQUEST)
+    supported = {name: levels for name, levels in features.supported.items() if levels[0] > 0 or version >= FEATURES_FROM_ZERO}
+    return ApiVersionsResponse(
+        api_keys=_entries(ranges),
+        supported_features=tuple(
+            ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=low, max_version=high) for name, (low, high) in supported.items()
+        ),
+        finalized_features=tuple(
+            ApiVersionsResponse.FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in features.finalized.items()
+        ),
+        finalized_features_epoch=features.finalized_epoch,
+    )
+
+
+def answer_unknown_api_versions(ranges: ApiRanges) -> Any:
+    """The response to an ApiVersionsRequest of a version that we do not have; it is written in version 0.
+
+    It holds our range of ApiVersions alone, from which the client takes the version for its second try.
+    """
+    low_high = ranges.get(API_VERSIONS, request_type(API_VERSIONS).versions)
+    return ApiVersionsResponse(error_code=UNSUPPORTED_VERSION, api_keys=_entries({API_VERSIONS: low_high}))
+
+
+def _entries(ranges: ApiRanges) -> tuple[Any, ...]:
+    return tuple(
+        ApiVersionsResponse.ApiVersion(api_key=key, min_version=low, max_version=high) for key, (low, high) in sorted(ranges.items())
+    )

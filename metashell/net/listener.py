@@ -1,0 +1,394 @@
+"""Connections that we accept, over asyncio: `serve` opens a listener, its requests go to one function.
+
+Bounds: connections, each connection's requests and answers (`ConnectionLimits`), the time of a handshake and of idleness. This
+module imports asyncio, so it is itself imported inside functions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Final
+
+from metashell.errors import UsageError
+from metashell.net.api_versions import KRAFT_FEATURES, ApiRanges, NodeFeatures
+from metashell.net.limits import ConnectionLimits, Counters
+from metashell.net.server_connection import ANONYMOUS, Authenticated, Closed, Received, ServerConnection
+from metashell.net.transport import reason_of
+
+if TYPE_CHECKING:
+    import ssl
+
+    from metashell.net.frames import RequestHeader
+    from metashell.net.sasl import SaslServer
+
+LOOPBACK: Final = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerOptions:
+    """How to listen.
+
+    `ranges` are the APIs that are served. `tls` and `mechanisms` (SASL mechanism to its server side) are the security; a listener
+    with neither of them on an address that is not loopback needs `allow_plaintext`. `port` 0 lets the system choose.
+    """
+
+    ranges: ApiRanges
+    name: str = "PLAINTEXT"
+    host: str = LOOPBACK
+    port: int = 0
+    tls: ssl.SSLContext | None = None
+    mechanisms: Mapping[str, Callable[[], SaslServer]] | None = None
+    features: Callable[[], NodeFeatures] = lambda: KRAFT_FEATURES
+    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
+    connections_max: int = 2000
+    handshake_timeout_s: float = 10.0
+    idle_timeout_s: float = 600.0
+    backlog: int = 128
+    allow_plaintext: bool = False
+
+
+class ServerRequest:
+    """A request on a connection. `respond` may be called at any later time, once, on the loop's thread."""
+
+    __slots__ = ("_connection", "_received")
+
+    def __init__(self, connection: AcceptedConnection, received: Received) -> None:
+        self._connection = connection
+        self._received = received
+
+    @property
+    def header(self) -> RequestHeader:
+        """Api key, version, correlation id and client id."""
+        return self._received.header
+
+    @property
+    def message(self) -> Any:
+        """The request's object."""
+        return self._received.message
+
+    @property
+    def size(self) -> int:
+        """Bytes of its frame."""
+        return self._received.size
+
+    @property
+    def listener(self) -> str:
+        """The name of the listener that it came to."""
+        return self._connection.listener.options.name
+
+    @property
+    def principal(self) -> str:
+        """Who asks: `User:alice`, `User:ANONYMOUS`, or `User:` and the name in a client's certificate."""
+        return self._connection.core.principal
+
+    @property
+    def peer(self) -> str:
+        """The host of the peer."""
+        return self._connection.peer
+
+    @property
+    def connection_id(self) -> int:
+        """A number that no other connection of the listener has."""
+        return self._connection.number
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the connection is over, so that nobody waits for the answer."""
+        return self._connection.core.closed
+
+    def respond(self, message: Any) -> None:
+        """Answer with a response object; without effect when the connection is over. Errors: EncodeError."""
+        self._connection.respond(self._received.request_id, message)
+
+    def drop(self) -> None:
+        """Give no answer: only for requests that have none."""
+        self._connection.drop(self._received.request_id)
+
+    def close_connection(self, reason: str) -> None:
+        """End the connection that it came on."""
+        self._connection.close(reason)
+
+
+OnRequest = Callable[[ServerRequest], None]
+OnClosed = Callable[[int, str], None]
+"""Called with the number of a connection that is over, and why."""
+
+
+class AcceptedConnection(asyncio.Protocol):
+    """Moves bytes between one socket and its core."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.listener = listener
+        self.number = 0
+        self.peer = ""
+        self.core = listener.make_core(ANONYMOUS)
+        self._transport: asyncio.Transport | None = None
+        self._loop = asyncio.get_running_loop()
+        self._active_at = self._loop.time()
+        self._timer: asyncio.TimerHandle | None = None
+        self._securing: asyncio.Task[None] | None = None
+        self._writable = True
+        self._paused = False
+        self._ended = False
+        self._pumping = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See asyncio. TLS starts only now, so that its handshakes count as connections."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        if not self.listener.admit(self):
+            self._ended = True
+            transport.abort()
+            return
+        options = self.listener.options
+        self._timer = self._loop.call_later(options.handshake_timeout_s, self._handshake_is_due)
+        self.peer = str((transport.get_extra_info("peername") or ("",))[0])
+        if options.tls is not None:
+            transport.pause_reading()
+            self._securing = self._loop.create_task(self._secure(transport, options.tls))
+
+    async def _secure(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
+        timeout_s = self.listener.options.handshake_timeout_s
+        try:
+            secured = await self._loop.start_tls(transport, self, tls, server_side=True, ssl_handshake_timeout=timeout_s)
+        except (OSError, EOFError) as error:
+            self.listener.counters.tls_failures += 1
+            self._over(f"TLS: {reason_of(error)}")
+            transport.abort()
+            return
+        if secured is None or self._ended:
+            self._over("the peer closed the connection during the TLS handshake")
+            transport.abort()
+            return
+        assert isinstance(secured, asyncio.Transport)
+        self._transport = secured
+        if (certificate := secured.get_extra_info("peercert")) and self.listener.options.mechanisms is None:
+            self.core.principal = principal_of(certificate)
+        self._pump()
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio."""
+        self._active_at = self._loop.time()
+        self.core.receive_data(data)
+        self._pump()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio."""
+        if not self._ended:
+            self.core.connection_lost(reason_of(exc) if exc is not None else "")
+            self._pump()
+
+    def pause_writing(self) -> None:
+        """See asyncio: the peer does not read, so what it is owed stays in the core, which then stops the reading."""
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        """See asyncio."""
+        self._writable = True
+        self._pump()
+
+    def respond(self, request_id: int, message: Any) -> None:
+        """See ServerRequest."""
+        self.core.respond(request_id, message)
+        self._pump()
+
+    def drop(self, request_id: int) -> None:
+        """See ServerRequest."""
+        self.core.drop(request_id)
+        self._pump()
+
+    def close(self, reason: str) -> None:
+        """End the connection; what was answered in order is still sent."""
+        self.core.close(reason)
+        self._pump()
+
+    def _pump(self) -> None:
+        if self._pumping or self._ended:
+            return  # an answer that is given while its request is handed over is sent by the loop below
+        self._pumping = True
+        try:
+            while not self._ended:
+                event = self.core.next_event()
+                self._write()
+                match event:
+                    case Received():
+                        self.listener.on_request(ServerRequest(self, event))
+                    case Authenticated():
+                        self._active_at = self._loop.time()
+                    case Closed(reason):
+                        self._over(reason)
+                    case None:
+                        break
+        finally:
+            self._pumping = False
+        self._balance()
+
+    def _write(self) -> None:
+        if self._transport is not None and (self._writable or self.core.closed) and (data := self.core.take_output()):
+            self._transport.write(data)
+
+    def _balance(self) -> None:
+        """Read only while the core wants more."""
+        if self._transport is None or self._ended or self._transport.is_closing():
+            return
+        if self.core.wants_read and self._paused:
+            self._paused = False
+            self._transport.resume_reading()
+        elif not self.core.wants_read and not self._paused:
+            self._paused = True
+            self.listener.counters.reading_paused += 1
+            self._transport.pause_reading()
+
+    def _handshake_is_due(self) -> None:
+        self.core.handshake_expired()
+        self._pump()
+        if not self._ended:
+            self._watch_idleness()
+
+    def _watch_idleness(self) -> None:
+        limit = self.listener.options.idle_timeout_s
+        left = self._active_at + limit - self._loop.time()
+        if left <= 0:
+            self.core.idle_expired()
+            self._pump()
+        else:
+            self._timer = self._loop.call_later(left, self._watch_idleness)
+
+    def _over(self, reason: str) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._transport is not None:
+            # A peer that reads nothing must not keep the socket for ever.
+            self._transport.close()
+            if self._transport.get_write_buffer_size():
+                self._loop.call_later(self.listener.options.handshake_timeout_s, self._transport.abort)
+        self.core.close(reason)
+        self.listener.forget(self, reason)
+
+
+class Listener:
+    """An open listener; made by `serve`."""
+
+    def __init__(self, on_request: OnRequest, options: ListenerOptions, on_closed: OnClosed | None) -> None:
+        self.on_request = on_request
+        self.options = options
+        self.counters = Counters()
+        self.port = 0
+        self._on_closed = on_closed
+        self._connections: set[AcceptedConnection] = set()
+        self._numbers = 0
+        self._server: asyncio.Server | None = None
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    def make_core(self, principal: str) -> ServerConnection:
+        """The core of a new connection."""
+        options = self.options
+        return ServerConnection(
+            options.ranges,
+            mechanisms=options.mechanisms,
+            features=options.features,
+            limits=options.limits,
+            counters=self.counters,
+            principal=principal,
+        )
+
+    def admit(self, connection: AcceptedConnection) -> bool:
+        """Whether there is room for a connection."""
+        if len(self._connections) >= self.options.connections_max:
+            self.counters.dropped += 1
+            return False
+        self._numbers += 1
+        connection.number = self._numbers
+        self._connections.add(connection)
+        self._empty.clear()
+        self.counters.accepted += 1
+        self.counters.open += 1
+        return True
+
+    def forget(self, connection: AcceptedConnection, reason: str) -> None:
+        """A connection is over."""
+        if connection in self._connections:
+            self._connections.discard(connection)
+            self.counters.open -= 1
+            self.counters.closed += 1
+            if not self._connections:
+                self._empty.set()
+            if self._on_closed is not None:
+                self._on_closed(connection.number, reason)
+
+    async def open(self) -> None:
+        """Bind. Errors: OSError."""
+        options = self.options
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: AcceptedConnection(self), options.host, options.port, backlog=options.backlog)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self, grace_s: float = 0.0) -> None:
+        """Accept no more; wait up to `grace_s` for open requests to be answered; then close what is left."""
+        assert self._server is not None
+        self._server.close()
+        for connection in [each for each in self._connections if not each.core.in_flight]:
+            connection.close("the listener stops")
+        if self._connections and grace_s > 0:
+            try:
+                async with asyncio.timeout(grace_s):
+                    while any(connection.core.in_flight for connection in self._connections):
+                        await asyncio.sleep(0.01)
+            except TimeoutError:
+                pass
+        for connection in list(self._connections):
+            connection.close("the listener stops")
+        await self._server.wait_closed()
+
+
+async def serve(on_request: OnRequest, options: ListenerOptions, *, on_closed: OnClosed | None = None) -> Listener:
+    """Open a listener. `on_request` is called on the loop for each request, `on_closed` when a connection is over.
+
+    Errors: UsageError for plaintext on an address that others reach, without `allow_plaintext`; OSError.
+    """
+    if options.tls is None and options.mechanisms is None and not options.allow_plaintext and not is_loopback(options.host):
+        raise UsageError(f"{options.host}: a PLAINTEXT listener that others can reach must be allowed explicitly", options.host)
+    listener = Listener(on_request, options, on_closed)
+    await listener.open()
+    return listener
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def principal_of(certificate: Mapping[str, Any]) -> str:
+    """Kafka's principal for a client's certificate: its distinguished name as RFC 2253 writes it, the last part first."""
+    parts = certificate.get("subject", ())
+    return "User:" + ",".join("+".join(f"{_SHORT.get(name, name)}={_escaped(value)}" for name, value in part) for part in reversed(parts))
+
+
+_SHORT: Final = {
+    "commonName": "CN",
+    "localityName": "L",
+    "stateOrProvinceName": "ST",
+    "organizationName": "O",
+    "organizationalUnitName": "OU",
+    "countryName": "C",
+    "streetAddress": "STREET",
+    "domainComponent": "DC",
+    "userId": "UID",
+}
+
+
+def _escaped(value: str) -> str:
+    text = "".join(f"\\{char}" if char in ',+"\\<>;' else char for char in value)
+    if text.startswith(("#", " ")):
+        text = "\\" + text
+    return text[:-1] + "\\ " if text.endswith(" ") and len(text) > 1 else text

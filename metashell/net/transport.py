@@ -1,0 +1,221 @@
+"""Connections over asyncio: `connect` for those that we open, `serve` for those that we accept.
+
+Only moves bytes between sockets and the cores, and has the clock: timeouts end what the peer draws out. Everything here
+belongs to the running loop's thread. This module imports asyncio, so it is itself imported inside functions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING, Any, Final
+
+from metashell.errors import MetashellError
+from metashell.net.client_connection import Answer, ClientConnection, Ready, UnsupportedApiError
+from metashell.net.client_connection import Closed as ClientClosed
+
+if TYPE_CHECKING:
+    import ssl
+
+    from metashell.net.addresses import Address
+
+CONNECT_TIMEOUT_S: Final = 10.0
+REQUEST_TIMEOUT_S: Final = 30.0
+
+
+class ConnectionFailedError(MetashellError):
+    """A connection could not be made or ended; the message is the reason without the address.
+
+    `authentication` tells that the peer refused who we are, or we refused who it is: trying again is of no use.
+    """
+
+    def __init__(self, reason: str, *, authentication: bool = False) -> None:
+        super().__init__(reason)
+        self.authentication = authentication
+
+
+class Connection(asyncio.Protocol):
+    """A connection that is ready for requests; made by `connect`."""
+
+    def __init__(self, core: ClientConnection) -> None:
+        loop = asyncio.get_running_loop()
+        self._core = core
+        self._transport: asyncio.Transport | None = None
+        self._ready: asyncio.Future[Ready] = loop.create_future()
+        self._gone: asyncio.Future[ClientClosed] = loop.create_future()
+        self._lost: asyncio.Future[None] = loop.create_future()
+        self._answers: dict[int, asyncio.Future[Any]] = {}
+        self._room = asyncio.Event()
+        self._writable = True
+
+    @property
+    def versions(self) -> dict[int, int]:
+        """Api key to the version that is used."""
+        return self._core.versions
+
+    @property
+    def core(self) -> ClientConnection:
+        """What was agreed with the peer: `peer_ranges`, `features`, `session_lifetime_ms`."""
+        return self._core
+
+    @property
+    def closed(self) -> str:
+        """Why the connection is over, empty while it is not."""
+        return self._gone.result().reason if self._gone.done() else ""
+
+    async def request(self, message: Any, *, version: int | None = None, timeout_s: float = REQUEST_TIMEOUT_S) -> Any:
+        """Send a request and wait for its response; several may be under way.
+
+        Waits while too many are. A request whose time is over closes the connection, because its answer would hold back the others.
+        Errors: ConnectionFailedError, EncodeError.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not (self._core.can_send and self._writable):
+                    self._check_open()
+                    self._room.clear()
+                    await self._room.wait()
+                return await self._send(message, version)
+        except TimeoutError:
+            reason = f"no answer within {timeout_s:g} s"
+            self.close(reason)
+            raise ConnectionFailedError(reason) from None
+        except UnsupportedApiError as error:
+            raise ConnectionFailedError(str(error)) from None
+
+    async def _send(self, message: Any, version: int | None) -> Any:
+        correlation_id = self._core.request(message, version)
+        answer = self._answers[correlation_id] = asyncio.get_running_loop().create_future()
+        try:
+            self._flush()
+            return await answer
+        finally:
+            self._answers.pop(correlation_id, None)
+
+    def _check_open(self) -> None:
+        if self._gone.done():
+            raise _failure(self._gone.result())
+
+    def close(self, reason: str = "closed") -> None:
+        """End the connection now; requests under way fail with `reason`."""
+        self._core.close(reason)
+        self._pump()
+
+    async def wait_closed(self) -> None:
+        """Wait until the socket is closed."""
+        if self._transport is not None:
+            await asyncio.shield(self._lost)
+
+    async def wait_ready(self) -> None:
+        """Wait for the end of the handshake. Errors: ConnectionFailedError."""
+        await asyncio.wait((self._ready, self._gone), return_when=asyncio.FIRST_COMPLETED)
+        if not self._ready.done():
+            self._check_open()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See asyncio."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._core.start()
+        self._pump()
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio."""
+        self._core.receive_data(data)
+        self._pump()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio."""
+        self._core.connection_lost(reason_of(exc) if exc is not None else "")
+        self._pump()
+        if not self._lost.done():
+            self._lost.set_result(None)
+
+    def pause_writing(self) -> None:
+        """See asyncio."""
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        """See asyncio."""
+        self._writable = True
+        self._room.set()
+
+    def _flush(self) -> None:
+        if self._transport is not None and (data := self._core.take_output()):
+            self._transport.write(data)
+
+    def _pump(self) -> None:
+        while (event := self._core.next_event()) is not None:
+            match event:
+                case Ready():
+                    self._ready.set_result(event)
+                case Answer(correlation_id, message):
+                    waiting = self._answers.get(correlation_id)
+                    if waiting is not None and not waiting.done():
+                        waiting.set_result(message)
+                case ClientClosed():
+                    self._end(event)
+        self._flush()
+        self._room.set()
+
+    def _end(self, event: ClientClosed) -> None:
+        self._gone.set_result(event)
+        for waiting in self._answers.values():
+            if not waiting.done():
+                waiting.set_exception(_failure(event))
+        if self._transport is not None:
+            self._transport.abort()
+
+
+def _failure(event: ClientClosed) -> ConnectionFailedError:
+    return ConnectionFailedError(event.reason, authentication=event.authentication_failed)
+
+
+async def connect(
+    address: Address,
+    *,
+    core: ClientConnection | None = None,
+    tls: ssl.SSLContext | None = None,
+    server_hostname: str | None = None,
+    timeout_s: float = CONNECT_TIMEOUT_S,
+) -> Connection:
+    """A connection that has done its handshake. `core` says who we are and what we talk (a fresh one for each connection).
+
+    Errors: ConnectionFailedError, in one line without the address.
+    """
+    loop = asyncio.get_running_loop()
+    made = Connection(core or ClientConnection())
+    try:
+        async with asyncio.timeout(timeout_s):
+            # Where a context checks no names, an empty name keeps asyncio from asking for one.
+            name = None if tls is None else (server_hostname or address.host)
+            await loop.create_connection(lambda: made, address.host, address.port, ssl=tls, server_hostname=name)
+            await made.wait_ready()
+    except TimeoutError:
+        made.close("timed out")
+        raise ConnectionFailedError(f"no connection within {timeout_s:g} s") from None
+    except OSError as error:
+        raise ConnectionFailedError(reason_of(error), authentication=_is_tls(error)) from None
+    except BaseException:
+        made.close("given up")
+        raise
+    return made
+
+
+def _is_tls(error: BaseException) -> bool:
+    return type(error).__name__ == "SSLCertVerificationError"
+
+
+def reason_of(error: BaseException) -> str:
+    """An error of a socket in a few words, as the operating system says it."""
+    import os
+
+    if isinstance(error, socket.gaierror):
+        return error.strerror or "the name is not known"
+    if _is_tls(error):
+        return f"the certificate is refused: {getattr(error, 'verify_message', '') or error}"
+    if isinstance(error, OSError) and type(error).__name__.startswith("SSL"):
+        return f"TLS: {getattr(error, 'reason', None) or error}"
+    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return str(error) or type(error).__name__
