@@ -35,6 +35,10 @@ class Voter:
         return self.endpoints.get(listener)
 
 
+def _id_of(voter: Voter) -> int:
+    return voter.key.id
+
+
 class VoterSet:
     """Voters by id. `majority_size` is the smallest number of them that is more than half."""
 
@@ -127,7 +131,3 @@ class VoterSet:
 
 
 NO_VOTERS = VoterSet()
-
-
-def _id_of(voter: Voter) -> int:
-    return voter.key.id
