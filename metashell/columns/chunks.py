@@ -1,7 +1,7 @@
 """Batches that are decoded together: a window of a file, and what its compressed batches expand to.
 
-One tight loop goes over the window's batches and the lengths of their records, checking checksums. Whatever is not as
-usual there (another magic, a wrong checksum, a length that leads out of the window) is looked at by log's careful reader.
+One tight loop goes over the window's batches, checking checksums. Whatever is not as usual there (another magic, a wrong checksum, a
+length that leads out of the window) is looked at by log's careful reader.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from metashell.codec.batches import CODEC_MASK, CRC_START, HEADER_SIZE, LEAD_SIZ
 from metashell.codec.compression import decompress
 from metashell.codec.crc32c import crc32c, crc32c_of_short
 from metashell.columns.headers import Headers
-from metashell.columns.rows import NULL, Area, RecordFault, Rows, Walked, read_rows
+from metashell.columns.rows import NULL, Area, RecordFault, Rows, read_rows
 from metashell.columns.vectors import Buffer
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
@@ -26,16 +26,17 @@ WINDOW_BYTES = 4 << 20
 EXPANDED_BYTES = 16 << 20
 """A chunk ends when its compressed batches have expanded to so much; one batch expands to at most 128 MiB."""
 
-_unpack_head = Struct(">iibIh").unpack_from
-_unpack_usual = Struct(">i4xbIh34xi").unpack_from
-_unpack_count = Struct(">i").unpack_from
-_COUNT_AT = 57
+_unpack_usual = Struct(">i4xbIh").unpack_from
+_unpack_head = Struct(">i4xbIh34xi").unpack_from
 _LENGTH_MIN = HEADER_SIZE - LEAD_SIZE
 _LARGE = 1 << 18
 
 
 class Chunk:
-    """Batches in order: where their headers and records lie in the buffer that the pieces will be joined to."""
+    """Batches in order: where their headers and records lie in the buffer that the pieces will be joined to.
+
+    The records of a batch follow its header, but for those of `elsewhere`, whose records lie in `areas`, if any.
+    """
 
     def __init__(self, window: bytes, base: int) -> None:
         self.base = base
@@ -44,10 +45,7 @@ class Chunk:
         self.header_at: list[int] = []
         self.moved: dict[int, int] = {}
         self.old: dict[int, BatchHeader] = {}
-        self.starts: list[int] = []
-        self.walked: list[int] = []
-        self.counts: list[int] = []
-        self.ends_at: list[int] = []
+        self.elsewhere: list[int] = []
         self.areas: list[Area] = []
         self.old_rows: list[list[int]] = []
         self.faults: list[RecordFault] = []
@@ -69,24 +67,23 @@ class Chunk:
         self.header_at.append(self.add_piece(batch.data))
         if batch.header.magic < 2:
             self.old[number] = batch.header
+            self.elsewhere.append(number)
             self._add_old_records(number, batch, max_decompressed)
-        else:
-            self.add_records(number, batch.header.attributes, batch.header.count, batch.data, self.header_at[-1], max_decompressed)
+        elif batch.header.attributes & CODEC_MASK:
+            self.expand(number, batch.header.attributes, batch.header.count, batch.data, max_decompressed)
 
-    def add_records(self, number: int, attributes: int, count: int, data: bytes, at: int, max_decompressed: int) -> None:
-        """Note where the records of a batch lie; those of a compressed one are expanded into the buffer."""
+    def expand(self, number: int, attributes: int, count: int, data: bytes, max_decompressed: int) -> None:
+        """Lay the records of a compressed batch into the buffer."""
+        self.elsewhere.append(number)
         if count == 0:
             return
-        start, end = at + HEADER_SIZE, at + len(data)
-        if attributes & CODEC_MASK:
-            try:
-                area = decompress(attributes & CODEC_MASK, data[HEADER_SIZE:], max_decompressed)
-            except DecodeError as error:
-                self.faults.append(RecordFault(number, str(error)))
-                return
-            start = self.add_piece(area)
-            end = self.size
-        self.areas.append(Area(number, start, end, count))
+        try:
+            records = decompress(attributes & CODEC_MASK, data[HEADER_SIZE:], max_decompressed)
+        except DecodeError as error:
+            self.faults.append(RecordFault(number, str(error)))
+            return
+        start = self.add_piece(records)
+        self.areas.append(Area(number, start, self.size, count))
 
     def _add_old_records(self, number: int, batch: RecordBatch, max_decompressed: int) -> None:
         """Messages of magic 0 and 1, whose keys and values are laid into the buffer one by one."""
@@ -108,10 +105,7 @@ class Chunk:
         for number, place in self.moved.items():
             position[number] = place
         headers = Headers(buffer, at, position, self.old)
-        rows = read_rows(
-            headers, buffer, Walked(self.starts, self.walked, self.counts, self.ends_at), self.areas, self.old_rows, self.faults
-        )
-        return headers, buffer, rows
+        return headers, buffer, read_rows(headers, buffer, self.elsewhere, self.areas, self.old_rows, self.faults)
 
 
 def read_chunks(file: OpenFile, start: int, max_decompressed: int) -> Iterator[Chunk | BatchFault]:
@@ -162,65 +156,36 @@ def _fill(chunk: Chunk, window: bytes, max_decompressed: int) -> int:
     """Take in the batches of a window up to one that is not as usual; gives where that starts."""
     at = 0
     while True:
-        at = _walk(chunk, window, at)
+        at = _hop(chunk.header_at, window, at)
         if at + HEADER_SIZE > len(window) or chunk.size > len(window) + EXPANDED_BYTES:
             return at
-        length, _, magic, crc, attributes = _unpack_head(window, at + 8)
+        length, magic, crc, attributes, count = _unpack_head(window, at + 8)
         end = at + LEAD_SIZE + length
-        if magic != 2 or end > len(window) or end < at + HEADER_SIZE:
+        if magic != 2 or end > len(window) or end < at + HEADER_SIZE or not attributes & CODEC_MASK:
             return at
         data = window[at:end]
         if crc32c(data, CRC_START) != crc:
             return at
         chunk.header_at.append(at)
-        chunk.add_records(len(chunk.header_at) - 1, attributes, _unpack_count(window, at + _COUNT_AT)[0], data, at, max_decompressed)
+        chunk.expand(len(chunk.header_at) - 1, attributes, count, data, max_decompressed)
         at = end
 
 
-def _walk(chunk: Chunk, window: bytes, at: int) -> int:
-    """The tight loop: batches that are not compressed and whose records' lengths fill them; gives where it stopped."""
-    starts, header_at = chunk.starts, chunk.header_at
-    append, append_header, append_count = starts.append, header_at.append, chunk.counts.append
-    unpack, first_number, first_at = _unpack_usual, len(header_at), at
+def _hop(header_at: list[int], window: bytes, at: int) -> int:
+    """The tight loop: batches that are not compressed and whose checksum is right; gives where it stopped."""
+    append, unpack = header_at.append, _unpack_usual
     size = len(window)
     last = size - HEADER_SIZE
     while at <= last:
-        length, magic, crc, attributes, count = unpack(window, at + 8)
+        length, magic, crc, attributes = unpack(window, at + 8)
         end = at + LEAD_SIZE + length
         if magic != 2 or end > size or length < _LENGTH_MIN or attributes & CODEC_MASK:
             break
-        summed = window[at + CRC_START : end]
-        if (crc32c_of_short(summed) if length < _LARGE else crc32c(summed)) != crc:
+        if length < _LARGE:
+            if crc32c_of_short(window[at + CRC_START : end]) != crc:
+                break
+        elif crc32c(window[at + CRC_START : end]) != crc:
             break
-        place = at + HEADER_SIZE
-        try:
-            for _ in range(count):
-                append(place)
-                record_size = window[place]
-                if record_size < 128:
-                    place += (record_size >> 1) + 1
-                else:
-                    high = window[place + 1]
-                    if high < 128:
-                        place += ((record_size & 127 | high << 7) >> 1) + 2
-                    else:
-                        place += ((record_size & 127 | (high & 127) << 7 | window[place + 2] << 14) >> 1) + 3
-        except IndexError:
-            place = -1
-        if place != end:
-            _forget(starts, at)
-            break
-        append_header(at)
-        append_count(count)
+        append(at)
         at = end
-    chunk.walked.extend(range(first_number, len(header_at)))
-    chunk.ends_at.extend(header_at[first_number + 1 :])
-    if at > first_at:
-        chunk.ends_at.append(at)
     return at
-
-
-def _forget(starts: list[int], at: int) -> None:
-    """Take back the starts of records in a batch at this place."""
-    while starts and starts[-1] > at:
-        starts.pop()

@@ -1,4 +1,4 @@
-"""Where the records of many batches lie: one tight loop over their lengths, then numpy over all their headers at once.
+"""Where the records of many batches lie: the headers of all of them at once.
 
 A batch whose records do not all look as usual is walked by codec's careful walk instead, which says where it is at fault.
 """
@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metashell.codec.batches import HEADER_SIZE, LEAD_SIZE
+from metashell.codec.batches import HEADER_SIZE
 from metashell.codec.record_walk import walk_records
 from metashell.columns.headers import Headers
 from metashell.columns.vectors import VARLONG_SIZE_MAX, Array, Buffer, Ints, Mask, zigzag
+from metashell.columns.walk import record_starts
 from metashell.errors import DecodeError
 
 NULL = -1
@@ -63,70 +64,54 @@ class Area:
     count: int
 
 
-@dataclass(slots=True)
-class Walked:
-    """Where records start, the numbers of their batches, how many records each of those has, and where its records end."""
-
-    starts: list[int]
-    numbers: list[int]
-    counts: list[int]
-    ends: list[int]
-
-
 def read_rows(
-    headers: Headers, buffer: Buffer, walked: Walked, areas: list[Area], old_rows: list[list[int]], faults: list[RecordFault]
+    headers: Headers, buffer: Buffer, elsewhere: list[int], areas: list[Area], old_rows: list[list[int]], faults: list[RecordFault]
 ) -> Rows:
-    """The records of all batches in order: of those whose records were walked already, of other areas, and of old messages."""
-    starts, numbers, counts = walked.starts, walked.numbers, walked.counts
-    in_place = len(numbers)
-    expanded: list[Area] = []
-    careful: list[Area] = []
+    """The records of all batches in order: they follow their batch's header, but for those of the batches `elsewhere`.
+
+    The records of those lie in `areas`, if any, or are `old_rows` already.
+    """
+    start, end, count = headers.at + HEADER_SIZE, headers.at + headers.size, headers.count.astype(np.int64)
+    for number in elsewhere:
+        count[number], end[number] = 0, start[number]
     for area in areas:
-        before = len(starts)
-        if walk_starts(buffer.data, area.start, area.end, area.count, starts):
-            expanded.append(area)
-            numbers.append(area.number)
-            counts.append(area.count)
-            walked.ends.append(area.end)
-        else:
-            del starts[before:]
-            careful.append(area)
+        start[area.number], end[area.number], count[area.number] = area.start, area.end, area.count
+    starts, good = record_starts(buffer, start, end, count)
+    numbers = np.flatnonzero(good)
     parts: list[Rows] = []
-    if starts:
-        usual, bad = _usual_rows(headers, buffer, walked)
+    careful = np.flatnonzero(~good).tolist()
+    if len(starts):
+        usual, bad = _usual_rows(headers, buffer, starts, numbers, count[numbers], end[numbers])
         parts.append(usual)
-        careful += [expanded[index - in_place] if index >= in_place else _area_of(headers, numbers[index], counts[index]) for index in bad]
-    parts += [_careful(headers, buffer, area, faults) for area in careful]
+        careful += bad
+    for number in careful:
+        parts.append(_careful(headers, buffer, Area(number, int(start[number]), int(end[number]), int(count[number])), faults))
     if old_rows:
         parts.append(_rows_of(old_rows))
     if not parts:
         return _rows_of([])
-    if len(parts) == 1 and not areas:
+    if len(parts) == 1:
         return parts[0]
     joined = Rows(*(np.concatenate(columns) for columns in zip(*(part.columns() for part in parts), strict=True)))
     return joined.part(np.argsort(joined.batch, kind="stable"))
 
 
-def _usual_rows(headers: Headers, buffer: Buffer, walked: Walked) -> tuple[Rows, list[int]]:
-    """The records that look as usual, and which of the batches hold others."""
-    starts, numbers, counts = np.array(walked.starts), np.array(walked.numbers), np.array(walked.counts)
+def _usual_rows(headers: Headers, buffer: Buffer, starts: Ints, numbers: Ints, counts: Ints, ends_at: Ints) -> tuple[Rows, list[int]]:
+    """The records that look as usual, and which of the batches hold others.
+
+    Shape: batch `numbers[i]` has `counts[i]` records, which end at `ends_at[i]`.
+    """
     # A record ends where the next one starts, but for the last of each batch.
     ends = np.empty_like(starts)
     ends[:-1] = starts[1:]
     holding = counts > 0
-    ends[np.cumsum(counts)[holding] - 1] = np.array(walked.ends)[holding]
-    rows, odd = _read_headers(buffer, starts, ends, np.repeat(numbers, counts), headers)
+    ends[np.cumsum(counts)[holding] - 1] = ends_at[holding]
+    owner = np.repeat(numbers, counts)
+    rows, odd = _read_headers(buffer, starts, ends, owner, headers)
     if odd is None:
         return rows, []
-    owner = np.repeat(np.arange(len(numbers)), counts)
     bad = np.unique(owner[odd])
     return rows.part(~np.isin(owner, bad)), bad.tolist()
-
-
-def _area_of(headers: Headers, number: int, count: int) -> Area:
-    """Where the records of a batch lie that was walked where it stands."""
-    at = int(headers.at[number])
-    return Area(number, at + HEADER_SIZE, at + LEAD_SIZE + int(headers.length[number]), count)
 
 
 def _careful(headers: Headers, buffer: Buffer, area: Area, faults: list[RecordFault]) -> Rows:
@@ -137,25 +122,6 @@ def _careful(headers: Headers, buffer: Buffer, area: Area, faults: list[RecordFa
     except DecodeError as error:
         faults.append(RecordFault(area.number, str(error)))
     return _rows_of(rows)
-
-
-def walk_starts(buf: bytes, at: int, end: int, count: int, starts: list[int]) -> bool:
-    """Append where each of `count` records starts; whether they fill the area to its end, as far as their lengths say."""
-    append = starts.append
-    for _ in range(count):
-        if at >= end:
-            return False
-        append(at)
-        size = buf[at]
-        if size < 128:
-            at += (size >> 1) + 1
-        else:
-            high = buf[at + 1]
-            if high < 128:
-                at += ((size & 127 | high << 7) >> 1) + 2
-            else:
-                at += ((size & 127 | (high & 127) << 7 | buf[at + 2] << 14) >> 1) + 3
-    return at == end
 
 
 def _read_headers(buffer: Buffer, starts: Ints, ends: Ints, numbers: Ints, headers: Headers) -> tuple[Rows, Mask | None]:
