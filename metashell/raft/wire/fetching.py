@@ -1,0 +1,176 @@
+"""Fetch and FetchSnapshot of the metadata partition.
+
+Versions of Fetch below 13 name the topic by text, which no leader takes: such a message has the wrong shape.
+Source: their schemas; KIP-595, KIP-630, KIP-853, KIP-1166; RaftUtil.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from metashell.codec import messages as codec
+from metashell.raft import messages as flat
+from metashell.raft.wire.common import TOPIC, leader_endpoint_from, leader_endpoint_to
+from metashell.raft.wire.versions import UnsupportedVersionError
+from metashell.values import METADATA_TOPIC_ID, OffsetAndEpoch
+
+TOPIC_IDS_FROM: Final = 13
+LAST_EPOCH_FROM: Final = 12
+REPLICA_STATE_FROM: Final = 15
+ENDPOINTS_FROM: Final = 17
+"""The schema has NodeEndpoints from 16 on; raft fills them from 17 on."""
+TOP_ERROR_FROM: Final = 7
+
+
+def fetch_request_to(message: flat.FetchRequest, version: int) -> codec.FetchRequest:
+    """Errors: UnsupportedVersionError below version 12, which has no last fetched epoch."""
+    if version < LAST_EPOCH_FROM:
+        raise UnsupportedVersionError(f"FetchRequest version {version} has no LastFetchedEpoch")
+    made = codec.FetchRequest(cluster_id=message.cluster_id, max_wait_ms=message.max_wait_ms, max_bytes=message.max_size)
+    if version < REPLICA_STATE_FROM:
+        made.replica_id = message.replica_id
+    else:
+        made.replica_state = codec.FetchRequest.ReplicaState(replica_id=message.replica_id)
+    if message.shape_ok:
+        partition = codec.FetchRequest.FetchPartition(
+            current_leader_epoch=message.epoch,
+            fetch_offset=message.fetch_offset,
+            last_fetched_epoch=message.last_epoch,
+            replica_directory_id=message.directory_id,
+            high_watermark=message.high_watermark,
+        )
+        made.topics = (codec.FetchRequest.FetchTopic(topic=TOPIC, topic_id=METADATA_TOPIC_ID, partitions=(partition,)),)
+    return made
+
+
+def fetch_request_from(message: codec.FetchRequest, version: int) -> flat.FetchRequest:
+    partition = _only_by_id(message.topics, "partition")
+    found = partition if partition is not None else codec.FetchRequest.FetchPartition()
+    return flat.FetchRequest(
+        message.cluster_id,
+        message.replica_id if version < REPLICA_STATE_FROM else message.replica_state.replica_id,
+        found.replica_directory_id,
+        found.current_leader_epoch,
+        found.fetch_offset,
+        found.last_fetched_epoch,
+        message.max_wait_ms,
+        message.max_bytes,
+        found.high_watermark,
+        partition is not None,
+    )
+
+
+def fetch_response_to(message: flat.FetchResponse, version: int) -> codec.FetchResponse:
+    if message.top_error or not message.shape_ok or version < TOPIC_IDS_FROM:
+        return codec.FetchResponse(error_code=message.top_error)
+    made_by = codec.FetchResponse
+    partition = made_by.PartitionData(
+        error_code=message.error,
+        high_watermark=message.high_watermark,
+        log_start_offset=message.log_start_offset,
+        current_leader=made_by.LeaderIdAndEpoch(leader_id=message.leader_id, leader_epoch=message.epoch),
+        records=message.records,
+    )
+    if message.diverging is not None:
+        partition.diverging_epoch = made_by.EpochEndOffset(epoch=message.diverging.epoch, end_offset=message.diverging.offset)
+    if message.snapshot_id is not None:
+        partition.snapshot_id = made_by.SnapshotId(end_offset=message.snapshot_id.offset, epoch=message.snapshot_id.epoch)
+    made = made_by(responses=(made_by.FetchableTopicResponse(topic_id=METADATA_TOPIC_ID, partitions=(partition,)),))
+    if version >= ENDPOINTS_FROM:
+        made.node_endpoints = leader_endpoint_to(made_by.NodeEndpoint, message.leader_id, message.leader_endpoint)
+    return made
+
+
+def fetch_response_from(message: codec.FetchResponse, version: int) -> flat.FetchResponse:
+    if message.error_code:
+        return flat.FetchResponse(top_error=message.error_code)
+    partition = _only_by_id(message.responses, "partition_index")
+    if partition is None:
+        return flat.FetchResponse(shape_ok=False)
+    leader, diverging, snapshot = partition.current_leader, partition.diverging_epoch, partition.snapshot_id
+    return flat.FetchResponse(
+        error=partition.error_code,
+        leader_id=leader.leader_id,
+        epoch=leader.leader_epoch,
+        leader_endpoint=leader_endpoint_from(message.node_endpoints, leader.leader_id),
+        high_watermark=partition.high_watermark,
+        log_start_offset=partition.log_start_offset,
+        diverging=OffsetAndEpoch(diverging.end_offset, diverging.epoch) if diverging.epoch >= 0 else None,
+        snapshot_id=OffsetAndEpoch(snapshot.end_offset, snapshot.epoch) if snapshot.end_offset >= 0 or snapshot.epoch >= 0 else None,
+        records=partition.records or b"",
+    )
+
+
+def snapshot_request_to(message: flat.FetchSnapshotRequest, version: int) -> codec.FetchSnapshotRequest:
+    made_by = codec.FetchSnapshotRequest
+    made = made_by(cluster_id=message.cluster_id, replica_id=message.replica_id, max_bytes=message.max_size)
+    if message.shape_ok:
+        partition = made_by.PartitionSnapshot(
+            current_leader_epoch=message.epoch,
+            snapshot_id=made_by.SnapshotId(end_offset=message.snapshot_id.offset, epoch=message.snapshot_id.epoch),
+            position=message.position,
+            replica_directory_id=message.directory_id,
+        )
+        name = TOPIC if message.is_known_partition else ""
+        made.topics = (made_by.TopicSnapshot(name=name, partitions=(partition,)),)
+    return made
+
+
+def snapshot_request_from(message: codec.FetchSnapshotRequest, version: int) -> flat.FetchSnapshotRequest:
+    shape_ok = len(message.topics) == 1 and len(message.topics[0].partitions) == 1
+    found = message.topics[0].partitions[0] if shape_ok else codec.FetchSnapshotRequest.PartitionSnapshot()
+    return flat.FetchSnapshotRequest(
+        message.cluster_id,
+        message.replica_id,
+        found.replica_directory_id,
+        found.current_leader_epoch,
+        OffsetAndEpoch(found.snapshot_id.end_offset, found.snapshot_id.epoch),
+        found.position,
+        message.max_bytes,
+        is_known_partition=not shape_ok or (message.topics[0].name == TOPIC and found.partition == 0),
+        shape_ok=shape_ok,
+    )
+
+
+def snapshot_response_to(message: flat.FetchSnapshotResponse, version: int) -> codec.FetchSnapshotResponse:
+    made_by = codec.FetchSnapshotResponse
+    if message.top_error or not message.shape_ok:
+        return made_by(error_code=message.top_error)
+    partition = made_by.PartitionSnapshot(
+        error_code=message.error,
+        snapshot_id=made_by.SnapshotId(end_offset=message.snapshot_id.offset, epoch=message.snapshot_id.epoch),
+        current_leader=made_by.LeaderIdAndEpoch(leader_id=message.leader_id, leader_epoch=message.epoch),
+        size=message.size,
+        position=message.position,
+        unaligned_records=message.records,
+    )
+    made = made_by(topics=(made_by.TopicSnapshot(name=TOPIC, partitions=(partition,)),))
+    if version >= 1:
+        made.node_endpoints = leader_endpoint_to(made_by.NodeEndpoint, message.leader_id, message.leader_endpoint)
+    return made
+
+
+def snapshot_response_from(message: codec.FetchSnapshotResponse, version: int) -> flat.FetchSnapshotResponse:
+    if message.error_code:
+        return flat.FetchSnapshotResponse(top_error=message.error_code)
+    topics = message.topics
+    if len(topics) != 1 or topics[0].name != TOPIC or len(topics[0].partitions) != 1 or topics[0].partitions[0].index != 0:
+        return flat.FetchSnapshotResponse(shape_ok=False)
+    found = topics[0].partitions[0]
+    return flat.FetchSnapshotResponse(
+        error=found.error_code,
+        leader_id=found.current_leader.leader_id,
+        epoch=found.current_leader.leader_epoch,
+        leader_endpoint=leader_endpoint_from(message.node_endpoints, found.current_leader.leader_id),
+        snapshot_id=OffsetAndEpoch(found.snapshot_id.end_offset, found.snapshot_id.epoch),
+        size=found.size,
+        position=found.position,
+        records=found.unaligned_records or b"",
+    )
+
+
+def _only_by_id(topics: Any, index_name: str) -> Any | None:
+    if len(topics) != 1 or topics[0].topic_id != METADATA_TOPIC_ID:
+        return None
+    partitions = topics[0].partitions
+    return partitions[0] if len(partitions) == 1 and getattr(partitions[0], index_name) == 0 else None
