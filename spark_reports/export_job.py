@@ -16,10 +16,10 @@ from urllib.parse import quote
 from uuid import uuid4
 
 import pyarrow as pa
-from pyarrow import compute, fs, parquet
+from pyarrow import compute, fs
 
 from metashell.columns import ReadOptions, Split, read_split
-from metashell.columns.writers import parquet_settings
+from metashell.columns.parquet import ParquetTable
 from metashell.errors import UsageError
 from spark_reports.source import balanced_splits
 
@@ -60,8 +60,8 @@ class Task:
     def _write(self, storage: Any, folder: str, key: tuple[str, str], part: pa.RecordBatch) -> None:
         if key not in self.writers:
             path = _place(folder, len(self.writers))
-            self.writers[key] = parquet.ParquetWriter(path, part.schema, filesystem=storage, **parquet_settings(part.schema))
-        self.writers[key].write_batch(part)
+            self.writers[key] = ParquetTable(path, part.schema, storage)
+        self.writers[key].write([part])
         self.rows[key] += part.num_rows
 
 
@@ -122,7 +122,7 @@ def storage_of(path: str) -> tuple[Any, str]:
 def parts_of(table: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
     """The rows of a batch by the folder they belong to; the columns that folders tell are left out."""
     cluster = f"/cluster_id={quote(batch.column('cluster_id')[0].as_py() or '__HIVE_DEFAULT_PARTITION__', safe='')}"
-    kept = _with_file_once(batch.drop_columns(["cluster_id"]))
+    kept = batch.drop_columns(["cluster_id"])
     if "timestamp" not in batch.schema.names:
         yield cluster, kept
         return
@@ -131,10 +131,3 @@ def parts_of(table: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Record
         chosen = compute.equal(days, day)
         part = kept if chosen.true_count == len(days) else kept.filter(chosen)
         yield f"{cluster}/date={day.as_py().isoformat()}", part
-
-
-def _with_file_once(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with its file's name kept once: Parquet writers take such a dictionary as it is."""
-    at = batch.schema.get_field_index("file")
-    indices = pa.Array.from_buffers(pa.int32(), batch.num_rows, [None, pa.py_buffer(bytes(4 * batch.num_rows))])
-    return batch.set_column(at, "file", pa.DictionaryArray.from_arrays(indices, batch.column("file").slice(0, 1)))

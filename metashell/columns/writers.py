@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -17,9 +17,9 @@ _GROUP_BYTES = 24 << 20
 
 
 class TableWriter(Protocol):
-    """Takes record batches of one schema; `close` makes the file whole."""
+    """Takes record batches of one schema, those of a row group together; `close` makes the file whole."""
 
-    def write(self, batch: pa.RecordBatch) -> None: ...
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None: ...
     def close(self) -> None: ...
 
 
@@ -46,10 +46,8 @@ class PartFile:
 
     def flush(self) -> None:
         if self._held:
-            table = pa.Table.from_batches(self._held)
+            self._writer.write(self._held)
             self._held, self._held_rows, self.held_bytes = [], 0, 0
-            for batch in table.combine_chunks().to_batches():
-                self._writer.write(batch)
 
     def finish(self) -> None:
         """Write what is left, and give the file its name."""
@@ -58,38 +56,15 @@ class PartFile:
         os.replace(self._unfinished, self.path)
 
 
-class _Parquet:
-    def __init__(self, path: str, schema: pa.Schema) -> None:
-        from pyarrow.parquet import ParquetWriter
-
-        self._writer = ParquetWriter(path, schema, **parquet_settings(schema))
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        self._writer.write_table(pa.Table.from_batches([batch]), row_group_size=batch.num_rows)
-
-    def close(self) -> None:
-        self._writer.close()
-
-
-def parquet_settings(schema: pa.Schema) -> dict[str, Any]:
-    """How pyarrow shall write a table: what pays for columns like ours."""
-    repeating = [field.name for field in schema if _repeats(field)]
-    return {"compression": "zstd", "compression_level": 1, "use_dictionary": repeating}
-
-
-def _repeats(field: pa.Field) -> bool:
-    """Whether the values of a column recur, so that a dictionary pays: all but offsets, times and texts of whole records."""
-    return field.name not in ("offset", "timestamp", "payload", "position", "last_offset", "crc", "max_timestamp", "base_timestamp")
-
-
 class _Arrow:
     def __init__(self, path: str, schema: pa.Schema) -> None:
         from pyarrow.ipc import new_file
 
         self._writer = new_file(path, schema)
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        self._writer.write_batch(batch)
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        for batch in pa.Table.from_batches(batches).combine_chunks().to_batches():
+            self._writer.write_batch(batch)
 
     def close(self) -> None:
         self._writer.close()
@@ -99,9 +74,10 @@ class _JsonLines:
     def __init__(self, path: str, schema: pa.Schema) -> None:
         self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115 - open until close
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        for row in row_values(batch):
-            self._file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        for batch in batches:
+            for row in row_values(batch):
+                self._file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
 
     def close(self) -> None:
         self._file.close()
@@ -115,8 +91,9 @@ class _Csv:
         self._writer = csv.writer(self._file, lineterminator="\n")
         self._writer.writerow(schema.names)
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        self._writer.writerows([csv_value(value) for value in row.values()] for row in row_values(batch))
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        for batch in batches:
+            self._writer.writerows([csv_value(value) for value in row.values()] for row in row_values(batch))
 
     def close(self) -> None:
         self._file.close()
@@ -131,8 +108,14 @@ def csv_value(value: Any) -> Any:
     return "" if value is None else value
 
 
+def _parquet(path: str, schema: pa.Schema) -> TableWriter:
+    from metashell.columns.parquet import ParquetTable
+
+    return ParquetTable(path, schema)
+
+
 FORMATS: dict[str, Callable[[str, pa.Schema], TableWriter]] = {
-    "parquet": _Parquet,
+    "parquet": _parquet,
     "arrow": _Arrow,
     "csv": _Csv,
     "jsonl": _JsonLines,
