@@ -20,6 +20,8 @@ from metashell.net.security import PLAINTEXT, SecurityConfig
 from metashell.net.transport import Connection, ConnectionFailedError, connect
 
 if TYPE_CHECKING:
+    import ssl
+
     from metashell.net.api_versions import ApiRanges
 
 DEADLINE_MS: Final = 60_000
@@ -67,6 +69,7 @@ class AsyncClient:
         self._ranges = ranges
         self._frame_limit = frame_limit
         self._chance = chance or random.Random()
+        self._tls: ssl.SSLContext | None = None
         self._connections: dict[Address, Connection] = {}
         self._locks: dict[Address, asyncio.Lock] = {}
 
@@ -135,8 +138,16 @@ class AsyncClient:
             return made
 
     async def _connect(self, address: Address) -> Connection:
-        core = ClientConnection(client_id=self._client_id, ranges=self._ranges, frame_limit=self._frame_limit)
-        return await connect(self._map.resolve(address), core=core, timeout_s=self._connect_timeout_s)
+        core = ClientConnection(
+            client_id=self._client_id, sasl=self._security.sasl_client(), ranges=self._ranges, frame_limit=self._frame_limit
+        )
+        if self._security.tls is not None and self._tls is None:
+            from metashell.net.tls import client_context
+
+            self._tls = client_context(self._security.tls)
+        target = self._map.resolve(address)
+        # The name in a certificate is that of the node, not of a tunnel to it.
+        return await connect(target, core=core, tls=self._tls, server_hostname=address.host, timeout_s=self._connect_timeout_s)
 
     def _out_of_time(self, failures: dict[Address, str], addresses: Sequence[Address], refused: bool) -> ConnectError:
         told = failures or dict.fromkeys(addresses, f"no answer within {self._deadline_s:g} s")

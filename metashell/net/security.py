@@ -1,21 +1,235 @@
-"""What secures connections: a protocol, and what it needs.
+"""How connections are secured, read from Kafka's properties: of a client's file, or of a server's for one of its listeners.
 
-Source: org.apache.kafka.common.security.auth.SecurityProtocol, SslConfigs, SaslConfigs.
+For a listener, a key with its prefix wins: `listener.name.NAME.ssl.keystore.location` before `ssl.keystore.location`, and for SASL
+`listener.name.NAME.MECHANISM.sasl.jaas.config`. What is not supported is refused in one line before anything connects.
+
+Source: SecurityProtocol, SslConfigs, SaslConfigs, ListenerName, JaasContext of org.apache.kafka.common; KIP-85, KIP-103, KIP-226.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from metashell.errors import UsageError
+from metashell.net.jaas import LoginModule, parse_jaas
+from metashell.net.sasl import PLAIN, PlainClient
+
+if TYPE_CHECKING:
+    from metashell.net.sasl import SaslClient
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MECHANISMS: Final = (PLAIN, "SCRAM-SHA-256", "SCRAM-SHA-512")
+CLIENT_AUTH: Final = ("none", "requested", "required")
+
+_REFUSED: Final = {
+    "GSSAPI": "GSSAPI (Kerberos) is not supported",
+    "OAUTHBEARER": "OAUTHBEARER is not supported",
+}
+_MODULES: Final = ("ScramLoginModule", "PlainLoginModule")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreConfig:
+    """Where certificates (and a key) are: a file, or PEM text. `type` is Kafka's, but the file's content decides.
+
+    `prefix` is the beginning of the keys that named it, for messages: `ssl.truststore`.
+    """
+
+    prefix: str
+    location: str = ""
+    password: str = field(default="", repr=False)
+    type: str = "JKS"
+    certificates: str = ""
+    key: str = field(default="", repr=False)
+    key_password: str = field(default="", repr=False)
+
+    @property
+    def given(self) -> bool:
+        """Whether anything is configured."""
+        return bool(self.location or self.certificates or self.key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsConfig:
+    """Kafka's ssl.* properties. `client_auth` matters to servers, `endpoint_identification` to clients."""
+
+    truststore: StoreConfig = StoreConfig(prefix="ssl.truststore")
+    keystore: StoreConfig = StoreConfig(prefix="ssl.keystore")
+    endpoint_identification: bool = True
+    protocols: tuple[str, ...] = ("TLSv1.2", "TLSv1.3")
+    cipher_suites: tuple[str, ...] = ()
+    client_auth: str = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SecurityConfig:
-    """How a connection is secured; `protocol` is one of Kafka's four."""
+    """How we connect. `protocol` is one of Kafka's four; `tls` is there exactly with SSL and SASL_SSL."""
 
     protocol: str = "PLAINTEXT"
+    mechanism: str = ""
+    username: str = ""
+    password: str = field(default="", repr=False)
+    tls: TlsConfig | None = None
+
+    def sasl_client(self) -> SaslClient | None:
+        """The client's side of a new exchange, None without SASL."""
+        if not self.mechanism:
+            return None
+        if self.mechanism == PLAIN:
+            return PlainClient(self.username, self.password)
+        from metashell.net.scram import ScramClient
+
+        return ScramClient(self.mechanism, self.username, self.password)
 
 
 PLAINTEXT: Final = SecurityConfig()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerSecurity:
+    """How a listener is secured. `mechanisms` is empty without SASL; `plain_users` are those of PLAIN's login module."""
+
+    protocol: str = "PLAINTEXT"
+    mechanisms: tuple[str, ...] = ()
+    plain_users: Mapping[str, str] = field(default_factory=dict, repr=False)
+    tls: TlsConfig | None = None
+
+
+def security_config(properties: Mapping[str, str], listener: str = "") -> SecurityConfig:
+    """How a client connects: by a client's properties, or, with a listener's name, to that listener by a server's.
+
+    Errors: UsageError with the key at fault.
+    """
+    values = _for_listener(properties, listener)
+    key, protocol = _protocol(properties, listener)
+    _check_protocol(protocol, key)
+    tls = tls_config(values) if protocol.endswith("SSL") else None
+    if not protocol.startswith("SASL"):
+        return SecurityConfig(protocol=protocol, tls=tls)
+    key, mechanism = _client_mechanism(values, listener)
+    _check_mechanism(mechanism, key)
+    module = _login_module(properties, listener, mechanism)
+    for option in ("username", "password"):
+        if not module.options.get(option):
+            raise UsageError(f"sasl.jaas.config: {module.short_name} has no {option}", "sasl.jaas.config")
+    return SecurityConfig(
+        protocol=protocol,
+        mechanism=mechanism,
+        username=module.options["username"],
+        password=module.options["password"],
+        tls=tls,
+    )
+
+
+def listener_security(properties: Mapping[str, str], listener: str) -> ListenerSecurity:
+    """How a server's listener is secured. Errors: UsageError with the key at fault."""
+    values = _for_listener(properties, listener)
+    key, protocol = _protocol(properties, listener)
+    _check_protocol(protocol, key)
+    tls = tls_config(values) if protocol.endswith("SSL") else None
+    if tls is not None and not tls.keystore.given:
+        raise UsageError(f"ssl.keystore.location: listener {listener} has no key and certificate", "ssl.keystore.location")
+    if not protocol.startswith("SASL"):
+        return ListenerSecurity(protocol=protocol, tls=tls)
+    mechanisms = _words(values.get("sasl.enabled.mechanisms", "GSSAPI"))
+    for mechanism in mechanisms:
+        _check_mechanism(mechanism, "sasl.enabled.mechanisms")
+    users: dict[str, str] = {}
+    if PLAIN in mechanisms:
+        options = _login_module(properties, listener, PLAIN).options
+        users = {name.removeprefix("user_"): password for name, password in options.items() if name.startswith("user_")}
+    return ListenerSecurity(protocol=protocol, mechanisms=mechanisms, plain_users=users, tls=tls)
+
+
+def tls_config(values: Mapping[str, str]) -> TlsConfig:
+    """Kafka's ssl.* properties. Errors: UsageError."""
+    algorithm = values.get("ssl.endpoint.identification.algorithm", "https").strip()
+    if algorithm.lower() not in ("", "https"):
+        raise UsageError(f"ssl.endpoint.identification.algorithm: {algorithm} is neither https nor empty", algorithm)
+    client_auth = values.get("ssl.client.auth", "none").strip().lower()
+    if client_auth not in CLIENT_AUTH:
+        raise UsageError(f"ssl.client.auth: {client_auth} is none of {', '.join(CLIENT_AUTH)}", client_auth)
+    return TlsConfig(
+        truststore=_store(values, "ssl.truststore", "ssl.truststore.certificates"),
+        keystore=_store(values, "ssl.keystore", "ssl.keystore.certificate.chain"),
+        endpoint_identification=bool(algorithm),
+        protocols=_words(values.get("ssl.enabled.protocols", "TLSv1.2,TLSv1.3")),
+        cipher_suites=_words(values.get("ssl.cipher.suites", "")),
+        client_auth=client_auth,
+    )
+
+
+def _store(values: Mapping[str, str], prefix: str, certificates: str) -> StoreConfig:
+    is_keystore = prefix == "ssl.keystore"
+    return StoreConfig(
+        prefix=prefix,
+        location=values.get(f"{prefix}.location", "").strip(),
+        password=values.get(f"{prefix}.password", ""),
+        type=values.get(f"{prefix}.type", "JKS").strip(),
+        certificates=values.get(certificates, ""),
+        key=values.get("ssl.keystore.key", "") if is_keystore else "",
+        key_password=values.get("ssl.key.password", "") if is_keystore else "",
+    )
+
+
+def _prefix(listener: str) -> str:
+    return f"listener.name.{listener.lower()}."
+
+
+def _for_listener(properties: Mapping[str, str], listener: str) -> dict[str, str]:
+    """The properties with those of the listener in place of the general ones."""
+    if not listener:
+        return dict(properties)
+    prefix = _prefix(listener)
+    return {**properties, **{key[len(prefix) :]: value for key, value in properties.items() if key.startswith(prefix)}}
+
+
+def _protocol(properties: Mapping[str, str], listener: str) -> tuple[str, str]:
+    """The key that says which protocol it is, and the protocol."""
+    if not listener:
+        return "security.protocol", properties.get("security.protocol", "PLAINTEXT").strip()
+    key = "listener.security.protocol.map"
+    for entry in _words(properties.get(key, "")):
+        name, _, protocol = entry.partition(":")
+        if name.strip().upper() == listener.upper():
+            return key, protocol.strip()
+    return key, listener if listener.upper() in PROTOCOLS or key in properties else "PLAINTEXT"
+
+
+def _check_protocol(protocol: str, key: str) -> None:
+    if protocol not in PROTOCOLS:
+        raise UsageError(f"{key}: {protocol or 'empty'} is none of {', '.join(PROTOCOLS)}", protocol)
+
+
+def _client_mechanism(values: Mapping[str, str], listener: str) -> tuple[str, str]:
+    """The key that says which mechanism a client takes, and the mechanism."""
+    key = "sasl.mechanism"
+    if listener and key not in values:
+        of_controller = listener in _words(values.get("controller.listener.names", ""))
+        key = "sasl.mechanism.controller.protocol" if of_controller else "sasl.mechanism.inter.broker.protocol"
+    return key, values.get(key, "GSSAPI").strip()
+
+
+def _check_mechanism(mechanism: str, key: str) -> None:
+    if mechanism not in MECHANISMS:
+        told = _REFUSED.get(mechanism, f"{mechanism or 'empty'} is not known")
+        raise UsageError(f"{key}: {told}; supported are {', '.join(MECHANISMS)}", mechanism)
+
+
+def _login_module(properties: Mapping[str, str], listener: str, mechanism: str) -> LoginModule:
+    names = ["sasl.jaas.config"]
+    if listener:
+        names = [f"{_prefix(listener)}{mechanism.lower()}.sasl.jaas.config", f"{_prefix(listener)}sasl.jaas.config", *names]
+    key = next((name for name in names if name in properties), None)
+    if key is None:
+        raise UsageError(f"{names[0]}: not set, and a JAAS file of Java is not read", names[0])
+    module = parse_jaas(properties[key], key)
+    if module.short_name not in _MODULES:
+        raise UsageError(f"{key}: {module.short_name} is not supported, only {' and '.join(_MODULES)}", key)
+    return module
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
