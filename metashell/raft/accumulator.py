@@ -17,6 +17,7 @@ from metashell.codec.crc32c import crc32c
 from metashell.raft.config import BATCH_SIZE_MAX
 from metashell.raft.control_batches import ControlValue, write_control_batch
 from metashell.raft.errors import BufferAllocationError, NotLeaderError, RecordBatchTooLargeError
+from metashell.raft.voter_set import VoterSet
 
 COMPLETED_MAX: Final = 10
 """Closed batches that may wait; the next one is refused."""
@@ -65,12 +66,15 @@ class BatchAccumulator:
         "epoch",
         "linger_ms",
         "next_offset",
+        "voters_offset",
     )
 
     def __init__(self, epoch: int, base_offset: int, linger_ms: int) -> None:
         self.epoch = epoch
         self.linger_ms = linger_ms
         self.next_offset = base_offset
+        self.voters_offset = -1
+        """Where the last voter set was put, -1 before there is one."""
         self._completed: deque[AppendedBatch] = deque()
         self._drain_before = _NEVER
         self._linger_due = _NEVER
@@ -138,6 +142,9 @@ class BatchAccumulator:
         data = write_control_batch(base_offset, self.epoch, timestamp, values)
         self._completed.append(AppendedBatch(base_offset, last_offset, data, now_ms, True))
         self.next_offset = last_offset + 1
+        for offset, value in enumerate(values, base_offset):
+            if value.__class__ is VoterSet:
+                self.voters_offset = offset
         return last_offset
 
     def drain(self, now_ms: int) -> list[AppendedBatch]:

@@ -1,0 +1,263 @@
+"""Voters added and removed by a leader: one at a time, each by one record, in force when appended and answered when committed.
+
+Every check stands in the order in which Kafka makes them, since each has an error of its own. `leader.change` is the operation in
+progress. No change begins before the leader committed a record of its epoch, nor while a voter set is not committed: two sets that are
+in force somewhere then never differ by more than one voter, and their majorities overlap.
+Source: KIP-853; org.apache.kafka.raft.internals.AddVoterHandler, RemoveVoterHandler; kraft.md 14.1, 14.2.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from metashell.raft import common
+from metashell.raft.connections import NEVER
+from metashell.raft.error_codes import (
+    DUPLICATE_VOTER,
+    INCONSISTENT_CLUSTER_ID,
+    INVALID_REQUEST,
+    NONE,
+    NOT_LEADER_OR_FOLLOWER,
+    REQUEST_TIMED_OUT,
+    UNSUPPORTED_VERSION,
+    VOTER_NOT_FOUND,
+)
+from metashell.raft.messages import (
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    Endpoints,
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+)
+from metashell.raft.replica import Replica
+from metashell.raft.roles import Leader
+from metashell.raft.voter_set import Voter, VoterSet
+from metashell.values import ZERO_UUID, ReplicaKey
+
+CAUGHT_UP_FETCH_MS: Final = 3_600_000
+"""A replica that was at the leader's log end once and fetched within this time may become a voter."""
+
+Refusal = tuple[int, str]
+
+
+class AddVoter:
+    """A voter that is being added: asked for its levels until `offset` is known, then waiting for that record's commit."""
+
+    __slots__ = ("deadline_ms", "endpoints", "is_answered", "key", "offset", "token", "waits_for_commit")
+
+    def __init__(self, token: Any, key: ReplicaKey, endpoints: Endpoints, waits_for_commit: bool, deadline_ms: int) -> None:
+        self.token = token
+        self.key = key
+        self.endpoints = endpoints
+        self.waits_for_commit = waits_for_commit
+        self.deadline_ms = deadline_ms
+        self.offset: int | None = None
+        self.is_answered = False
+
+    def response(self, error: int, message: str | None) -> AddRaftVoterResponse:
+        return AddRaftVoterResponse(error, message)
+
+
+class RemoveVoter:
+    """A voter that is being removed, by the record at `offset`."""
+
+    __slots__ = ("deadline_ms", "is_answered", "key", "offset", "token")
+
+    def __init__(self, token: Any, key: ReplicaKey, offset: int, deadline_ms: int) -> None:
+        self.token = token
+        self.key = key
+        self.deadline_ms = deadline_ms
+        self.offset: int | None = offset
+        self.is_answered = False
+
+    def response(self, error: int, message: str | None) -> RemoveRaftVoterResponse:
+        return RemoveRaftVoterResponse(error, message)
+
+
+VoterChange = AddVoter | RemoveVoter
+
+
+def handle_add(node: Replica, token: Any, request: AddRaftVoterRequest, listener: str) -> None:
+    """Begin to add a voter, or say why not."""
+    leader = node.role
+    error, message = check_add(node, request)
+    if error != NONE or not isinstance(leader, Leader):
+        node.reply(token, AddRaftVoterResponse(error, message))
+        return
+    key = ReplicaKey(request.voter_id, request.directory_id)
+    deadline_ms = node.now_ms + node.config.request_timeout_ms
+    leader.change = AddVoter(token, key, request.endpoints, request.ack_when_committed, deadline_ms)
+    node.send(key.id, request.endpoints[node.config.default_listener], ApiVersionsRequest())
+
+
+def handle_remove(node: Replica, token: Any, request: RemoveRaftVoterRequest, listener: str) -> None:
+    """Remove a voter, or say why not."""
+    leader = node.role
+    error, message = check_remove(node, request)
+    key = ReplicaKey(request.voter_id, request.directory_id)
+    voters = None
+    if error == NONE:
+        voters = node.voters.without(key)
+        if voters is None:
+            error, message = VOTER_NOT_FOUND, f"{_name(key)} is not among the voters, or is the last one"
+    if voters is None or not isinstance(leader, Leader):
+        node.reply(token, RemoveRaftVoterResponse(error, message))
+        return
+    offset = append_voters(node, leader, voters)
+    leader.change = RemoveVoter(token, key, offset, node.now_ms + node.config.request_timeout_ms)
+
+
+def check_add(node: Replica, request: AddRaftVoterRequest) -> Refusal:
+    """Why a voter is not added, in Kafka's order."""
+    if not node.is_cluster(request.cluster_id):
+        return INCONSISTENT_CLUSTER_ID, "the cluster id is another one"
+    error = common.check_leader_request(node, node.role.epoch)
+    if error != NONE:
+        return error, "this node is not the leader"
+    if request.voter_id < 0 or request.directory_id == ZERO_UUID:
+        return INVALID_REQUEST, "a voter needs an id and a directory id"
+    if node.config.default_listener not in request.endpoints:
+        return INVALID_REQUEST, f"a voter needs the listener {node.config.default_listener}"
+    refusal = check_change(node)
+    if refusal[0] != NONE:
+        return refusal
+    if request.voter_id in node.voters:
+        return DUPLICATE_VOTER, f"voter {request.voter_id} is in the set"
+    if not node.connections.is_ready(request.voter_id, node.now_ms):
+        return REQUEST_TIMED_OUT, f"the connection to node {request.voter_id} is busy"
+    return NONE, ""
+
+
+def check_remove(node: Replica, request: RemoveRaftVoterRequest) -> Refusal:
+    """Why a voter is not removed, in Kafka's order, but for whether it is there."""
+    if not node.is_cluster(request.cluster_id):
+        return INCONSISTENT_CLUSTER_ID, "the cluster id is another one"
+    error = common.check_leader_request(node, node.role.epoch)
+    if error != NONE:
+        return error, "this node is not the leader"
+    if request.voter_id < 0 or request.directory_id == ZERO_UUID:
+        return INVALID_REQUEST, "a voter has an id and a directory id"
+    return check_change(node)
+
+
+def check_change(node: Replica) -> Refusal:
+    """Why no voter may be added or removed now, whoever it is."""
+    refusal = check_idle(node)
+    if refusal[0] != NONE:
+        return refusal
+    if node.partition.kraft_version < 1:
+        return UNSUPPORTED_VERSION, "kraft.version is 0"
+    if not voters_are_committed(node):
+        return REQUEST_TIMED_OUT, "the last voter set is not committed yet"
+    return NONE, ""
+
+
+def check_idle(node: Replica) -> Refusal:
+    """Why no voter may change at all: another one does, or the leader has committed nothing of its epoch."""
+    leader = node.role
+    assert isinstance(leader, Leader), "only a leader changes voters"
+    expire(node, leader)
+    if leader.change is not None:
+        return REQUEST_TIMED_OUT, "another voter is being changed"
+    if node.high_watermark is None:
+        return REQUEST_TIMED_OUT, "the leader has committed nothing of its epoch yet"
+    return NONE, ""
+
+
+def voters_are_committed(node: Replica) -> bool:
+    """Whether the last voter set, also one that is not written yet, is committed."""
+    leader = node.role
+    assert isinstance(leader, Leader), "only a leader changes voters"
+    high_watermark = node.high_watermark
+    return (
+        high_watermark is not None
+        and leader.accumulator.voters_offset < high_watermark
+        and node.partition.voters_are_committed(high_watermark)
+    )
+
+
+def append_voters(node: Replica, leader: Leader, voters: VoterSet) -> int:
+    """Put a voter set into the leader's log, and give the offset of its record."""
+    offset: int = leader.accumulator.append_control([voters], node.now_ms, node.wall_ms())
+    return offset
+
+
+def handle_api_versions(node: Replica, source: int, response: ApiVersionsResponse) -> bool:
+    """A voter to be added says which levels it supports, or could not be asked; whether its connection is fine."""
+    leader = node.role
+    change = leader.change if isinstance(leader, Leader) else None
+    if not isinstance(change, AddVoter) or not isinstance(leader, Leader) or change.offset is not None or change.key.id != source:
+        return True
+    if response.top_error != NONE:
+        finish(node, leader, REQUEST_TIMED_OUT, f"{_name(change.key)} could not be asked for its versions")
+        return False
+    level = node.partition.kraft_version
+    supported = response.kraft_versions
+    if supported is None or not supported[0] <= level <= supported[1]:
+        finish(node, leader, INVALID_REQUEST, f"{_name(change.key)} does not support kraft.version {level}")
+    elif not is_caught_up(node, leader, change.key):
+        finish(node, leader, REQUEST_TIMED_OUT, f"{_name(change.key)} has not fetched all of the log")
+    else:
+        voters = node.voters.with_voter(Voter(change.key, change.endpoints, supported[0], supported[1]))
+        assert voters is not None, "no other voter is added meanwhile"
+        change.offset = append_voters(node, leader, voters)
+        if not change.waits_for_commit:
+            change.is_answered = True
+            node.reply(change.token, change.response(NONE, None))
+    return True
+
+
+def is_caught_up(node: Replica, leader: Leader, key: ReplicaKey) -> bool:
+    """Whether the leader knows an observer of exactly this key that was at its log end once, and still fetches."""
+    progress = leader.observers.get((key.id, key.directory_id))
+    return (
+        progress is not None
+        and progress.last_caught_up_ms >= 0
+        and progress.last_fetch_ms >= 0
+        and progress.last_fetch_ms > node.now_ms - CAUGHT_UP_FETCH_MS
+    )
+
+
+def watermark_advanced(node: Replica, leader: Leader) -> None:
+    """More is committed: answer a change that now is, and ask to resign where the committed voters do without this leader.
+
+    Kafka resigns only at the end of the removal it was asked for; one that timed out and commits later would leave it leading.
+    """
+    change, high_watermark = leader.change, node.high_watermark
+    assert high_watermark is not None, "a high watermark that advanced is known"
+    if change is not None and change.offset is not None and change.offset < high_watermark:
+        finish(node, leader, NONE, None)
+    if not node.is_voter and not node.partition.committed_voters(high_watermark).is_voter(node.local_key):
+        leader.resign_requested = True
+
+
+def expire(node: Replica, leader: Leader) -> int:
+    """Give up a change whose time is over; when that will be. Its record stays in the log and may still be committed."""
+    change = leader.change
+    if change is None:
+        return NEVER
+    if change.deadline_ms > node.now_ms:
+        deadline_ms: int = change.deadline_ms
+        return deadline_ms
+    finish(node, leader, REQUEST_TIMED_OUT, "it took too long")
+    return NEVER
+
+
+def leadership_ended(node: Replica, leader: Leader) -> None:
+    """Who waits for a change learns that this is not the leader any more."""
+    if leader.change is not None:
+        finish(node, leader, NOT_LEADER_OR_FOLLOWER, "this node is not the leader any more")
+
+
+def finish(node: Replica, leader: Leader, error: int, message: str | None) -> None:
+    """Answer the change in progress, unless that was done, and let the next one begin."""
+    change: VoterChange = leader.change
+    leader.change = None
+    if not change.is_answered:
+        node.reply(change.token, change.response(error, message))
+
+
+def _name(key: ReplicaKey) -> str:
+    return f"voter {key.id}"
