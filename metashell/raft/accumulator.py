@@ -210,6 +210,13 @@ def _encode_records(values: Sequence[bytes], offset_delta: int) -> bytes:
     return b"".join(parts)
 
 
+def encoded_size(value: bytes, offset_delta: int) -> int:
+    """Bytes of one data record in a batch."""
+    varints, size = _VARINTS, len(value)
+    size += len(varints[offset_delta]) + len(varints[size]) + 4
+    return size + len(varints[size])
+
+
 class _Varints(dict[int, bytes]):
     """Zig-zag varints of small numbers, made when they are first needed."""
 

@@ -52,7 +52,7 @@ class MemorySnapshot:
 class MemoryLog:
     """Batches by their base offsets, with snapshots and the entries of leader-epoch-checkpoint."""
 
-    __slots__ = ("_bases", "_batches", "_data", "_end", "_epochs", "_flushed", "_leader_epochs", "_snapshots", "_start", "size")
+    __slots__ = ("_bases", "_batches", "_data", "_end", "_epochs", "_flushed", "_leader_epochs", "_size", "_snapshots", "_start")
 
     def __init__(self) -> None:
         self._start = self._end = self._flushed = 0
@@ -62,8 +62,7 @@ class MemoryLog:
         self._leader_epochs: list[tuple[int, int]] = []
         self._snapshots: list[OffsetAndEpoch] = []
         self._data: dict[OffsetAndEpoch, bytes] = {}
-        self.size = 0
-        """Bytes of all batches."""
+        self._size = 0
 
     @property
     def start_offset(self) -> int:
@@ -76,6 +75,10 @@ class MemoryLog:
     @property
     def flushed_offset(self) -> int:
         return self._flushed
+
+    @property
+    def size(self) -> int:
+        return self._size
 
     def flush_to(self, offset: int) -> None:
         """All before `offset` survives `lose_unflushed`."""
@@ -106,7 +109,7 @@ class MemoryLog:
             position = following
         assert end == end_offset and position == size, f"the batches end at {end}, not at {end_offset}"
         self._end = end
-        self.size += size
+        self._size += size
 
     def read(self, start_offset: int, end_offset: int, max_size: int) -> bytes:
         bases = self._bases
@@ -143,7 +146,7 @@ class MemoryLog:
     def truncate_to(self, offset: int) -> None:
         assert self.is_batch_boundary(offset), f"truncation to {offset} inside a batch"
         index = bisect_left(self._bases, offset)
-        self.size -= sum(map(len, self._batches[index:]))
+        self._size -= sum(map(len, self._batches[index:]))
         del self._bases[index:], self._epochs[index:], self._batches[index:]
         self._end = offset
         self._flushed = min(self._flushed, offset)
@@ -173,7 +176,7 @@ class MemoryLog:
         self._batches.clear()
         self._leader_epochs.clear()
         self._start = self._end = self._flushed = id.offset
-        self.size = 0
+        self._size = 0
         self._drop_snapshots_before(id)
 
     def delete_before(self, id: OffsetAndEpoch) -> None:
@@ -203,7 +206,7 @@ class MemoryLog:
 
     def _drop(self, count: int) -> None:
         if count:
-            self.size -= sum(map(len, self._batches[:count]))
+            self._size -= sum(map(len, self._batches[:count]))
             del self._bases[:count], self._epochs[:count], self._batches[:count]
 
     def _drop_snapshots_before(self, id: OffsetAndEpoch) -> None:

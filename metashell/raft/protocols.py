@@ -45,6 +45,10 @@ class ReplicatedLog(Protocol):
     def flushed_offset(self) -> int:
         """All before it is durable. After `truncate_to` it is at most the new end."""
 
+    @property
+    def size(self) -> int:
+        """Bytes of all batches, without snapshots."""
+
     def leader_epochs(self) -> Sequence[tuple[int, int]]:
         """(epoch, start offset) of each epoch that has batches, or that this replica began, ascending; as recovered or last written."""
 

@@ -1,0 +1,128 @@
+"""The bytes of a snapshot, checked while they come, and what its control records say of the quorum.
+
+A snapshot is batches with offsets from 0: a control batch that begins with the header, data, a control batch with the footer. Pieces
+need not end at a batch; at most one unfinished batch is kept. What peers send is checked before it is made complete, so that no
+replica ever stands on a snapshot that it cannot read.
+Source: KIP-630; org.apache.kafka.snapshot.RecordsSnapshotReader.
+"""
+
+from __future__ import annotations
+
+from metashell.codec.batches import CODEC_MASK, CONTROL, CRC_START, HEADER_SIZE, LEAD_SIZE, TRANSACTIONAL, BatchHeader, unpack_header
+from metashell.codec.crc32c import crc32c
+from metashell.errors import DecodeError
+from metashell.raft.config import BATCH_SIZE_MAX
+from metashell.raft.control_batches import SNAPSHOT_TYPES, ControlValue, KRaftVersion, SnapshotFooter, SnapshotHeader, read_control_batch
+from metashell.raft.protocols import ReplicatedLog
+from metashell.raft.voter_set import VoterSet
+from metashell.values import OffsetAndEpoch
+
+_MAGIC = 2
+_ZSTD = 4
+_READ_SIZE = 64 * 1024
+
+
+class SnapshotCheck:
+    """What is known of a snapshot so far.
+
+    `last_contained_log_timestamp` (Unix ms) is None before the header was read; `kraft_version` and `voters` None where it has none.
+    `fault` says in one line what is wrong with it, and then nothing more is taken in.
+    """
+
+    __slots__ = ("_rest", "fault", "has_data", "has_footer", "kraft_version", "last_contained_log_timestamp", "next_offset", "voters")
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self.next_offset = 0
+        self.last_contained_log_timestamp: int | None = None
+        self.kraft_version: int | None = None
+        self.voters: VoterSet | None = None
+        self.has_data = False
+        self.has_footer = False
+        self.fault: str | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it ends as a snapshot does."""
+        return self.has_footer and not self._rest and self.fault is None
+
+    def feed(self, data: bytes) -> None:
+        """Take in the next bytes."""
+        if self.fault is not None:
+            return
+        if self._rest:
+            data = self._rest + data
+        try:
+            taken = self._read_batches(data)
+        except DecodeError as error:
+            self.fault = str(error)
+            return
+        self._rest = data[taken:]
+
+    def _read_batches(self, data: bytes) -> int:
+        position, size = 0, len(data)
+        while size - position >= HEADER_SIZE:
+            fields = unpack_header(data, position)
+            length = fields[1]
+            if length < HEADER_SIZE - LEAD_SIZE or length > BATCH_SIZE_MAX - LEAD_SIZE:
+                raise DecodeError(f"snapshot batch at offset {self.next_offset} has length {length}")
+            following = position + LEAD_SIZE + length
+            if following > size:
+                break
+            self._read_batch(data[position:following], BatchHeader(*fields))
+            position = following
+        return position
+
+    def _read_batch(self, batch: bytes, header: BatchHeader) -> None:
+        offset = self.next_offset
+        if self.has_footer:
+            raise DecodeError(f"snapshot has a batch at offset {offset}, after its footer")
+        if header.base_offset != offset or header.magic != _MAGIC:
+            raise DecodeError(f"snapshot batch at offset {offset} says {header.base_offset}, magic {header.magic}")
+        if crc32c(batch, CRC_START) != header.crc:
+            raise DecodeError(f"snapshot batch at offset {offset}: its CRC-32C is not {header.crc:#010x}")
+        if header.count < 1 or header.count != header.last_offset_delta + 1:
+            raise DecodeError(f"snapshot batch at offset {offset} has {header.count} records for {header.last_offset_delta + 1} offsets")
+        if header.attributes & TRANSACTIONAL or header.attributes & CODEC_MASK > _ZSTD:
+            raise DecodeError(f"snapshot batch at offset {offset} has attributes {header.attributes:#x}")
+        if header.attributes & CONTROL:
+            for index, value in enumerate(read_control_batch(batch, header, SNAPSHOT_TYPES), offset):
+                self._apply(index, value)
+        elif self.last_contained_log_timestamp is None:
+            raise DecodeError("snapshot does not begin with its header")
+        else:
+            self.has_data = True
+        self.next_offset = offset + header.count
+
+    def _apply(self, offset: int, value: ControlValue) -> None:
+        if (offset == 0) != isinstance(value, SnapshotHeader):
+            raise DecodeError("snapshot does not begin with its header" if offset == 0 else f"snapshot has a header at offset {offset}")
+        match value:
+            case SnapshotHeader():
+                self.last_contained_log_timestamp = value.last_contained_log_timestamp
+            case KRaftVersion():
+                self.kraft_version = value.level
+            case VoterSet():
+                self.voters = value
+            case SnapshotFooter():
+                self.has_footer = True
+            case _:
+                raise DecodeError(f"snapshot has {value} at offset {offset}")
+
+
+def read_snapshot_head(log: ReplicatedLog, id: OffsetAndEpoch) -> SnapshotCheck:
+    """What the first control batches of a complete snapshot say; its data is not read.
+
+    Errors: none are raised for its content, `fault` has them. KeyError for one that is not there.
+    """
+    check = SnapshotCheck()
+    position, size = 0, log.snapshot_size(id)
+    while position < size and check.fault is None and not check.has_data:
+        piece = log.read_snapshot(id, position, _READ_SIZE)
+        if not piece:
+            break
+        check.feed(piece)
+        position += len(piece)
+    if check.last_contained_log_timestamp is None and check.fault is None:
+        check.fault = f"snapshot of {size} bytes has no header"
+    return check
