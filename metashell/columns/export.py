@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from metashell import __version__
 from metashell.columns.manifest import MANIFEST, WORK_FOLDER, Entry, Journal, read_manifest, split_key, write_manifest
-from metashell.columns.splits import TARGET_BYTES, Split, plan_splits
-from metashell.errors import LogCorruptError, MetashellError, UsageError
+from metashell.columns.splits import TARGET_BYTES, Split, iter_splits
+from metashell.columns.workers import Workers, is_large
+from metashell.errors import LogCorruptError, UsageError
 
 if TYPE_CHECKING:
     from metashell.columns.export_split import SplitResult
@@ -66,8 +67,16 @@ def export(options: ExportOptions, progress: Progress | None = None, planned: Ca
     Errors: LogCorruptError for the first fault, unless faults are skipped, UsageError for what cannot be opened; then no table
     has appeared or changed. OSError where the output cannot be written.
     """
-    # Each file once, however often it is named.
-    splits = list(dict.fromkeys(plan_splits(options.paths, options.target_bytes, log=options.log)))
+    with Workers(options.jobs or len(os.sched_getaffinity(0))) as workers:
+        if is_large(options.paths):
+            workers.start(workers.jobs)
+        return _export(options, workers, progress, planned)
+
+
+def _export(options: ExportOptions, workers: Workers, progress: Progress | None, planned: Callable[[int], None] | None) -> ExportReport:
+    work = os.path.join(options.out, WORK_FOLDER)
+    is_new = not os.path.lexists(work) and not os.path.lexists(os.path.join(options.out, MANIFEST))
+    splits = _plan_at_work(options, workers, work) if is_new and workers.are_started else list(_splits(options))
     if planned is not None:
         planned(sum(split.bytes for split in splits))
     keys = [split_key(split) for split in splits]
@@ -75,7 +84,6 @@ def export(options: ExportOptions, progress: Progress | None = None, planned: Ca
     if old.get("settings") == options.settings() and [entry["split"] for entry in old["splits"]] == keys and _is_there(old, options):
         return ExportReport(rows=old["rows"], split_count=len(splits), reused_count=len(splits), is_unchanged=True)
     os.makedirs(options.out, exist_ok=True)
-    work = os.path.join(options.out, WORK_FOLDER)
     journal = Journal(work, options.settings())
     journal.open()
     report = ExportReport(split_count=len(splits))
@@ -92,8 +100,11 @@ def export(options: ExportOptions, progress: Progress | None = None, planned: Ca
     # A split keeps the number that it was first written under, whatever has come before it since.
     taken = {entry["part"] for entry in journal.done.values()}
     numbers = (number for number in range(len(splits) + len(taken)) if number not in taken)
-    for number, part, result in _results(missing, numbers, options, work):
-        journal.add({"split": keys[number], "part": part, "rows": result.rows})
+    tasks = [(next(numbers), split, options, work) for _, split in missing]
+    for index, result in workers.results(_export_split, tasks):
+        _check(result)
+        number = missing[index][0]
+        journal.add({"split": keys[number], "part": tasks[index][0], "rows": result.rows})
         if progress is not None:
             progress(splits[number].bytes, sum(result.rows.values()))
     entries = [journal.done[key] for key in keys]
@@ -104,45 +115,33 @@ def export(options: ExportOptions, progress: Progress | None = None, planned: Ca
     return report
 
 
-def _results(
-    missing: list[tuple[int, Split]], numbers: Iterator[int], options: ExportOptions, work: str
-) -> Iterator[tuple[int, int, SplitResult]]:
-    """The results of splits as they are done. Errors: LogCorruptError and UsageError of the first that fails."""
-    jobs = min(options.jobs or len(os.sched_getaffinity(0)), len(missing))
-    tasks = [(number, next(numbers), split) for number, split in missing]
-    if jobs <= 1:
-        from metashell.columns.export_split import export_split
+def _splits(options: ExportOptions) -> Iterator[Split]:
+    """What there is to read, each file once, however often it is named."""
+    seen: set[Split] = set()
+    for split in iter_splits(options.paths, options.target_bytes, log=options.log):
+        if split not in seen:
+            seen.add(split)
+            yield split
 
-        for number, part, split in tasks:
-            yield number, part, _checked(export_split(part, split, options, work))
-        return
-    import sys
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import get_context
-    from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, pthread_sigmask
 
-    # A fork is quick and safe as long as this process has no threads, which pyarrow would bring.
-    context = get_context("spawn" if "pyarrow" in sys.modules else "fork")
-    # Ctrl-C is this process's business; what it starts now inherits that it is deaf to it.
-    unblocked = pthread_sigmask(SIG_BLOCK, {SIGINT})
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare)
+def _plan_at_work(options: ExportOptions, workers: Workers, work: str) -> list[Split]:
+    """The splits of an export that has nothing to take over: the workers have each as soon as it is known."""
+    splits: list[Split] = []
+    has_out = os.path.lexists(options.out)
     try:
-        futures = {pool.submit(_export_split, part, split, options, work): (number, part) for number, part, split in tasks}
-        pthread_sigmask(SIG_SETMASK, unblocked)
-        for future in as_completed(futures):
-            yield (*futures[future], _checked(future.result()))
-    except BrokenProcessPool:
-        raise MetashellError("a process of the export ended unexpectedly: out of memory?") from None
-    finally:
-        pthread_sigmask(SIG_SETMASK, unblocked)
-        pool.shutdown(wait=True, cancel_futures=True)
+        for split in _splits(options):
+            if not splits:
+                Journal(work, options.settings()).open()
+            workers.submit(_export_split, len(splits), split, options, work)
+            splits.append(split)
+    except UsageError:
+        # A path that is not there: as if nothing had been begun.
+        from shutil import rmtree
 
-
-def _prepare() -> None:
-    from metashell.columns.export_split import prepare_worker
-
-    prepare_worker()
+        workers.stop()
+        rmtree(work if has_out else options.out, ignore_errors=True)
+        raise
+    return splits
 
 
 def _export_split(number: int, split: Split, options: ExportOptions, folder: str) -> SplitResult:
@@ -151,12 +150,12 @@ def _export_split(number: int, split: Split, options: ExportOptions, folder: str
     return export_split(number, split, options, folder)
 
 
-def _checked(result: SplitResult) -> SplitResult:
+def _check(result: SplitResult) -> None:
+    """Errors: LogCorruptError and UsageError of a split that failed."""
     if result.fault is not None:
         raise LogCorruptError(*result.fault)
     if result.usage_error is not None:
         raise UsageError(result.usage_error)
-    return result
 
 
 def _part(folder: str, table: str, entry: Entry, form: str) -> str:

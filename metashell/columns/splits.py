@@ -11,9 +11,9 @@ Nothing here needs numpy or pyarrow: planning is cheap, and splits are small val
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain
 
 from metashell.columns.chain import Chain
 from metashell.columns.inputs import InputFile, input_files, is_stream, open_input
@@ -22,6 +22,7 @@ from metashell.log.files import OpenFile
 
 TARGET_BYTES = 32 << 20
 """The size of a split when nobody says another: 250 000 partition records, a few tens of milliseconds of start-up to spread."""
+_MANY = 8
 _LOOK_BYTES = 1 << 20
 _FILE_COST_BYTES = 64 << 10
 """What opening a file is worth: thousands of small files are shared out by this too."""
@@ -68,41 +69,56 @@ def plan_splits(
     `log` names the kind of log where file names do not tell.
     Errors: UsageError for a path that cannot be opened, or stands for no log.
     """
+    return list(iter_splits(paths, target_bytes, log=log, use_index=use_index))
+
+
+def iter_splits(
+    paths: str | Sequence[str], target_bytes: int = TARGET_BYTES, *, log: str | None = None, use_index: bool = True
+) -> Iterator[Split]:
+    """The same, each as soon as it is known."""
     listed = [paths] if isinstance(paths, str) else paths
-    splits: list[Split] = []
     gathered: list[Piece] = []
     weight = 0
     for file in (file for path in listed for file in input_files(path, log)):
-        pieces = file_pieces(file, target_bytes, use_index=use_index)
-        if len(pieces) > 1:
-            splits += [Split((piece,)) for piece in pieces]
-            continue
-        for piece in pieces:
-            gathered.append(piece)
-            weight += max(piece.end - piece.start, 0) + _FILE_COST_BYTES
+        pieces = iter_pieces(file, target_bytes, use_index=use_index)
+        first, second = next(pieces, None), next(pieces, None)
+        if first is not None and second is not None:
+            for piece in chain((first, second), pieces):
+                yield Split((piece,))
+        elif first is not None:
+            gathered.append(first)
+            weight += max(first.end - first.start, 0) + _FILE_COST_BYTES
         if weight >= target_bytes:
-            splits.append(Split(tuple(gathered)))
+            yield Split(tuple(gathered))
             gathered, weight = [], 0
     if gathered:
-        splits.append(Split(tuple(gathered)))
-    return splits
+        yield Split(tuple(gathered))
 
 
 def file_pieces(file: InputFile, target_bytes: int, *, use_index: bool = True) -> list[Piece]:
     """The pieces of one file; a stream, or a file below the size of two pieces, is one."""
+    return list(iter_pieces(file, target_bytes, use_index=use_index))
+
+
+def iter_pieces(file: InputFile, target_bytes: int, *, use_index: bool = True) -> Iterator[Piece]:
+    """The same, each as soon as it is known."""
     if is_stream(file.path):
         # To look into it would be to read it.
-        return [_piece(file, file.log or METADATA, 0, -1, -1)]
+        yield _piece(file, file.log or METADATA, 0, -1, -1)
+        return
     with open_input(file.path) as opened:
         size = opened.size()
         log = file.log or kind_by_content(file, opened)
         if log is None:
-            return []
+            return
         if size is None:
-            return [_piece(file, log, 0, -1, -1)]
-        cuts = cut_points(opened, size, target_bytes, file.path if use_index else None)
-    bounds = [0, *cuts, size]
-    return [_piece(file, log, start, end, size) for start, end in pairwise(bounds) if end > start or size == 0]
+            yield _piece(file, log, 0, -1, -1)
+            return
+        start = 0
+        for cut in chain(cut_points(opened, size, target_bytes, file.path if use_index else None), (size,)):
+            if cut > start or size == 0:
+                yield _piece(file, log, start, cut, size)
+            start = cut
 
 
 def kind_by_content(file: InputFile, opened: OpenFile) -> str | None:
@@ -120,24 +136,32 @@ def _piece(file: InputFile, log: str, start: int, end: int, size: int) -> Piece:
     return Piece(path=file.path, log=log, cluster_id=file.cluster_id, start=start, end=end, size=size, may_end_early=file.may_end_early)
 
 
-def cut_points(opened: OpenFile, size: int, target_bytes: int, path: str | None = None) -> list[int]:
+def cut_points(opened: OpenFile, size: int, target_bytes: int, path: str | None = None) -> Iterator[int]:
     """Places on the chain of batches of a file, near every `target_bytes`; `path` lets the index beside it help."""
-    count = max(round(size / target_bytes), 1)
-    wanted = [size * number // count for number in range(1, count)]
+    wanted = _wanted_places(size, target_bytes)
     if not wanted:
-        return []
-    chain = Chain(opened, size)
+        return
+    walk = Chain(opened, size)
     hints = _index_hints(path, wanted) if path is not None else {}
-    cuts: list[int] = []
+    last = 0
     for place in wanted:
         hint = hints.get(place)
-        if hint is not None and hint[0] > chain.position and chain.confirms(*hint):
-            chain.jump(hint[0])
-        if chain.advance(place) is None:
-            break
-        if not cuts or chain.position > cuts[-1]:
-            cuts.append(chain.position)
-    return [cut for cut in cuts if 0 < cut < size]
+        if hint is not None and hint[0] > walk.position and walk.confirms(*hint):
+            walk.jump(hint[0])
+        if walk.advance(place) is None:
+            return
+        if last < walk.position < size:
+            yield walk.position
+            last = walk.position
+
+
+def _wanted_places(size: int, target_bytes: int) -> list[int]:
+    """Where cuts would be best: evenly, but closer at the end of what many tasks read, so that all are done at about the same time."""
+    count = max(round(size / target_bytes), 1)
+    quarters = [4 * number for number in range(1, count)]
+    if count >= _MANY:
+        quarters = [*quarters[:-1], 4 * count - 6, 4 * count - 4, 4 * count - 3, 4 * count - 2, 4 * count - 1]
+    return [size * quarter // (4 * count) for quarter in quarters]
 
 
 def _index_hints(path: str, wanted: Iterable[int]) -> dict[int, tuple[int, int, int, int]]:

@@ -155,7 +155,7 @@ def test_a_true_index_spares_walking_the_file(tmp_path: Path) -> None:
             return found
 
         file.read_at = counted  # type: ignore[method-assign]
-        by_index = cut_points(file, len(data), len(data) // 2, str(path))
+        by_index = list(cut_points(file, len(data), len(data) // 2, str(path)))
     assert len(by_index) == 1
     assert read < len(data) // 2
 
