@@ -129,6 +129,8 @@ class MemoryLog:
 
     def batches(self, start_offset: int = 0) -> list[tuple[int, int, int, bytes]]:
         """(base offset, end offset, epoch, bytes) of each batch from the one that holds `start_offset` on."""
+        if not self._bases:
+            return []
         first = max(bisect_right(self._bases, start_offset) - 1, 0)
         ends = [*self._bases[first + 1 :], self._end]
         return list(zip(self._bases[first:], ends, self._epochs[first:], self._batches[first:], strict=True))
