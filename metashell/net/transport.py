@@ -215,7 +215,28 @@ def reason_of(error: BaseException) -> str:
     if _is_tls(error):
         return f"the certificate is refused: {getattr(error, 'verify_message', '') or error}"
     if isinstance(error, OSError) and type(error).__name__.startswith("SSL"):
-        return f"TLS: {getattr(error, 'reason', None) or error}"
+        return f"TLS: {_tls_reason(error)}"
     if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
     return str(error) or type(error).__name__
+
+
+def _tls_reason(error: OSError) -> str:
+    reason = getattr(error, "reason", None)
+    if not reason:
+        return str(error)
+    return f"{_TLS_HINTS[reason]} ({reason})" if reason in _TLS_HINTS else str(reason)
+
+
+_NO_CERTIFICATE: Final = "the peer wants a certificate that it knows, see ssl.keystore.location"
+_NO_TLS: Final = "the peer does not talk TLS, see security.protocol"
+_TLS_HINTS: Final = {
+    "SSLV3_ALERT_BAD_CERTIFICATE": _NO_CERTIFICATE,
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": _NO_CERTIFICATE,
+    "TLSV1_ALERT_UNKNOWN_CA": _NO_CERTIFICATE,
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": _NO_CERTIFICATE,
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": "no protocol version or cipher suite in common",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "no protocol version in common",
+    "WRONG_VERSION_NUMBER": _NO_TLS,
+    "RECORD_LAYER_FAILURE": _NO_TLS,
+}
