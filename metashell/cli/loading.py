@@ -12,6 +12,7 @@ from metashell.errors import MetashellError, UsageError
 
 if TYPE_CHECKING:
     from metashell.image import MetadataImage
+    from metashell.nodes import Node
     from metashell.shell.context import Context
 
 KAFKA_VERSION = "4.3.1"
@@ -87,6 +88,10 @@ def make_context(
     ours = LocalInfo(version=__version__)
     local = ours if voice == "own" else LocalInfo(version=KAFKA_VERSION, commit_id=KAFKA_COMMIT_ID)
     terminal = sys.stdout.isatty()
+
+    def make_root(image: MetadataImage, before: Node) -> Node:
+        return build_root(image, voice=voice, local=local, before=before)
+
     return Context(
         root=build_root(loaded.image, voice=voice, local=local),
         image=loaded.image,
@@ -99,6 +104,7 @@ def make_context(
         width=terminal_width() if terminal and width else None,
         terminal=terminal,
         redact=redact,
+        make_root=make_root,
     )
 
 

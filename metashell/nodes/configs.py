@@ -43,12 +43,10 @@ class ConfigsNode(Directory):
         return None
 
     def _show(self, type: int, resource: str) -> str:
-        own = self._tree.is_own
-        type_name = CONFIG_TYPES.get(type) or (f"{_OWN_UNKNOWN}{type}" if own else "UNKNOWN")
-        if not resource:
-            return type_name
-        # The default resource has no name here, so that only our reading of `TYPE:<default>` asks for an escape.
-        return f"{type_name}:{entity_escape(resource) if own else resource}"
+        if self._tree.is_own:
+            return resource_name(type, resource)
+        type_name = CONFIG_TYPES.get(type) or "UNKNOWN"
+        return f"{type_name}:{resource}" if resource else type_name
 
     def _resources(self, name: str) -> Sequence[tuple[int, str]]:
         type_name, colon, rest = name.partition(":")
@@ -61,6 +59,13 @@ class ConfigsNode(Directory):
         if type_name == "UNKNOWN":
             return [key for key in self._tree.image.configs if key[0] not in CONFIG_TYPES or key[0] == 0 if key[1] == rest]
         return [(_TYPE_CODES[type_name], rest)] if type_name in _TYPE_CODES else []
+
+
+def resource_name(type: int, resource: str) -> str:
+    """Our own name of a resource's directory: `TYPE` for the default one, else `TYPE:name`."""
+    type_name = CONFIG_TYPES.get(type) or f"{_OWN_UNKNOWN}{type}"
+    # The default resource has no name here, so that only our reading of `TYPE:<default>` asks for an escape.
+    return f"{type_name}:{entity_escape(resource)}" if resource else type_name
 
 
 def settings_node(name: str, resource: tuple[int, str], settings: Mapping[str, str], tree: Tree) -> MapDirectory:

@@ -11,7 +11,7 @@ from metashell.nodes.names import sorted_names
 from metashell.nodes.node import Directory, Node, ValueLeaf
 from metashell.nodes.tree import Tree
 
-_PREFIX = "finalized_"
+FEATURE_PREFIX = "finalized_"
 _ZK_MIGRATION_STATES = {1: "MIGRATION", 2: "PRE_MIGRATION", 3: "POST_MIGRATION"}
 """The obsolete state that clusters once migrated still carry; Kafka's tree lost it in 4.2, our own voice keeps it."""
 
@@ -30,7 +30,7 @@ class FeaturesNode(Directory):
 
     def child_names(self) -> Sequence[str]:
         features = self._tree.image.features
-        names = ["metadataVersion", *(self._tree.names.show(_PREFIX + name) for name in features.levels)]
+        names = ["metadataVersion", *(self._tree.names.show(FEATURE_PREFIX + name) for name in features.levels)]
         if self._tree.is_own and features.zk_migration_state:
             names.append("zkMigrationState")
         return sorted_names(names)
@@ -43,9 +43,9 @@ class FeaturesNode(Directory):
             state = _ZK_MIGRATION_STATES.get(features.zk_migration_state, "UNKNOWN")
             return ValueLeaf(name, state, type="feature", info={"zk_migration_state": features.zk_migration_state})
         text = self._tree.names.parse(name)
-        if not text.startswith(_PREFIX):
+        if not text.startswith(FEATURE_PREFIX):
             return None
-        feature = text[len(_PREFIX) :]
+        feature = text[len(FEATURE_PREFIX) :]
         if self._tree.is_own and feature not in features.levels:
             return None
         return ValueLeaf(name, features.levels.get(feature, 0), type="feature", info={"feature": feature})

@@ -18,16 +18,26 @@ SECOND_VIEW = ("acl", "brokers", "client-quotas", "configs", "features", "metada
 """What the second view puts into `/`; its `local` is the one that is there anyway."""
 
 
-def build_root(image: MetadataImage, *, voice: Voice, local: LocalInfo) -> Directory:
+class Root(FixedDirectory):
+    """The directory `/`."""
+
+    __slots__ = ("tree",)
+
+    def __init__(self, makers: Makers, tree: Tree) -> None:
+        super().__init__("", makers)
+        self.tree = tree
+
+
+def build_root(image: MetadataImage, *, voice: Voice, local: LocalInfo, before: Node | None = None) -> Directory:
     """The directory `/` over an image: Kafka's tree, in our own voice with better names and the second view beside it.
 
-    Nothing is sorted or decoded, and no part's module imported, before it is asked for.
+    Nothing is sorted or decoded, and no part's module imported, before it is asked for. `before` is the root over an earlier image.
     """
-    tree = Tree(image, voice, local)
+    tree = Tree(image, voice, local, before.tree if isinstance(before, Root) else None)
     makers: Makers = {"image": lambda name: _image_node(name, tree), "local": lambda name: _local_node(name, tree)}
     if tree.is_own:
         makers |= dict.fromkeys(SECOND_VIEW, lambda name: _view_node(name, tree))
-    return FixedDirectory("", makers)
+    return Root(makers, tree)
 
 
 def _view_node(name: str, tree: Tree) -> Node:

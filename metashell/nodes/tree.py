@@ -25,13 +25,16 @@ class Tree:
 
     __slots__ = ("_topic_ids", "_topic_names", "image", "is_own", "local", "names")
 
-    def __init__(self, image: MetadataImage, voice: Voice, local: LocalInfo) -> None:
+    def __init__(self, image: MetadataImage, voice: Voice, local: LocalInfo, before: Tree | None = None) -> None:
+        """What `before`, a tree of the same voice, has sorted is kept where its image has the same topics."""
         self.image = image
         self.local = local
         self.is_own = voice == "own"
         self.names: NameStyle = OWN_NAMES if self.is_own else KAFKA_NAMES
         self._topic_names: list[str] | None = None
         self._topic_ids: list[str] | None = None
+        if before is not None and before.image.topics is image.topics:
+            self._topic_names, self._topic_ids = before._topic_names, before._topic_ids
 
     def topic_names(self) -> list[str]:
         """The components of all topics' names, sorted at the first call."""

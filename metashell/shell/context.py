@@ -15,10 +15,11 @@ from metashell.shell.globs import Match, expand, has_wildcards
 from metashell.shell.paths import ROOT, absolute_components
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from metashell.image import MetadataImage
     from metashell.nodes import Node
+    from metashell.shell.feed import Feed
 
 STATUS_FAILED = 1
 STATUS_USAGE = 2
@@ -49,7 +50,8 @@ class Context:
     """One run of the shell.
 
     Shape: `output` is the form of answers (text, json, jsonl, table, csv or kafka); `width` is that of the terminal, None where
-    there is none; `terminal` says that stdout is one, so that hostile characters are escaped; `history` holds typed lines.
+    there is none; `terminal` says that stdout is one, so that hostile characters are escaped; `history` holds typed lines. `feed` is
+    the source of newer images where there is one, and `make_root` the tree over one, given the tree before.
     """
 
     root: Node
@@ -68,11 +70,24 @@ class Context:
     leaving: bool = False
     command: str = ""
     history: list[str] = field(default_factory=list)
+    feed: Feed | None = None
+    make_root: Callable[[MetadataImage, Node], Node] | None = None
 
     @property
     def speaks_kafka(self) -> bool:
         """Whether messages, statuses and interaction are those of kafka-metadata-shell."""
         return self.voice == "kafka"
+
+    def refresh(self) -> None:
+        """Take the newest image: what follows sees that one until the next call."""
+        if self.feed is not None:
+            self.show(self.feed.view().image)
+
+    def show(self, image: MetadataImage) -> None:
+        """Let `image` be what commands see."""
+        if image is not self.image and self.make_root is not None:
+            self.root = self.make_root(image, self.root)
+            self.image = image
 
     def resolve(self, targets: Sequence[str]) -> Iterator[Match]:
         """Every node that the targets name, in order; a target that names nothing is reported when its turn comes."""

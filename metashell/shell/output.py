@@ -39,13 +39,14 @@ def write_objects(ctx: Context, items: Iterable[Object], *, columns: Sequence[st
     Shape: with `single` the `json` form is the one object and not an array of it. `columns` are those of a table, by default
     the keys of the first rows; csv has these keys after them.
     """
-    writer = _writer(ctx, columns, single)
+    writer = object_writer(ctx, columns, single)
     for item in items:
         writer.add(item)
     writer.close()
 
 
-def _writer(ctx: Context, columns: Sequence[str], single: bool) -> ObjectWriter:
+def object_writer(ctx: Context, columns: Sequence[str] = (), single: bool = False) -> ObjectWriter:
+    """The writer for the form that was asked for; see `write_objects`."""
     match ctx.output:
         case "json":
             return SingleJson(ctx) if single else JsonArray(ctx)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 _LABEL_MAX = 32
+_REFRESH_S = 1.0
 _BOLD, _RED, _YELLOW, _BLUE, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[1;34m", "\x1b[0m"
 
 
@@ -92,19 +93,22 @@ def _make_session(ctx: Context, input: Input | None, output: Output | None, envi
         key_bindings=tab_bindings(completer, CANDIDATES_MAX),
         complete_while_typing=True,
         color_depth=None if ctx.color else ColorDepth.DEPTH_1_BIT,
+        refresh_interval=_REFRESH_S if ctx.feed is not None and ctx.feed.is_live else 0,
         input=input,
         output=output,
     )
 
 
 def prompt_text(ctx: Context) -> str:
-    """What stands before a line: `DIR@312 (certain to 251) 2 faults /image> `.
+    """What stands before a line: `DIR@312 (certain to 251) 2 faults /image> `, of a quorum `b1:9093@312 lag 0 /image> `.
 
     Shape: the number is the last offset of the image; `certain to` is there as long as what follows may be undone, the
-    number of faults only where there are some.
+    number of faults only where there are some. The lag is that of a live source in records, and what keeps it from going on
+    stands in its place.
     """
     if ctx.speaks_kafka:
         return KAFKA_PROMPT
+    ctx.refresh()
     provenance = ctx.image.provenance
     label = ctx.source_label
     if len(label) > _LABEL_MAX:
@@ -114,10 +118,20 @@ def prompt_text(ctx: Context) -> str:
         words.append(_style(ctx, _YELLOW, "(uncertain)"))
     elif provenance.certain_to < provenance.end_offset:
         words.append(_style(ctx, _YELLOW, f"(certain to {provenance.certain_to})"))
+    words += _feed_words(ctx)
     count = len(ctx.image.faults)
     if count:
         words.append(_style(ctx, _RED, "1 fault" if count == 1 else f"{count} faults"))
     return " ".join([*words, _style(ctx, _BLUE, ctx.cwd)]) + "> "
+
+
+def _feed_words(ctx: Context) -> list[str]:
+    if ctx.feed is None or not ctx.feed.is_live:
+        return []
+    view = ctx.feed.view()
+    if view.trouble:
+        return [_style(ctx, _RED, view.trouble)]
+    return [_style(ctx, _YELLOW if view.lag else _PLAIN, "lag ?" if view.lag is None else f"lag {view.lag}")]
 
 
 def _style(ctx: Context, code: str, text: str) -> str:

@@ -25,6 +25,7 @@ _COMMENT = "#"
 def run_command(ctx: Context, words: Sequence[str]) -> int:
     """Run one command given as words, as the operating system's shell hands them over, and return its status."""
     ctx.status = 0
+    ctx.refresh()
     if ctx.speaks_kafka:
         from metashell.shell.kafka_voice import run_kafka
 
@@ -40,6 +41,7 @@ def run_line(ctx: Context, line: str) -> int:
     from metashell.shell.words import split_line
 
     ctx.status = 0
+    ctx.refresh()
     remember(ctx.history, line)
     if ctx.speaks_kafka:
         from metashell.shell.kafka_voice import run_kafka

@@ -34,8 +34,13 @@ def summarize(ctx: Context, node: Node) -> Fields:
 def summary_text(fields: Fields) -> str:
     """The fields as `name=value` words, cut where they get long."""
     if fields.keys() == {"value"}:
-        return _short(_word(fields["value"]))
-    return " ".join(f"{name}={_short(_word(value))}" for name, value in fields.items())
+        return value_text(fields["value"])
+    return " ".join(f"{name}={value_text(value)}" for name, value in fields.items())
+
+
+def value_text(value: Any) -> str:
+    """One value in few characters, `1,2,3` for a list of scalars."""
+    return _short(_word(value))
 
 
 def _word(value: Any) -> str:

@@ -18,6 +18,7 @@ NAMES = (
     "cd",
     "exit",
     "find",
+    "follow",
     "help",
     "history",
     "ls",
@@ -25,6 +26,7 @@ NAMES = (
     "pwd",
     "status",
     "tree",
+    "watch",
 )
 
 

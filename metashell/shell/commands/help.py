@@ -12,6 +12,7 @@ EXAMPLES
     cd       set the current working directory
     exit     leave the shell
     find     search for nodes below directories
+    follow   print every change as it is committed
     help     list the commands
     history  print the lines typed so far
     ls       list directories
@@ -19,6 +20,7 @@ EXAMPLES
     pwd      print the current working directory
     status   say what was read, how far it is certain, and what is wrong
     tree     show directories and the leaves in them
+    watch    print the changes below paths as they are committed
 """
 
 from __future__ import annotations

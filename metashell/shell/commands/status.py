@@ -6,7 +6,8 @@ SYNOPSIS
 DESCRIPTION
     Where the metadata ends (`end_offset` is the offset that would be written next), who led and votes, up to which offset it
     is certain that the quorum has committed it (in a directory: the newest complete checkpoint), how many of everything there
-    are, and what could not be applied. With -o json the same is one object.
+    are, and what could not be applied. Of a live quorum also its high watermark, and how far behind this image is.
+    With -o json the same is one object.
 
 EXAMPLES
     >> status
@@ -77,6 +78,7 @@ def describe(ctx: Context) -> dict[str, Any]:
         "counts": _counts(image),
         "fault_count": len(faults),
         "faults": [fault_value(fault) for fault in faults[:_FAULTS_SHOWN]],
+        **({} if ctx.feed is None else ctx.feed.view().details),
         **ctx.certainty(),
     }
 
@@ -119,6 +121,7 @@ def _lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
         ("offset", f"{status['offset']}, epoch {status['epoch']}, {_time(status['timestamp'])}"),
         ("end offset", f"{status['end_offset']}, {_certainty_words(status)}"),
         ("leader", "unknown" if status["leader"] is None else f"{status['leader']['id']}, epoch {status['leader']['epoch']}"),
+        *_live_lines(status),
         ("voters", ", ".join(str(voter["id"]) for voter in status["voters"]) or "unknown"),
         ("metadata.version", status["metadata_version"] or "no metadata.version"),
         ("brokers", f"{counts['brokers']}, {counts['brokers_fenced']} fenced"),
@@ -140,6 +143,14 @@ def _lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
     if status["fault_count"] > _FAULTS_SHOWN:
         lines.append(("", f"and {status['fault_count'] - _FAULTS_SHOWN} more; /image/faults has all"))
     return lines
+
+
+def _live_lines(status: dict[str, Any]) -> list[tuple[str, str]]:
+    """What only a source that goes on can tell."""
+    if "lag" not in status:
+        return []
+    lag = "lag unknown" if status["lag"] is None else f"lag {status['lag']}"
+    return [("quorum", f"{lag}, high watermark {status['high_watermark']}{', ' if status['trouble'] else ''}{status['trouble'] or ''}")]
 
 
 def _time(timestamp_ms: int | None) -> str:

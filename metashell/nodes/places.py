@@ -1,0 +1,61 @@
+"""Where in the tree of our own voice the places of an image are; see `metashell.image.steps`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from metashell.codec.metadata_version import METADATA_VERSION
+from metashell.nodes.codes import SCRAM_MECHANISMS
+from metashell.nodes.configs import resource_name
+from metashell.nodes.features import FEATURE_PREFIX
+from metashell.nodes.names import name_escape
+from metashell.nodes.quotas import own_entity_name
+from metashell.values import uuid_text
+
+if TYPE_CHECKING:
+    from metashell.image import MetadataImage, TopicImage
+
+Components = tuple[str, ...]
+
+
+def paths_of(place: tuple[Any, ...], *images: MetadataImage) -> list[Components]:
+    """The paths of a place as components, the usual one first; topics have one below byId too.
+
+    A topic's name is that in the first of `images` that has it. Shape: empty for a place that the tree does not show.
+    """
+    match place:
+        case ("topic", id):
+            return [(*path,) for path in _topic_paths(id, images)]
+        case ("partition", id, number):
+            return [(*path, str(number)) for path in _topic_paths(id, images)]
+        case ("broker", id):
+            return [("image", "cluster", "brokers", str(id))]
+        case ("controller", id):
+            return [("image", "cluster", "controllers", str(id))]
+        case ("config", type, resource, key):
+            return [("image", "configs", resource_name(type, resource), name_escape(key))]
+        case ("quota", entity, key):
+            return [("image", "clientQuotas", own_entity_name(entity), name_escape(key))]
+        case ("acl", id):
+            return [("image", "acls", "byId", uuid_text(id))]
+        case ("scram", mechanism, user):
+            return [("image", "scram", SCRAM_MECHANISMS.get(mechanism) or f"UNKNOWN-{mechanism}", name_escape(user))]
+        case ("token", id):
+            return [("image", "delegationToken", name_escape(id))]
+        case ("feature", name) if name == METADATA_VERSION:
+            return [("image", "features", "metadataVersion")]
+        case ("feature", name):
+            return [("image", "features", name_escape(FEATURE_PREFIX + name))]
+        case ("zk migration",):
+            return [("image", "features", "zkMigrationState")]
+        case ("producer ids",):
+            return [("image", "producerIds", "nextProducerId")]
+        case ("voters",):
+            return [("image", "voters")]
+    raise AssertionError(f"unknown place {place}")
+
+
+def _topic_paths(id: bytes, images: tuple[MetadataImage, ...]) -> list[Components]:
+    topic: TopicImage | None = next((found for image in images if (found := image.topics.by_id.get(id)) is not None), None)
+    by_id: Components = ("image", "topics", "byId", uuid_text(id))
+    return [by_id] if topic is None else [("image", "topics", "byName", name_escape(topic.name)), by_id]

@@ -1,0 +1,33 @@
+"""follow - print every change as it is committed
+
+SYNOPSIS
+    follow
+
+DESCRIPTION
+    As `watch /image`: waits for changes of the metadata, and prints each with its offset until Ctrl-C, which ends the
+    command with status 0. Records that change nothing, as a controller writes them twice a second, are left out.
+
+EXAMPLES
+    >> follow
+    follow: demo: it does not go on; name a directory or a quorum
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.shell.command import make_command
+from metashell.shell.following import print_changes
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+def run(ctx: Context, args: SimpleNamespace) -> None:
+    """Print all changes until Ctrl-C."""
+    print_changes(ctx, [])
+
+
+COMMAND = make_command(run, __doc__)

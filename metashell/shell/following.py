@@ -1,0 +1,77 @@
+"""The loop of `follow` and `watch`: steps come, changes are printed, Ctrl-C ends it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.errors import UsageError
+from metashell.image.steps import Step
+from metashell.shell.changes import Watch, change_line, change_object
+from metashell.shell.output import object_writer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from metashell.shell.context import Context
+    from metashell.shell.feed import Feed
+
+POLL_S = 0.5
+FORMS = ("text", "json", "jsonl")
+"""A table would have to wait for its rows."""
+
+
+def print_changes(ctx: Context, patterns: Sequence[Sequence[str]]) -> None:
+    """Print what changes below the patterns until Ctrl-C; everything for none. What is then shown is what was printed last."""
+    if ctx.feed is None:
+        ctx.fail(ctx.source_label, "it does not go on; name a directory or a quorum")
+        return
+    if ctx.output not in FORMS:
+        raise UsageError(f"-o {ctx.output}: changes have the forms {', '.join(FORMS)}", ctx.output)
+    watch = Watch(patterns)
+    writer = None if ctx.output == "text" else object_writer(ctx)
+    try:
+        for step in _steps(ctx, ctx.feed):
+            before = ctx.root
+            ctx.show(step.after)
+            for change in watch.changes(step, before, ctx.root, ctx.redact):
+                if writer is None:
+                    ctx.line(change_line(change))
+                else:
+                    writer.add(change_object(ctx, change))
+            ctx.out.flush()
+    except KeyboardInterrupt:
+        pass
+    if writer is not None:
+        writer.close()
+
+
+def _steps(ctx: Context, feed: Feed) -> Iterator[Step]:
+    """The steps from the image that the context shows; batches of an open transaction wait for its end."""
+    held: Step | None = None
+    subscription = feed.subscribe()
+    trouble = ""
+    try:
+        if subscription.start is not ctx.image:
+            yield Step(ctx.image, subscription.start, None)
+        while True:
+            step = subscription.next(POLL_S)
+            trouble = _tell_trouble(ctx, feed, trouble)
+            if step is None:
+                continue
+            if held is not None:
+                batches = None if held.batches is None or step.batches is None else (*held.batches, *step.batches)
+                step = Step(held.before, step.after, batches)
+            held = step if step.in_transaction else None
+            if held is None:
+                yield step
+    finally:
+        subscription.close()
+
+
+def _tell_trouble(ctx: Context, feed: Feed, told: str) -> str:
+    """Tell on stderr, once each, that the source cannot go on, and that it can again."""
+    now = feed.view().trouble
+    if bool(now) != bool(told):
+        ctx.complain(f"{ctx.command}: {ctx.source_label}: {now or 'goes on'}", 0)
+        return now
+    return told
