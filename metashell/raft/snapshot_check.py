@@ -8,9 +8,9 @@ Source: KIP-630; org.apache.kafka.snapshot.RecordsSnapshotReader.
 
 from __future__ import annotations
 
-from metashell.codec.batches import CODEC_MASK, CONTROL, CRC_START, HEADER_SIZE, LEAD_SIZE, TRANSACTIONAL, BatchHeader, unpack_header
+from metashell.codec.batches import CODEC_MASK, CONTROL, CRC_START, HEADER_SIZE, TRANSACTIONAL, BatchHeader, unpack_header
 from metashell.codec.crc32c import crc32c
-from metashell.errors import DecodeError
+from metashell.errors import DecodeError, LogCorruptError
 from metashell.raft.config import BATCH_SIZE_MAX
 from metashell.raft.control_batches import SNAPSHOT_TYPES, ControlValue, KRaftVersion, SnapshotFooter, SnapshotHeader, read_control_batch
 from metashell.raft.protocols import ReplicatedLog
@@ -29,10 +29,21 @@ class SnapshotCheck:
     `fault` says in one line what is wrong with it, and then nothing more is taken in.
     """
 
-    __slots__ = ("_rest", "fault", "has_data", "has_footer", "kraft_version", "last_contained_log_timestamp", "next_offset", "voters")
+    __slots__ = (
+        "_needed",
+        "_rest",
+        "fault",
+        "has_data",
+        "has_footer",
+        "kraft_version",
+        "last_contained_log_timestamp",
+        "next_offset",
+        "voters",
+    )
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()
+        self._needed = HEADER_SIZE
         self.next_offset = 0
         self.last_contained_log_timestamp: int | None = None
         self.kraft_version: int | None = None
@@ -50,27 +61,34 @@ class SnapshotCheck:
         """Take in the next bytes."""
         if self.fault is not None:
             return
-        if self._rest:
-            data = self._rest + data
+        rest = self._rest
+        rest += data
+        if len(rest) < self._needed:
+            return
+        whole = bytes(rest)
         try:
-            taken = self._read_batches(data)
+            taken = self._read_batches(whole)
         except DecodeError as error:
             self.fault = str(error)
             return
-        self._rest = data[taken:]
+        self._rest = bytearray(whole[taken:])
 
     def _read_batches(self, data: bytes) -> int:
+        """Take in all whole batches, and say where the last one ends."""
         position, size = 0, len(data)
         while size - position >= HEADER_SIZE:
-            fields = unpack_header(data, position)
-            length = fields[1]
-            if length < HEADER_SIZE - LEAD_SIZE or length > BATCH_SIZE_MAX - LEAD_SIZE:
-                raise DecodeError(f"snapshot batch at offset {self.next_offset} has length {length}")
-            following = position + LEAD_SIZE + length
+            header = BatchHeader(*unpack_header(data, position))
+            if not HEADER_SIZE <= header.size_bytes <= BATCH_SIZE_MAX:
+                raise DecodeError(f"snapshot batch at offset {self.next_offset} has {header.size_bytes} bytes")
+            if self.last_contained_log_timestamp is not None and not header.is_control:
+                self.has_data = True
+            following = position + header.size_bytes
             if following > size:
-                break
-            self._read_batch(data[position:following], BatchHeader(*fields))
+                self._needed = header.size_bytes
+                return position
+            self._read_batch(data[position:following], header)
             position = following
+        self._needed = HEADER_SIZE
         return position
 
     def _read_batch(self, batch: bytes, header: BatchHeader) -> None:
@@ -90,8 +108,6 @@ class SnapshotCheck:
                 self._apply(index, value)
         elif self.last_contained_log_timestamp is None:
             raise DecodeError("snapshot does not begin with its header")
-        else:
-            self.has_data = True
         self.next_offset = offset + header.count
 
     def _apply(self, offset: int, value: ControlValue) -> None:
@@ -126,3 +142,14 @@ def read_snapshot_head(log: ReplicatedLog, id: OffsetAndEpoch) -> SnapshotCheck:
     if check.last_contained_log_timestamp is None and check.fault is None:
         check.fault = f"snapshot of {size} bytes has no header"
     return check
+
+
+def read_snapshot_controls(log: ReplicatedLog, id: OffsetAndEpoch) -> tuple[int | None, VoterSet | None]:
+    """The kraft.version and the voters that a complete snapshot names, None for what it does not.
+
+    Errors: LogCorruptError where it cannot be read; KeyError for one that is not there.
+    """
+    head = read_snapshot_head(log, id)
+    if head.fault is not None:
+        raise LogCorruptError(f"snapshot {id.offset}-{id.epoch}", head.next_offset, head.fault)
+    return head.kraft_version, head.voters
