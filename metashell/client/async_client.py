@@ -130,7 +130,9 @@ class AsyncClient:
         """The open connection to an address, made if there is none. Errors: ConnectionFailedError."""
         async with self._locks.setdefault(address, asyncio.Lock()):
             found = self._connections.get(address)
-            if found is not None and not found.closed:
+            if found is not None and found.expired:
+                found.retire()
+            elif found is not None and not found.closed:
                 return found
             self._connections.pop(address, None)
             made = await self._connect(address)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from metashell import __version__
 from metashell.codec.messages import ApiVersionsRequest, SaslAuthenticateRequest, SaslHandshakeRequest
 from metashell.errors import DecodeError
+from metashell.escape import terminal_line
 from metashell.net.api_versions import (
     UNSUPPORTED_VERSION,
     ApiRanges,
@@ -47,6 +48,8 @@ SASL_AUTHENTICATE: Final = 36
 IN_FLIGHT_MAX: Final = 100
 SASL_ROUNDS_MAX: Final = 8
 SOFTWARE_NAME: Final = "metashell"
+TEXT_MAX: Final = 300
+"""Characters of a peer's text that are told."""
 
 _HANDSHAKE_KEYS: Final = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)
 
@@ -159,7 +162,7 @@ class ClientConnection:
         return self._send(message, self.version_of(api_key_of(message)) if version is None else version)
 
     def receive_data(self, data: bytes) -> None:
-        """Take bytes that the peer sent."""
+        """Take bytes that the peer sent; then call `next_event` until it gives None."""
         if self.state is State.CLOSED:
             return
         self._frames.feed(data)
@@ -213,7 +216,7 @@ class ClientConnection:
                 return self._handle_versions(frame, version)
             _, message = decode_response(frame, api_key, version)
         except DecodeError as error:
-            return self.close(f"an answer to api key {api_key} version {version} is malformed: {error}")
+            return self.close(f"an answer to api key {api_key} version {version} is malformed: {_told(str(error))}")
         if self.state is State.READY:
             self._events.append(Answer(correlation_id, message))
         else:
@@ -246,7 +249,7 @@ class ClientConnection:
     def _handle_sasl_handshake(self, message: Any) -> None:
         assert self._sasl is not None
         if message.error_code:
-            offered = ", ".join(message.mechanisms[:8]) or "no SASL"
+            offered = _told(", ".join(message.mechanisms[:8])) or "no SASL"
             self.close(f"the peer does not take {self._sasl.mechanism}, it offers {offered}", authentication_failed=True)
             return
         self.state = State.SASL
@@ -255,7 +258,9 @@ class ClientConnection:
     def _handle_sasl(self, message: Any) -> None:
         assert self._sasl is not None
         if message.error_code:
-            self.close(f"authentication failed: {message.error_message or f'error {message.error_code}'}", authentication_failed=True)
+            self.close(
+                f"authentication failed: {_told(message.error_message or '') or f'error {message.error_code}'}", authentication_failed=True
+            )
             return
         self.session_lifetime_ms = max(0, message.session_lifetime_ms)
         sasl = self._sasl
@@ -266,7 +271,7 @@ class ClientConnection:
         try:
             token = step()
         except SaslError as error:
-            self.close(f"authentication failed: {error}", authentication_failed=True)
+            self.close(f"authentication failed: {_told(str(error))}", authentication_failed=True)
             return
         if token is None:
             self._become_ready()
@@ -285,6 +290,11 @@ _STEPS: Final[dict[State, Callable[[ClientConnection, Any], None]]] = {
     State.SASL_HANDSHAKE: ClientConnection._handle_sasl_handshake,
     State.SASL: ClientConnection._handle_sasl,
 }
+
+
+def _told(text: str) -> str:
+    """Text of the peer, safe to print and not longer than it is worth."""
+    return terminal_line(text if len(text) <= TEXT_MAX else text[:TEXT_MAX] + "...")
 
 
 def _hint(state: State) -> str:

@@ -43,5 +43,7 @@ class Counters:
     tls_failures: int = 0
     protocol_errors: int = 0
     idle_closed: int = 0
+    crowded_out: int = 0
+    """Connections that were closed because they held the most while all together held too much."""
     handshake_timeouts: int = 0
     reading_paused: int = 0

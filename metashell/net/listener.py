@@ -7,6 +7,7 @@ module imports asyncio, so it is itself imported inside functions.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
     import ssl
 
     from metashell.net.frames import RequestHeader
-    from metashell.net.sasl import SaslServer
+    from metashell.net.sasl import Credentials, SaslServer
+    from metashell.net.security import ListenerSecurity
 
 LOOPBACK: Final = "127.0.0.1"
+LINGER_S: Final = 2.0
+"""How long a connection that is over may take to send its last answers, and to say good-bye in TLS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,8 @@ class ListenerOptions:
 
     `ranges` are the APIs that are served. `tls` and `mechanisms` (SASL mechanism to its server side) are the security; a listener
     with neither of them on an address that is not loopback needs `allow_plaintext`. `port` 0 lets the system choose.
+    `held_max` bounds the bytes of unfinished requests and unsent answers of all connections: above it the one that holds most goes.
+    A connection is idle when no whole request came for `idle_timeout_s`, whatever else it sent.
     """
 
     ranges: ApiRanges
@@ -44,6 +50,7 @@ class ListenerOptions:
     features: Callable[[], NodeFeatures] = lambda: KRAFT_FEATURES
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
     connections_max: int = 2000
+    held_max: int = 256 * 1024 * 1024
     handshake_timeout_s: float = 10.0
     idle_timeout_s: float = 600.0
     backlog: int = 128
@@ -128,8 +135,11 @@ class AcceptedConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
         self._active_at = self._loop.time()
-        self._timer: asyncio.TimerHandle | None = None
+        self._frames_seen = 0
+        self._held = 0
+        self._timers: dict[str, asyncio.TimerHandle] = {}
         self._securing: asyncio.Task[None] | None = None
+        self._secured = listener.options.tls is None
         self._writable = True
         self._paused = False
         self._ended = False
@@ -144,7 +154,8 @@ class AcceptedConnection(asyncio.Protocol):
             transport.abort()
             return
         options = self.listener.options
-        self._timer = self._loop.call_later(options.handshake_timeout_s, self._handshake_is_due)
+        self._timers["handshake"] = self._loop.call_later(options.handshake_timeout_s, self._handshake_is_due)
+        self._watch_idleness()
         self.peer = str((transport.get_extra_info("peername") or ("",))[0])
         if options.tls is not None:
             transport.pause_reading()
@@ -156,22 +167,24 @@ class AcceptedConnection(asyncio.Protocol):
             secured = await self._loop.start_tls(transport, self, tls, server_side=True, ssl_handshake_timeout=timeout_s)
         except (OSError, EOFError) as error:
             self.listener.counters.tls_failures += 1
-            self._over(f"TLS: {reason_of(error)}")
-            transport.abort()
-            return
+            return self._give_up(transport, f"TLS: {reason_of(error)}")
         if secured is None or self._ended:
-            self._over("the peer closed the connection during the TLS handshake")
-            transport.abort()
-            return
+            return self._give_up(transport, "the peer closed the connection during the TLS handshake")
         assert isinstance(secured, asyncio.Transport)
         self._transport = secured
+        self._secured = True
         if (certificate := secured.get_extra_info("peercert")) and self.listener.options.mechanisms is None:
             self.core.principal = principal_of(certificate)
         self._pump()
 
+    def _give_up(self, transport: asyncio.Transport, reason: str) -> None:
+        """End a connection whose TLS never began: asyncio will not tell its end."""
+        self._over(reason)
+        transport.abort()
+        self._gone()
+
     def data_received(self, data: bytes) -> None:
         """See asyncio."""
-        self._active_at = self._loop.time()
         self.core.receive_data(data)
         self._pump()
 
@@ -180,6 +193,16 @@ class AcceptedConnection(asyncio.Protocol):
         if not self._ended:
             self.core.connection_lost(reason_of(exc) if exc is not None else "")
             self._pump()
+        self._gone()
+
+    def _gone(self) -> None:
+        self._cancel_timers()
+        self.listener.forget(self)
+
+    def _cancel_timers(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
 
     def pause_writing(self) -> None:
         """See asyncio: the peer does not read, so what it is owed stays in the core, which then stops the reading."""
@@ -205,9 +228,16 @@ class AcceptedConnection(asyncio.Protocol):
         self.core.close(reason)
         self._pump()
 
+    def crowd_out(self) -> None:
+        """See Listener.account."""
+        self.core.crowded_out()
+        self._pump()
+
     def _pump(self) -> None:
         if self._pumping or self._ended:
             return  # an answer that is given while its request is handed over is sent by the loop below
+        if not self._secured and not self.core.closed:
+            return  # bytes may come before the task of the TLS handshake goes on; they wait until the principal is known
         self._pumping = True
         try:
             while not self._ended:
@@ -215,9 +245,9 @@ class AcceptedConnection(asyncio.Protocol):
                 self._write()
                 match event:
                     case Received():
-                        self.listener.on_request(ServerRequest(self, event))
+                        self._hand_over(ServerRequest(self, event))
                     case Authenticated():
-                        self._active_at = self._loop.time()
+                        pass
                     case Closed(reason):
                         self._over(reason)
                     case None:
@@ -226,12 +256,27 @@ class AcceptedConnection(asyncio.Protocol):
             self._pumping = False
         self._balance()
 
+    def _hand_over(self, request: ServerRequest) -> None:
+        try:
+            self.listener.on_request(request)
+        except Exception as error:
+            # A mistake of ours with one request must not surface in the answer to another.
+            self._loop.call_exception_handler({"message": f"a request of api key {request.header.api_key} failed", "exception": error})
+            self.core.close("internal error")
+
     def _write(self) -> None:
-        if self._transport is not None and (self._writable or self.core.closed) and (data := self.core.take_output()):
+        if self._secured and self._transport is not None and (self._writable or self.core.closed) and (data := self.core.take_output()):
             self._transport.write(data)
+            self.listener.answered()
 
     def _balance(self) -> None:
-        """Read only while the core wants more."""
+        """Read only while the core wants more, and keep the books."""
+        if self.core.frames_taken != self._frames_seen:
+            self._frames_seen = self.core.frames_taken
+            self._active_at = self._loop.time()
+        held = 0 if self._ended else self.core.held_size
+        change, self._held = held - self._held, held
+        self.listener.account(change)
         if self._transport is None or self._ended or self._transport.is_closing():
             return
         if self.core.wants_read and self._paused:
@@ -245,8 +290,6 @@ class AcceptedConnection(asyncio.Protocol):
     def _handshake_is_due(self) -> None:
         self.core.handshake_expired()
         self._pump()
-        if not self._ended:
-            self._watch_idleness()
 
     def _watch_idleness(self) -> None:
         limit = self.listener.options.idle_timeout_s
@@ -255,21 +298,20 @@ class AcceptedConnection(asyncio.Protocol):
             self.core.idle_expired()
             self._pump()
         else:
-            self._timer = self._loop.call_later(left, self._watch_idleness)
+            self._timers["idle"] = self._loop.call_later(left, self._watch_idleness)
 
     def _over(self, reason: str) -> None:
         if self._ended:
             return
         self._ended = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._cancel_timers()
         if self._transport is not None:
-            # A peer that reads nothing must not keep the socket for ever.
             self._transport.close()
-            if self._transport.get_write_buffer_size():
-                self._loop.call_later(self.listener.options.handshake_timeout_s, self._transport.abort)
+            self._timers["linger"] = self._loop.call_later(LINGER_S, self._transport.abort)
         self.core.close(reason)
-        self.listener.forget(self, reason)
+        self.listener.account(-self._held)
+        self._held = 0
+        self.listener.ended(self, reason)
 
 
 class Listener:
@@ -280,10 +322,13 @@ class Listener:
         self.options = options
         self.counters = Counters()
         self.port = 0
+        self.held_size = 0
+        """Bytes that are held for all connections."""
         self._on_closed = on_closed
         self._connections: set[AcceptedConnection] = set()
         self._numbers = 0
         self._server: asyncio.Server | None = None
+        self._answered = asyncio.Event()
         self._empty = asyncio.Event()
         self._empty.set()
 
@@ -312,16 +357,27 @@ class Listener:
         self.counters.open += 1
         return True
 
-    def forget(self, connection: AcceptedConnection, reason: str) -> None:
-        """A connection is over."""
+    def account(self, change: int) -> None:
+        """The bytes that a connection holds have changed by so many."""
+        self.held_size += change
+        if change > 0 and self.held_size > self.options.held_max:
+            largest = max(self._connections, key=lambda each: each.core.held_size, default=None)
+            if largest is not None:
+                largest.crowd_out()
+
+    def ended(self, connection: AcceptedConnection, reason: str) -> None:
+        """A connection takes no more requests."""
+        if connection in self._connections and self._on_closed is not None:
+            self._on_closed(connection.number, reason)
+
+    def forget(self, connection: AcceptedConnection) -> None:
+        """A connection's socket is closed."""
         if connection in self._connections:
             self._connections.discard(connection)
             self.counters.open -= 1
             self.counters.closed += 1
             if not self._connections:
                 self._empty.set()
-            if self._on_closed is not None:
-                self._on_closed(connection.number, reason)
 
     async def open(self) -> None:
         """Bind. Errors: OSError."""
@@ -334,18 +390,23 @@ class Listener:
         """Accept no more; wait up to `grace_s` for open requests to be answered; then close what is left."""
         assert self._server is not None
         self._server.close()
-        for connection in [each for each in self._connections if not each.core.in_flight]:
-            connection.close("the listener stops")
-        if self._connections and grace_s > 0:
-            try:
-                async with asyncio.timeout(grace_s):
-                    while any(connection.core.in_flight for connection in self._connections):
-                        await asyncio.sleep(0.01)
-            except TimeoutError:
-                pass
+        for connection in list(self._connections):
+            if not connection.core.in_flight:
+                connection.close("the listener stops")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(grace_s):
+                while any(connection.core.in_flight for connection in self._connections):
+                    self._answered.clear()
+                    await self._answered.wait()
         for connection in list(self._connections):
             connection.close("the listener stops")
+        if self._connections:
+            await self._empty.wait()  # lingering ends by itself
         await self._server.wait_closed()
+
+    def answered(self) -> None:
+        """A connection has sent answers."""
+        self._answered.set()
 
 
 async def serve(on_request: OnRequest, options: ListenerOptions, *, on_closed: OnClosed | None = None) -> Listener:
@@ -358,6 +419,21 @@ async def serve(on_request: OnRequest, options: ListenerOptions, *, on_closed: O
     listener = Listener(on_request, options, on_closed)
     await listener.open()
     return listener
+
+
+def secured_options(security: ListenerSecurity, credentials: Credentials | None = None) -> dict[str, Any]:
+    """`tls` and `mechanisms` of ListenerOptions as a listener's properties say; `credentials` know the users of SCRAM.
+
+    Errors: UsageError for a store that cannot be used.
+    """
+    from metashell.net.sasl import StaticCredentials, server_mechanisms
+    from metashell.net.tls import server_context
+
+    users = StaticCredentials(security.plain_users, credentials or StaticCredentials({}))
+    return {
+        "tls": None if security.tls is None else server_context(security.tls),
+        "mechanisms": server_mechanisms(security.mechanisms, users) if security.mechanisms else None,
+    }
 
 
 def is_loopback(host: str) -> bool:

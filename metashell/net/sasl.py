@@ -110,11 +110,15 @@ class PlainServer:
 
 
 class StaticCredentials:
-    """Users with their passwords, in memory: those of a JAAS configuration, or of a test."""
+    """Users with their passwords, in memory: those of a JAAS configuration, or of a test.
 
-    def __init__(self, passwords: Mapping[str, str]) -> None:
+    With `scram`, its users are those of SCRAM, and the passwords are only for PLAIN, as on a Kafka listener.
+    """
+
+    def __init__(self, passwords: Mapping[str, str], scram: Credentials | None = None) -> None:
         self._passwords = dict(passwords)
-        self._scram: dict[tuple[str, str], ScramCredential] = {}
+        self._others = scram
+        self._made: dict[tuple[str, str], ScramCredential] = {}
 
     def plain(self, username: str) -> str | None:
         """See Credentials."""
@@ -122,15 +126,17 @@ class StaticCredentials:
 
     def scram(self, mechanism: str, username: str) -> ScramCredential | None:
         """See Credentials. A credential is made from the password when it is first asked for."""
+        if self._others is not None:
+            return self._others.scram(mechanism, username)
         from metashell.net.scram import make_credential
 
         password = self._passwords.get(username)
         if password is None:
             return None
         key = mechanism, username
-        if key not in self._scram:
-            self._scram[key] = make_credential(mechanism, password)
-        return self._scram[key]
+        if key not in self._made:
+            self._made[key] = make_credential(mechanism, password)
+        return self._made[key]
 
 
 def server_mechanisms(names: Iterable[str], credentials: Credentials) -> dict[str, Callable[[], SaslServer]]:

@@ -90,6 +90,8 @@ class ServerConnection:
         self.counters = counters if counters is not None else Counters()
         self.principal = principal if mechanisms is None else ""
         self.closed = False
+        self.frames_taken = 0
+        """Frames that were read to their end."""
         self._ranges = {API_VERSIONS: (0, 4), **ranges, **SASL_RANGES}
         self._features = features
         self._mechanisms = mechanisms or {}
@@ -119,6 +121,11 @@ class ServerConnection:
         return len(self._out) + self._parked_size
 
     @property
+    def held_size(self) -> int:
+        """Bytes that are held for this connection: of frames that are not complete, or not taken, and of answers."""
+        return self._frames.buffered_size + self.output_size
+
+    @property
     def wants_read(self) -> bool:
         """False while the owner must not read more from the socket: too much waits, or the connection is over."""
         limits = self.limits
@@ -139,6 +146,7 @@ class ServerConnection:
                 if self._frames.fault:
                     self._fail(f"the peer sent {self._frames.fault}")
                 break
+            self.frames_taken += 1
             received = self._take(frame)
             if received is not None:
                 return received
@@ -171,6 +179,12 @@ class ServerConnection:
         if not self.closed:
             self.counters.idle_closed += 1
             self.close("idle for too long")
+
+    def crowded_out(self) -> None:
+        """All connections together hold too much, and this one the most of it."""
+        if not self.closed:
+            self.counters.crowded_out += 1
+            self.close("connections hold too much memory, this one the most")
 
     def handshake_expired(self) -> None:
         """The time for authentication is over; nothing happens to a peer that has proved who it is."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S: Final = 10.0
 REQUEST_TIMEOUT_S: Final = 30.0
+SESSION_PART: Final = 0.85
+"""How much of a session's life is used; the least that Kafka's clients let pass before they authenticate again."""
 
 
 class ConnectionFailedError(MetashellError):
@@ -47,6 +49,18 @@ class Connection(asyncio.Protocol):
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._room = asyncio.Event()
         self._writable = True
+        self._expires_at = float("inf")
+        self._retired = False
+
+    @property
+    def expired(self) -> bool:
+        """Whether the server will soon end the session, as connections.max.reauth.ms says; then it is time for a new connection."""
+        return asyncio.get_running_loop().time() >= self._expires_at
+
+    def retire(self) -> None:
+        """Close the connection as soon as no request waits for its answer."""
+        self._retired = True
+        self._pump()
 
     @property
     def versions(self) -> dict[int, int]:
@@ -148,6 +162,9 @@ class Connection(asyncio.Protocol):
         while (event := self._core.next_event()) is not None:
             match event:
                 case Ready():
+                    if self._core.session_lifetime_ms:
+                        lifetime_s = self._core.session_lifetime_ms / 1000
+                        self._expires_at = asyncio.get_running_loop().time() + lifetime_s * SESSION_PART
                     self._ready.set_result(event)
                 case Answer(correlation_id, message):
                     waiting = self._answers.get(correlation_id)
@@ -155,6 +172,8 @@ class Connection(asyncio.Protocol):
                         waiting.set_result(message)
                 case ClientClosed():
                     self._end(event)
+        if self._retired and not self._core.in_flight and not self._gone.done():
+            self.close("retired")
         self._flush()
         self._room.set()
 
