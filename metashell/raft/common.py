@@ -1,0 +1,110 @@
+"""What all requests for a leader and all responses are checked for before their own rules apply (kraft.md 7).
+
+`handle_leader` decides whether a named leader is believed. Kafka dies of one that contradicts what it knows; here it is told and ignored.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from metashell.raft import transitions
+from metashell.raft.error_codes import (
+    BROKER_NOT_AVAILABLE,
+    FENCED_LEADER_EPOCH,
+    INVALID_REQUEST,
+    INVALID_VOTER_KEY,
+    NONE,
+    NOT_LEADER_OR_FOLLOWER,
+    UNKNOWN_LEADER_EPOCH,
+)
+from metashell.raft.messages import NO_LEADER, Endpoint, Endpoints
+from metashell.raft.replica import Replica
+from metashell.raft.roles import NO_ENDPOINTS, Leader
+
+SUCCESS: Final = 0
+"""All is done, the destination is ready for the next request."""
+FAILURE: Final = 1
+"""The destination is left alone for a while."""
+CONTINUE: Final = 2
+"""The answer's own rules apply."""
+
+
+def check_leader_request(node: Replica, epoch: int) -> int:
+    """The error of a request that only a leader of `epoch` answers. The epoch is never adopted from one."""
+    role = node.role
+    if epoch != role.epoch:
+        return FENCED_LEADER_EPOCH if epoch < role.epoch else UNKNOWN_LEADER_EPOCH
+    if role.__class__ is not Leader:
+        return NOT_LEADER_OR_FOLLOWER
+    return BROKER_NOT_AVAILABLE if node.is_shutting_down else NONE
+
+
+def is_consistent(node: Replica, leader_id: int, epoch: int) -> bool:
+    """Whether a message that names a leader (-1: none) of an epoch can be true."""
+    role = node.role
+    if leader_id == NO_LEADER or epoch < role.epoch:
+        return True
+    if leader_id < 0:
+        return False
+    if leader_id == node.local_id:
+        # Leader or Resigned; any other state means that what this replica wrote was lost.
+        return epoch == role.epoch and role.leader_id == leader_id
+    return epoch > role.epoch or role.leader_id in (NO_LEADER, leader_id)
+
+
+def adoptable_epoch(node: Replica, epoch: int) -> bool:
+    """Whether a message makes this replica move on to its epoch."""
+    return epoch > node.role.epoch
+
+
+def handle_leader(node: Replica, leader_id: int, epoch: int, endpoints: Endpoints) -> bool:
+    """Move to the epoch and leader that a consistent message names; whether the state changed.
+
+    A leader that is named without endpoints is remembered, and followed when they become known.
+    """
+    role = node.role
+    if adoptable_epoch(node, epoch):
+        if leader_id >= 0 and endpoints:
+            transitions.become_follower(node, epoch, leader_id, endpoints)
+        else:
+            transitions.become_unattached(node, epoch, leader_id)
+        return True
+    if epoch == role.epoch and leader_id >= 0 and leader_id != node.local_id and len(endpoints) > len(role.endpoints):
+        transitions.become_follower(node, epoch, leader_id, endpoints)
+        return True
+    return False
+
+
+def response_endpoints(node: Replica, leader_id: int, endpoint: Endpoint | None) -> Endpoints:
+    """Where a leader that a response names listens: as it says, else as the voter set has it."""
+    if leader_id < 0:
+        return NO_ENDPOINTS
+    if endpoint is not None:
+        return {node.config.default_listener: endpoint}
+    return node.endpoints_of(leader_id)
+
+
+def handle_response(node: Replica, error: int, leader_id: int, epoch: int, endpoint: Endpoint | None) -> int:
+    """The common rule of all responses: SUCCESS, FAILURE or CONTINUE."""
+    role = node.role
+    if epoch < role.epoch or error == UNKNOWN_LEADER_EPOCH:
+        return SUCCESS
+    if not is_consistent(node, leader_id, epoch):
+        node.complain("a response names another leader of an epoch than the one that is known")
+        return FAILURE
+    if epoch > role.epoch or error in (FENCED_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER):
+        # Without anything new the same question would have the same answer: better to wait than to ask at the speed of the network.
+        moved = handle_leader(node, leader_id, epoch, response_endpoints(node, leader_id, endpoint))
+        return SUCCESS if moved else FAILURE
+    if leader_id >= 0 and not role.endpoints and leader_id != node.local_id:
+        moved = handle_leader(node, leader_id, epoch, response_endpoints(node, leader_id, endpoint))
+        if moved and error != NONE:
+            return SUCCESS
+    if error == BROKER_NOT_AVAILABLE:
+        return FAILURE
+    if error == INVALID_VOTER_KEY:
+        return SUCCESS
+    if error == INVALID_REQUEST:
+        node.complain("a response says that a request was malformed")
+        return FAILURE
+    return CONTINUE

@@ -1,0 +1,158 @@
+"""BeginQuorumEpoch and EndQuorumEpoch: a leader says that it leads, or that it gives up (kraft.md 6; KIP-595, KIP-853).
+
+Source: KafkaRaftClient.handleBeginQuorumEpochRequest, handleEndQuorumEpochRequest, LeaderState, ResignedState.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from metashell.raft import common, replies
+from metashell.raft.error_codes import (
+    FENCED_LEADER_EPOCH,
+    INCONSISTENT_CLUSTER_ID,
+    INVALID_REQUEST,
+    INVALID_VOTER_KEY,
+    NONE,
+    UNKNOWN_SERVER_ERROR,
+)
+from metashell.raft.messages import (
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+    Endpoints,
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+)
+from metashell.raft.replica import Replica
+from metashell.raft.roles import Follower, Leader, Resigned
+from metashell.values import ReplicaKey
+
+
+def handle_begin(node: Replica, token: Any, request: BeginQuorumEpochRequest, listener: str) -> None:
+    """Follow a leader that says it is one. It does not count as hearing from the leader: only fetches do."""
+    if not node.is_cluster(request.cluster_id):
+        node.reply(token, BeginQuorumEpochResponse(INCONSISTENT_CLUSTER_ID))
+        return
+    if not request.shape_ok:
+        node.reply(token, BeginQuorumEpochResponse(INVALID_REQUEST))
+        return
+    error = take_leader(node, request.leader_id, request.epoch, request.endpoints)
+    if error == NONE and not node.is_local(request.voter_id, request.voter_directory_id):
+        error = INVALID_VOTER_KEY
+    response = replies.begin_epoch(node, error, listener)
+    if error == UNKNOWN_SERVER_ERROR:
+        name_nobody(response)
+    node.reply(token, response)
+
+
+def handle_end(node: Replica, token: Any, request: EndQuorumEpochRequest, listener: str) -> None:
+    """A leader gives up: stand at once or after others, by the order in which it names the voters."""
+    if not node.is_cluster(request.cluster_id):
+        node.reply(token, EndQuorumEpochResponse(INCONSISTENT_CLUSTER_ID))
+        return
+    if not request.shape_ok:
+        node.reply(token, EndQuorumEpochResponse(INVALID_REQUEST))
+        return
+    error = take_leader(node, request.leader_id, request.epoch, request.endpoints)
+    role = node.role
+    if error == NONE and isinstance(role, Follower) and role.leader_id == request.leader_id:
+        role.fetch_deadline_ms = node.now_ms + successor_backoff(node, request.candidates)
+    response = replies.end_epoch(node, error, listener)
+    if error == UNKNOWN_SERVER_ERROR:
+        name_nobody(response)
+    node.reply(token, response)
+
+
+def take_leader(node: Replica, leader_id: int, epoch: int, endpoints: Endpoints) -> int:
+    """Believe a leader's own word, or say why not."""
+    if epoch < node.role.epoch:
+        return FENCED_LEADER_EPOCH
+    if leader_id < 0:
+        return INVALID_REQUEST
+    if not common.is_consistent(node, leader_id, epoch):
+        # The sender may be confused, but is not to be killed: an error that it logs and forgets.
+        node.complain("a request names another leader of an epoch than the one that is known")
+        return UNKNOWN_SERVER_ERROR
+    common.handle_leader(node, leader_id, epoch, endpoints or node.endpoints_of(leader_id))
+    return NONE
+
+
+def name_nobody(response: BeginQuorumEpochResponse | EndQuorumEpochResponse) -> None:
+    """Two disagree on who leads an epoch: naming one of them would kill a Kafka peer."""
+    response.leader_id = -1
+    response.leader_endpoint = None
+
+
+def successor_backoff(node: Replica, candidates: tuple[ReplicaKey, ...]) -> int:
+    """How many ms to wait before standing: none for the first of the list, longer further down, the most if not in it.
+
+    Source: KafkaRaftClient.endEpochElectionBackoff, strictExponentialElectionBackoffMs.
+    """
+    longest = node.config.election_backoff_max_ms
+    count = len(candidates)
+    if not candidates:
+        return 0
+    for position, key in enumerate(candidates):
+        if key.id == node.local_id and node.is_local(key.id, key.directory_id):
+            if position == 0:
+                return 0
+            return min(longest, (longest >> min(count - 1, 62)) << min(position - 1, 62))
+    return longest
+
+
+def send_begin(node: Replica, leader: Leader) -> int:
+    """Tell the voters that do not fetch who leads; when to do it again."""
+    now, config = node.now_ms, node.config
+    period = config.fetch_timeout_ms // 2
+    if now < leader.begin_deadline_ms:
+        return leader.begin_deadline_ms
+    leader.begin_deadline_ms = now + period
+    for id, voter in node.voters.voters.items():
+        if id == node.local_id:
+            continue
+        last_fetch_ms = leader.voters[id].last_fetch_ms
+        endpoint = voter.endpoints.get(config.default_listener)
+        if endpoint is None or (last_fetch_ms >= 0 and now - last_fetch_ms < period) or not node.connections.is_ready(id, now):
+            continue
+        request = BeginQuorumEpochRequest(config.cluster_id, id, voter.key.directory_id, leader.leader_id, leader.epoch, leader.endpoints)
+        node.send(id, endpoint, request)
+    return leader.begin_deadline_ms
+
+
+def handle_begin_response(node: Replica, source: int, response: BeginQuorumEpochResponse) -> bool:
+    """A voter heard that this replica leads; whether the connection is fine."""
+    outcome = common.handle_response(node, response.error, response.leader_id, response.epoch, response.leader_endpoint)
+    if outcome != common.CONTINUE:
+        return outcome == common.SUCCESS
+    if response.error != NONE:
+        node.complain("BeginQuorumEpoch was answered by an error")
+        return False
+    return True
+
+
+def send_end(node: Replica, role: Resigned) -> int:
+    """Tell the voters that did not hear it that leadership is given up; when to look again."""
+    now, config, connections = node.now_ms, node.config, node.connections
+    due = role.election_deadline_ms
+    for id, voter in node.voters.voters.items():
+        endpoint = voter.endpoints.get(config.default_listener)
+        if id in role.acknowledged or endpoint is None:
+            continue
+        if connections.is_ready(id, now):
+            request = EndQuorumEpochRequest(config.cluster_id, role.leader_id, role.epoch, role.successors)
+            node.send(id, endpoint, request)
+        due = min(due, connections.ready_at(id, now))
+    return due
+
+
+def handle_end_response(node: Replica, source: int, response: EndQuorumEpochResponse) -> bool:
+    """A voter heard that this replica resigned; whether the connection is fine."""
+    outcome = common.handle_response(node, response.error, response.leader_id, response.epoch, response.leader_endpoint)
+    if outcome != common.CONTINUE:
+        return outcome == common.SUCCESS
+    if response.error != NONE:
+        node.complain("EndQuorumEpoch was answered by an error")
+        return False
+    if isinstance(node.role, Resigned):
+        node.role.acknowledged.add(source)
+    return True

@@ -1,0 +1,26 @@
+"""The error codes of the wire that replicas use. Source: org.apache.kafka.common.protocol.Errors."""
+
+from __future__ import annotations
+
+from typing import Final
+
+UNKNOWN_SERVER_ERROR: Final = -1
+NONE: Final = 0
+UNKNOWN_TOPIC_OR_PARTITION: Final = 3
+NOT_LEADER_OR_FOLLOWER: Final = 6
+REQUEST_TIMED_OUT: Final = 7
+BROKER_NOT_AVAILABLE: Final = 8
+NETWORK_EXCEPTION: Final = 13
+CLUSTER_AUTHORIZATION_FAILED: Final = 31
+UNSUPPORTED_VERSION: Final = 35
+INVALID_REQUEST: Final = 42
+FENCED_LEADER_EPOCH: Final = 74
+UNKNOWN_LEADER_EPOCH: Final = 75
+INCONSISTENT_VOTER_SET: Final = 94
+INVALID_UPDATE_VERSION: Final = 95
+SNAPSHOT_NOT_FOUND: Final = 98
+POSITION_OUT_OF_RANGE: Final = 99
+INCONSISTENT_CLUSTER_ID: Final = 104
+INVALID_VOTER_KEY: Final = 125
+DUPLICATE_VOTER: Final = 126
+VOTER_NOT_FOUND: Final = 127

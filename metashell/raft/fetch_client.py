@@ -1,0 +1,169 @@
+"""Fetching: what is asked of whom, and what an answer does to the log (kraft.md 8.1, 8.4, 10.2, 4.5).
+
+At most one fetch is in flight over all destinations: two could append the same offsets twice.
+Source: KafkaRaftClient.buildFetchRequest, handleFetchResponse, maybeSendFetchToBestNode; KafkaRaftLog.truncateToEndOffset.
+"""
+
+from __future__ import annotations
+
+from metashell.raft import appending, common, snapshot_client
+from metashell.raft.append_check import check_fetched
+from metashell.raft.error_codes import NONE
+from metashell.raft.messages import UNKNOWN_HIGH_WATERMARK, Endpoint, FetchRequest, FetchResponse
+from metashell.raft.replica import Replica
+from metashell.raft.roles import Follower
+from metashell.values import ZERO_UUID, OffsetAndEpoch
+
+
+def fetch_as_follower(node: Replica, role: Follower) -> int:
+    """Ask the leader, or a bootstrap server while the leader cannot be asked; when to look again."""
+    now, connections = node.now_ms, node.connections
+    leader_id = role.leader_id
+    endpoint = role.endpoints.get(node.config.default_listener)
+    if not connections.entries:
+        # The usual case: nothing is outstanding and nothing failed.
+        if endpoint is None:
+            return fetch_from_bootstrap(node)
+        return fetch_from_leader(node, role, leader_id, endpoint)
+    if now >= role.fetch_deadline_ms or endpoint is None or connections.is_backing_off(leader_id, now):
+        return fetch_from_bootstrap(node)
+    if connections.has_timed_out(leader_id, now):
+        connections.succeeded(leader_id)
+        return fetch_from_bootstrap(node)
+    if connections.has_in_flight(now):
+        return connections.in_flight_until(now)
+    return fetch_from_leader(node, role, leader_id, endpoint)
+
+
+def fetch_from_leader(node: Replica, role: Follower, leader_id: int, endpoint: Endpoint) -> int:
+    """Send the next Fetch, or the next FetchSnapshot of a download."""
+    now = node.now_ms
+    if role.download is not None:
+        if role.download.is_complete:
+            return role.fetch_deadline_ms
+        node.send(leader_id, endpoint, snapshot_client.next_request(node, role, role.download))
+    elif is_durable_enough(node):
+        node.send(leader_id, endpoint, next_fetch(node))
+    else:
+        return role.fetch_deadline_ms
+    return now + node.config.request_timeout_ms
+
+
+def fetch_from_bootstrap(node: Replica) -> int:
+    """Look for a leader at the next bootstrap server that is ready; when to look again."""
+    now = node.now_ms
+    if is_durable_enough(node):
+        server = node.connections.ready_bootstrap(now)
+        if server is not None:
+            node.send(server[0], server[1], next_fetch(node))
+        return node.connections.bootstrap_ready_at(now)
+    return now + node.config.request_timeout_ms
+
+
+def is_durable_enough(node: Replica) -> bool:
+    """Whether all that a Fetch says is here would survive a crash: its offset counts for the high watermark."""
+    return node.durable_end >= node.log_end or not node.needs_flush()
+
+
+def next_fetch(node: Replica) -> FetchRequest:
+    """Ask for what follows the end of the log."""
+    config, local = node.config, node.local_key
+    watermark = node.high_watermark
+    return FetchRequest(
+        config.cluster_id,
+        node.local_id,
+        ZERO_UUID if local is None else local.directory_id,
+        node.role.epoch,
+        node.log_end,
+        node.last_epoch,
+        config.fetch_max_wait_ms,
+        config.fetch_max_size,
+        UNKNOWN_HIGH_WATERMARK if watermark is None else watermark,
+    )
+
+
+def handle_response(node: Replica, source: int, response: FetchResponse) -> bool:
+    """Truncate, begin a snapshot, or append; whether the connection is fine."""
+    if not response.shape_ok:
+        node.complain("a fetch was answered for another partition")
+        return False
+    outcome = common.handle_response(node, response.error, response.leader_id, response.epoch, response.leader_endpoint)
+    if outcome != common.CONTINUE:
+        return outcome == common.SUCCESS
+    role = node.role
+    if response.error != NONE:
+        node.complain("a fetch was answered by an error that it cannot have")
+        return False
+    if not isinstance(role, Follower) or response.epoch != role.epoch:
+        node.complain("a fetch was answered by a leader that cannot be followed")
+        return False
+    if response.diverging is not None and response.diverging.epoch >= 0:
+        done = truncate_to_leader(node, response.diverging)
+    elif response.snapshot_id is not None and (response.snapshot_id.epoch >= 0 or response.snapshot_id.offset >= 0):
+        done = snapshot_client.begin(node, role, response.snapshot_id)
+    else:
+        done = append(node, role, response)
+    if done:
+        heard_from_leader(node, role)
+    return done
+
+
+def heard_from_leader(node: Replica, role: Follower) -> None:
+    """The leader answered as a leader: the fetch timer starts anew."""
+    role.fetch_deadline_ms = node.now_ms + node.config.fetch_timeout_ms
+    role.has_fetched = True
+
+
+def truncation_offset(node: Replica, diverging: OffsetAndEpoch) -> int:
+    """Where to truncate, when the leader's log ends at `diverging` for the epoch asked for."""
+    if diverging.epoch == 0:
+        return min(diverging.offset, node.log_end)
+    epoch, end_offset = node.epochs.end_offset_for(diverging.epoch, node.log_end, node.last_epoch, node.earliest_snapshot())
+    return min(end_offset, diverging.offset) if epoch == diverging.epoch else end_offset
+
+
+def truncate_to_leader(node: Replica, diverging: OffsetAndEpoch) -> bool:
+    """Go back towards what this log has in common with the leader's; the next answer may go further back."""
+    offset = truncation_offset(node, diverging)
+    if offset < node.committed or diverging.offset < node.committed or not node.log.is_batch_boundary(offset):
+        node.complain("a leader asks to truncate what is committed")
+        return False
+    appending.truncate(node, offset)
+    return True
+
+
+def append(node: Replica, role: Follower, response: FetchResponse) -> bool:
+    """Append what may be appended, then learn how much is committed."""
+    if response.records:
+        checked = check_fetched(response.records, node.log_end, node.last_epoch, role.epoch)
+        if checked.fault is not None:
+            # The leader is still the leader: it is followed, and asked again after a pause.
+            node.complain(checked.fault)
+            heard_from_leader(node, role)
+            return False
+        appending.append_fetched(node, checked)
+        if node.durable_end < node.log_end and node.needs_flush():
+            node.ready.flush_to = node.log_end
+    return learn_high_watermark(node, response.high_watermark)
+
+
+def follower_high_watermark(log_end: int, leader_high_watermark: int) -> int:
+    """What a follower may call committed: what the leader does, as far as it is here."""
+    return min(log_end, leader_high_watermark)
+
+
+def learn_high_watermark(node: Replica, leader_high_watermark: int) -> bool:
+    """Raise the own high watermark; one that went back is refused."""
+    if leader_high_watermark < 0:
+        return True
+    offset = follower_high_watermark(node.log_end, leader_high_watermark)
+    known = node.high_watermark
+    if known is not None and offset < known:
+        node.complain("a leader's high watermark went back")
+        return False
+    if known is None or offset > known:
+        node.high_watermark = offset
+        if offset > node.committed:
+            node.committed = offset
+        node.has_news = True
+    return True

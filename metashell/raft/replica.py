@@ -1,0 +1,216 @@
+"""What a replica is made of: its role, log, voters, outbound connections, and the Ready of the step that runs.
+
+The other modules of the core are functions over one `Replica`; `node.RaftNode` is the one that drivers hold. A step begins with
+`begin` and ends with `finish`; in between all that shall happen is added to `ready`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from metashell.raft.config import RaftConfig
+from metashell.raft.connections import NEVER, Connections
+from metashell.raft.epoch_cache import EpochCache
+from metashell.raft.listeners import Listener
+from metashell.raft.messages import NO_LEADER, Endpoint, Endpoints, Request, Response
+from metashell.raft.parked import ParkedFetch
+from metashell.raft.partition_state import PartitionState
+from metashell.raft.protocols import PartialSnapshot, ReplicatedLog
+from metashell.raft.ready import ElectionState, Notice, Ready, Reply, Send
+from metashell.raft.roles import Leader, Role, Unattached
+from metashell.raft.stats import Stats
+from metashell.raft.voter_set import VoterSet
+from metashell.values import OffsetAndEpoch, ReplicaKey
+
+
+class Random(Protocol):
+    """Where election timeouts come from: a `random.Random` fits."""
+
+    def randrange(self, stop: int, /) -> int: ...
+
+
+class Replica:
+    """The state of one replica between steps.
+
+    `committed` is the highest high watermark ever known here: nothing below it is ever truncated. `high_watermark` is what the present
+    role knows, None where it knows none. `durable_end` is how far the own log is durable. `last_epoch` is that of the last batch, of the
+    latest snapshot where the log is empty, else 0. `has_news` asks for a look at the listeners; `ended` is a leadership that
+    this step ended. `complaints` counts what peers sent and must not, `last_complaint` says it.
+    """
+
+    __slots__ = (
+        "committed",
+        "complaints",
+        "config",
+        "connections",
+        "durable_end",
+        "election",
+        "election_version",
+        "ended",
+        "epochs",
+        "freezing",
+        "has_new_watermark",
+        "has_news",
+        "high_watermark",
+        "is_voter",
+        "last_complaint",
+        "last_epoch",
+        "last_listener_id",
+        "listeners",
+        "local_id",
+        "local_key",
+        "log",
+        "log_end",
+        "next_poll",
+        "now_ms",
+        "own_endpoints",
+        "parked",
+        "partition",
+        "random",
+        "ready",
+        "role",
+        "shutdown_deadline_ms",
+        "stats",
+        "step",
+        "voters",
+        "wall_offset_ms",
+    )
+
+    def __init__(self, config: RaftConfig, log: ReplicatedLog, election: ElectionState, random: Random, now_ms: int, wall_ms: int) -> None:
+        self.config = config
+        self.log = log
+        self.random = random
+        self.now_ms = now_ms
+        self.wall_offset_ms = wall_ms - now_ms if wall_ms else 0
+        self.step = 0
+        self.local_key = config.local
+        self.local_id = NO_LEADER if config.local is None else config.local.id
+        self.own_endpoints: Endpoints = {name.upper(): endpoint for name, endpoint in config.listeners.items()}
+        self.partition = PartitionState(VoterSet.from_static(config))
+        self.voters: VoterSet = self.partition.voters
+        self.is_voter = False
+        self.epochs = EpochCache(log.leader_epochs())
+        self.log_end = log.end_offset
+        self.last_epoch = 0
+        self.durable_end = min(log.flushed_offset, log.end_offset)
+        self.high_watermark: int | None = None
+        self.committed = 0
+        self.has_new_watermark = False
+        self.has_news = False
+        self.ended: Leader | None = None
+        self.freezing: PartialSnapshot | None = None
+        self.parked: list[ParkedFetch] = []
+        self.listeners: dict[int, Listener] = {}
+        self.last_listener_id = 0
+        self.complaints = 0
+        self.last_complaint = ""
+        self.shutdown_deadline_ms = NEVER
+        self.stats = Stats()
+        self.next_poll = now_ms
+        self.connections = _connections(config, self.own_endpoints, self.local_id, random)
+        self.role: Role = Unattached(0, NO_LEADER, None, NEVER)
+        self.election = election
+        self.election_version = 0
+        self.ready = Ready(election, 0)
+
+    # What a step wants done
+
+    def begin(self, now_ms: int) -> Ready:
+        """Begin a step at `now_ms`; a clock that went backwards stands still."""
+        if now_ms > self.now_ms:
+            self.now_ms = now_ms
+        self.step += 1
+        ready = self.ready = Ready(self.election, self.election_version)
+        return ready
+
+    def send(self, destination: int, endpoint: Endpoint, message: Request) -> None:
+        """Send a request and await its answer."""
+        self.ready.add(Send(destination, endpoint, self.connections.sent(destination, message, self.now_ms), message))
+
+    def reply(self, token: Any, message: Response) -> None:
+        self.ready.add(Reply(token, message))
+
+    def notify(self, notice: Notice) -> None:
+        self.ready.notices.append(notice)
+
+    def complain(self, text: str) -> None:
+        """A peer sent what must not be: it is told here and otherwise ignored."""
+        self.complaints += 1
+        self.last_complaint = text
+
+    def persist(self, role: Role) -> None:
+        """`role` is entered: what it means for quorum-state must be durable before any message of this step."""
+        state = ElectionState(role.epoch, role.leader_id, role.voted)
+        version = self.partition.kraft_version
+        if state != self.election or version != self.election_version:
+            self.election = state
+            self.election_version = version
+            self.ready.require(state, version)
+
+    # What others ask
+
+    def wall_ms(self) -> int:
+        return self.now_ms + self.wall_offset_ms
+
+    def election_timeout(self) -> int:
+        """A new random deadline: between one and two election timeouts from now."""
+        timeout = self.config.election_timeout_ms
+        return self.now_ms + timeout + (self.random.randrange(timeout) if timeout else 0)
+
+    def may_stand(self) -> bool:
+        """Whether it may ask for votes now. Epochs are int32: after the last one nobody can."""
+        return self.is_voter and self.config.may_stand and self.role.epoch < 0x7FFFFFFF
+
+    def refresh_voters(self) -> None:
+        """The log's control records changed: whether this is a voter is read anew."""
+        self.voters = self.partition.voters
+        self.is_voter = self.voters.is_voter(self.local_key)
+
+    def needs_flush(self) -> bool:
+        """Whether what it fetched must be durable before it says so: it is a voter, or may become one."""
+        return self.is_voter or self.config.is_controller
+
+    def endpoints_of(self, id: int) -> Endpoints:
+        """The endpoints of a node as the voter set has them, empty where it does not."""
+        return self.voters.endpoints(id)
+
+    def leader_endpoint(self, listener: str) -> Endpoint | None:
+        return self.role.endpoints.get(listener)
+
+    def latest_snapshot(self) -> OffsetAndEpoch | None:
+        snapshots = self.log.snapshots()
+        return snapshots[-1] if snapshots else None
+
+    def earliest_snapshot(self) -> OffsetAndEpoch | None:
+        snapshots = self.log.snapshots()
+        return snapshots[0] if snapshots else None
+
+    def is_cluster(self, cluster_id: str | None) -> bool:
+        """Whether a request is for this cluster; one that names none is."""
+        return cluster_id is None or cluster_id == self.config.cluster_id
+
+    def is_local(self, id: int, directory_id: bytes) -> bool:
+        """Whether a request that names its addressee means this replica; -1 and zeros mean whoever reads it."""
+        if id < 0:
+            return True
+        local = self.local_key
+        return local is not None and id == local.id and (not any(directory_id) or directory_id == local.directory_id)
+
+    @property
+    def is_shutting_down(self) -> bool:
+        return self.shutdown_deadline_ms != NEVER
+
+    def key_of(self, id: int) -> ReplicaKey:
+        """The key of a voter of the latest set."""
+        return self.voters.voters[id].key
+
+
+def _connections(config: RaftConfig, own: Endpoints, local_id: int, random: Random) -> Connections:
+    # Nobody asks itself, though a list that all nodes share may name it.
+    if config.bootstrap_servers:
+        numbered = enumerate(config.bootstrap_servers)
+        servers = tuple((-2 - index, endpoint) for index, endpoint in numbered if endpoint not in own.values())
+    else:
+        servers = tuple((id, endpoint) for id, endpoint in sorted(config.static_voters.items()) if id != local_id)
+    first = random.randrange(len(servers)) if len(servers) > 1 else 0
+    return Connections(config.request_timeout_ms, config.retry_backoff_ms, servers, first)

@@ -1,0 +1,63 @@
+"""How a leader answers FetchSnapshot: a page of one of its snapshots (kraft.md 11.3).
+
+Source: KafkaRaftClient.handleFetchSnapshotRequest; KIP-630.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from metashell.raft import common, progress, replies
+from metashell.raft.error_codes import (
+    INCONSISTENT_CLUSTER_ID,
+    INVALID_REQUEST,
+    NONE,
+    POSITION_OUT_OF_RANGE,
+    SNAPSHOT_NOT_FOUND,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from metashell.raft.messages import FetchSnapshotRequest, FetchSnapshotResponse
+from metashell.raft.replica import Replica
+from metashell.raft.roles import Leader
+from metashell.values import OffsetAndEpoch
+
+
+def handle_request(node: Replica, token: Any, request: FetchSnapshotRequest, listener: str) -> None:
+    """Answer with a page or an error."""
+    if not node.is_cluster(request.cluster_id):
+        node.reply(token, FetchSnapshotResponse(INCONSISTENT_CLUSTER_ID))
+        return
+    if not request.shape_ok:
+        node.reply(token, FetchSnapshotResponse(INVALID_REQUEST))
+        return
+    error = check_request(node, request)
+    response = replies.fetch_snapshot_error(node, error, listener, request)
+    leader = node.role
+    if error == NONE and isinstance(leader, Leader):
+        id = request.snapshot_id
+        response.size = node.log.snapshot_size(id)
+        response.position = request.position
+        response.records = node.log.read_snapshot(id, request.position, max(request.max_size, 0))
+        note_reader(node, leader, request)
+    node.reply(token, response)
+
+
+def check_request(node: Replica, request: FetchSnapshotRequest) -> int:
+    """The error of a request, in Kafka's order."""
+    if not request.is_known_partition:
+        return UNKNOWN_TOPIC_OR_PARTITION
+    error = common.check_leader_request(node, request.epoch)
+    if error != NONE:
+        return error
+    # The bootstrap snapshot is never replicated: the first leader writes what it says into the log.
+    if request.snapshot_id == OffsetAndEpoch(0, 0) or request.snapshot_id not in node.log.snapshots():
+        return SNAPSHOT_NOT_FOUND
+    size = node.log.snapshot_size(request.snapshot_id)
+    return NONE if 0 <= request.position < size else POSITION_OUT_OF_RANGE
+
+
+def note_reader(node: Replica, leader: Leader, request: FetchSnapshotRequest) -> None:
+    """A voter that downloads is alive: it counts for check-quorum, not for the high watermark."""
+    entry = leader.voters.get(request.replica_id)
+    if entry is not None and (not any(entry.key.directory_id) or entry.key.directory_id == request.directory_id):
+        progress.count_for_quorum(node, leader, request.replica_id)

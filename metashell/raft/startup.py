@@ -1,0 +1,105 @@
+"""How a replica starts: what its log and quorum-state say it is (kraft.md 4.4).
+
+Nobody starts as leader: one that led its epoch resigns, so that no offset of it is ever written twice.
+Source: org.apache.kafka.raft.QuorumState.initialize, KafkaRaftClient.initialize.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from metashell.codec.batches import CONTROL, LEAD_SIZE, BatchHeader, unpack_header
+from metashell.errors import DecodeError, LogCorruptError, UsageError
+from metashell.raft import appending, snapshot_loading, transitions
+from metashell.raft.connections import NEVER
+from metashell.raft.control_batches import read_control_batch
+from metashell.raft.messages import NO_LEADER
+from metashell.raft.ready import ElectionState
+from metashell.raft.replica import Replica
+from metashell.raft.roles import Candidate, Follower, Resigned, Role, Tally, Unattached
+from metashell.raft.votes import is_voted_key
+
+_LENGTH = Struct(">i")
+_READ_SIZE = 1024 * 1024
+
+
+def start(node: Replica, election: ElectionState) -> None:
+    """Read what the log says of voters, and take on the first state; a sole voter leads at once."""
+    replay_log(node)
+    node.refresh_voters()
+    if node.epochs.truncate_from_end(node.log_end):
+        node.log.write_leader_epochs(node.epochs.entries)
+    node.last_epoch = appending.last_epoch_of(node)
+    node.role = first_role(node, election)
+    node.persist(node.role)
+    # What is on disk may be of another version, or missing: it is written once, whatever it says.
+    node.ready.require(node.election, node.election_version)
+    if node.durable_end < node.log_end:
+        node.ready.flush_to = node.log_end
+    if node.voters.is_only_voter(node.local_key) and node.may_stand() and not isinstance(node.role, Candidate):
+        transitions.become_prospective(node)
+
+
+def replay_log(node: Replica) -> None:
+    """Read voters and kraft.version: first those of the latest snapshot, then those of all control batches behind it.
+
+    Errors: LogCorruptError.
+    """
+    latest = node.latest_snapshot()
+    position = node.log.start_offset
+    if latest is not None:
+        snapshot_loading.load_controls(node, latest)
+        position = max(position, latest.offset)
+    while position < node.log_end:
+        data = node.log.read(position, node.log_end, _READ_SIZE)
+        position = replay_batches(node, data, position)
+
+
+def replay_batches(node: Replica, data: bytes, start: int) -> int:
+    """Apply the control batches among `data`, of those records that lie from `start` on; where they end."""
+    at = 0
+    end = start
+    while at < len(data):
+        header = BatchHeader(*unpack_header(data, at))
+        if header.attributes & CONTROL:
+            try:
+                values = read_control_batch(data[at : at + header.size_bytes], header)
+            except DecodeError as error:
+                raise LogCorruptError("metadata log", header.base_offset, str(error)) from error
+            for offset, value in enumerate(values, header.base_offset):
+                if offset >= start:
+                    node.partition.apply(offset, value)
+        at += LEAD_SIZE + int(_LENGTH.unpack_from(data, at + 8)[0])
+        end = header.base_offset + header.last_offset_delta + 1
+    assert end > start, "the log has a gap"
+    return end
+
+
+def first_role(node: Replica, election: ElectionState) -> Role:
+    """The state that quorum-state and the end of the log ask for; the first rule that fits decides.
+
+    Errors: UsageError for a vote of a replica that has no id.
+    """
+    epoch, leader_id, voted, local = election.epoch, election.leader_id, election.voted, node.local_key
+    now, config = node.now_ms, node.config
+    deadline_ms = node.election_timeout() if node.is_voter and config.may_stand else NEVER
+    if voted is not None and local is None:
+        raise UsageError(f"quorum-state has a vote for {voted.id}, but this replica has no node id", "node.id")
+    if epoch < node.last_epoch:
+        return Unattached(node.last_epoch, NO_LEADER, None, deadline_ms)
+    is_own_vote = voted is not None and local is not None and is_voted_key(voted, local)
+    if local is not None and (leader_id == local.id or (is_own_vote and leader_id < 0 and led_its_epoch(node, epoch))):
+        return Resigned(epoch, local.id, node.own_endpoints, (), node.election_timeout())
+    if is_own_vote and leader_id < 0 and node.is_voter and config.may_stand:
+        assert local is not None, "it has a vote"
+        return Candidate(epoch, local, Tally(node.voters, local.id), node.election_timeout(), now)
+    if leader_id >= 0:
+        endpoints = node.endpoints_of(leader_id)
+        if endpoints:
+            return Follower(epoch, leader_id, endpoints, voted, now + config.fetch_timeout_ms, now + config.fetch_timeout_ms)
+    return Unattached(epoch, leader_id, voted, deadline_ms)
+
+
+def led_its_epoch(node: Replica, epoch: int) -> bool:
+    """Whether the log has batches of an epoch in which this replica voted for itself and knew no leader: only it can have written them."""
+    return epoch > 0 and node.last_epoch == epoch

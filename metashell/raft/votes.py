@@ -1,0 +1,190 @@
+"""Elections: who gets a vote or pre-vote, and what its answer does to who asked (kraft.md 5; KIP-595, KIP-996)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from metashell.raft import common, replies, transitions
+from metashell.raft.connections import NEVER
+from metashell.raft.error_codes import (
+    FENCED_LEADER_EPOCH,
+    INCONSISTENT_CLUSTER_ID,
+    INVALID_REQUEST,
+    INVALID_VOTER_KEY,
+    NONE,
+)
+from metashell.raft.messages import NO_LEADER, VoteRequest, VoteResponse
+from metashell.raft.replica import Replica
+from metashell.raft.roles import Candidate, Follower, Leader, Prospective, Role, Unattached
+from metashell.values import ReplicaKey
+
+
+def handle_request(node: Replica, token: Any, request: VoteRequest, listener: str) -> None:
+    """Answer a Vote request, in the order of the checks that Kafka makes."""
+    if not node.is_cluster(request.cluster_id):
+        node.reply(token, VoteResponse(INCONSISTENT_CLUSTER_ID))
+        return
+    if not request.shape_ok:
+        node.reply(token, VoteResponse(INVALID_REQUEST))
+        return
+    error = check_request(node, request)
+    granted = False
+    if error == NONE:
+        if common.adoptable_epoch(node, request.epoch):
+            # Also for a pre-vote, and before the addressee is looked at: the epoch exists.
+            transitions.become_unattached(node, request.epoch)
+        if not node.is_local(request.voter_id, request.voter_directory_id):
+            error = INVALID_VOTER_KEY
+        else:
+            granted = decide(node, request)
+    node.reply(token, replies.vote(node, error, listener, request.candidate_id, granted))
+
+
+def check_request(node: Replica, request: VoteRequest) -> int:
+    """Whether the fields of a request can be meant."""
+    last_epoch, epoch = request.last_epoch, request.epoch
+    if request.last_offset < 0 or last_epoch < 0 or (last_epoch > epoch if request.pre_vote else last_epoch >= epoch):
+        return INVALID_REQUEST
+    if epoch < node.role.epoch:
+        return FENCED_LEADER_EPOCH
+    return INVALID_REQUEST if request.candidate_id < 0 else NONE
+
+
+def decide(node: Replica, request: VoteRequest) -> bool:
+    """Grant or reject, and note a vote that binds."""
+    if request.candidate_id == node.local_id:
+        node.complain("a vote was asked for by the own id")
+        return False
+    candidate = ReplicaKey(request.candidate_id, request.candidate_directory_id)
+    up_to_date = is_up_to_date(request.last_epoch, request.last_offset, node.last_epoch, node.log_end)
+    role = node.role
+    if request.pre_vote:
+        return grants_pre_vote(role, up_to_date)
+    if not grants_vote(role, candidate, up_to_date):
+        return False
+    if role.voted is None:
+        add_vote(node, candidate)
+    return True
+
+
+def is_up_to_date(last_epoch: int, last_offset: int, own_last_epoch: int, own_end: int) -> bool:
+    """Whether a log that ends so holds all that this one may have to keep: the epoch decides first."""
+    return last_epoch > own_last_epoch or (last_epoch == own_last_epoch and last_offset >= own_end)
+
+
+def grants_vote(role: Role, candidate: ReplicaKey, up_to_date: bool) -> bool:
+    """Whether a binding vote is granted: once an epoch, and only where no leader is known."""
+    match role:
+        case Unattached() | Prospective():
+            if role.voted is not None:
+                return is_voted_key(role.voted, candidate)
+            return role.leader_id == NO_LEADER and up_to_date
+        case _:
+            return False
+
+
+def grants_pre_vote(role: Role, up_to_date: bool) -> bool:
+    """Whether a pre-vote is granted: not by a leader, nor by who hears from one."""
+    match role:
+        case Leader():
+            return False
+        case Follower():
+            return up_to_date and not role.has_fetched
+        case _:
+            return up_to_date
+
+
+def is_voted_key(voted: ReplicaKey, candidate: ReplicaKey) -> bool:
+    """Whether a candidate is the one that got the vote; the directory id counts where it was known."""
+    return voted.id == candidate.id and (not any(voted.directory_id) or voted.directory_id == candidate.directory_id)
+
+
+def add_vote(node: Replica, candidate: ReplicaKey) -> None:
+    """Record a vote in this epoch, and give the candidate time."""
+    role = node.role
+    assert candidate.id != node.local_id and role.voted is None, "one vote an epoch, and not for itself on request"
+    if role.__class__ is Prospective:
+        transitions.add_vote_as_prospective(node, candidate)
+    else:
+        deadline_ms = node.election_timeout() if node.may_stand() else NEVER
+        transitions.become_unattached(node, role.epoch, role.leader_id, candidate, deadline_ms)
+
+
+def request_votes(node: Replica, role: Prospective | Candidate) -> int:
+    """Ask every voter that did not answer yet and may be asked; when the next one may be."""
+    pre_vote = role.__class__ is Prospective
+    now, config, connections = node.now_ms, node.config, node.connections
+    due = role.election_deadline_ms
+    local = node.local_key
+    assert local is not None, "only voters ask for votes"
+    for id in role.tally.unrecorded():
+        voter = node.voters.voters.get(id)
+        endpoint = None if voter is None else voter.endpoints.get(config.default_listener)
+        if voter is None or endpoint is None:
+            continue
+        ready_at = connections.ready_at(id, now)
+        if ready_at > now:
+            due = min(due, ready_at)
+            continue
+        request = VoteRequest(
+            config.cluster_id,
+            id,
+            voter.key.directory_id,
+            role.epoch,
+            local.id,
+            local.directory_id,
+            node.last_epoch,
+            node.log_end,
+            pre_vote,
+        )
+        node.send(id, endpoint, request)
+        due = min(due, connections.ready_at(id, now))
+    return due
+
+
+def handle_response(node: Replica, source: int, response: VoteResponse) -> bool:
+    """Count an answer; whether its connection is fine."""
+    outcome = common.handle_response(node, response.error, response.leader_id, response.epoch, response.leader_endpoint)
+    if outcome != common.CONTINUE:
+        return outcome == common.SUCCESS
+    if response.error != NONE:
+        node.complain("a vote was answered by an error that it cannot have")
+        return False
+    role = node.role
+    if isinstance(role, Prospective | Candidate):
+        return count_answer(node, role, source, response.granted)
+    return True
+
+
+def count_answer(node: Replica, role: Prospective | Candidate, source: int, granted: bool) -> bool:
+    """Record one voter's answer, and go on if the round is decided."""
+    tally = role.tally
+    if source not in tally.voters:
+        node.complain("a vote came from outside the voters")
+        return False
+    if role.__class__ is Candidate and tally.answers.get(source, granted) != granted:
+        node.complain("a voter both granted and rejected")
+        return False
+    tally.record(source, granted)
+    if tally.is_won():
+        if role.__class__ is Prospective:
+            transitions.become_candidate(node)
+        else:
+            transitions.become_leader(node)
+    elif tally.is_lost() and role.__class__ is Prospective:
+        lose_pre_vote(node, role, node.election_timeout())
+    return True
+
+
+def lose_pre_vote(node: Replica, role: Prospective, deadline_ms: int) -> None:
+    """No majority would vote for it, or none answered in time: back to the leader where one is known."""
+    if role.leader_id >= 0 and role.endpoints:
+        transitions.become_follower(node, role.epoch, role.leader_id, role.endpoints)
+    else:
+        transitions.become_unattached(node, role.epoch, role.leader_id, role.voted, deadline_ms)
+
+
+def without_pre_vote(node: Replica) -> None:
+    """A voter does not know pre-votes: stand at once, as before KIP-996."""
+    if node.role.__class__ is Prospective:
+        transitions.become_candidate(node)
