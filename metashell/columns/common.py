@@ -8,16 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from metashell.codec.compression import CODEC_NAMES
-from metashell.codec.control import read_control_record, value_layout
-from metashell.codec.coordinator import COORDINATOR_LOGS
-from metashell.codec.jsontext import object_json
 from metashell.columns.faults import Fault
 from metashell.columns.headers import Headers
+from metashell.columns.payloads import control_text, told_columns
 from metashell.columns.place import Place
 from metashell.columns.rows import Rows
 from metashell.columns.schemas import BATCHES, CONTROL, FAULTS, RECORDS, common_schema
 from metashell.columns.vectors import Buffer, Ints, Mask
-from metashell.errors import DecodeError
 
 if TYPE_CHECKING:
     from metashell.columns.typed_rows import RowText, TypedRows
@@ -43,63 +40,10 @@ def records_table(
     headers: Headers, buffer: Buffer, rows: Rows, is_control: Mask, typed: TypedRows, place: Place, texts: RowText, payloads: bool
 ) -> pa.RecordBatch:
     """Every record of a chunk, whatever it is, with its JSON text."""
-    told: list[tuple[str | None, int | None, str | None, str | None]] = []
-    kinds: list[str] = []
-    data = buffer.data
-    is_coordinator = texts.log in COORDINATOR_LOGS
-    columns = (rows.key_start, rows.key_size, rows.value_start, rows.value_size, is_control)
-    for key_start, key_size, start, size, control in zip(*(column.tolist() for column in columns), strict=True):
-        kinds.append("control" if control else "record")
-        if control:
-            one = control_text(data, key_start, key_size, start, size)
-            told.append((one.type_name, one.version, one.payload, one.fault))
-        elif is_coordinator:
-            told.append(texts.coordinator(data, key_start, key_size, start, size))
-        else:
-            told.append(texts.metadata(data, start, size))
-    names, versions, payload, faults = zip(*told, strict=True)
-    everything = np.arange(len(rows))
-    return _batch(
-        RECORDS,
-        [
-            *envelope_arrays(headers, rows, everything, place),
-            kinds,
-            names,
-            versions,
-            pa.array(np.maximum(rows.value_size, 0).astype(np.int32)),
-            payload if payloads else pa.nulls(len(rows), pa.string()),
-            faults,
-        ],
-        place,
-    )
-
-
-class ControlText:
-    """A control record as the tables show it."""
-
-    __slots__ = ("fault", "leader_id", "payload", "producer_id", "type_name", "version")
-
-    def __init__(self, type_name: str | None, version: int | None, payload: str | None, fault: str | None, leader_id: int | None) -> None:
-        self.type_name = type_name
-        self.version = version
-        self.payload = payload
-        self.fault = fault
-        self.leader_id = leader_id
-
-
-def control_text(data: bytes, key_start: int, key_size: int, start: int, size: int) -> ControlText:
-    """What a control record says; never raises for what it holds."""
-    key = data[key_start : key_start + key_size] if key_size >= 0 else None
-    value = data[start : start + size] if size >= 0 else None
-    try:
-        record = read_control_record(key, value)
-    except DecodeError as error:
-        return ControlText(None, None, None if value is None else f'"{value.hex()}"', str(error), None)
-    message = record.message
-    if message is None:
-        return ControlText(record.type_name, record.version, f'"{record.body.hex()}"', record.fault, None)
-    text = object_json(message, record.body, value_layout(message, record.version))
-    return ControlText(record.type_name, record.version, text, record.fault, getattr(record.body, "leader_id", None))
+    kind, name, version, payload, fault = told_columns(buffer, rows, is_control, typed, texts, with_payloads=payloads)
+    size = pa.array(np.maximum(rows.value_size, 0).astype(np.int32))
+    envelope = envelope_arrays(headers, rows, np.arange(len(rows)), place)
+    return _batch(RECORDS, [*envelope, kind, name, version, size, payload, fault], place)
 
 
 def control_table(headers: Headers, buffer: Buffer, rows: Rows, place: Place) -> list[pa.RecordBatch]:

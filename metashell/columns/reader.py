@@ -30,7 +30,7 @@ OnError = Literal["fail", "skip"]
 class ReadOptions:
     """What to read and how: the wanted tables (None: all but `records`), and what becomes of faults and secrets.
 
-    `payloads` off leaves the JSON text of `records` null, which is most of its cost.
+    `payloads` off leaves the JSON text of `records` null, which is nearly all of its cost; bodies are not looked into then.
     """
 
     tables: Collection[str] | None = None

@@ -127,7 +127,7 @@ class RecordTables:
         sides = [_Side(table.value, version, typed.starts[chosen], typed.ends[chosen])]
         if table.key is not None:
             sides.insert(0, _Side(table.key, 0, typed.key_starts[chosen], typed.key_ends[chosen], from_key=True))
-        if len(chosen) < self.rows_min or version == NULL:
+        if len(chosen) < self.rows_min or _is_tombstone(table, version):
             return all_odd, sides
         readers = [self._reader(side.message, side.version) for side in sides]
         decoded = []
@@ -158,7 +158,7 @@ class RecordTables:
         keys: list[Any] = []
         values: list[Any] = []
         kept: list[int] = []
-        read = table.value.reader(version) if version != NULL else None
+        read = None if _is_tombstone(table, version) else table.value.reader(version)
         read_key = table.key.reader(0) if table.key is not None else None
         for row in chosen.tolist():
             try:
@@ -190,10 +190,15 @@ class RecordTables:
         place: Place,
     ) -> pa.RecordBatch:
         count = len(rows)
-        is_null = version == NULL
+        is_null = _is_tombstone(table, version)
         versions = pa.nulls(count, pa.int16()) if is_null else pa.array(np.full(count, version, np.int16))
         middle = [versions]
         if table.key is not None:
             middle.append(pa.array(np.full(count, is_null, np.bool_)))
         envelope = envelope_arrays(headers, typed.rows, rows, place)
         return pa.RecordBatch.from_arrays([*envelope, *middle, *arrays], schema=table.schema)
+
+
+def _is_tombstone(table: RecordTable, version: int) -> bool:
+    """Whether a group has no values. In logs without keys, -1 is a version like any other that is not known."""
+    return version == NULL and table.key is not None

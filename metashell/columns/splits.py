@@ -18,6 +18,7 @@ from itertools import chain
 from metashell.columns.chain import Chain
 from metashell.columns.inputs import InputFile, input_files, is_stream, open_input
 from metashell.columns.logs import METADATA
+from metashell.errors import UsageError
 from metashell.log.files import OpenFile
 
 TARGET_BYTES = 32 << 20
@@ -79,8 +80,7 @@ def iter_splits(
     listed = [paths] if isinstance(paths, str) else paths
     gathered: list[Piece] = []
     weight = 0
-    for file in (file for path in listed for file in input_files(path, log)):
-        pieces = iter_pieces(file, target_bytes, use_index=use_index)
+    for pieces in (pieces for path in listed for pieces in _pieces_of_files(path, target_bytes, log, use_index)):
         first, second = next(pieces, None), next(pieces, None)
         if first is not None and second is not None:
             for piece in chain((first, second), pieces):
@@ -93,6 +93,19 @@ def iter_splits(
             gathered, weight = [], 0
     if gathered:
         yield Split(tuple(gathered))
+
+
+def _pieces_of_files(path: str, target_bytes: int, log: str | None, use_index: bool) -> Iterator[Iterator[Piece]]:
+    """The pieces of each file that a path stands for, at least one. Errors: UsageError where no file holds a log that we know."""
+    found = False
+    for file in input_files(path, log):
+        pieces = iter_pieces(file, target_bytes, use_index=use_index)
+        first = next(pieces, None)
+        if first is not None:
+            found = True
+            yield chain((first,), pieces)
+    if not found:
+        raise UsageError(f"{path}: no log here whose records are known (--log says what they are)", path)
 
 
 def file_pieces(file: InputFile, target_bytes: int, *, use_index: bool = True) -> list[Piece]:

@@ -172,6 +172,12 @@ class RowText:
             reason = str(error) if fault is None else f"{fault}; {error}"
             return name, frame.version, self._hidden(buf[frame.body_start : end]), reason
 
+    def group(self, type_id: int, version: int) -> tuple[str, str | None, Callable[[bytes, int, int], str]]:
+        """Type and fault of all framed records of a known type and a version, and what writes the payload of one from where it lies."""
+        family = REMOTE_LOG if self.log == REMOTE_LOG else METADATA
+        message = _messages(family)[type_id]
+        return self._type_name(type_id, family, message), version_fault(message, version), self._writer(message, version)
+
     def _family(self, frame_version: int) -> str:
         if self.log == REMOTE_LOG:
             return REMOTE_LOG

@@ -236,3 +236,10 @@ def test_an_empty_last_segment_is_no_fault_and_an_empty_file_is_one(tmp_path: Pa
     assert [piece.end for piece in file_pieces(file, 100)] == [0]
     with pytest.raises(LogCorruptError, match="empty"):
         offsets_of(plan_splits(str(path)))
+
+
+def test_a_directory_of_logs_that_nobody_knows_is_an_error_not_an_empty_answer(tmp_path: Path) -> None:
+    (tmp_path / "00000000000000000000.log").write_bytes(write_batch(0, [Record(0, 5, b"key", b"value")], leader_epoch=1))
+    with pytest.raises(UsageError, match="no log here whose records are known"):
+        plan_splits(str(tmp_path))
+    assert plan_splits(str(tmp_path), log="metadata")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import defaultdict
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metashell.codec.batch_writer import write_batch
+from metashell.codec.batches import Record
 from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.codec.dispatch import METADATA_TYPES
 from metashell.codec.registry import message_type
@@ -126,8 +129,6 @@ def json_of_row(name: str, row: Row) -> dict[str, Any]:
 
 
 def test_every_metadata_message_at_every_version_is_read_by_columns_or_left_to_objects(tmp_path: Path, rows_min: int) -> None:
-    from metashell.codec.batch_writer import write_batch
-    from metashell.codec.batches import Record
     from metashell.codec.frame import write_metadata_record
     from tests.codec.values import ValueMaker, versions_of
 
@@ -142,6 +143,31 @@ def test_every_metadata_message_at_every_version_is_read_by_columns_or_left_to_o
         path = tmp_path / "00000000000000000000.log"
         path.write_bytes(write_batch(0, records, leader_epoch=1))
         assert_columns_equal_objects(path, "metadata")
+
+
+def test_records_of_versions_that_cannot_be_are_read_as_objects_read_them(tmp_path: Path, rows_min: int) -> None:
+    body = b"\x02a" + bytes(16) + b"\0"
+    versions = (b"\xff\xff\xff\xff\x0f", b"\xff\xff\x03", b"\x05", b"\x81\x01", b"\xff\x7f")
+    types = (b"\x02", b"\x03", b"\xff\x7f", b"\xff\xff\xff\xff\x0f")
+    records = [Record(number, 5, None, b"\1" + words[0] + words[1] + body) for number, words in enumerate(product(types, versions))]
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(write_batch(0, records, leader_epoch=1))
+    assert_columns_equal_objects(path, "metadata")
+    found = rows_by_columns(path)
+    assert [row["version"] for row in found["records"]][:5] == [-1, None, 5, 129, 16383]
+    assert {row["offset"] for row in found["faults"]}.isdisjoint(row["offset"] for row in found["topic"])
+    assert len(found["faults"]) + len(found["topic"]) + len(found["partition"]) == len(records)
+
+
+def test_a_record_that_is_too_odd_for_its_table_is_told_in_records(tmp_path: Path) -> None:
+    """Without payloads bodies are not looked into; what the frame says is told all the same."""
+    chance = random.Random(11)
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(any_log(chance, batch_count=20))
+    whole, short = (rows_by_columns(path, tables={"records"}, payloads=payloads)["records"] for payloads in (True, False))
+    names = ("offset", "kind", "type", "version", "size")
+    assert [[row[name] for name in names] for row in whole] == [[row[name] for name in names] for row in short]
+    assert any(row["fault"] for row in whole)
 
 
 def test_the_common_records_need_no_objects(tmp_path: Path) -> None:
