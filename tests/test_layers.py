@@ -77,6 +77,7 @@ LATE_MODULES = {
     "metashell.net.transport": {"asyncio"},
     "metashell.net.listener": {"asyncio"},
     "metashell.client.async_client": {"asyncio"},
+    "metashell.live.driver": {"asyncio"},
 }
 # Of the heavy ones, only these packages may use them at all.
 OWNERS = {

@@ -31,6 +31,12 @@ def run(words: list[str]) -> int:
     values = parsed(DUMP_LOG, words)
     if values is None:
         return STATUS_OK
+    from metashell.cli.attaching import names_quorum
+
+    if names_quorum(values):
+        from metashell.cli.dump_quorum import dump_quorum
+
+        return dump_quorum(values, _options(values))
     from metashell.dump import run_dump
 
     return run_dump(_options(values), output_target(), EscapedErrors())
@@ -43,11 +49,11 @@ def _options(values: SimpleNamespace) -> DumpOptions:
     if values.summary and values.output == "kafka":
         raise UsageError("--summary has no form of Kafka's: -o takes json or jsonl", "--summary")
     return DumpOptions(
-        files=_files(values),
+        files=_files(values, is_needed=not (values.bootstrap_controller or values.bootstrap_server)),
         output=values.output or ("table" if values.summary else "jsonl"),
         summary=values.summary,
         program=NAME,
-        **kafkas_options(values),
+        **_kafkas_options(values),
         batches=values.batches or "no",
         types=values.type,
         offsets=values.offset or (None, None),
@@ -61,6 +67,14 @@ def _options(values: SimpleNamespace) -> DumpOptions:
         verbose=values.verbose,
         jobs=values.jobs or 0,
     )
+
+
+def _kafkas_options(values: SimpleNamespace) -> dict[str, Any]:
+    """The same as `kafkas_options`; what comes from a quorum is its metadata log, whether that is said or not."""
+    options = kafkas_options(values)
+    if values.bootstrap_controller or values.bootstrap_server:
+        options["cluster_metadata_decoder"] = True
+    return options
 
 
 _KAFKAS_OPTIONS = (
@@ -86,12 +100,12 @@ def kafkas_options(values: SimpleNamespace) -> dict[str, Any]:
     return {name: getattr(values, name) for name in _KAFKAS_OPTIONS}
 
 
-def _files(values: SimpleNamespace) -> tuple[str, ...]:
+def _files(values: SimpleNamespace, *, is_needed: bool) -> tuple[str, ...]:
     from metashell.errors import UsageError
 
     listed = [part for joined in values.files for part in joined.split(",") if part]
     files = (*listed, *values.file)
-    if files:
+    if files or not is_needed:
         return files
     if sys.stdin.isatty():
         raise UsageError("missing FILE: name a log, a checkpoint, a directory of them, or - for standard input")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, answers_version, parsed, run_tool
@@ -41,19 +42,50 @@ def run(words: list[str]) -> int:
 
 
 def _run_on_source(values: SimpleNamespace) -> int:
+    from metashell.cli.attaching import names_quorum
     from metashell.cli.loading import load, tell_faults
     from metashell.errors import UsageError
 
-    if values.demo == bool(values.snapshot):
-        raise UsageError(
-            "--demo and --snapshot exclude each other"
-            if values.demo
-            else "nothing to open: name a file or directory with --snapshot, or try --demo"
-        )
+    given = [name for name, is_given in _sources(values) if is_given]
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} exclude each other")
+    if names_quorum(values):
+        return _run_on_quorum(values)
+    if not given:
+        raise UsageError("nothing to open: name a file or directory with --snapshot, a quorum with --bootstrap-controller, or try --demo")
     loaded = load(_path(values), certain_only=values.certain_only, max_decompressed=values.max_decompressed)
     tell_faults(NAME, loaded, verbose=values.verbose)
-    status = _run_commands(_context(loaded, values), values)
+    context = _context(loaded, values)
+    if loaded.kind in ("directory", "bootstrap") and os.path.isdir(loaded.path) and not (values.demo or values.certain_only):
+        from metashell.cli.growing import GrowingDirectory
+
+        context.feed = GrowingDirectory(loaded.path, loaded.image, values.max_decompressed)
+    status = _run_commands(context, values)
     return max(status, STATUS_FAILED if loaded.image.faults else STATUS_OK)
+
+
+def _sources(values: SimpleNamespace) -> list[tuple[str, object]]:
+    return [
+        ("--demo", values.demo),
+        ("--snapshot", values.snapshot),
+        ("--bootstrap-controller", values.bootstrap_controller),
+        ("--bootstrap-server", values.bootstrap_server),
+    ]
+
+
+def _run_on_quorum(values: SimpleNamespace) -> int:
+    from metashell.cli.attaching import target_of
+    from metashell.cli.loading import Loaded, tell_faults
+    from metashell.live.attach import attach
+
+    with attach(target_of(values)) as source:
+        view = source.view()
+        loaded = Loaded(path=source.label, kind=view.image.provenance.source_kind, image=view.image)
+        tell_faults(NAME, loaded, verbose=values.verbose)
+        context = _context(loaded, values)
+        context.feed = source
+        status = _run_commands(context, values)
+        return max(status, STATUS_FAILED if context.image.faults else STATUS_OK)
 
 
 def _path(values: SimpleNamespace) -> str:
@@ -87,5 +119,5 @@ def _context(loaded: Loaded, values: SimpleNamespace) -> Context:
         output=values.output or "text",
         redact=not values.show_secrets,
         no_color=values.no_color,
-        label="demo" if values.demo else str(values.snapshot),
+        label="demo" if values.demo else loaded.path,
     )

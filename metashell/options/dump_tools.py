@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metashell.options import shared
+from metashell.options.quorum import QUORUM_OPTIONS
 from metashell.options.spec import Argument, CommandSpec, Option
 
 _CLUSTER_METADATA = Option(
@@ -82,6 +83,9 @@ DUMP_LOG = CommandSpec(
         for its segments, after its newest complete checkpoint where they do not begin at offset 0. `-`, or no file where standard input is
         not a terminal, reads standard input.
 
+        With --bootstrap-controller or --bootstrap-server there are no files: the newest snapshot of a live quorum and its log are
+        fetched, by an observer that nobody counts, and committed records are decoded as with --cluster-metadata-decoder.
+
         Secrets are redacted in every form, -o kafka included, which prints whole files and therefore takes no filters.
         """,
     options=(
@@ -137,8 +141,9 @@ DUMP_LOG = CommandSpec(
         Option(
             names=("--follow", "-f"),
             type="flag",
-            help="wait for more at the end, as the node writes it; Ctrl-C ends it",
+            help="wait for more at the end, as the node writes it, or the quorum commits it; Ctrl-C ends it",
         ),
+        *QUORUM_OPTIONS,
         Option(
             names=("--summary",),
             type="flag",
@@ -183,6 +188,7 @@ DUMP_LOG = CommandSpec(
             "dump-log --cluster-metadata-decoder --follow /var/lib/kafka/__cluster_metadata-0",
             "the metadata log of a running node, as it grows",
         ),
+        ("dump-log --follow --bootstrap-controller controller-1:9093", "the records of a live quorum, as they are committed"),
         (
             "dump-log --offsets-decoder --type GROUP_METADATA DIR | jq .decoded.members",
             "what the members of classic groups subscribed to and were given",

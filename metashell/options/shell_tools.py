@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metashell.options import shared
+from metashell.options.quorum import QUORUM_OPTIONS
 from metashell.options.spec import Argument, CommandSpec, Option
 
 _SNAPSHOT = Option(
@@ -22,12 +23,18 @@ KAFKA_SHELL = CommandSpec(
         configs, quotas, ACLs and the rest, as directories and leaves. A directory may belong to a running node; nothing in it is locked,
         created or changed.
 
+        With --bootstrap-controller or --bootstrap-server it is the quorum itself, 3.9 or later: the shell attaches as an observer
+        that has no id, so nobody counts its fetches, follows the log, and shows what is committed only. The prompt says how many
+        records behind it is; `follow` and `watch` print changes as they are committed. Attaching needs the right CLUSTER_ACTION on
+        the cluster where controllers authorize.
+
         Without a command there is a prompt, or, where standard input is not a terminal, every line of it is a command and the
         first one that fails is the last. With a command, that one is run. Its options may stand before or after its paths; those
         of kafka-shell stand before the command, or after it where the command has none of that name.
         """,
     options=(
         _SNAPSHOT,
+        *QUORUM_OPTIONS,
         Option(names=("--demo",), type="flag", help="open the directory of a real controller that ships with the package"),
         shared.OUTPUT,
         shared.CERTAIN_ONLY,
@@ -43,6 +50,9 @@ KAFKA_SHELL = CommandSpec(
         ("kafka-shell --demo", "a prompt on the directory that ships with the package"),
         ("kafka-shell -s /var/lib/kafka ls -l /image/topics/byName", "the topics, as a running node knows them"),
         ("kafka-shell -s FILE.checkpoint cat /image/cluster/brokers/1 -o json", "one broker, as JSON with its path and type"),
+        ("kafka-shell -C controller-1:9093,controller-2:9093", "a prompt on a live quorum"),
+        ("kafka-shell -C controller-1:9093 watch /image/topics/byName/orders -o jsonl", "what happens to a topic, as it is committed"),
+        ("kafka-shell -b broker-1:9092 -c client.properties status", "ask a broker where the controllers are, over TLS for example"),
         ("kafka-shell -s DIR --certain-only status", "how much of it is certain, and what could not be applied"),
     ),
     epilog=(shared.EXIT_STATUS,),

@@ -1,0 +1,66 @@
+"""From the options that name a quorum to a target that `metashell.live` attaches to."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from metashell.errors import UsageError
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.live.target import Target
+    from metashell.net.security import SecurityConfig
+
+
+def names_quorum(values: SimpleNamespace) -> bool:
+    """Whether the command line names a quorum. Errors: UsageError where it names two, or options of one without one."""
+    if values.bootstrap_controller and values.bootstrap_server:
+        raise UsageError("--bootstrap-controller and --bootstrap-server exclude each other", "--bootstrap-server")
+    found = bool(values.bootstrap_controller or values.bootstrap_server)
+    for name, given in (("--command-config", values.command_config), ("--address-map", values.address_map)):
+        if given and not found:
+            raise UsageError(f"{name} goes with --bootstrap-controller or --bootstrap-server", name)
+    return found
+
+
+def target_of(values: SimpleNamespace) -> Target:
+    """What the options name. Errors: UsageError with the option or property at fault."""
+    from metashell.live.target import Target
+    from metashell.net.addresses import AddressMap, parse_addresses
+
+    controllers = parse_addresses(_without_ids(values.bootstrap_controller)) if values.bootstrap_controller else ()
+    brokers = parse_addresses(values.bootstrap_server) if values.bootstrap_server else ()
+    return Target(
+        controllers=tuple(controllers),
+        brokers=tuple(brokers),
+        security=_security(values.command_config),
+        address_map=AddressMap.parse(",".join(values.address_map)),
+        timeout_s=values.timeout,
+        max_decompressed=values.max_decompressed,
+    )
+
+
+def _without_ids(text: str) -> str:
+    """Addresses as controller.quorum.voters and KIP-631 write them, `1@host:9093`, without the ids."""
+    return ",".join(re.sub(r"^\s*[0-9]+@", "", part) for part in text.split(","))
+
+
+def _security(path: str | None) -> SecurityConfig:
+    from metashell.net.security import PLAINTEXT
+
+    if path is None:
+        return PLAINTEXT
+    from metashell.client.config import client_config
+    from metashell.log.properties import parse_properties
+    from metashell.log.text_files import read_text_file
+
+    try:
+        properties = parse_properties(read_text_file(path))
+        return client_config(properties, environ=os.environ, parse=parse_properties).security
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}", path) from None
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}", error.argument) from None

@@ -1,0 +1,15 @@
+"""An observer of a live quorum: it fetches the metadata log as a broker does, and publishes what is committed as images.
+
+Promises:
+- It fetches with replica id -1 and no directory id, so that no leader counts it: no high watermark moves and no quorum is held
+  because somebody looks. It never votes and never listens. Nothing is written anywhere.
+- Only what the leader says is committed is shown. A new leader, a restart or a snapshot in place of a log that was cut away
+  shows as nothing but later images.
+- One thread has the sockets and a loop of its own. It publishes by swapping one reference; whoever reads that has a value that never
+  changes. Each step from image to image can be subscribed to.
+- What hinders attaching is one line that names each address that was tried and why.
+
+Public names: `attach` and `LiveSource` (`attach`), `Target` (`target`), `AttachError` (`failures`). Parts: `observer` drives the
+consensus core without I/O, `consumers` turn what is committed into images or hand it on as bytes, `links` are the connections,
+`driver` is the loop, `steps` the subscriptions. asyncio is imported by the functions that start the thread.
+"""

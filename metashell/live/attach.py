@@ -1,0 +1,226 @@
+"""Attaching to a quorum, and the source that comes of it."""
+
+from __future__ import annotations
+
+import time
+from queue import Empty
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from metashell.live.consumers import Chunk, ChunkConsumer, ImageConsumer
+from metashell.live.failures import AttachError
+from metashell.live.steps import StepHub, StepQueue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from metashell.image import MetadataImage
+    from metashell.image.steps import Step
+    from metashell.live.consumers import Consumer
+    from metashell.live.driver import Driver
+    from metashell.live.links import Dial
+    from metashell.live.target import Target
+
+LOST_AFTER_S: Final = 6.0
+"""No leader has answered for so long: longer than an election takes after a leader died."""
+_WAIT_S = 0.2
+
+
+class LiveView(NamedTuple):
+    """How things stand. `lag` counts committed records that the image does not have, None where no leader told how many there are."""
+
+    image: MetadataImage
+    lag: int | None
+    trouble: str
+    high_watermark: int
+    leader_id: int
+    epoch: int
+
+    @property
+    def details(self) -> dict[str, object]:
+        """What `status` tells of a quorum."""
+        leader = None if self.leader_id < 0 else {"id": self.leader_id, "epoch": self.epoch}
+        return {"leader": leader, "high_watermark": self.high_watermark, "lag": self.lag, "trouble": self.trouble or None}
+
+
+class _Position(NamedTuple):
+    """What the loop publishes beside the image."""
+
+    high_watermark: int = -1
+    end_offset: int = 0
+    leader_id: int = -1
+    epoch: int = 0
+    answered_s: float = 0.0
+
+
+class _Session:
+    """The thread with the loop, and whether it is attached: everything that was committed at first has been consumed."""
+
+    def __init__(self, target: Target, consumer: Consumer, dial: Dial) -> None:
+        from metashell.live.driver import Driver
+
+        self.target = target
+        self.position = _Position()
+        self.failure = ""
+        self._attached = Event()
+        self._error: BaseException | None = None
+        self._first_high_watermark = -1
+        self._deadline_s = 0.0
+        self._driver = Driver(target, consumer, dial, self._moved)
+        self._thread = Thread(target=self._run, name="quorum", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread, and the time in which it has to attach."""
+        self._deadline_s = time.monotonic() + self.target.timeout_s
+        self._thread.start()
+
+    def attach(self) -> None:
+        """Wait until the image is as the quorum had it. Errors: AttachError; what is broken in ours passes."""
+        try:
+            while not self.is_attached:
+                self._attached.wait(_WAIT_S)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether all has been consumed that was committed when it began. Errors: as `attach`."""
+        if self._error is not None:
+            raise self._error
+        if self._attached.is_set():
+            return True
+        if time.monotonic() > self._deadline_s and not self._is_loading():
+            raise AttachError(f"not attached within {self.target.timeout_s:g} s: {self._driver.failure_text()}")
+        return False
+
+    def _is_loading(self) -> bool:
+        """Whether answers of a leader still come: a large snapshot takes its time."""
+        return self._driver.observer is not None and self._driver.observer.epoch > 0 and self.silent_s() < LOST_AFTER_S
+
+    def silent_s(self) -> float:
+        """How long no leader has answered."""
+        return time.monotonic() - self._driver.answered_s
+
+    def close(self) -> None:
+        """End the thread; it may be closed twice."""
+        self._driver.stop()
+        self._thread.join(_JOIN_S)
+
+    def _run(self) -> None:
+        import asyncio
+
+        try:
+            asyncio.run(self._driver.run())
+        except BaseException as error:  # a thread has nobody to tell but who waits for it
+            self._error = error
+            self.failure = str(error) or type(error).__name__
+        self._attached.set()
+
+    def _moved(self, driver: Driver) -> None:
+        observer = driver.observer
+        assert observer is not None
+        self.position = _Position(observer.high_watermark, observer.end_offset, observer.leader_id, observer.epoch, driver.answered_s)
+        if self._attached.is_set():
+            return
+        if driver.failures.are_final(driver.controllers):
+            raise AttachError(driver.failure_text())
+        if observer.high_watermark >= 0:
+            if self._first_high_watermark < 0:
+                self._first_high_watermark = observer.high_watermark
+            if observer.end_offset >= self._first_high_watermark:
+                self._attached.set()
+
+
+_JOIN_S = 2.0
+
+
+class LiveSource:
+    """A quorum that is followed: images, steps between them, and how things stand. Close it, or let it end with the process."""
+
+    is_live = True
+
+    def __init__(self, target: Target, dial: Dial) -> None:
+        self._consumer = ImageConsumer(target.label, self._publish, target.max_decompressed)
+        self._image = self._consumer.image
+        self._hub = StepHub(self._image)
+        self.label = target.label
+        self._session = _Session(target, self._consumer, dial)
+        self._session.start()
+        self._session.attach()
+
+    def _publish(self, step: Step) -> None:
+        self._image = step.after
+        self._hub.publish(step)
+
+    def view(self) -> LiveView:
+        """How things stand now."""
+        image, position = self._image, self._session.position
+        lag = None if position.high_watermark < 0 else max(position.high_watermark - image.provenance.end_offset, 0)
+        return LiveView(image, lag, self._trouble(), position.high_watermark, position.leader_id, position.epoch)
+
+    def _trouble(self) -> str:
+        if self._session.failure:
+            return f"stopped: {self._session.failure}"
+        silent_s = self._session.silent_s()
+        return "" if silent_s < LOST_AFTER_S else f"no leader for {int(silent_s)} s"
+
+    def subscribe(self) -> StepQueue:
+        """Every step from the newest image on."""
+        return self._hub.subscribe()
+
+    def close(self) -> None:
+        """Leave the quorum."""
+        self._session.close()
+
+    def __enter__(self) -> LiveSource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class ChunkSource:
+    """The same quorum as the bytes of its snapshot and log, in order; what is committed only."""
+
+    def __init__(self, target: Target, dial: Dial) -> None:
+        self._consumer = ChunkConsumer()
+        self._session = _Session(target, self._consumer, dial)
+        self.label = target.label
+
+    def chunks(self, *, follow: bool) -> Iterator[Chunk]:
+        """The newest snapshot and the batches after it; without `follow` no further than what was committed when it began.
+
+        Errors: AttachError.
+        """
+        self._session.start()
+        while True:
+            try:
+                yield self._consumer.chunks.get(timeout=_WAIT_S)
+            except Empty:
+                if self._session.is_attached and not follow and self._consumer.chunks.empty():
+                    return
+
+    def close(self) -> None:
+        """Leave the quorum."""
+        self._consumer.is_closed = True
+        self._session.close()
+
+
+def attach(target: Target, dial: Dial | None = None) -> LiveSource:
+    """A source on the quorum that `target` names, at least as new as the quorum was when it was asked.
+
+    Errors: AttachError in one line.
+    """
+    return LiveSource(target, dial or _dial(target))
+
+
+def attach_chunks(target: Target, dial: Dial | None = None) -> ChunkSource:
+    """The quorum that `target` names, as bytes; nothing is asked before `chunks` is."""
+    return ChunkSource(target, dial or _dial(target))
+
+
+def _dial(target: Target) -> Dial:
+    from metashell.live.dialing import dial_with
+
+    return dial_with(target.security)

@@ -1,0 +1,54 @@
+"""Where the controllers are, as a broker knows it.
+
+Source: KIP-853: DescribeQuorum version 2 names the listeners of every voter.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from metashell.codec.messages import DescribeQuorumRequest
+from metashell.errors import MetashellError
+from metashell.live.failures import Refused
+from metashell.live.links import Link, refused
+from metashell.net.addresses import PORT_MAX, Address
+
+CLUSTER_AUTHORIZATION_FAILED: Final = 31
+DESCRIBE_QUORUM: Final = 55
+NODES_FROM: Final = 2
+TOPIC: Final = "__cluster_metadata"
+CONTROLLERS_MAX: Final = 100
+
+
+def describe_quorum_request() -> Any:
+    """Asks for the metadata partition."""
+    make = DescribeQuorumRequest
+    return make(topics=(make.TopicData(topic_name=TOPIC, partitions=(make.PartitionData(partition_index=0),)),))
+
+
+async def controllers_of(broker: Link, timeout_s: float) -> tuple[Address, ...]:
+    """The controllers that a broker names, the leader first, each by its first listener. Errors: Refused."""
+    if broker.versions.get(DESCRIBE_QUORUM, 0) < NODES_FROM:
+        raise Refused("is older than 3.9 and does not say where the controllers are: name them with --bootstrap-controller", final=True)
+    try:
+        answer = await broker.request(describe_quorum_request(), timeout_s=timeout_s)
+    except MetashellError as error:
+        raise refused(error) from None
+    found = controllers_in(answer)
+    if not found:
+        raise Refused("names no controllers")
+    return found
+
+
+def controllers_in(answer: Any) -> tuple[Address, ...]:
+    """The same from an answer. Errors: Refused where it is an error."""
+    partition = answer.topics[0].partitions[0] if answer.topics and answer.topics[0].partitions else None
+    code = answer.error_code or (partition.error_code if partition is not None else 0)
+    if code == CLUSTER_AUTHORIZATION_FAILED:
+        raise Refused("not authorized: to ask for the quorum needs the right DESCRIBE on the cluster", final=True)
+    if code:
+        raise Refused(f"DescribeQuorum is answered with error {code}")
+    leader = -1 if partition is None else partition.leader_id
+    nodes = sorted(answer.nodes[:CONTROLLERS_MAX], key=lambda node: node.node_id != leader)
+    addresses = [Address(node.listeners[0].host, node.listeners[0].port) for node in nodes if node.listeners]
+    return tuple(dict.fromkeys(address for address in addresses if address.host and 0 < address.port <= PORT_MAX))

@@ -1,0 +1,209 @@
+"""The loop that fetches: clock, connections and tasks around an `Observer`. It runs in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from metashell.errors import DecodeError, MetashellError
+from metashell.live.discovery import controllers_of
+from metashell.live.failures import AttachError, Failures, Refused
+from metashell.live.links import Dial, Links, MixedClustersError, refused
+from metashell.live.observer import REQUEST_TIMEOUT_MS, Observer
+from metashell.net.addresses import Address
+from metashell.raft.messages import FetchRequest, FetchResponse, FetchSnapshotRequest, FetchSnapshotResponse, Response
+from metashell.raft.wire import UnsupportedVersionError, api_key_of, decode_response, encode_request
+
+if TYPE_CHECKING:
+    from metashell.live.consumers import Consumer
+    from metashell.live.target import Target
+    from metashell.raft.ready import Send
+
+BROKER_NOT_AVAILABLE: Final = 8
+NETWORK_EXCEPTION: Final = 13
+CLUSTER_AUTHORIZATION_FAILED: Final = 31
+UNSUPPORTED_VERSION: Final = 35
+INCONSISTENT_CLUSTER_ID: Final = 104
+_POLL_MAX_S = 10.0
+_LOOK_S = 1.0
+_NOT_AUTHORIZED = "not authorized: to fetch the metadata log needs the right CLUSTER_ACTION on the cluster"
+
+
+class Driver:
+    """Attaches and follows until `stop`. `moved` is called after each answer, on the loop's thread."""
+
+    def __init__(self, target: Target, consumer: Consumer, dial: Dial, moved: Callable[[Driver], None]) -> None:
+        self._target = target
+        self._consumer = consumer
+        self._moved = moved
+        self._links = Links(dial, target.address_map, REQUEST_TIMEOUT_MS / 1000)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._over: asyncio.Future[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.failures = Failures()
+        self.controllers = target.controllers
+        self.observer: Observer | None = None
+        self.answered_s = time.monotonic()
+        """When a leader answered last."""
+
+    # ---- life
+
+    async def run(self) -> None:
+        """Follow until `stop` is called. Errors: AttachError where trying again cannot help; what is broken in ours passes."""
+        self._loop = asyncio.get_running_loop()
+        self._over = self._loop.create_future()
+        try:
+            if self._target.brokers:
+                self.controllers = await self._discover()
+            await self._look_at_all()
+            self.observer = Observer(self.controllers, self._consumer, self._target.label, random.Random(), _now_ms())
+            self._send(self.observer.start(_now_ms()))
+            await self._over
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+            for task in self._tasks:
+                task.cancel()
+            self._links.close()
+
+    def stop(self) -> None:
+        """End `run`; may be called from any thread, and before `run`."""
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._finish, None)
+
+    def _finish(self, error: BaseException | None) -> None:
+        if self._over is not None and not self._over.done():
+            if error is None:
+                self._over.set_result(None)
+            else:
+                self._over.set_exception(error)
+
+    # ---- where the controllers are
+
+    async def _discover(self) -> tuple[Address, ...]:
+        brokers = self._target.brokers
+        while True:
+            for address in brokers:
+                try:
+                    link = await self._links.broker(address)
+                    try:
+                        return await controllers_of(link, REQUEST_TIMEOUT_MS / 1000)
+                    finally:
+                        link.close()
+                except Refused as failure:
+                    self.failures.note(address, failure)
+            if self.failures.are_final(brokers):
+                raise AttachError(self.failures.text(brokers))
+            await asyncio.sleep(REQUEST_TIMEOUT_MS / 10_000)
+
+    async def _look_at_all(self) -> None:
+        """Connect to all controllers that were named, as far as they answer soon: are they controllers of one cluster?
+
+        Errors: AttachError where they are not.
+        """
+
+        async def look(address: Address) -> None:
+            try:
+                await self._links.controller(address)
+            except Refused as failure:
+                self._note(address, failure)
+                if isinstance(failure, MixedClustersError):
+                    raise
+
+        looks = [asyncio.ensure_future(look(address)) for address in self.controllers]
+        try:
+            await asyncio.wait(looks, timeout=_LOOK_S)
+        finally:
+            for each in looks:
+                each.cancel()
+        if any(not each.cancelled() and each.done() and each.exception() is not None for each in looks):
+            raise AttachError(self.failure_text())
+        if self.failures.are_final(self.controllers):
+            raise AttachError(self.failure_text())
+
+    def failure_text(self) -> str:
+        """Why nothing is attached, naming all addresses, those that only a broker named too."""
+        return self.failures.text(self.controllers or self._target.brokers)
+
+    # ---- requests
+
+    def _send(self, sends: list[Send]) -> None:
+        assert self._loop is not None and self.observer is not None
+        for send in sends:
+            task = self._loop.create_task(self._exchange(send))
+            self._tasks.add(task)
+            task.add_done_callback(self._done)
+        if self._timer is not None:
+            self._timer.cancel()
+        wait_s = min(max(self.observer.next_poll_ms - _now_ms(), 0) / 1000, _POLL_MAX_S)
+        self._timer = self._loop.call_later(wait_s, self._poll)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._finish(error)
+
+    def _poll(self) -> None:
+        assert self.observer is not None
+        self._send(self.observer.poll(_now_ms()))
+
+    async def _exchange(self, send: Send) -> None:
+        assert self.observer is not None
+        address = Address(*send.endpoint)
+        try:
+            response = await self._ask(address, send)
+        except Refused as failure:
+            self._note(address, failure)
+            code = NETWORK_EXCEPTION if failure.final else BROKER_NOT_AVAILABLE
+            self._send(self.observer.failed(send, code, _now_ms()))
+        except UnsupportedVersionError as error:
+            self._note(address, Refused(str(error), final=True))
+            self._send(self.observer.failed(send, UNSUPPORTED_VERSION, _now_ms()))
+        else:
+            self._judge(address, response)
+            self._send(self.observer.answered(send, response, _now_ms()))
+        self._moved(self)
+
+    async def _ask(self, address: Address, send: Send) -> Response:
+        """Errors: Refused, UnsupportedVersionError."""
+        link = await self._links.controller(address)
+        assert isinstance(send.message, FetchRequest | FetchSnapshotRequest), "an observer only fetches"
+        # Null is any cluster; once it is known, a node of another one refuses us.
+        send.message.cluster_id = self._links.cluster_id
+        key = api_key_of(send.message)
+        version = link.versions.get(key)
+        if version is None:
+            raise UnsupportedVersionError(f"{type(send.message).__name__}: no common version")
+        try:
+            answer = await link.request(encode_request(send.message, version), version=version, timeout_s=REQUEST_TIMEOUT_MS / 1000)
+            return decode_response(key, version, answer)
+        except UnsupportedVersionError:
+            raise
+        except (MetashellError, DecodeError) as error:
+            self._links.drop(address)
+            raise refused(error) from None
+
+    def _judge(self, address: Address, response: Response) -> None:
+        assert isinstance(response, FetchResponse | FetchSnapshotResponse)
+        if response.top_error == CLUSTER_AUTHORIZATION_FAILED:
+            self._note(address, Refused(_NOT_AUTHORIZED, final=True))
+        elif response.top_error == INCONSISTENT_CLUSTER_ID:
+            self._note(address, Refused("is of another cluster", final=True))
+        elif response.top_error:
+            self._note(address, Refused(f"answers with error {response.top_error}"))
+        else:
+            self.failures.forget(address)
+            if not response.error:
+                self.answered_s = time.monotonic()
+
+    def _note(self, address: Address, failure: Refused) -> None:
+        self.failures.note(address, failure)
+
+
+def _now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000

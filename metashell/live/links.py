@@ -1,0 +1,133 @@
+"""Connections to controllers: made when they are needed, checked to be controllers of one cluster, kept one an address.
+
+This module's functions run on the observer's loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Protocol
+
+from metashell.codec.messages import DescribeClusterRequest
+from metashell.errors import MetashellError
+from metashell.live.failures import Refused
+from metashell.net.addresses import Address, AddressMap
+
+VOTE: Final = 52
+DESCRIBE_CLUSTER: Final = 60
+CONTROLLERS_FROM: Final = 1
+"""The version of DescribeCluster from which controllers can be asked about."""
+CONTROLLER_ENDPOINTS: Final = 2
+
+
+class Link(Protocol):
+    """A connection that is ready for requests; net's Connection is one. Errors of `request`: ConnectionFailedError."""
+
+    @property
+    def versions(self) -> dict[int, int]: ...
+    @property
+    def core(self) -> Any: ...
+    @property
+    def closed(self) -> str: ...
+    async def request(self, message: Any, *, version: int | None = None, timeout_s: float = ...) -> Any: ...
+    def close(self, reason: str = ...) -> None: ...
+
+
+Dial = Callable[[Address, str], Awaitable[Link]]
+"""Opens a connection to an address whose certificate bears that host's name. Errors: ConnectionFailedError."""
+
+
+class MixedClustersError(Refused):
+    """A controller is of another cluster than the first one."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, final=True)
+
+
+class Links:
+    """The connections to a quorum. `address_map` says where an address is really to be found."""
+
+    def __init__(self, dial: Dial, address_map: AddressMap, timeout_s: float) -> None:
+        self._dial = dial
+        self._map = address_map
+        self._timeout_s = timeout_s
+        self._open: dict[Address, Link] = {}
+        self._cluster_id: str | None = None
+        self._named_by: Address | None = None
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The id that the first controller told, None while none has."""
+        return self._cluster_id
+
+    async def controller(self, address: Address) -> Link:
+        """A connection to a controller of this cluster. Errors: Refused."""
+        link = await self._link(address)
+        if self._open.get(address) is link:
+            return link
+        try:
+            self._check_role(link)
+            await self._check_cluster(address, link)
+        except BaseException:
+            link.close()
+            raise
+        other = self._open.get(address)
+        if other is not None and not other.closed:
+            link.close()
+            return other
+        self._open[address] = link
+        return link
+
+    async def broker(self, address: Address) -> Link:
+        """A new connection to a broker, which the caller closes. Errors: Refused."""
+        link = await self._link(address)
+        if VOTE in link.core.peer_ranges:
+            link.close()
+            raise Refused("is a controller, not a broker: name it with --bootstrap-controller", final=True)
+        return link
+
+    async def _link(self, address: Address) -> Link:
+        found = self._open.get(address)
+        if found is not None and not found.closed:
+            return found
+        self._open.pop(address, None)
+        try:
+            return await self._dial(self._map.resolve(address), address.host)
+        except MetashellError as error:
+            raise refused(error) from None
+
+    def _check_role(self, link: Link) -> None:
+        if VOTE not in link.core.peer_ranges:
+            raise Refused("is a broker, not a controller: name it with --bootstrap-server", final=True)
+
+    async def _check_cluster(self, address: Address, link: Link) -> None:
+        """Every controller has to name the same cluster; one too old to be asked is believed."""
+        if link.versions.get(DESCRIBE_CLUSTER, 0) < CONTROLLERS_FROM:
+            return
+        try:
+            answer = await link.request(DescribeClusterRequest(endpoint_type=CONTROLLER_ENDPOINTS), timeout_s=self._timeout_s)
+        except MetashellError as error:
+            raise refused(error) from None
+        if answer.error_code or not answer.cluster_id:
+            return
+        if self._cluster_id is None:
+            self._cluster_id, self._named_by = answer.cluster_id, address
+        elif answer.cluster_id != self._cluster_id:
+            raise MixedClustersError(f"is of cluster {answer.cluster_id}, {self._named_by} of {self._cluster_id}")
+
+    def drop(self, address: Address) -> None:
+        """Close the connection to an address, if there is one."""
+        link = self._open.pop(address, None)
+        if link is not None:
+            link.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for link in self._open.values():
+            link.close()
+        self._open.clear()
+
+
+def refused(error: MetashellError) -> Refused:
+    """A failure of a connection; refused credentials or certificates are final."""
+    return Refused(str(error), final=bool(getattr(error, "authentication", False)))
