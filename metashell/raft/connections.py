@@ -67,9 +67,10 @@ class Connections:
         return any(not entry.backing_off and entry.since_ms > since_ms for entry in self.entries.values())
 
     def in_flight_until(self, now_ms: int) -> int:
-        """When the first awaited request times out, NEVER without one."""
-        times = [entry.since_ms + self._timeout_ms for entry in self.entries.values() if not entry.backing_off]
-        return max(min(times, default=NEVER), now_ms)
+        """When the first request that may still be answered times out, NEVER without one."""
+        timeout_ms = self._timeout_ms
+        times = [entry.since_ms + timeout_ms for entry in self.entries.values() if not entry.backing_off]
+        return min([time for time in times if time > now_ms], default=NEVER)
 
     def sent(self, destination: int, request: Request, now_ms: int) -> int:
         """Note that `request` leaves, and give its correlation id (int32, wraps)."""
