@@ -30,13 +30,37 @@ class Disk:
         """
         with suppress(FileNotFoundError):
             self.remove_file(path)
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+
+    def open_file(self, path: str) -> int:
+        """A descriptor of a regular file that is there, for reading and writing; links are not followed."""
+        return os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def append(self, fd: int, data: bytes) -> None:
         """Write all of `data` behind what is there."""
         view = memoryview(data)
         while view:
             view = view[os.write(fd, view) :]
+
+    def write_at(self, fd: int, data: bytes, position: int) -> None:
+        """Write all of `data` from byte `position` on; what a failure left of it is undefined."""
+        written = os.pwrite(fd, data, position)
+        while written < len(data):
+            written += os.pwrite(fd, memoryview(data)[written:], position + written)
+
+    def read_at(self, fd: int, size: int, position: int) -> bytes:
+        """Up to `size` bytes from byte `position` on, fewer only at the end of the file."""
+        data = os.pread(fd, size, position)
+        while len(data) < size and (more := os.pread(fd, size - len(data), position + len(data))):
+            data += more
+        return data
+
+    def truncate(self, fd: int, size: int) -> None:
+        """Cut the file, or make it longer by zeros that take no room, to `size` bytes."""
+        os.ftruncate(fd, size)
+
+    def set_mode(self, fd: int, mode: int) -> None:
+        os.fchmod(fd, mode)
 
     def sync_file(self, fd: int) -> None:
         """Return when the file's bytes are on disk."""

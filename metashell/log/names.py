@@ -69,6 +69,14 @@ def checkpoint_name(snapshot_id: OffsetAndEpoch) -> str:
     return f"{snapshot_id.offset:020d}-{snapshot_id.epoch:010d}.checkpoint"
 
 
+def index_name(base_offset: int) -> str:
+    return f"{base_offset:020d}.index"
+
+
+def time_index_name(base_offset: int) -> str:
+    return f"{base_offset:020d}.timeindex"
+
+
 def classify(name: str, first_batch: RecordBatch | None) -> FileKind:
     """Checkpoint or segment: by the name where that decides, else by what the file starts with.
 

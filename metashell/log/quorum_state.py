@@ -6,8 +6,10 @@ import json
 from dataclasses import dataclass
 
 from metashell.errors import LogCorruptError
+from metashell.log.atomic_file import replace_file
+from metashell.log.disk import Disk
 from metashell.log.text_files import read_text_file
-from metashell.values import ZERO_UUID, uuid_from_text
+from metashell.values import ZERO_UUID, uuid_from_text, uuid_text
 
 NO_NODE = -1
 SUPPORTED_VERSIONS = (0, 1)
@@ -43,6 +45,43 @@ def read_quorum_state(path: str) -> QuorumState:
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         reason = f"no {error.args[0]!r} in it" if isinstance(error, KeyError) else str(error)
         raise LogCorruptError(path, 0, reason) from error
+
+
+def format_quorum_state(state: QuorumState) -> bytes:
+    """The bytes that Kafka writes for `state.data_version`, which is 1 from kraft.version 1 on.
+
+    Version 0 has no directory id of the vote, version 1 no voters.
+    """
+    fields: dict[str, object]
+    match state.data_version:
+        case 0:
+            fields = {
+                "clusterId": "",
+                "leaderId": state.leader_id,
+                "leaderEpoch": state.leader_epoch,
+                "votedId": state.voted_id,
+                "appliedOffset": 0,
+                "currentVoters": [{"voterId": voter} for voter in state.current_voters],
+            }
+        case 1:
+            fields = {
+                "leaderId": state.leader_id,
+                "leaderEpoch": state.leader_epoch,
+                "votedId": state.voted_id,
+                "votedDirectoryId": uuid_text(state.voted_directory_id),
+            }
+        case other:
+            raise ValueError(f"data_version {other} is not known")
+    return json.dumps(fields | {"data_version": state.data_version}, separators=(",", ":")).encode()
+
+
+def write_quorum_state(path: str, state: QuorumState, disk: Disk | None = None) -> None:
+    """Replace the file at `path` in one step; durable on return.
+
+    Errors: OSError, after which the old or the new state may be on disk: whoever wrote must stop.
+    Source: kraft.md 2.2; FileQuorumStateStore.
+    """
+    replace_file(disk or Disk(), path, format_quorum_state(state))
 
 
 def _parse(fields: object) -> QuorumState:

@@ -8,13 +8,13 @@ small file of its own form.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
 from metashell.errors import LogCorruptError
 from metashell.log.text_files import read_text_file
-from metashell.values import uuid_from_text
+from metashell.values import uuid_from_text, uuid_text
 
 _VERSION = 0
 _NUMBER = re.compile(r"-?\d{1,19}", re.ASCII)
@@ -44,6 +44,16 @@ def read_leader_epochs(path: str) -> tuple[EpochEntry, ...]:
     Errors: FileNotFoundError; LogCorruptError for another version, number of entries, or form of a line.
     """
     return tuple(EpochEntry(int(match[1]), int(match[2])) for match in _entries(path, _EPOCH_LINE))
+
+
+def format_leader_epochs(entries: Sequence[tuple[int, int]]) -> bytes:
+    """The bytes of a leader-epoch-checkpoint with these epochs and start offsets."""
+    return "".join(f"{line}\n" for line in (_VERSION, len(entries), *(f"{epoch} {start}" for epoch, start in entries))).encode()
+
+
+def format_topic_id(topic_id: bytes) -> bytes:
+    """The bytes of a partition.metadata; no line end follows the last line."""
+    return f"version: {_VERSION}\ntopic_id: {uuid_text(topic_id)}".encode()
 
 
 def read_partition_offsets(path: str) -> tuple[PartitionOffset, ...]:

@@ -1,0 +1,472 @@
+"""The metadata log of a replica, on disk: appended to, read, cut, flushed, and shortened at snapshots. Fulfils raft's `ReplicatedLog`.
+
+One thread calls it, save for `sync`, which may run beside everything else:
+
+    token = log.begin_flush()      # what has been appended until now
+    log.sync(token)                # in a thread: waits for the disk
+    log.finish_flush(token)        # flushed_offset has moved
+
+What Kafka's layout asks for is written as Kafka writes it; of that only batches, names, epochs and snapshots are ever synced, because
+indexes are made again at each start. Whatever fails on the way to the disk ends the log: nothing is written, synced or retried after
+it, since what an fsync failed for may be lost although the next one succeeds.
+Source: kraft.md 2; UnifiedLog, LocalLog, KafkaRaftLog.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Sequence
+from contextlib import suppress
+from errno import EIO
+from typing import Final
+
+from metashell.codec.batches import LEAD_SIZE
+from metashell.log.atomic_file import replace_file
+from metashell.log.disk import DirectoryLock, Disk
+from metashell.log.log_segment import BATCH_LEAD, LogSegment
+from metashell.log.names import LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY
+from metashell.log.opening import Opening
+from metashell.log.recovery import IndexOf, segment_files
+from metashell.log.segment_index import SegmentIndex
+from metashell.log.snapshot_files import DELETE_DELAY_MS, DeletedFiles, SnapshotFiles, SnapshotPart
+from metashell.log.text_checkpoints import format_leader_epochs
+from metashell.values import OffsetAndEpoch
+
+SEGMENT_SIZE: Final = 1 << 30
+SEGMENT_MS: Final = 7 * 24 * 3_600_000
+INDEX_INTERVAL: Final = 4096
+INDEX_SIZE: Final = 10 * 1024 * 1024
+
+
+class LogStoppedError(OSError):
+    """Writing was refused because an earlier step on the disk failed, or the log is closed."""
+
+
+class FlushToken:
+    """One flush: the segments it has to sync, and the offset before which all is durable then."""
+
+    __slots__ = ("end_offset", "fds", "has_new_names")
+
+    def __init__(self, end_offset: int, fds: list[int], has_new_names: bool) -> None:
+        self.end_offset = end_offset
+        self.fds = fds
+        self.has_new_names = has_new_names
+
+
+class MetadataLog:
+    """An open log. Errors of all that writes: OSError, after which every such call raises LogStoppedError."""
+
+    __slots__ = (
+        "_active",
+        "_bases",
+        "_deleted",
+        "_dirty",
+        "_disk",
+        "_end",
+        "_epochs",
+        "_failure",
+        "_flight",
+        "_flushed",
+        "_has_new_names",
+        "_index_of",
+        "_late_closes",
+        "_lock",
+        "_parts",
+        "_segment_ms",
+        "_segment_size",
+        "_segments",
+        "_snapshots",
+        "_start",
+        "directory",
+        "repairs",
+    )
+
+    @classmethod
+    def open(
+        cls,
+        log_directory: str,
+        disk: Disk | None = None,
+        *,
+        segment_size: int = SEGMENT_SIZE,
+        segment_ms: int = SEGMENT_MS,
+        index_interval: int = INDEX_INTERVAL,
+        index_size: int = INDEX_SIZE,
+        lock: bool = True,
+    ) -> MetadataLog:
+        """The recovered log in `__cluster_metadata-0` of a log directory, which is made if it is not there; all of it is durable.
+
+        The directory's `.lock` is held until `close`, unless `lock` is False: then the caller holds it.
+        Units: bytes; `segment_ms` counts between timestamps of batches.
+        Errors: BlockingIOError where another process holds the lock; LogCorruptError where the log cannot start; OSError.
+        """
+        disk = disk or Disk()
+        held = DirectoryLock(log_directory, disk) if lock else None
+        try:
+            return cls(log_directory, disk, segment_size, segment_ms, index_interval, index_size, held)
+        except BaseException:
+            if held is not None:
+                held.release()
+            raise
+
+    def __init__(
+        self,
+        log_directory: str,
+        disk: Disk,
+        segment_size: int,
+        segment_ms: int,
+        index_interval: int,
+        index_size: int,
+        lock: DirectoryLock | None,
+    ) -> None:
+        """See `open`."""
+        directory = os.path.join(log_directory, METADATA_DIRECTORY)
+        if not os.path.isdir(directory):
+            disk.make_directory(directory)
+        disk.sync_directory(log_directory)
+
+        def index_of(base_offset: int) -> SegmentIndex:
+            return SegmentIndex(disk, directory, base_offset, index_interval, index_size)
+
+        opened = Opening(disk, directory, index_of).run()
+        self.directory = directory
+        """Where the segments are, and quorum-state beside them."""
+        self.repairs = opened.repairs
+        """What recovery had to cut or remove."""
+        self._disk = disk
+        self._lock = lock
+        self._segment_size = segment_size
+        self._segment_ms = segment_ms
+        self._index_of: IndexOf = index_of
+        self._segments = opened.segments
+        self._bases = [segment.base_offset for segment in opened.segments]
+        self._active = opened.segments[-1]
+        self._start = opened.start_offset
+        self._end = self._flushed = self._active.end_offset
+        self._epochs = opened.epochs
+        self._snapshots = SnapshotFiles(disk, directory, opened.snapshots)
+        self._parts: dict[OffsetAndEpoch, SnapshotPart] = {}
+        self._deleted = DeletedFiles(disk)
+        self._dirty: list[LogSegment] = []
+        self._has_new_names = False
+        self._flight: FlushToken | None = None
+        self._late_closes: list[int] = []
+        self._failure: OSError | None = None
+
+    # What is there
+
+    @property
+    def start_offset(self) -> int:
+        return self._start
+
+    @property
+    def end_offset(self) -> int:
+        return self._end
+
+    @property
+    def flushed_offset(self) -> int:
+        return self._flushed
+
+    @property
+    def size(self) -> int:
+        """Bytes of all segments."""
+        return sum(segment.size for segment in self._segments)
+
+    @property
+    def failure(self) -> OSError | None:
+        """What ended the log."""
+        return self._failure
+
+    def leader_epochs(self) -> Sequence[tuple[int, int]]:
+        return self._epochs
+
+    def read(self, start_offset: int, end_offset: int, max_size: int) -> bytes:
+        """Errors: OSError; LogCorruptError where the disk gives other bytes back than were written."""
+        if not self._bases[0] <= start_offset < self._end:
+            return b""
+        return self._segment_of(start_offset).read(start_offset, end_offset, max_size)
+
+    def is_batch_boundary(self, offset: int) -> bool:
+        if offset == self._end:
+            return True
+        return self._bases[0] <= offset < self._end and self._segment_of(offset).begins_at(offset)
+
+    def _segment_of(self, offset: int) -> LogSegment:
+        active = self._active
+        return active if offset >= active.base_offset else self._segments[bisect_right(self._bases, offset) - 1]
+
+    # Appending
+
+    def append(self, data: bytes, end_offset: int) -> None:
+        self._check()
+        heads = self._heads(data, end_offset)
+        last_offset, _, timestamp = heads[-1] if len(heads) == 1 else (end_offset - 1, 0, max(head[2] for head in heads))
+        segment = self._active
+        try:
+            if not segment.has_room(len(data), last_offset, timestamp, self._segment_size, self._segment_ms):
+                segment = self._roll()
+            if not segment.is_dirty:
+                self._dirty.append(segment)
+            segment.append(data, heads)
+        except OSError as error:
+            self._fail(error)
+            raise
+        self._end = end_offset
+
+    def _heads(self, data: bytes, end_offset: int) -> list[tuple[int, int, int]]:
+        """Last offset, size and largest timestamp of each batch in `data`."""
+        base, length, _, delta, timestamp = BATCH_LEAD.unpack_from(data)
+        assert base == self._end, f"batch at {base} does not follow {self._end}"
+        heads = [(base + delta, length + LEAD_SIZE, timestamp)]
+        position = length + LEAD_SIZE
+        while position < len(data):
+            base, length, _, delta, timestamp = BATCH_LEAD.unpack_from(data, position)
+            assert base == heads[-1][0] + 1, f"batch at {base} does not follow {heads[-1][0]}"
+            heads.append((base + delta, length + LEAD_SIZE, timestamp))
+            position += length + LEAD_SIZE
+        assert position == len(data) and base + delta + 1 == end_offset, f"the batches end at {base + delta + 1}, not at {end_offset}"
+        return heads
+
+    def _roll(self) -> LogSegment:
+        """Begin a new segment at the log's end."""
+        self._active.index.close_files()
+        return self._begin_segment(self._end)
+
+    def _begin_segment(self, offset: int) -> LogSegment:
+        segment = LogSegment.create(self._disk, self.directory, offset, self._index_of(offset))
+        self._segments.append(segment)
+        self._bases.append(offset)
+        self._active = segment
+        self._has_new_names = True
+        return segment
+
+    # Flushing
+
+    def begin_flush(self) -> FlushToken:
+        """Note all that was appended. One flush at a time: the one before must be finished."""
+        self._check()
+        assert self._flight is None, "a flush is under way"
+        dirty = self._dirty
+        token = self._flight = FlushToken(self._end, [segment.fd for segment in dirty], self._has_new_names)
+        for segment in dirty:
+            segment.is_dirty = False
+        self._dirty = []
+        self._has_new_names = False
+        return token
+
+    def sync(self, token: FlushToken) -> None:
+        """Wait for the disk; the one call that may come from another thread. Errors: OSError, which ends the log."""
+        try:
+            for fd in token.fds:
+                self._disk.sync_file(fd)
+            if token.has_new_names:
+                self._disk.sync_directory(self.directory)
+        except OSError as error:
+            self._fail(error)
+            raise
+
+    def finish_flush(self, token: FlushToken) -> int:
+        """Take note that `token` was synced; what is durable now. Errors: LogStoppedError if it was not."""
+        assert token is self._flight, "this flush is not the one under way"
+        self._flight = None
+        self._close_late()
+        self._check()
+        self._flushed = max(self._flushed, token.end_offset)
+        return self._flushed
+
+    def flush(self) -> int:
+        """All three in one."""
+        token = self.begin_flush()
+        try:
+            self.sync(token)
+        except OSError:
+            self._flight = None
+            raise
+        return self.finish_flush(token)
+
+    def _close(self, fd: int) -> None:
+        """Close a segment's file, but not while a flush may be waiting for it."""
+        if self._flight is not None:
+            self._late_closes.append(fd)
+        else:
+            self._disk.close_file(fd)
+
+    def _close_late(self) -> None:
+        for fd in self._late_closes:
+            self._disk.close_file(fd)
+        self._late_closes.clear()
+
+    # Cutting
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop all batches from `offset` on. Errors: AssertionError where that lies inside a batch or before the start."""
+        self._check()
+        if offset == self._end:
+            return
+        assert self._start <= offset and self.is_batch_boundary(offset), f"truncation to {offset} of {self._start} to {self._end}"
+        try:
+            count = max(bisect_right(self._bases, offset), 1)
+            self._remove_segments(self._segments[count:])
+            self._active = self._segments[-1]
+            self._active.truncate(offset)
+            self._disk.sync_directory(self.directory)
+        except OSError as error:
+            self._fail(error)
+            raise
+        self._has_new_names = False
+        self._dirty = [segment for segment in self._dirty if segment.is_dirty and segment in self._segments]
+        self._set_end(offset)
+
+    def _set_end(self, offset: int) -> None:
+        self._end = offset
+        self._flushed = min(self._flushed, offset)
+        if self._flight is not None:
+            # What is appended at these offsets from now on is not what the flush under way makes durable.
+            self._flight.end_offset = min(self._flight.end_offset, offset)
+
+    def _remove_segments(self, segments: list[LogSegment]) -> None:
+        """Take segments out of the log and their files from the directory, at once: nobody reads what is not committed."""
+        for segment in segments:
+            segment.index.abandon()
+            for path in segment_files(self.directory, segment.base_offset):
+                if os.path.lexists(path):
+                    self._disk.remove_file(path)
+            self._forget_segment(segment)
+
+    def _forget_segment(self, segment: LogSegment) -> None:
+        self._close(segment.fd)
+        index = self._segments.index(segment)
+        del self._segments[index], self._bases[index]
+
+    def start_at_snapshot(self, id: OffsetAndEpoch) -> None:
+        """Drop the whole log and begin at a complete snapshot. After a crash in the midst of it the next `open` does the same."""
+        self._check()
+        assert id in self._snapshots.ids, f"snapshot {id} is not there"
+        try:
+            self._remove_segments(list(self._segments))
+            self._begin_segment(id.offset)
+            self._drop_snapshots_before(id)
+            self._disk.sync_directory(self.directory)
+        except OSError as error:
+            self._fail(error)
+            raise
+        self._has_new_names = False
+        self._dirty = []
+        self._set_end(id.offset)
+        self._start = self._flushed = id.offset
+        self._epochs = []
+
+    def delete_before(self, id: OffsetAndEpoch) -> None:
+        """Begin the log at a complete snapshot's end; the last segment stays in any case. `delete_due` removes the files."""
+        self._check()
+        assert id in self._snapshots.ids and id.offset <= self._end, f"snapshot {id} is not there, or behind the log's end {self._end}"
+        self._start = max(self._start, id.offset)
+        try:
+            for segment in [segment for segment in self._segments[:-1] if segment.end_offset <= self._start]:
+                for path in segment_files(self.directory, segment.base_offset):
+                    self._deleted.mark(path)
+                self._dirty = [other for other in self._dirty if other is not segment]
+                self._forget_segment(segment)
+            self._drop_snapshots_before(id)
+        except OSError as error:
+            self._fail(error)
+            raise
+
+    def _drop_snapshots_before(self, id: OffsetAndEpoch) -> None:
+        for older in [other for other in self._snapshots.ids if other < id]:
+            self._deleted.mark(self._snapshots.path(older))
+            self._snapshots.forget(older)
+
+    def delete_due(self, now_ms: int, delay_ms: int = DELETE_DELAY_MS) -> int | None:
+        """Remove the files that were taken out of use `delay_ms` ago, counted from the first call that saw them.
+
+        Gives the time of the next one, None where none waits. Errors: as for what writes.
+        """
+        self._check()
+        try:
+            return self._deleted.remove_due(now_ms, delay_ms)
+        except OSError as error:
+            self._fail(error)
+            raise
+
+    # Epochs
+
+    def write_leader_epochs(self, entries: Sequence[tuple[int, int]]) -> None:
+        self._check()
+        try:
+            replace_file(self._disk, os.path.join(self.directory, LEADER_EPOCH_CHECKPOINT), format_leader_epochs(entries))
+        except OSError as error:
+            self._fail(error)
+            raise
+        self._epochs = list(entries)
+
+    # Snapshots
+
+    def snapshots(self) -> Sequence[OffsetAndEpoch]:
+        return self._snapshots.ids
+
+    def snapshot_size(self, id: OffsetAndEpoch) -> int:
+        return self._snapshots.size(id)
+
+    @property
+    def snapshots_size(self) -> int:
+        """Bytes of all complete snapshots."""
+        return self._snapshots.total_size
+
+    def snapshot_path(self, id: OffsetAndEpoch) -> str:
+        """The file of a complete snapshot; it may be renamed once a newer one takes its place."""
+        return self._snapshots.path(id)
+
+    def read_snapshot(self, id: OffsetAndEpoch, position: int, max_size: int) -> bytes:
+        return self._snapshots.read(id, position, max_size)
+
+    def create_snapshot(self, id: OffsetAndEpoch) -> SnapshotPart:
+        self._check()
+        older = self._parts.pop(id, None)
+        if older is not None:
+            older.close()
+        self._parts = {other: part for other, part in self._parts.items() if part.is_open}
+        try:
+            part = SnapshotPart(self._disk, id, self._snapshots.path(id), self._snapshots, self._fail)
+        except OSError as error:
+            self._fail(error)
+            raise
+        self._parts[id] = part
+        return part
+
+    # The end
+
+    def close(self) -> None:
+        """Flush, finish the files and give the lock back; a log that has failed is left as it is. No flush may be under way."""
+        assert self._flight is None, "a flush is under way"
+        try:
+            if self._failure is None:
+                self.flush()
+                self._active.index.close_files()
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        if not self._segments:
+            return
+        if self._failure is None:
+            self._failure = LogStoppedError(EIO, "is closed", self.directory)
+        for part in self._parts.values():
+            part.close()
+        self._close_late()
+        for segment in self._segments:
+            segment.index.abandon()
+            with suppress(OSError):
+                self._disk.close_file(segment.fd)
+        self._segments = []
+        self._snapshots.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise LogStoppedError(EIO, f"nothing is written any more: {self._failure.strerror or self._failure}", self.directory)
+
+    def _fail(self, error: OSError) -> None:
+        if self._failure is None:
+            self._failure = error

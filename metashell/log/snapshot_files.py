@@ -1,0 +1,168 @@
+"""The snapshots of a log directory: those that are complete, those that are written, and files that wait to be removed.
+
+A snapshot is `.checkpoint.part` until it is frozen: synced, made read-only, renamed, its new name synced.
+What is removed is renamed to `.deleted` first, so that nobody takes it for one in use, and removed after a delay, because others
+may be reading it.
+Source: org.apache.kafka.snapshot.{FileRawSnapshotWriter,Snapshots}.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import insort
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final
+
+from metashell.log.atomic_file import FILE_MODE
+from metashell.log.disk import Disk
+from metashell.log.names import checkpoint_name
+from metashell.values import OffsetAndEpoch
+
+PART_SUFFIX: Final = ".checkpoint.part"
+DELETED_SUFFIX: Final = ".deleted"
+DELETE_DELAY_MS: Final = 60_000
+_READ_ONLY: Final = 0o444
+
+
+class SnapshotFiles:
+    """The complete snapshots in a directory, readable by position."""
+
+    def __init__(self, disk: Disk, directory: str, ids: Sequence[OffsetAndEpoch]) -> None:
+        self._disk = disk
+        self._directory = directory
+        self.ids = sorted(ids)
+        self._sizes = {id: os.path.getsize(self.path(id)) for id in self.ids}
+        self._fds: dict[OffsetAndEpoch, int] = {}
+
+    def path(self, id: OffsetAndEpoch) -> str:
+        return os.path.join(self._directory, checkpoint_name(id))
+
+    def size(self, id: OffsetAndEpoch) -> int:
+        return self._sizes[id]
+
+    @property
+    def total_size(self) -> int:
+        return sum(self._sizes.values())
+
+    def read(self, id: OffsetAndEpoch, position: int, max_size: int) -> bytes:
+        size = self._sizes[id]
+        if id not in self._fds:
+            self._fds[id] = os.open(self.path(id), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        return self._disk.read_at(self._fds[id], max(0, min(max_size, size - position)), position)
+
+    def add(self, id: OffsetAndEpoch, size: int) -> None:
+        """A snapshot that has become complete; one of the same id is replaced."""
+        self._close(id)
+        if id not in self._sizes:
+            insort(self.ids, id)
+        self._sizes[id] = size
+
+    def forget(self, id: OffsetAndEpoch) -> None:
+        """One that is removed."""
+        self._close(id)
+        self.ids.remove(id)
+        del self._sizes[id]
+
+    def _close(self, id: OffsetAndEpoch) -> None:
+        fd = self._fds.pop(id, None)
+        if fd is not None:
+            os.close(fd)
+
+    def close(self) -> None:
+        for id in list(self._fds):
+            self._close(id)
+
+
+class SnapshotPart:
+    """A `PartialSnapshot`: written front to back, then frozen or dropped.
+
+    Errors: OSError, also told to `failed`, after which it is only closed.
+    """
+
+    def __init__(self, disk: Disk, id: OffsetAndEpoch, final_path: str, files: SnapshotFiles, failed: Callable[[OSError], None]) -> None:
+        self._disk = disk
+        self._id = id
+        self._size = 0
+        self._final_path = final_path
+        self._files = files
+        self._failed = failed
+        # A random number as Files.createTempFile gives it; a name for one process is all that is needed.
+        number = int.from_bytes(os.urandom(8), "big")
+        self._path = f"{final_path.removesuffix('.checkpoint')}-{number}{PART_SUFFIX}"
+        self._fd = disk.create_file(self._path, FILE_MODE)
+
+    @property
+    def id(self) -> OffsetAndEpoch:
+        return self._id
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    @property
+    def is_open(self) -> bool:
+        return self._fd >= 0
+
+    def append(self, data: bytes) -> None:
+        assert self._fd >= 0, f"{self._path}: is closed"
+        try:
+            self._disk.write_at(self._fd, data, self._size)
+        except OSError as error:
+            self._failed(error)
+            raise
+        self._size += len(data)
+
+    def sync(self) -> None:
+        """Bring the bytes to disk; may run in a thread of its own before `freeze`, which then has little left to wait for."""
+        assert self._fd >= 0, f"{self._path}: is closed"
+        try:
+            self._disk.sync_file(self._fd)
+        except OSError as error:
+            self._failed(error)
+            raise
+
+    def freeze(self) -> None:
+        self.sync()
+        try:
+            self._disk.set_mode(self._fd, _READ_ONLY)
+            self._disk.rename(self._path, self._final_path)
+            self._disk.sync_directory(os.path.dirname(self._path))
+            self._disk.close_file(self._fd)
+        except OSError as error:
+            self._failed(error)
+            raise
+        self._fd = -1
+        self._files.add(self._id, self._size)
+
+    def close(self) -> None:
+        if self._fd < 0:
+            return
+        self._disk.close_file(self._fd)
+        self._fd = -1
+        with suppress(OSError):
+            self._disk.remove_file(self._path)
+
+
+class DeletedFiles:
+    """Files that were renamed to `.deleted` and are removed after a delay."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self._waiting: list[tuple[int | None, str]] = []
+
+    def mark(self, path: str) -> None:
+        """Take a file out of use; one that is not there is no error."""
+        with suppress(FileNotFoundError):
+            self._disk.rename(path, path + DELETED_SUFFIX)
+            self._waiting.append((None, path + DELETED_SUFFIX))
+
+    def remove_due(self, now_ms: int, delay_ms: int) -> int | None:
+        """Remove what has waited for `delay_ms` since the first call after it was marked; when the next one is due."""
+        waiting = [(now_ms + delay_ms if due is None else due, path) for due, path in self._waiting]
+        for due, path in waiting:
+            if due <= now_ms:
+                with suppress(FileNotFoundError):
+                    self._disk.remove_file(path)
+        self._waiting = [entry for entry in waiting if entry[0] > now_ms]
+        return min((due for due, _ in waiting if due > now_ms), default=None)
