@@ -27,6 +27,7 @@ def append_own(node: Replica, leader: Leader, batch: AppendedBatch) -> None:
     node.log.append(batch.data, batch.last_offset + 1)
     node.log_end = batch.last_offset + 1
     node.last_epoch = leader.epoch
+    node.stats.appended += batch.last_offset - batch.base_offset + 1
     apply_controls(node, controls)
 
 
@@ -45,6 +46,7 @@ def append_fetched(node: Replica, checked: CheckedBatches) -> None:
     if changed:
         node.log.write_leader_epochs(node.epochs.entries)
     node.log.append(data, checked.end_offset)
+    node.stats.fetched += checked.end_offset - start
     node.log_end = checked.end_offset
     node.last_epoch = checked.last_epoch
     apply_controls(node, checked.controls)

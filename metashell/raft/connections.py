@@ -41,6 +41,10 @@ class Connections:
         self._next_correlation_id = 0
         self.entries: dict[int, Awaited] = {}
 
+    @property
+    def has_bootstrap(self) -> bool:
+        return bool(self._bootstrap)
+
     def is_ready(self, destination: int, now_ms: int) -> bool:
         """Whether a request may be sent: nothing awaited (or for too long), and no pause."""
         return self.ready_at(destination, now_ms) <= now_ms

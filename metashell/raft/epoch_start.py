@@ -23,7 +23,9 @@ def voters_to_write(node: Replica) -> VoterSet | None:
     if node.partition.kraft_version < 1:
         return None
     config, voters = node.config, node.voters
-    assert node.local_key is not None and node.partition.voters_offset is not None, "kraft.version 1 without a voter set"
+    if node.local_key is None or node.partition.voters_offset is None:
+        # Kafka's leader dies of a level without voters in the log; the static ones go on.
+        return None
     own = Voter(node.local_key, node.own_endpoints, config.min_kraft_version, config.max_kraft_version)
     updated = voters.updated(own)
     assert updated is not None, "a leader that was elected is a voter"

@@ -73,7 +73,9 @@ def take_leader(node: Replica, leader_id: int, epoch: int, endpoints: Endpoints)
         # The sender may be confused, but is not to be killed: an error that it logs and forgets.
         node.complain("a request names another leader of an epoch than the one that is known")
         return UNKNOWN_SERVER_ERROR
-    common.handle_leader(node, leader_id, epoch, endpoints or node.endpoints_of(leader_id))
+    if node.config.default_listener not in endpoints:
+        endpoints = node.endpoints_of(leader_id) or endpoints
+    common.handle_leader(node, leader_id, epoch, endpoints)
     return NONE
 
 

@@ -25,28 +25,30 @@ def fetch_as_follower(node: Replica, role: Follower) -> int:
         if endpoint is None:
             return fetch_from_bootstrap(node)
         return fetch_from_leader(node, role, leader_id, endpoint)
-    if now >= role.fetch_deadline_ms or endpoint is None or connections.is_backing_off(leader_id, now):
+    if endpoint is None:
         return fetch_from_bootstrap(node)
-    if connections.has_timed_out(leader_id, now):
-        connections.succeeded(leader_id)
-        return fetch_from_bootstrap(node)
+    if connections.has_bootstrap:
+        if now >= role.fetch_deadline_ms or connections.is_backing_off(leader_id, now):
+            return fetch_from_bootstrap(node)
+        if connections.has_timed_out(leader_id, now):
+            connections.succeeded(leader_id)
+            return fetch_from_bootstrap(node)
     if connections.has_in_flight(now):
         return connections.in_flight_until(now)
+    if not connections.is_ready(leader_id, now):
+        return connections.ready_at(leader_id, now)
     return fetch_from_leader(node, role, leader_id, endpoint)
 
 
 def fetch_from_leader(node: Replica, role: Follower, leader_id: int, endpoint: Endpoint) -> int:
     """Send the next Fetch, or the next FetchSnapshot of a download."""
-    now = node.now_ms
     if role.download is not None:
-        if role.download.is_complete:
-            return role.fetch_deadline_ms
-        node.send(leader_id, endpoint, snapshot_client.next_request(node, role, role.download))
+        # A complete one is being made durable; `snapshot_frozen` goes on.
+        if not role.download.is_complete:
+            node.send(leader_id, endpoint, snapshot_client.next_request(node, role, role.download))
     elif is_durable_enough(node):
         node.send(leader_id, endpoint, next_fetch(node))
-    else:
-        return role.fetch_deadline_ms
-    return now + node.config.request_timeout_ms
+    return node.now_ms + node.config.request_timeout_ms
 
 
 def fetch_from_bootstrap(node: Replica) -> int:
@@ -84,9 +86,6 @@ def next_fetch(node: Replica) -> FetchRequest:
 
 def handle_response(node: Replica, source: int, response: FetchResponse) -> bool:
     """Truncate, begin a snapshot, or append; whether the connection is fine."""
-    if not response.shape_ok:
-        node.complain("a fetch was answered for another partition")
-        return False
     outcome = common.handle_response(node, response.error, response.leader_id, response.epoch, response.leader_endpoint)
     if outcome != common.CONTINUE:
         return outcome == common.SUCCESS

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from metashell.raft import common, parked_fetches, progress, replies
+from metashell.raft.config import BATCH_SIZE_MAX
 from metashell.raft.error_codes import INCONSISTENT_CLUSTER_ID, INVALID_REQUEST, NONE, UNKNOWN_SERVER_ERROR
 from metashell.raft.messages import UNKNOWN_HIGH_WATERMARK, FetchRequest, FetchResponse
 from metashell.raft.parked import ParkedFetch
@@ -56,7 +57,7 @@ def respond(node: Replica, request: FetchRequest, listener: str) -> FetchRespons
     records = b""
     if position is VALID:
         if offset < node.log_end:
-            records = log.read(offset, node.log_end, request.max_size)
+            records = log.read(offset, node.log_end, min(request.max_size, BATCH_SIZE_MAX))
         progress.record_fetch(node, leader, request.replica_id, request.directory_id, offset)
     watermark = node.high_watermark
     endpoint = leader.endpoints.get(listener)

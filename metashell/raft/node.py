@@ -1,8 +1,8 @@
 """One replica of the quorum, without I/O: what comes in goes to the part whose business it is, and all that shall happen comes out.
 
-`RaftNode` decides and never waits. Every call gives one `Ready`, which the driver has to work off before the next call (`ready` says in
-which order): what the core writes into its log in a later step may rest on the election state of an earlier one being durable. Times are
-of one monotonic clock, in ms. Nothing that a peer sends raises; what it must not send is counted in `complaints`.
+`RaftNode` decides and never waits. Every call gives one `Ready`; the driver works them off in the order in which they came (`ready` says
+how), and may make the next calls meanwhile. The log can so be ahead of quorum-state on disk: `startup` never takes such an epoch up again.
+Times are of one monotonic clock, in ms. Nothing that a peer sends raises; what it must not send is counted in `complaints`.
 
 The functions that decide (who gets a vote, what is committed, where to truncate, ...) are small and stand in a module each:
 `votes`, `common`, `progress`, `fetch_server`, `fetch_client`, `epochs`, `snapshot_server`, `snapshot_client`, `reconfiguration`.
@@ -121,6 +121,9 @@ class RaftNode(Replica):
         awaited_class, handle = _RESPONSES[request.__class__]
         if response.__class__ is not awaited_class:
             self.complain("a request was answered by an answer to another one")
+            is_fine = False
+        elif not getattr(response, "shape_ok", True):
+            self.complain("a request was answered for another partition than the metadata log's")
             is_fine = False
         elif getattr(response, "top_error", NONE) != NONE and handle is not reconfiguration.handle_api_versions:
             is_fine = self._handle_top_error(request, response.top_error)  # type: ignore[union-attr]

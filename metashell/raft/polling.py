@@ -27,7 +27,7 @@ def act(node: Replica) -> int:
 
 def act_unattached(node: Replica, role: Unattached) -> int:
     """Stand when it is time; until then look for a leader."""
-    if node.may_stand():
+    if node.may_stand() and not node.is_shutting_down:
         if role.election_deadline_ms == NEVER:
             role.election_deadline_ms = node.election_timeout()
         if node.now_ms >= role.election_deadline_ms:
@@ -77,7 +77,9 @@ def act_follower(node: Replica, role: Follower) -> int:
 
 
 def act_resigned(node: Replica, role: Resigned) -> int:
-    """Tell the voters; after an election timeout, leave the epoch that it led."""
+    """Tell the voters; after an election timeout, leave the epoch that it led, unless it shuts down: then it waits for another leader."""
+    if node.is_shutting_down:
+        role.election_deadline_ms = NEVER
     if node.now_ms >= role.election_deadline_ms:
         if role.epoch == 0x7FFFFFFF:
             return NEVER

@@ -13,10 +13,16 @@ from metashell.values import ReplicaKey
 CHECK_QUORUM_FACTOR = 3, 2
 """Check-quorum allows three halves of a fetch timeout."""
 
+OBSERVERS_MAX = 1_000
+"""Observers that are remembered; ids are what a peer says, so there could be any number. Who fetched longest ago is forgotten first."""
+
 
 def take_voters(node: Replica, leader: Leader) -> None:
     """The voters are others now: who became one or is none any more keeps its progress."""
     old, observers = leader.voters, leader.observers
+    if len(old) == 1:
+        # A sole voter's check-quorum was over long ago, and nobody minded.
+        leader.check_deadline_ms = check_quorum_deadline(node)
     leader.voters = {}
     for id, voter in node.voters.voters.items():
         key = voter.key
@@ -48,6 +54,8 @@ def find(leader: Leader, id: int, directory_id: bytes) -> tuple[Progress, bool]:
             return entry, True
     entry = leader.observers.get((id, directory_id))
     if entry is None:
+        if len(leader.observers) >= OBSERVERS_MAX:
+            del leader.observers[min(leader.observers, key=lambda key: leader.observers[key].last_fetch_ms)]
         entry = leader.observers[(id, directory_id)] = Progress(ReplicaKey(id, directory_id))
     return entry, False
 

@@ -154,8 +154,8 @@ class Replica:
 
     def election_timeout(self) -> int:
         """A new random deadline: between one and two election timeouts from now."""
-        timeout = self.config.election_timeout_ms
-        return self.now_ms + timeout + (self.random.randrange(timeout) if timeout else 0)
+        timeout = max(self.config.election_timeout_ms, 1)
+        return self.now_ms + timeout + self.random.randrange(timeout)
 
     def may_stand(self) -> bool:
         """Whether it may ask for votes now. Epochs are int32: after the last one nobody can."""

@@ -46,9 +46,6 @@ def next_request(node: Replica, role: Follower, download: Download) -> FetchSnap
 
 def handle_response(node: Replica, source: int, response: FetchSnapshotResponse) -> bool:
     """Add a page; whether the connection is fine."""
-    if not response.shape_ok:
-        node.complain("a snapshot was answered for another partition")
-        return False
     outcome = common.handle_response(node, response.error, response.leader_id, response.epoch, response.leader_endpoint)
     if outcome != common.CONTINUE:
         return outcome == common.SUCCESS

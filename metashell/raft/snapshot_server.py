@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from metashell.raft import common, progress, replies
+from metashell.raft.config import BATCH_SIZE_MAX
 from metashell.raft.error_codes import (
     INCONSISTENT_CLUSTER_ID,
     INVALID_REQUEST,
@@ -37,7 +38,7 @@ def handle_request(node: Replica, token: Any, request: FetchSnapshotRequest, lis
         id = request.snapshot_id
         response.size = node.log.snapshot_size(id)
         response.position = request.position
-        response.records = node.log.read_snapshot(id, request.position, max(request.max_size, 0))
+        response.records = node.log.read_snapshot(id, request.position, max(min(request.max_size, BATCH_SIZE_MAX), 0))
         note_reader(node, leader, request)
     node.reply(token, response)
 

@@ -30,6 +30,9 @@ def start(node: Replica, election: ElectionState) -> None:
     if node.epochs.truncate_from_end(node.log_end):
         node.log.write_leader_epochs(node.epochs.entries)
     node.last_epoch = appending.last_epoch_of(node)
+    latest = node.latest_snapshot()
+    # How much is committed is not known, but all of a snapshot is.
+    node.committed = 0 if latest is None else latest.offset
     node.role = first_role(node, election)
     node.persist(node.role)
     # What is on disk may be of another version, or missing: it is written once, whatever it says.
@@ -90,6 +93,7 @@ def first_role(node: Replica, election: ElectionState) -> Role:
     is_own_vote = voted is not None and local is not None and is_voted_key(voted, local)
     if local is not None and (leader_id == local.id or (is_own_vote and leader_id < 0 and led_its_epoch(node, epoch))):
         return Resigned(epoch, local.id, node.own_endpoints, (), node.election_timeout())
+    # A vote for itself of an epoch that has a leader by now binds still, but asks nobody: its log may have records of that epoch.
     if is_own_vote and leader_id < 0 and node.is_voter and config.may_stand:
         assert local is not None, "it has a vote"
         return Candidate(epoch, local, Tally(node.voters, local.id), node.election_timeout(), now)

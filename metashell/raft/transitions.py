@@ -121,6 +121,8 @@ def enter(node: Replica, role: Role) -> None:
     old = node.role
     assert role.epoch >= old.epoch, "epochs never go down"
     node.role = role
+    if isinstance(old, Prospective | Candidate) and isinstance(role, Leader | Follower):
+        node.stats.elected(node.now_ms - old.since_ms)
     node.connections.reset()
     node.persist(role)
     node.has_news = True
