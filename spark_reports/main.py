@@ -58,7 +58,7 @@ def run(words: list[str]) -> int:
     require_inputs(values.paths, may_be_empty=values.job == "stream")
     spark = open_session(NAME, values.master)
     try:
-        _JOBS.get(values.job, _report)(spark, values)
+        fault_count = _JOBS.get(values.job, _report)(spark, values)
     except Exception as error:
         message = told(error)
         if message is None:
@@ -66,7 +66,7 @@ def run(words: list[str]) -> int:
         raise message from None
     finally:
         spark.stop()
-    return 0
+    return _complain(f"{fault_count} corrupt or unknown places were left out", 1) if fault_count else 0
 
 
 def told(error: Exception) -> MetashellError | None:
@@ -102,20 +102,23 @@ def reading_options(values: SimpleNamespace) -> dict[str, str]:
     }
 
 
-def _report(spark: Any, values: SimpleNamespace) -> None:
+def _report(spark: Any, values: SimpleNamespace) -> int:
     from metashell.options.report_tools import ALL, FORMS
     from metashell.reports import REPORTS
     from metashell.reports.forms import notes_on, write_answer
-    from spark_reports.report_job import run_on_spark
+    from spark_reports.report_job import count_faults, run_on_spark
 
     reports = list(REPORTS.values()) if values.job == ALL else [REPORTS[values.job]]
-    notes = notes_on(0, show_secrets=values.show_secrets)
-    for report, answer in run_on_spark(spark, reports, values.paths, options=reading_options(values)):
+    options = reading_options(values)
+    fault_count = count_faults(spark, reports, values.paths, options=options)
+    notes = notes_on(fault_count, show_secrets=values.show_secrets)
+    for report, answer in run_on_spark(spark, reports, values.paths, options=options):
         written = write_answer(report, answer, values.out, values.format or FORMS, sources=" ".join(values.paths), notes=notes)
         sys.stdout.write("".join(f"{path}\n" for path in written))
+    return fault_count
 
 
-def _export(spark: Any, values: SimpleNamespace) -> None:
+def _export(spark: Any, values: SimpleNamespace) -> int:
     from spark_reports.export_job import export_tables
 
     rows = export_tables(
@@ -128,9 +131,10 @@ def _export(spark: Any, values: SimpleNamespace) -> None:
         show_secrets=values.show_secrets,
     )
     sys.stdout.write("".join(f"{table:<40} {count:>12}\n" for table, count in rows.items()))
+    return rows.get("faults", 0)
 
 
-def _stream(spark: Any, values: SimpleNamespace) -> None:
+def _stream(spark: Any, values: SimpleNamespace) -> int:
     from spark_reports.stream_job import start_stream
 
     if len(values.table) != 1 or len(values.paths) != 1:
@@ -141,6 +145,7 @@ def _stream(spark: Any, values: SimpleNamespace) -> None:
         query.stop()
     else:
         query.awaitTermination()
+    return 0
 
 
 _JOBS = {"export": _export, "stream": _stream}

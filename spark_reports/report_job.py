@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from metashell.reports.answer import as_declared
 from metashell.reports.catalog import BASES, GROUP_MEMBERS, Report, view_text
-from metashell.reports.inputs import report_paths
+from metashell.reports.inputs import FAULTS, report_paths, source_tables
 from spark_reports.source import NAME
 
 Answers = Iterator[tuple[Report, pa.Table]]
@@ -32,6 +32,16 @@ def run_on_spark(spark: Any, reports: Sequence[Report], paths: Sequence[str], *,
         for name, frame in kept:
             spark.catalog.dropTempView(name)
             frame.unpersist()
+
+
+def count_faults(spark: Any, reports: Sequence[Report], paths: Sequence[str], *, options: dict[str, str] | None = None) -> int:
+    """How many places these reports leave out: one more pass, which decodes what they decode only where faults are skipped."""
+    base_tables = sorted({table for report in reports for table in report.tables})
+    skips = (options or {}).get("onError") == "skip"
+    several = report_paths(paths, with_checkpoints=any(report.wants_checkpoints for report in reports))
+    reader = spark.read.format(NAME).options(**(options or {})).option("table", FAULTS).option("columns", "offset")
+    reader = reader.option("faultsOf", ",".join(sorted(source_tables(base_tables) - {"records"})) if skips else "")
+    return int(reader.option("paths", json.dumps(several)).load().count())
 
 
 def _base_views(spark: Any, reports: Sequence[Report], paths: Sequence[str], options: dict[str, str]) -> Iterator[tuple[str, Any]]:

@@ -1,7 +1,8 @@
 """The data source `kafka_metadata`: one table of the given files and directories, one partition a split, Arrow batches only.
 
 Options: `table` (default `records`), `columns` (names with commas between; Spark prunes none by itself), `onError` (`fail` or `skip`),
-`showSecrets`, `splitBytes`, `log` (the kind of log where names do not tell). Skipped faults are rows of the table `faults`.
+`showSecrets`, `splitBytes`, `log` (the kind of log where names do not tell). Skipped faults are rows of the table `faults`; `faultsOf`
+names the tables whose records are decoded for it, which finds those that are at fault within.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def wanted(options: Mapping[str, str]) -> Wanted:
     """What the options of a load ask for. Errors: UsageError."""
     table = options.get("table", "records")
     names = table_schema(table).names
-    columns = tuple(name.strip() for name in options.get("columns", "").split(",") if name.strip()) or tuple(names)
+    columns = names_in(options, "columns") or tuple(names)
     for column in columns:
         if column not in names:
             raise UsageError(f"table {table} has no column {column}; it has {', '.join(names)}", column)
@@ -130,12 +131,17 @@ def wanted(options: Mapping[str, str]) -> Wanted:
         table,
         columns,
         ReadOptions(
-            tables=frozenset(SOURCES) if table == GROUP_MEMBERS else frozenset((table,)),
+            tables=frozenset(SOURCES) if table == GROUP_MEMBERS else frozenset((table, *names_in(options, "faultsOf"))),
             on_error=cast(OnError, on_error),
             show_secrets=options.get("showSecrets", "false").lower() == "true",
             payloads="payload" in columns,
         ),
     )
+
+
+def names_in(options: Mapping[str, str], option: str) -> tuple[str, ...]:
+    """The names that an option lists, with commas between."""
+    return tuple(name.strip() for name in options.get(option, "").split(",") if name.strip())
 
 
 def load_paths(options: Mapping[str, Any]) -> list[str]:

@@ -120,7 +120,8 @@ _REPORTS: Final = (
         title="Leadership and ISR churn",
         summary="leaders won and lost, ISR shrinks and expands, per broker and hour",
         how_to_read="A broker that loses leaders and leaves ISRs in the same hour was away or slow; one that only leaves and joins ISRs "
-        "cannot keep up. Changes whose partition's earlier state was not read are left out.",
+        "cannot keep up. Of a partition whose earlier state was not read it cannot be told what changed: such changes stand in rows "
+        "without a broker, counted as changes_left_out; with the checkpoint before the log there are none.",
         tables=PARTITION_TABLES,
         views=("topic_names", "partition_states"),
         columns={
@@ -131,6 +132,7 @@ _REPORTS: Final = (
             "leaders_lost": "integer",
             "isr_shrinks": "integer",
             "isr_expands": "integer",
+            "changes_left_out": "integer",
         },
         charts=(
             Chart(title="Leaders lost by broker", kind="bars over time", x=("hour",), values=("leaders_lost",), series=("broker_id",)),

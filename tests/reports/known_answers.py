@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,8 @@ class Metadata:
     """The metadata log of one cluster from the files of several nodes: records of the log and of checkpoints, in order."""
 
     def __init__(self, files: list[Path]) -> None:
-        lines = dump([file for file in files if "__cluster_metadata-0" in str(file)], cluster_metadata_decoder=True)
+        self.files = [file for file in files if "__cluster_metadata-0" in str(file)]
+        lines = dump(self.files, cluster_metadata_decoder=True)
         self.batches = {line["offset"]: line for line in lines if line["kind"] == "batch" and ".checkpoint" not in line["file"]}
         self.log: dict[int, Line] = {}
         self.checkpoints: dict[str, dict[int, Line]] = defaultdict(dict)
@@ -61,6 +62,7 @@ class Partitions:
         self.names: dict[str, str] = {}
         self.removed: dict[str, int] = {}
         self.state: dict[tuple[str, int], Line] = {}
+        self.unread: list[Line] = []
 
     def steps(self) -> Iterator[tuple[str, Line, tuple[str, int], Line | None, Line]]:
         for is_state, line in self.metadata.ordered():
@@ -71,7 +73,9 @@ class Partitions:
                 self.removed[data["topicId"]] = line["timestamp"]
             elif kind == "PARTITION_RECORD":
                 yield self._step("snapshot" if is_state else "created", line, data, self._whole(data))
-            elif kind == "PARTITION_CHANGE_RECORD" and (data["topicId"], data["partitionId"]) in self.state:
+            elif kind == "PARTITION_CHANGE_RECORD" and (data["topicId"], data["partitionId"]) not in self.state:
+                self.unread.append(line)
+            elif kind == "PARTITION_CHANGE_RECORD":
                 yield self._step("changed", line, data, self._part(data))
             elif kind == "CLEAR_ELR_RECORD":
                 for topic, number in list(self.state):
@@ -116,7 +120,8 @@ class Partitions:
 
 def leadership_churn(metadata: Metadata) -> list[Row]:
     counts: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-    for kind, line, _, before, after in Partitions(metadata).steps():
+    fold = Partitions(metadata)
+    for kind, line, _, before, after in fold.steps():
         if kind != "changed" or before is None:
             continue
         hour = line["timestamp"] // HOUR * HOUR
@@ -129,7 +134,9 @@ def leadership_churn(metadata: Metadata) -> list[Row]:
             counts[hour, broker][2] += 1
         for broker in set(after["isr"]) - set(before["isr"]):
             counts[hour, broker][3] += 1
-    return [(hour, broker, *found) for (hour, broker), found in counts.items()]
+    left_out = Counter(line["timestamp"] // HOUR * HOUR for line in fold.unread)
+    rows: list[Row] = [(hour, broker, *found, 0) for (hour, broker), found in counts.items()]
+    return rows + [(hour, None, 0, 0, 0, 0, count) for hour, count in left_out.items()]
 
 
 def unclean_elections(metadata: Metadata) -> list[Row]:
@@ -279,15 +286,54 @@ def controller_elections(metadata: Metadata) -> list[Row]:
 
 
 def metadata_growth(metadata: Metadata) -> list[Row]:
-    """Without the bytes, which JSON does not tell."""
-    counts: dict[tuple[Any, ...], int] = defaultdict(int)
+    """The sizes of values are those that Kafka's own text tells."""
+    sizes = value_sizes(metadata.files)
+    sums: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0])
+
+    def add(line: Line, source: str, checkpoint: str, at_ms: int) -> None:
+        found = sums[source, checkpoint, at_ms // HOUR * HOUR, line["type"]]
+        found[0] += 1
+        found[1] += sizes[line["file"], line["offset"]]
+
     for line in metadata.log.values():
-        counts["log", "", line["timestamp"] // HOUR * HOUR, line["type"]] += 1
+        add(line, "log", "", line["timestamp"])
     for name, records in metadata.checkpoints.items():
-        hour = min(line["timestamp"] for line in records.values()) // HOUR * HOUR
         for line in records.values():
-            counts["snapshot", name, hour, line["type"]] += 1
-    return [(*key, count) for key, count in counts.items()]
+            add(line, "snapshot", name, min(line["timestamp"] for line in records.values()))
+    return [(*key, *found) for key, found in sums.items()]
+
+
+def value_sizes(files: list[Path]) -> dict[tuple[str, int], int]:
+    """The size of each record's value by file and offset, from the text in Kafka's voice; with all else that a batch consists of
+    they make its size."""
+    out = io.BytesIO()
+    run_dump(DumpOptions(files=tuple(map(str, files)), voice="kafka", output="kafka", print_data_log=True), out, io.StringIO())
+    sizes: dict[tuple[str, int], int] = {}
+    file, left, base = "", 0, (0, 0)
+    for line in out.getvalue().decode("utf-8", "replace").splitlines():
+        if line.startswith("Dumping "):
+            assert left == 0
+            file = line.removeprefix("Dumping ")
+        elif found := re.match(r"baseOffset: (\d+) .*? CreateTime: (\d+) size: (\d+) .*compresscodec: none", line):
+            assert left == 0, f"{file}: {left} bytes of the batch before"
+            base, left = (int(found[1]), 0), int(found[3]) - 61
+        elif found := re.match(r"\| offset: (\d+) CreateTime: (\d+) keySize: (-?\d+) valueSize: (-?\d+) ", line):
+            offset, time, key_size, value_size = map(int, found.groups())
+            base = (base[0], base[1] or time)
+            sizes[file, offset] = value_size
+            left -= encoded_size(offset - base[0], time - base[1], key_size, value_size)
+    assert sizes and left == 0
+    return sizes
+
+
+def encoded_size(offset_delta: int, timestamp_delta: int, key_size: int, value_size: int) -> int:
+    """How many bytes a record without headers takes in its batch."""
+    body = 2 + sum(map(varint_size, (offset_delta, timestamp_delta, key_size, value_size))) + max(key_size, 0) + max(value_size, 0)
+    return varint_size(body) + body
+
+
+def varint_size(number: int) -> int:
+    return max((2 * abs(number) - (number < 0)).bit_length() + 6, 7) // 7
 
 
 METADATA_ANSWERS: dict[str, Callable[[Metadata], list[Row]]] = {

@@ -152,3 +152,21 @@ def test_a_corrupt_file_is_told_in_one_line_with_its_place(spark: Any, tmp_path:
     assert str(told(caught.value)) == message
     skipped = spark.read.format("kafka_metadata").option("table", "faults").option("onError", "skip").load(str(tmp_path / LOG.name))
     assert [row["offset"] for row in skipped.collect()] == [3]
+
+
+def test_pages_and_status_tell_how_much_was_skipped(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import spark_reports.session as session
+    from spark_reports import main as command
+
+    data = bytearray(LOG.read_bytes())
+    data[200] ^= 1
+    (tmp_path / LOG.name).write_bytes(data)
+    words = ["broker_sessions", str(tmp_path / LOG.name), "--out", str(tmp_path / "out"), "--format", "html", "--on-error", "skip"]
+    monkeypatch.setattr(session, "open_session", lambda *_: spark)
+    monkeypatch.setattr(type(spark), "stop", lambda _: None)
+    assert command.main(words) == 1
+    assert capsys.readouterr().err == "spark-reports: 1 corrupt or unknown places were left out\n"
+    assert "1 corrupt or unknown places" in (tmp_path / "out" / "broker_sessions.html").read_text()
+    assert run_local([REPORTS["broker_sessions"]], [str(tmp_path / LOG.name)], on_error="skip").fault_count == 1
