@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Final
 
 from metashell.errors import DecodeError, MetashellError
 from metashell.live.discovery import controllers_of
@@ -44,6 +45,7 @@ class Driver:
         self._timer: asyncio.TimerHandle | None = None
         self._over: asyncio.Future[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_stopped = False
         self.failures = Failures()
         self.controllers = target.controllers
         self.observer: Observer | None = None
@@ -56,12 +58,10 @@ class Driver:
         """Follow until `stop` is called. Errors: AttachError where trying again cannot help; what is broken in ours passes."""
         self._loop = asyncio.get_running_loop()
         self._over = self._loop.create_future()
+        if self._is_stopped:
+            return
+        self._start(self._begin())
         try:
-            if self._target.brokers:
-                self.controllers = await self._discover()
-            await self._look_at_all()
-            self.observer = Observer(self.controllers, self._consumer, self._target.label, random.Random(), _now_ms())
-            self._send(self.observer.start(_now_ms()))
             await self._over
         finally:
             if self._timer is not None:
@@ -70,11 +70,20 @@ class Driver:
                 task.cancel()
             self._links.close()
 
+    async def _begin(self) -> None:
+        if self._target.brokers:
+            self.controllers = await self._discover()
+        await self._look_at_all()
+        self.observer = Observer(self.controllers, self._consumer, self._target.label, random.Random(), _now_ms())
+        self._send(self.observer.start(_now_ms()))
+
     def stop(self) -> None:
         """End `run`; may be called from any thread, and before `run`."""
+        self._is_stopped = True
         loop = self._loop
-        if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._finish, None)
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(self._finish, None)
 
     def _finish(self, error: BaseException | None) -> None:
         if self._over is not None and not self._over.done():
@@ -135,13 +144,17 @@ class Driver:
     def _send(self, sends: list[Send]) -> None:
         assert self._loop is not None and self.observer is not None
         for send in sends:
-            task = self._loop.create_task(self._exchange(send))
-            self._tasks.add(task)
-            task.add_done_callback(self._done)
+            self._start(self._exchange(send))
         if self._timer is not None:
             self._timer.cancel()
         wait_s = min(max(self.observer.next_poll_ms - _now_ms(), 0) / 1000, _POLL_MAX_S)
         self._timer = self._loop.call_later(wait_s, self._poll)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        assert self._loop is not None
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

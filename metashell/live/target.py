@@ -8,7 +8,7 @@ from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.net.addresses import Address, AddressMap
 from metashell.net.security import PLAINTEXT, SecurityConfig
 
-ATTACH_TIMEOUT_S = 15.0
+ATTACH_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

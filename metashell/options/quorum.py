@@ -31,7 +31,7 @@ TIMEOUT = Option(
     names=("--timeout",),
     metavar="SECONDS",
     type="int",
-    default=15,
+    default=10,
     help="give up attaching after so long; once attached there is no limit",
 )
 
