@@ -77,6 +77,11 @@ LATE_MODULES = {
     "metashell.net.transport": {"asyncio"},
     "metashell.net.listener": {"asyncio"},
     "metashell.client.async_client": {"asyncio"},
+    "metashell.server.driver": {"asyncio", "concurrent"},
+    "metashell.server.links": {"asyncio"},
+    "metashell.server.inbound": {"asyncio"},
+    "metashell.server.feed": {"asyncio"},
+    "metashell.server.replica_server": {"asyncio"},
     "metashell.live.driver": {"asyncio"},
 }
 # Of the heavy ones, only these packages may use them at all.

@@ -1,0 +1,18 @@
+"""A replica of the metadata quorum as a process: sockets, disk and clock around the core in `metashell.raft`.
+
+Promises:
+- What the core asks for is done in its order: quorum-state is on disk before a message leaves that needs it; answers leave in the order
+  of their requests. The log is synced beside everything else, never on the loop's thread.
+- A disk that fails stops the replica with one line; nothing leaves afterwards.
+- What peers may make it hold is bounded (connections, requests, answers, frames); what they send never raises here.
+- It decides nothing that the core could decide.
+
+Public names, by module (those that import asyncio are imported inside functions):
+
+- `settings`: `ReplicaSettings`, `settings_of(properties)`: a Kafka server.properties as the settings of a replica.
+- `election_store`: `ElectionStore`, which reads and writes quorum-state and alone makes a `Durable`.
+- `replica_server`: `ReplicaServer`: `await open()`, `start(...)`, `await append(...)`, `await stop()`, `failure`.
+- `driver`: `Driver`, which performs what a step of the core wants. `links`: `Links`, connections to peers. `inbound`: `Inbound`, requests
+  of peers. `feed`: `Feed`, what a state machine is given. `describe_cluster`: how Kafka's tools find the leader.
+- `state_machine`: the `StateMachine` Protocol; `image_machine`: `ImageMachine`, which keeps the metadata image and makes snapshots of it.
+"""

@@ -1,0 +1,121 @@
+"""Gives a state machine what is committed, at the machine's own pace.
+
+One range or snapshot at a time: the core hands out the next one when this one is consumed, and a range is read in pieces. This module
+imports asyncio, so it is itself imported inside functions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from metashell.codec.batches import RecordBatch
+from metashell.errors import LogCorruptError
+from metashell.raft.ready import Committed, LeaderChanged, Notice, Ready, SnapshotToLoad
+from metashell.server.state_machine import SnapshotToMake, StateMachine, batches_in, whole_batches_size
+from metashell.values import OffsetAndEpoch
+
+if TYPE_CHECKING:
+    from metashell.raft.protocols import ReplicatedLog
+    from metashell.server.driver import Driver
+
+PIECE_SIZE: Final = 1024 * 1024
+"""Bytes of the log that a machine is given at once, unless one batch is larger."""
+
+
+class Feed:
+    """One registered listener of the core and its machine."""
+
+    def __init__(self, driver: Driver, log: ReplicatedLog, machine: StateMachine) -> None:
+        self.machine = machine
+        self.consumed_to = -1
+        self._driver = driver
+        self._log = log
+        self._notices: asyncio.Queue[Notice] = asyncio.Queue()
+        self._id = -1
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def register(self) -> None:
+        """Begin; the core hands out what is committed already."""
+
+        def call(now_ms: int) -> Ready:
+            ready: Ready
+            self._id, ready = self._driver.node.register(now_ms)
+            return ready
+
+        self._driver.step(call)
+
+    def notice(self, notice: Notice) -> None:
+        """The core has something for a listener; others' notices are left alone."""
+        if getattr(notice, "listener", None) == self._id:
+            self._notices.put_nowait(notice)
+
+    async def close(self) -> None:
+        """Nothing follows."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        self.machine.begin_shutdown()
+
+    async def _run(self) -> None:
+        try:
+            while True:
+                match await self._notices.get():
+                    case Committed(_, base_offset, end_offset):
+                        await self._commit(base_offset, end_offset)
+                    case SnapshotToLoad(_, id):
+                        await self.machine.handle_load_snapshot(id, self._snapshot(id))
+                        self._consumed(id.offset)
+                    case LeaderChanged(_, leader_id, epoch):
+                        self.machine.handle_leader_change(leader_id, epoch)
+        except Exception as error:
+            # An application that cannot apply what is committed must not go on.
+            self._driver.stop(error)
+
+    async def _commit(self, base_offset: int, end_offset: int) -> None:
+        offset = base_offset
+        while offset < end_offset:
+            data = b"" if offset < self._log.start_offset else self._log.read(offset, end_offset, PIECE_SIZE)
+            if not data:
+                break  # The log begins later by now: the core will say where to go on.
+            batches = batches_in(data, "metadata log")
+            wanted = await self.machine.handle_commit(batches)
+            offset = batches[-1].header.last_offset + 1
+            if wanted is not None:
+                self._make(wanted)
+            await asyncio.sleep(0)
+        self._consumed(offset)
+
+    def _make(self, wanted: SnapshotToMake) -> None:
+        """Write the snapshot, unless the core has it already or cannot take it now."""
+        writer = self._driver.node.create_snapshot(wanted.id, wanted.last_contained_log_timestamp)
+        if writer is None:
+            return
+        try:
+            writer.append(wanted.values)
+            writer.freeze()
+        except BaseException:
+            writer.close()
+            raise
+        self._driver.step(lambda now_ms: self._driver.node.snapshot_frozen(wanted.id, now_ms))
+
+    def _snapshot(self, id: OffsetAndEpoch) -> Iterator[RecordBatch]:
+        """The snapshot's batches, read piece by piece. Errors: LogCorruptError."""
+        name = f"snapshot {id.offset}-{id.epoch}"
+        size = self._log.snapshot_size(id)
+        position, rest = 0, b""
+        while position < size:
+            piece = self._log.read_snapshot(id, position, PIECE_SIZE)
+            if not piece:
+                raise LogCorruptError(name, position, f"ends here, {size} bytes were expected")
+            position += len(piece)
+            rest += piece
+            whole = whole_batches_size(rest)
+            yield from batches_in(rest[:whole], name)
+            rest = rest[whole:]
+        if rest:
+            raise LogCorruptError(name, size - len(rest), "ends within a batch")
+
+    def _consumed(self, offset: int) -> None:
+        self.consumed_to = offset
+        self._driver.step(lambda now_ms: self._driver.node.consumed(self._id, offset, now_ms))

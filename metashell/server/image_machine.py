@@ -1,0 +1,71 @@
+"""An application that keeps the metadata image of what is committed, and makes snapshots of it.
+
+It decides nothing and writes no records: enough for a voter that replicates, votes and hands snapshots to others.
+Source: org.apache.kafka.image.loader.MetadataLoader, org.apache.kafka.image.publisher.SnapshotGenerator; kraft.md 11.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from metashell.codec.batches import RecordBatch
+from metashell.codec.frame import write_metadata_record
+from metashell.image import EMPTY_IMAGE, ImageLoader, MetadataImage
+from metashell.server.state_machine import SnapshotToMake
+from metashell.values import OffsetAndEpoch
+
+SNAPSHOT_AFTER_SIZE: Final = 20 * 1024 * 1024
+"""Bytes of the log between two snapshots; metadata.log.max.record.bytes.between.snapshots of Kafka."""
+
+
+class ImageMachine:
+    """A `StateMachine`. `snapshot_after_size` are bytes of committed batches; `leader_id` and `epoch` are what it was told last."""
+
+    def __init__(self, snapshot_after_size: int = SNAPSHOT_AFTER_SIZE, on_leader: Callable[[int, int], None] | None = None) -> None:
+        self.leader_id = -1
+        self.epoch = 0
+        self._snapshot_after_size = snapshot_after_size
+        self._on_leader = on_leader or (lambda leader_id, epoch: None)
+        self._size = 0
+        self._loader = ImageLoader()
+
+    @property
+    def image(self) -> MetadataImage:
+        """What is committed so far; a metadata transaction that is open does not show."""
+        return self._loader.image()
+
+    async def handle_commit(self, batches: Sequence[RecordBatch]) -> SnapshotToMake | None:
+        """See StateMachine."""
+        for batch in batches:
+            self._loader.load_batch(batch)
+            self._size += len(batch.data)
+        if self._size < self._snapshot_after_size:
+            return None
+        return self._snapshot(batches[-1])
+
+    async def handle_load_snapshot(self, id: OffsetAndEpoch, batches: Iterable[RecordBatch]) -> None:
+        """See StateMachine."""
+        loader = ImageLoader(EMPTY_IMAGE, snapshot_id=id)
+        for batch in batches:
+            loader.load_snapshot_batch(batch)
+        self._loader = loader
+        self._size = 0
+
+    def handle_leader_change(self, leader_id: int, epoch: int) -> None:
+        """See StateMachine."""
+        self.leader_id, self.epoch = leader_id, epoch
+        self._on_leader(leader_id, epoch)
+
+    def begin_shutdown(self) -> None:
+        """See StateMachine."""
+
+    def _snapshot(self, last: RecordBatch) -> SnapshotToMake | None:
+        """A snapshot of all so far; none while a transaction is open, because the image ends before it."""
+        image = self._loader.image()
+        end = last.header.last_offset + 1
+        if image.provenance.offset != end - 1:
+            return None
+        self._size = 0
+        values = (write_metadata_record(body, version) for body, version in image.write())
+        return SnapshotToMake(OffsetAndEpoch(end, last.header.leader_epoch), last.header.max_timestamp, values)

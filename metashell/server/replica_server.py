@@ -1,0 +1,199 @@
+"""One replica on the running loop: listeners, connections to peers, the core with its log and store, and an application.
+
+This module imports asyncio, so it is itself imported inside functions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from metashell.net.listener import Listener, ListenerOptions
+from metashell.raft.config import RaftConfig
+from metashell.raft.messages import Endpoint, Response
+from metashell.raft.node import RaftNode
+from metashell.raft.ready import Durable, Notice, Send
+from metashell.server.describe_cluster import DESCRIBE_CLUSTER, describe_cluster
+from metashell.server.describe_cluster import VERSIONS as DESCRIBE_CLUSTER_VERSIONS
+from metashell.server.driver import SHUTDOWN_MS, Driver, Store
+from metashell.server.feed import Feed
+from metashell.server.inbound import Inbound, Token
+from metashell.server.links import LinkOptions, Links
+from metashell.server.state_machine import NoMachine, StateMachine
+
+if TYPE_CHECKING:
+    import ssl
+
+    from metashell.net.listener import ServerRequest
+    from metashell.net.sasl import SaslClient
+    from metashell.raft.ready import ElectionState
+    from metashell.raft.replica import Random
+    from metashell.server.durable_log import DurableLog
+
+STOP_GRACE_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerSecurity:
+    """How peers are connected to; `sasl` makes the client's side for each connection."""
+
+    tls: ssl.SSLContext | None = None
+    sasl: Callable[[], SaslClient] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Parts:
+    """What a replica is given: its disk, chance, and who listens to it.
+
+    `election` is what the store has; `wall_ms` is Unix ms now. `on_event` gets one line for each event of note.
+    """
+
+    log: DurableLog
+    store: Store
+    election: ElectionState
+    random: Random
+    wall_ms: Callable[[], int]
+    machine: StateMachine = field(default_factory=NoMachine)
+    peers: PeerSecurity = field(default_factory=PeerSecurity)
+    on_event: Callable[[str], None] = lambda line: None
+
+
+class ReplicaServer:
+    """See the module. First `open` the listeners, then `start`: the endpoints to advertise may depend on ports that the system chose."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._inbound = Inbound({DESCRIBE_CLUSTER: (DESCRIBE_CLUSTER_VERSIONS, self._describe_cluster)})
+        self._links: Links | None = None
+        self._driver: Driver | None = None
+        self._feed: Feed | None = None
+        self._config: RaftConfig | None = None
+        self._seen = ""
+
+    async def open(self, *listeners: ListenerOptions) -> dict[str, Listener]:
+        """Open the listeners; what they serve is filled in here. Errors: OSError, UsageError."""
+        for options in listeners:
+            await self._inbound.open(replace(options, ranges=self._inbound.ranges))
+        return self._inbound.listeners
+
+    def start(self, config: RaftConfig) -> None:
+        """Begin to take part, as `config` says. Errors: OSError, LogCorruptError; what the core refuses to start with."""
+        parts = self._parts
+        loop = asyncio.get_running_loop()
+        now_ms = int(loop.time() * 1000)
+        self._config = config
+        node = RaftNode(config, parts.log, parts.election, random=parts.random, now_ms=now_ms, wall_ms=parts.wall_ms())
+        driver = self._driver = Driver(node, parts.log, parts.store, Durable(parts.election, -1))
+        self._links = Links(self._link_options(config), driver, self._on_trouble)
+        self._feed = Feed(driver, parts.log, parts.machine)
+        driver.watch(self._look)
+        driver.start(self, node.take_ready())
+        self._feed.register()
+        self._inbound.start(driver)
+
+    def _link_options(self, config: RaftConfig) -> LinkOptions:
+        peers = self._parts.peers
+        return LinkOptions(
+            client_id=f"raft-client-{-1 if config.local is None else config.local.id}",
+            request_timeout_ms=config.request_timeout_ms,
+            answer_size_max=max(config.fetch_max_size, config.fetch_snapshot_max_size),
+            tls=peers.tls,
+            sasl=peers.sasl,
+        )
+
+    # ---- what it is
+
+    @property
+    def driver(self) -> Driver:
+        """What performs the core's wishes; the core is its `node`."""
+        assert self._driver is not None, "not started"
+        return self._driver
+
+    @property
+    def node(self) -> RaftNode:
+        return self.driver.node
+
+    @property
+    def inbound(self) -> Inbound:
+        return self._inbound
+
+    @property
+    def links(self) -> Links:
+        assert self._links is not None, "not started"
+        return self._links
+
+    @property
+    def feed(self) -> Feed:
+        assert self._feed is not None, "not started"
+        return self._feed
+
+    @property
+    def failure(self) -> asyncio.Future[BaseException | None]:
+        """Done when the replica has stopped: with the error that stopped it, or None."""
+        return self.driver.failure
+
+    async def append(self, values: Sequence[bytes]) -> int:
+        """Append values as one atomic batch, wait until it is committed, return the last offset. Errors: RaftError."""
+        return await self.driver.append(values)
+
+    # ---- the end
+
+    async def stop(self, timeout_ms: int = SHUTDOWN_MS) -> None:
+        """Leave gracefully: a leader resigns and waits for another; then close everything."""
+        if self._driver is not None:
+            await self._driver.shut_down(timeout_ms)
+        await self._close(STOP_GRACE_S)
+
+    async def kill(self) -> None:
+        """Stop without a word to anyone, as a crash would."""
+        if self._driver is not None:
+            self._driver.stop()
+        await self._close(0.0)
+
+    async def _close(self, grace_s: float) -> None:
+        if self._feed is not None:
+            await self._feed.close()
+        if self._links is not None:
+            await self._links.close()
+        await self._inbound.stop(grace_s)
+        if self._driver is not None:
+            await self._driver.drained()
+
+    # ---- what the driver sends outward
+
+    def send(self, message: Send) -> None:
+        """See driver.Outward."""
+        self.links.send(message)
+
+    def reply(self, token: Token, message: Response) -> None:
+        """See driver.Outward."""
+        self._inbound.reply(token, message)
+
+    def notice(self, notice: Notice) -> None:
+        """See driver.Outward."""
+        self.feed.notice(notice)
+
+    # ---- beside the core
+
+    def _describe_cluster(self, request: ServerRequest) -> Any:
+        config = self._config
+        assert config is not None
+        listener = request.listener
+        node = self.node
+        controllers = [(id, voter.endpoints[listener]) for id, voter in sorted(node.voters.voters.items()) if listener in voter.endpoints]
+        return describe_cluster(request.message, config.cluster_id, node.leader_id, controllers)
+
+    def _look(self) -> None:
+        """Tell a change of state in one line."""
+        if self.driver.is_stopped:
+            return
+        node = self.node
+        state = f"{node.state_name} epoch={node.epoch} leader={node.leader_id}"
+        if state != self._seen:
+            self._seen = state
+            self._parts.on_event(state)
+
+    def _on_trouble(self, endpoint: Endpoint, reason: str) -> None:
+        self._parts.on_event(f"{endpoint[0]}:{endpoint[1]}: {reason}")

@@ -1,0 +1,182 @@
+"""What strangers do to a listener: garbage, half-open connections, thousands of connections, requests without end."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+from metashell.net.addresses import Address
+from metashell.net.frames import encode_request as request_frame
+from metashell.net.frames import frame
+from metashell.net.limits import ConnectionLimits
+from metashell.net.transport import connect
+from metashell.raft import messages as flat
+from metashell.raft.wire import encode_request
+from tests.server.quorum import CLUSTER_ID, Quorum, append, eventually, run
+
+GARBAGE = (
+    b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    b"\xff\xff\xff\xff",
+    b"\x7f\xff\xff\xff",
+    b"\x00\x00\x00\x00",
+    frame(b"\x00\x34\x00\x02\x00\x00\x00\x01\xff\xff\x00"),
+    frame(b"\x00\x34\x00\x63\x00\x00\x00\x01\xff\xff\x00"),
+    frame(b"\x03\xe7\x00\x00\x00\x00\x00\x01\xff\xff"),
+)
+
+
+def test_garbage_closes_its_connection_and_nothing_else(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Quorum(tmp_path) as quorum:
+            leader = await quorum.leader()
+            epoch = leader.running.node.epoch
+            chance = random.Random(5)
+            for garbage in (*GARBAGE, *(frame(chance.randbytes(chance.randrange(1, 200))) for _ in range(50))):
+                reader, writer = await asyncio.open_connection("127.0.0.1", leader.port)
+                writer.write(garbage)
+                if garbage.startswith(b"GET"):
+                    writer.write_eof()
+                assert await reader.read() == b""
+                writer.close()
+                await writer.wait_closed()
+            assert leader.running.inbound.listeners["CONTROLLER"].counters.protocol_errors >= len(GARBAGE)
+            assert leader.running.node.epoch == epoch
+            await append(quorum, b"x")
+
+    run(main)
+
+
+def test_requests_with_spoilt_fields_are_answered_or_refused_and_the_quorum_lives(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Quorum(tmp_path) as quorum:
+            leader = await quorum.leader()
+            chance = random.Random(7)
+            epoch = leader.running.node.epoch
+            good: list[tuple[flat.Request, int]] = [
+                (flat.VoteRequest(CLUSTER_ID, leader.id, leader.key.directory_id, epoch, 2, bytes(16), 0, 0), 2),
+                (flat.BeginQuorumEpochRequest(CLUSTER_ID, leader.id, leader.key.directory_id, leader.id, epoch), 1),
+                (flat.EndQuorumEpochRequest(CLUSTER_ID, leader.id, epoch), 1),
+                (flat.EndQuorumEpochRequest(CLUSTER_ID, leader.id, epoch), 0),
+                (flat.FetchRequest(CLUSTER_ID, 2, bytes(16), epoch, 0, 0, 0, 1000), 17),
+                (flat.DescribeQuorumRequest(), 2),
+            ]
+            for attempt in range(200):
+                request, version = chance.choice(good)
+                message = encode_request(request, version)
+                data = bytearray(request_frame(message, version, attempt, "x"))
+                data[chance.randrange(16, len(data))] ^= 1 << chance.randrange(8)
+                reader, writer = await asyncio.open_connection("127.0.0.1", leader.port)
+                writer.write(data)
+                writer.write_eof()
+                await reader.read()
+                writer.close()
+            await append(quorum, b"x")
+            assert not any(member.running.driver.is_stopped for member in quorum.members.values())
+
+    run(main)
+
+
+def test_half_open_connections_hold_nothing_up(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Quorum(tmp_path) as quorum:
+            leader = await quorum.leader()
+            silent = [await asyncio.open_connection("127.0.0.1", leader.port) for _ in range(50)]
+            for _, writer in silent[::2]:
+                writer.write(b"\x00\x00\x10\x00\x00\x34")
+            await append(quorum, b"x")
+            listener = leader.running.inbound.listeners["CONTROLLER"]
+            assert listener.counters.open >= len(silent)
+            for _, writer in silent:
+                writer.close()
+            await eventually(lambda: listener.counters.open < len(silent))
+
+    run(main)
+
+
+def test_more_connections_than_allowed_are_dropped_and_peers_still_get_through(tmp_path: Path) -> None:
+    async def main() -> None:
+        quorum = Quorum(tmp_path)
+        for member in quorum.members.values():
+            member.connections_max = 500
+        async with quorum:
+            leader = await quorum.leader()
+            await append(quorum, b"before")
+            held = []
+            for _ in range(2000):
+                reader, writer = await asyncio.open_connection("127.0.0.1", leader.port)
+                held.append((reader, writer))
+                if len(held) > 550:  # as many descriptors as a process may have by default are not needed
+                    held.pop(0)[1].close()
+            listener = leader.running.inbound.listeners["CONTROLLER"]
+            assert listener.counters.open <= 500
+            assert listener.counters.accepted + listener.counters.dropped >= 2000
+            for _, writer in held:
+                writer.close()
+            await append(quorum, b"after")
+
+    run(main)
+
+
+def test_a_peer_that_asks_without_reading_is_read_no_further(tmp_path: Path) -> None:
+    async def main() -> None:
+        quorum = Quorum(tmp_path)
+        for member in quorum.members.values():
+            member.limits = ConnectionLimits(requests_max=4)
+        async with quorum:
+            leader = await quorum.leader()
+            await append(quorum, b"x")
+            node = leader.running.node
+            fetch = flat.FetchRequest(
+                CLUSTER_ID, -1, bytes(16), node.epoch, node.log_end_offset, node.epoch, 100_000, 1000, node.high_watermark or 0
+            )
+            data = request_frame(encode_request(fetch, 18), 18, 1, "x")
+            _, writer = await asyncio.open_connection("127.0.0.1", leader.port)
+            writer.write(data * 200)
+            listener = leader.running.inbound.listeners["CONTROLLER"]
+            await eventually(lambda: listener.counters.reading_paused > 0)
+            assert sum(parked.request.max_wait_ms == 100_000 for parked in node.parked) <= 4
+            assert leader.running.inbound.waiting <= 4 + 2 * len(quorum.members)
+            await append(quorum, b"y")
+            writer.close()
+
+    run(main)
+
+
+def test_a_peer_that_never_answers_costs_its_request_and_no_more(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Quorum(tmp_path) as quorum:
+            leader = await quorum.leader()
+            silenced = quorum.others(leader)[0]
+            await silenced.running.kill()
+            taken: list[asyncio.StreamWriter] = []
+
+            async def swallow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                taken.append(writer)
+                await reader.read()
+                writer.close()
+
+            deaf = await asyncio.start_server(swallow, "127.0.0.1", silenced.port)
+            await append(quorum, b"x")
+            await eventually(lambda: bool(taken))
+            await append(quorum, b"y")
+            deaf.close()
+            for writer in taken:
+                writer.close()
+            silenced.server = None
+
+    run(main)
+
+
+def test_a_client_may_connect_once_more_after_the_leader_has_come_back(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Quorum(tmp_path) as quorum:
+            leader = await quorum.leader()
+            await quorum.restart(leader, crash=True)
+            connection = await connect(Address("127.0.0.1", leader.port))
+            assert connection.versions[52] == 2
+            connection.close()
+            await append(quorum, b"x")
+
+    run(main)
