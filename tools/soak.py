@@ -1,21 +1,29 @@
-"""Run the property tests again and again with new seeds until the time is up: `python -m tools.soak --seconds 3600`."""
+"""Run the property tests and the simulation again and again with new seeds until the time is up: `python -m tools.soak --seconds 3600`.
+
+`--run simulation` or `--run properties` takes one of the two alone.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+import random
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+SEEDS = 200
+"""Seeds of the simulation a round, for each worker."""
+RUNS = ("properties", "simulation")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=600, help="stop before the next round once they are over")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--run", action="append", choices=RUNS, help="both, if none is named")
     parser.add_argument("paths", nargs="*", default=["tests"])
     arguments = parser.parse_args()
     end = time.monotonic() + arguments.seconds
@@ -23,10 +31,14 @@ def main() -> int:
     while rounds == 0 or time.monotonic() < end:
         rounds += 1
         print(f"round {rounds}", flush=True)
-        status = run_round(arguments.workers, arguments.paths)
+        wanted = arguments.run or RUNS
+        status = run_round(arguments.workers, arguments.paths) if "properties" in wanted else 0
         if status:
             print(f"round {rounds} failed; the lines `@reproduce_failure` above repeat it", flush=True)
             return status
+        if "simulation" in wanted and run_simulation(arguments.workers):
+            print(f"round {rounds} failed; the command above repeats it", flush=True)
+            return 1
     print(f"{rounds} rounds passed")
     return 0
 
@@ -42,6 +54,16 @@ def run_round(workers: int, paths: list[str]) -> int:
     plugins = ["-p", "xdist.plugin", "-p", "_hypothesis_pytestplugin"]
     command = [sys.executable, "-m", "pytest", "-q", "-m", "hypothesis", "-n", str(workers), "--dist", "worksteal"]
     return subprocess.run([*command, *plugins, *paths], cwd=ROOT, env=environment, check=False).returncode
+
+
+def run_simulation(workers: int) -> int:
+    """New seeds of tests/simulation on every worker; a failure is shrunk and printed by the one that found it."""
+    running = []
+    for _ in range(workers):
+        first = random.SystemRandom().randrange(1 << 40)
+        command = [sys.executable, "-m", "tests.simulation", str(first), "--count", str(SEEDS), "--shrink", "--last", "40"]
+        running.append(subprocess.Popen(command, cwd=ROOT))
+    return max([process.wait() for process in running])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,67 @@
+"""Replay a seed, or hunt: `python -m tests.simulation SEED [--trace]`, `python -m tests.simulation FIRST --count N`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+
+from tests.simulation.run import EVENTS, Result, run
+from tests.simulation.trace import Trace
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("seed", type=int)
+    parser.add_argument("--count", type=int, default=1, help="so many seeds from SEED on")
+    parser.add_argument("--events", type=int, default=EVENTS)
+    parser.add_argument("--trace", action="store_true", help="print every message, timer and fault")
+    parser.add_argument("--last", type=int, default=0, help="print so many last lines of the trace of a failure")
+    parser.add_argument("--without", default="", help="options that take their plain value, separated by commas")
+    parser.add_argument("--shrink", action="store_true", help="find the fewest faults that still break the rule")
+    parser.add_argument("--bug", default="", help="with this planted bug")
+    parser.add_argument("--go-on", action="store_true", help="do not stop at the first failure")
+    arguments = parser.parse_args()
+    from tests.simulation.planted import planted
+
+    with planted(arguments.bug):
+        return play(arguments)
+
+
+def play(arguments: argparse.Namespace) -> int:
+    without = [name for name in arguments.without.split(",") if name]
+    counts: Counter[str] = Counter()
+    events = failures = 0
+    begin = time.process_time()
+    for seed in range(arguments.seed, arguments.seed + arguments.count):
+        trace = Trace(sys.stdout, is_verbose=True) if arguments.trace else None
+        result = run(seed, without=without, events=arguments.events, trace=trace)
+        events += result.events
+        counts.update(result.counts)
+        if result.violation is not None:
+            failures += 1
+            report(result, arguments, without)
+            if not arguments.go_on:
+                break
+    seconds = time.process_time() - begin
+    print(f"{events} events, {events / max(seconds, 1e-9):.0f} a second, {failures} failures; {dict(sorted(counts.items()))}")
+    return 1 if failures else 0
+
+
+def report(result: Result, arguments: argparse.Namespace, without: list[str]) -> None:
+    print(f"seed {result.seed}: {result.violation} (event {result.events}, {result.ms} ms)")
+    if arguments.shrink:
+        from tests.simulation.shrink import shrink
+
+        without = shrink(result, without, arguments.events)
+        bug = f" --bug {arguments.bug}" if arguments.bug else ""
+        print(f"  python -m tests.simulation {result.seed} --trace --without {','.join(without)}{bug}")
+    if arguments.last:
+        trace = Trace(last=arguments.last)
+        run(result.seed, without=without, events=arguments.events, trace=trace)
+        print("\n".join(trace.last[-arguments.last :]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

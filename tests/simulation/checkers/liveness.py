@@ -1,0 +1,121 @@
+"""What must happen once nothing fails any more, and by when (V1 to V8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tests.simulation.host import Host
+from tests.simulation.violation import Violation
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+STEP_MS = 50
+NEVER_EVENTS = 1 << 60
+EPOCHS_MAX = 8
+
+
+def bound_ms(world: World) -> int:
+    """By when one leader must be known to all (V1)."""
+    return 10 * (world.options.election_timeout_ms + world.options.fetch_timeout_ms)
+
+
+def running(world: World) -> list[Host]:
+    return [host for host in world.hosts if host.up]
+
+
+def agreed_leader(world: World) -> Host | None:
+    """The leader that all running replicas follow, if they do."""
+    leader = world.work.leader()
+    if leader is None:
+        return None
+    epoch = leader.role.epoch
+    for host in world.hosts:
+        if host.up and host is not leader and (host.role.name != "follower" or host.role.epoch != epoch):
+            return None
+    return leader
+
+
+def states(world: World) -> str:
+    """Every running replica in a few words, for the report."""
+    return ", ".join(
+        f"{host.name} {host.role.name} epoch {host.role.epoch} of {host.role.leader_id} log {host.log.end_offset} hw {host.high_watermark}"
+        for host in world.hosts
+        if host.up
+    )
+
+
+def wait(world: World, rule: str, limit_ms: int, done: Callable[[], bool], what: str) -> None:
+    """Let the world run until something is so. Errors: Violation when it takes too long."""
+    end = world.now + limit_ms
+    while not done():
+        if world.now >= end:
+            raise Violation(rule, f"{what} takes more than {limit_ms} ms: {states(world)}")
+        world.run(world.now + STEP_MS, NEVER_EVENTS)
+
+
+def check_leader(world: World) -> Host:
+    """One leader is known to all within the bound (V1, V7), without many elections (V4)."""
+    before = max(host.role.epoch for host in running(world))
+    wait(world, "V1", bound_ms(world), lambda: agreed_leader(world) is not None, "one leader for all")
+    leader = agreed_leader(world)
+    assert leader is not None
+    if leader.role.epoch > before + EPOCHS_MAX:
+        raise Violation("V4", f"epoch {leader.role.epoch} was needed after {before} before all agreed")
+    return leader
+
+
+def check_progress(world: World) -> None:
+    """New appends are committed (V2), operators have their answers (V6), and all replicas have all (V3)."""
+    work = world.work
+    limit = bound_ms(world)
+    last = -1
+
+    def written() -> bool:
+        nonlocal last
+        if last < 0:
+            leader = agreed_leader(world)
+            if leader is not None:
+                last = work.append(leader, 1)
+        return 0 <= last < world.history.tip.end
+
+    wait(world, "V2", limit, written, "a commit")
+    wait(world, "V6", limit + 2 * world.request_timeout_ms, lambda: not work.asked, "an operator's answer")
+    work.is_writing = False
+    wait(world, "V3", limit, lambda: has_all(world), "that all have everything")
+    work.is_writing = True
+
+
+def has_all(world: World) -> bool:
+    leader = agreed_leader(world)
+    if leader is None:
+        return False
+    end = leader.log.end_offset
+    return all(host.log.end_offset == end == host.high_watermark == host.applied for host in world.hosts if host.up)
+
+
+def check_stable(world: World) -> None:
+    """Nothing fails, so the leader stays (V5)."""
+    leader = agreed_leader(world)
+    epoch = max(host.role.epoch for host in running(world))
+    world.run(world.now + 2 * world.options.fetch_timeout_ms, NEVER_EVENTS)
+    after = max(host.role.epoch for host in running(world))
+    if after != epoch or agreed_leader(world) is not leader:
+        raise Violation("V5 StableLeadership", f"epoch {after} after {epoch} although nothing fails: {states(world)}")
+
+
+def check_isolated_leader(world: World) -> None:
+    """A leader that nobody reaches gives up in time (V8), and who is left goes on without it if that is enough (V1)."""
+    leader = agreed_leader(world)
+    if leader is None or len(leader.log.tail.voters) == 1:
+        return
+    epoch = leader.role.epoch
+    others = [host for host in running(world) if host is not leader]
+    pairs = [(leader.index, host.index) for host in others] + [(host.index, leader.index) for host in others]
+    world.cuts.update(pairs)
+    # Its clock may be slower than ours by a tenth.
+    limit = world.options.fetch_timeout_ms * 3 // 2 * 12 // 10 + 500
+    wait(world, "V8", limit, lambda: leader.role.name != "leader" or leader.role.epoch != epoch, f"that isolated {leader.name} gives up")
+    world.cuts.difference_update(pairs)
+    check_leader(world)

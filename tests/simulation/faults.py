@@ -1,0 +1,328 @@
+"""What goes wrong: each kind of fault comes again and again after a random time, as often as the options say, until faults are off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from metashell.raft.errors import RaftError
+from tests.simulation.history import Key
+from tests.simulation.host import Host
+from tests.simulation.sim_log import SimLog
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+ADDING_MS = 15_000
+"""So long after an operator asked to add a replica its disk is not replaced: the request may still be under way."""
+
+
+def begin(world: World) -> None:
+    """Let every kind come that the options ask for."""
+    for name, act in KINDS.items():
+        mean = getattr(world.options, name)
+        if mean:
+            world.push(world.now + int(world.random.expovariate(1 / mean)), strike, act, mean)
+
+
+def strike(world: World, act: Callable[[World], None], mean: int) -> None:
+    """One fault, and the next of its kind later."""
+    if not world.faults_on:
+        return
+    world.push(world.now + 1 + int(world.random.expovariate(1 / mean)), strike, act, mean)
+    act(world)
+
+
+def some_host(world: World) -> Host | None:
+    """A running replica; in one of three cases the leader."""
+    running = [host for host in world.hosts if host.up]
+    leader = world.work.leader()
+    if leader is not None and world.chance() < 0.33:
+        return leader
+    return running[int(world.chance() * len(running))] if running else None
+
+
+def note(world: World, text: str) -> None:
+    if world.trace is not None:
+        world.trace.note(world, text)
+
+
+# Processes
+
+
+def crash(world: World) -> None:
+    host = some_host(world)
+    if host is None:
+        return
+    if world.chance() < world.options.fuse_share:
+        host.arm(int(world.chance() * 12))
+        world.push(world.now + 300, crash_late, host, host.life)
+    else:
+        world.crash(host)
+
+
+def crash_late(world: World, host: Host, life: int) -> None:
+    """A replica that did nothing since its crash was decided."""
+    if host.life == life:
+        world.crash(host)
+
+
+def all_down(world: World) -> None:
+    for host in world.hosts:
+        world.crash(host)
+
+
+def pause(world: World) -> None:
+    host = some_host(world)
+    if host is not None:
+        until = world.now + 10 + int(world.random.expovariate(1 / world.options.pause_ms))
+        host.paused_until = max(host.paused_until, until)
+        note(world, f"{host.name} pauses until {host.paused_until}")
+
+
+def shutdown(world: World) -> None:
+    host = some_host(world)
+    if host is None or host.node is None or host.paused_until > world.now:
+        return
+    note(world, f"{host.name} is asked to shut down")
+    host.is_stopping = True
+    world.settle(host, host.node.begin_shutdown(1_000, host.local_ms(world.now)))
+    world.push(world.now + 1_500, crash_late, host, host.life)
+
+
+def resign(world: World) -> None:
+    host = world.work.leader()
+    if host is None or host.node is None or host.paused_until > world.now:
+        return
+    note(world, f"{host.name} is asked to resign")
+    try:
+        host.node.resign(host.role.epoch)
+    except RaftError:
+        return
+    world.settle(host, host.node.poll(host.local_ms(world.now)))
+
+
+# Network
+
+
+def heal(world: World, pairs: list[tuple[int, int]], second: None) -> None:
+    world.cuts.difference_update(pairs)
+    note(world, "a cut heals")
+
+
+def cut_pairs(world: World, pairs: list[tuple[int, int]], what: str) -> None:
+    note(world, f"cut: {what}")
+    world.cuts.update(pairs)
+    world.push(world.now + 50 + int(world.random.expovariate(1 / world.options.cut_ms)), heal, pairs, None)
+
+
+def cut(world: World) -> None:
+    """One replica does not reach another one; the way back works."""
+    count = len(world.hosts)
+    a, b = int(world.chance() * count), int(world.chance() * count)
+    if a != b:
+        cut_pairs(world, [(a, b)], f"{world.hosts[a].name} to {world.hosts[b].name}")
+
+
+def split(world: World) -> None:
+    """Isolate one, split in two, leave one bridge, or a ring."""
+    indexes = list(range(len(world.hosts)))
+    world.random.shuffle(indexes)
+    shape = int(world.chance() * 5)
+    if shape == 0:
+        leader = world.work.leader()
+        alone = indexes[0] if leader is None else leader.index
+        pairs = [(alone, other) for other in indexes if other != alone]
+        what = f"{world.hosts[alone].name} is alone"
+    elif shape == 1:
+        pairs = [(indexes[0], other) for other in indexes[1:]]
+        what = f"{world.hosts[indexes[0]].name} is alone"
+    elif shape in (2, 3):
+        middle = max(1, len(indexes) // 2)
+        bridge = shape - 2
+        left, right = indexes[:middle], indexes[middle + bridge :]
+        pairs = [(a, b) for a in left for b in right]
+        what = f"{left} from {right}"
+    else:
+        pairs = [
+            (a, b) for i, a in enumerate(indexes) for j, b in enumerate(indexes) if i < j and j - i != 1 and (i, j) != (0, len(indexes) - 1)
+        ]
+        what = f"ring {indexes}"
+    if world.chance() < 0.7:
+        pairs += [(b, a) for a, b in pairs]
+    cut_pairs(world, pairs, what)
+
+
+def slow_link(world: World) -> None:
+    count = len(world.hosts)
+    pair = int(world.chance() * count), int(world.chance() * count)
+    world.slow_links[pair] = 1 + int(world.chance() * 20)
+    world.push(world.now + 3_000, link_recovers, pair, None)
+
+
+def link_recovers(world: World, pair: tuple[int, int], second: None) -> None:
+    world.slow_links.pop(pair, None)
+
+
+# Disks
+
+
+def slow_disk(world: World) -> None:
+    host = some_host(world)
+    if host is not None:
+        host.slow_until = world.now + int(world.random.expovariate(1 / 3_000))
+        note(world, f"the disk of {host.name} is slow until {host.slow_until}")
+
+
+def full_disk(world: World) -> None:
+    host = some_host(world)
+    if host is not None:
+        note(world, f"the disk of {host.name} is full")
+        host.is_full = True
+        host.log.fuse = host.burn
+
+
+def rot(world: World) -> None:
+    """A checksum on a disk is wrong: the replica stops, and its operator gives it another disk."""
+    replace_disk(world)
+
+
+def replace_disk(world: World) -> None:
+    """A replica comes back with an empty disk and a new directory id, where the quorum can bear the loss."""
+    host = some_host(world)
+    if host is None or host.is_broker or not can_lose(world, host):
+        return
+    world.counts["lost disks"] += 1
+    note(world, f"{host.name} loses its disk")
+    world.crash(host)
+    log = SimLog(world.history)
+    host.format(host.directory + 1, log)
+    world.disks[host.key] = log
+    if world.elections.top is not None and world.elections.top[1] is host:
+        world.elections.top = None
+
+
+def voter_sets(world: World) -> set[frozenset[Key]]:
+    """All sets that may be in force, now or after truncations."""
+    return {world.history.tip.voters, *[host.log.tail.voters for host in world.hosts]}
+
+
+def is_gone(world: World, key: Key) -> bool:
+    """Whether a voter's disk does not exist any more."""
+    return any(key[1]) and world.by_id[key[0]].key != key
+
+
+def cannot_stand(world: World, key: Key) -> bool:
+    """Whether a voter of some set is gone, or by its own log, in which its removal may not be committed, no voter.
+
+    The latter may have the longest log, which nobody can win against without its vote, and stands no more itself: Kafka's quorums can
+    wait for ever for a removed leader's record. Operators are to leave a majority of the old set besides the one that they remove.
+    """
+    return is_gone(world, key) or (any(key[1]) and key not in world.by_id[key[0]].log.tail.voters)
+
+
+def can_lose(world: World, host: Host) -> bool:
+    last = max(world.adding.get(host.id, -ADDING_MS), world.adding.get(-1, -ADDING_MS))
+    if world.now - last < ADDING_MS or world.options.auto_join:
+        return False
+    for voters in voter_sets(world):
+        gone = sum(cannot_stand(world, key) or key == host.key for key in voters)
+        if gone > (len(voters) - 1) // 2:
+            return False
+    return True
+
+
+# Clocks
+
+
+def wall_step(world: World) -> None:
+    """The wall clock of a replica is set, forwards or backwards."""
+    host = some_host(world)
+    if host is not None and host.node is not None:
+        host.wall_ms += int((world.chance() - 0.5) * 7_200_000)
+        host.node.wall_offset_ms = host.wall_ms
+
+
+# Members
+
+
+def member(world: World) -> None:
+    """An operator adds or removes a voter; one in ten asks a replica that need not lead."""
+    work = world.work
+    leader = work.leader()
+    if leader is None or world.chance() < 0.1:
+        leader = some_host(world)
+    if leader is None:
+        return
+    voters = leader.log.tail.voters
+    wanted = world.options.voters
+    if world.chance() < (0.75 if len(voters) < wanted else 0.4):
+        hosts = [host for host in world.hosts if not host.is_broker]
+        outside = [host for host in hosts if host.key not in voters]
+        host = (outside or hosts)[int(world.chance() * len(outside or hosts))]
+        world.adding[host.id] = world.now
+        work.add_voter(leader, host)
+        return
+    keys = sorted(voters)
+    key = keys[int(world.chance() * len(keys))]
+    rest = [other for other in keys if other != key]
+    gone = sum(cannot_stand(world, other) for other in rest)
+    if not rest or gone > (len(rest) - 1) // 2 or (key == leader.key and len(rest) - gone <= len(keys) // 2):
+        return
+    if world.adding.get(-1, -ADDING_MS) > world.now - 3_000:
+        return
+    world.adding[-1] = world.now
+    work.remove_voter(leader, *key)
+
+
+def move(world: World) -> None:
+    """A controller restarts at another address, once all know the present addresses of all."""
+    leader = world.work.leader()
+    if leader is None:
+        return
+    voters = leader.replica.voters
+    for id, voter in voters.voters.items():
+        if dict(voter.endpoints) != {"CONTROLLER": world.by_id[id].endpoint}:
+            return
+    host = world.by_id[voters.ids[int(world.chance() * len(voters.ids))]]
+    world.crash(host)
+    old = host.endpoint
+    host.endpoint = (old[0], old[1] + 100)
+    del world.by_endpoint[old]
+    world.by_endpoint[host.endpoint] = host
+    world.moved[old] = host
+    world.counts["moves"] += 1
+    note(world, f"{host.name} moves to {host.endpoint}")
+
+
+def upgrade_level(world: World) -> None:
+    """The operator finalizes kraft.version 1."""
+    leader = world.work.leader()
+    if leader is None or leader.node is None or leader.log.tail.level or leader.paused_until > world.now:
+        return
+    try:
+        leader.node.upgrade_kraft_version(leader.role.epoch, 1, False)
+    except RaftError:
+        world.counts["refused upgrades"] += 1
+        return
+    world.settle(leader, leader.node.poll(leader.local_ms(world.now)))
+
+
+KINDS: dict[str, Callable[[World], None]] = {
+    "crash_every": crash,
+    "all_down_every": all_down,
+    "pause_every": pause,
+    "shutdown_every": shutdown,
+    "resign_every": resign,
+    "cut_every": cut,
+    "split_every": split,
+    "slow_link_every": slow_link,
+    "slow_disk_every": slow_disk,
+    "full_disk_every": full_disk,
+    "rot_every": rot,
+    "replace_disk_every": replace_disk,
+    "wall_step_every": wall_step,
+    "member_every": member,
+    "move_every": move,
+    "upgrade_every": upgrade_level,
+}

@@ -1,0 +1,414 @@
+"""The clock, the heap of what is to come, and the driver of every replica: what `server` does with threads and sockets, on one clock.
+
+A heap item is (time, number, function, argument, argument); the function gets the world and the two. Time is in ms. An event is a delivered
+message, a timer or a disk completion; after each, whatever it may have changed is checked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from heapq import heappop, heappush
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from metashell.raft import transitions
+from metashell.raft.config import RaftConfig
+from metashell.raft.messages import Endpoint
+from metashell.raft.ready import Committed, Durable, LeaderChanged, Ready, Reply, Send, SnapshotToLoad
+from metashell.raft.replica import Replica
+from metashell.raft.roles import Role
+from metashell.values import OffsetAndEpoch
+from tests.simulation.checkers.delivery import on_committed, on_leader_changed, on_snapshot
+from tests.simulation.checkers.election import Elections, on_role, on_written
+from tests.simulation.checkers.logs import on_epochs, on_log, on_truncate
+from tests.simulation.checkers.watermark import on_committed_offset, on_high_watermark
+from tests.simulation.history import History, Key
+from tests.simulation.host import NEVER, CrashError, Host
+from tests.simulation.network import Flight, reply, send, version_tables
+from tests.simulation.options import Options
+from tests.simulation.sim_log import SimLog
+from tests.simulation.violation import Violation
+
+if TYPE_CHECKING:
+    from tests.simulation.trace import Trace
+    from tests.simulation.work import Work
+
+CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAg"
+_TABLES = version_tables()
+ENTERED: list[Role] = []
+"""What the step that runs has entered so far: a step may pass through several states."""
+
+
+def _note_roles() -> None:
+    enter = transitions.enter
+
+    def noted(node: Replica, role: Role) -> None:
+        enter(node, role)
+        ENTERED.append(role)
+
+    transitions.enter = noted
+
+
+_note_roles()
+
+
+class World:
+    """One run of one seed; `quorum.build` fills it.
+
+    `cuts` are directed pairs of hosts that cannot talk, `slow_links` their bytes a ms. `disks` has the logs of all metadata directories
+    that ever were, also of lost ones. `adding` is when an operator last asked to add a replica (-1: to remove any), `moved` the addresses
+    that replicas had before. `counts` is what happened, for the summary.
+    """
+
+    def __init__(self, options: Options, history: History, trace: Trace | None = None) -> None:
+        self.options = options
+        self.random = Random(options.seed)
+        self.chance: Callable[[], float] = self.random.random
+        self.now = 0
+        self.number = 0
+        self.events = 0
+        self.heap: list[tuple[int, int, Callable[..., None], Any, Any]] = []
+        self.history = history
+        self.elections = Elections()
+        self.hosts: list[Host] = []
+        self.by_id: dict[int, Host] = {}
+        self.by_endpoint: dict[Endpoint, Host] = {}
+        self.disks: dict[Key, SimLog] = {}
+        self.static_voters: dict[int, Endpoint] = {}
+        self.bootstrap_servers: tuple[Endpoint, ...] = ()
+        self.adding: dict[int, int] = {}
+        self.moved: dict[Endpoint, Host] = {}
+        self.cuts: set[tuple[int, int]] = set()
+        self.slow_links: dict[tuple[int, int], int] = {}
+        self.versions = _TABLES if options.generations else None
+        self.own_versions = _TABLES
+        self.codec_countdown = options.codec_share
+        self.request_timeout_ms = 2_000
+        self.counts: Counter[str] = Counter()
+        self.trace = trace
+        self.faults_on = True
+        self.work: Work
+        self.is_spinning = (0, 0)
+        self.set_faults(True)
+
+    def set_faults(self, on: bool) -> None:
+        """Whether the network misbehaves from now on."""
+        options = self.options
+        self.faults_on = on
+        self.delay_ms = options.delay_ms if on else min(options.delay_ms, 5)
+        self.tail_chance = options.tail_chance if on else 0.0
+        self.drop_chance = options.drop_chance if on else 0.0
+        self.duplicate_chance = options.duplicate_chance if on else 0.0
+        self.corrupt_chance = options.corrupt_chance if on else 0.0
+        self.late_read_chance = options.late_read_chance if on else 0.0
+        if not on:
+            self.cuts.clear()
+            self.slow_links.clear()
+
+    # The loop
+
+    def push(self, due: int, function: Callable[..., None], first: Any, second: Any) -> None:
+        self.number += 1
+        heappush(self.heap, (due, self.number, function, first, second))
+
+    def run(self, until_ms: int, until_events: int) -> None:
+        """Let things happen until a time or a number of events is reached."""
+        heap = self.heap
+        while heap and self.events < until_events:
+            try:
+                while self.events < until_events and heap and heap[0][0] <= until_ms:
+                    due, _, function, first, second = heappop(heap)
+                    if due > self.now:
+                        self.now = due
+                    function(self, first, second)
+                if self.events >= until_events or not heap or heap[0][0] > until_ms:
+                    break
+            except CrashError as crash:
+                self.counts["crashes inside of a step"] += 1
+                self.crash(crash.host)
+            except OSError as error:
+                self.stop_broken(error)
+        if self.events < until_events:
+            self.now = max(self.now, until_ms)
+
+    def stop_broken(self, error: OSError) -> None:
+        """A disk that cannot be written stops its replica."""
+        broken = [host for host in self.hosts if host.up and host.is_full]
+        if not broken:
+            raise error
+        for host in broken:
+            self.counts["full disks"] += 1
+            self.crash(host)
+
+    # One step
+
+    def settle(self, host: Host, ready: Ready) -> None:
+        """After a step: check what changed, do what it asks for, and note when the core wants to be polled."""
+        replica = host.replica
+        role = replica.role
+        host.began = host.role
+        if role is not host.role:
+            self.enter_roles(host, role)
+        if ready.election is not None:
+            host.asked = ready.election
+            host.transitions += 1
+        if host.asked.epoch != role.epoch:
+            raise Violation("I3 MonotonicEpoch", f"{host.name} is in epoch {role.epoch} and asked to write {host.asked}")
+        log = host.log
+        if log.changed:
+            log.changed = False
+            on_log(self, host)
+        if log.epochs_changed:
+            log.epochs_changed = False
+            on_epochs(host)
+        if replica.committed != host.committed:
+            on_committed_offset(self, host, replica.committed)
+        if replica.high_watermark != host.seen_watermark:
+            on_high_watermark(self, host, replica.high_watermark)
+        if ready:
+            self.perform(host, ready)
+        if host.is_stopping and replica.is_shut_down:
+            self.counts["graceful stops"] += 1
+            self.crash(host)
+            return
+        due = replica.next_poll
+        if due < host.timer:
+            host.timer = due
+            self.push(max(self.now, host.world_ms(due)), timer, host, host.life)
+
+    def enter_roles(self, host: Host, role: Role) -> None:
+        """Check each transition of the step, of which there may be several, up to `role`."""
+        if not ENTERED or ENTERED[-1] is not role:
+            ENTERED.append(role)
+        steps = ENTERED[:]
+        ENTERED.clear()
+        for step in steps:
+            before, host.role = host.role, step
+            host.transitions += 1
+            on_role(self, host, before, step)
+            if self.trace is not None:
+                self.trace.role(self, host)
+
+    def perform(self, host: Host, ready: Ready) -> None:
+        """Do what a step asked for, in its order."""
+        if ready.election is not None:
+            if host.fuse_left >= 0:
+                host.burn()
+            delay = self.options.election_write_ms
+            if host.slow_until > self.now:
+                delay += self.options.slow_disk_ms
+            if delay:
+                due = self.now + 1 + int(self.chance() * delay)
+                host.writing = ready
+                host.paused_until = max(host.paused_until, due + 1)
+                self.push(due, election_written, host, host.life)
+                return
+            self.write_election(host, ready)
+        self.release(host, ready)
+
+    def write_election(self, host: Host, ready: Ready) -> None:
+        election = ready.election
+        assert election is not None
+        on_written(self, host, election)
+        host.election = election
+        host.quorum_version = ready.kraft_version
+        host.proof = Durable(election, ready.kraft_version)
+        if host.fuse_left >= 0:
+            host.burn()
+
+    def release(self, host: Host, ready: Ready) -> None:
+        """All of a step but its election state, which is durable by now."""
+        life = host.life
+        if ready.has_messages:
+            for message in ready.messages(host.proof):
+                if host.fuse_left >= 0:
+                    host.burn()
+                if message.__class__ is Send:
+                    send(self, host, message)
+                else:
+                    assert isinstance(message, Reply)
+                    reply(self, host, message)
+        if ready.flush_to is not None:
+            self.start_flush(host, ready.flush_to)
+        if ready.freeze is not None:
+            delay = self.fsync_delay(host)
+            self.push(self.now + delay, frozen, host, (life, ready.freeze))
+        for notice in ready.notices:
+            kind = notice.__class__
+            if kind is Committed:
+                on_committed(self, host, notice)  # type: ignore[arg-type]
+                self.push(self.now, consumed, host, life)
+            elif kind is LeaderChanged:
+                on_leader_changed(self, host, notice)  # type: ignore[arg-type]
+            elif kind is SnapshotToLoad:
+                on_snapshot(self, host, notice)  # type: ignore[arg-type]
+                self.push(self.now, consumed, host, life)
+
+    def fsync_delay(self, host: Host) -> int:
+        delay = self.options.fsync_ms
+        if host.slow_until > self.now:
+            delay += self.options.slow_disk_ms
+        return int(self.chance() * (delay + 1))
+
+    def start_flush(self, host: Host, offset: int) -> None:
+        self.push(self.now + self.fsync_delay(host), flushed, host, (host.life, offset, len(host.log.truncations)))
+
+    # Lives
+
+    def config(self, host: Host) -> RaftConfig:
+        options = self.options
+        return RaftConfig(
+            cluster_id=CLUSTER_ID,
+            local=host.replica_key,
+            listeners={"CONTROLLER": host.endpoint},
+            static_voters=self.static_voters,
+            bootstrap_servers=self.bootstrap_servers,
+            is_controller=not host.is_broker,
+            auto_join=options.auto_join and not host.is_broker and self.faults_on,
+            election_timeout_ms=options.election_timeout_ms,
+            fetch_timeout_ms=options.fetch_timeout_ms,
+            append_linger_ms=options.linger_ms,
+            fetch_max_size=options.fetch_max_size,
+            fetch_snapshot_max_size=options.fetch_snapshot_max_size,
+            request_timeout_ms=self.request_timeout_ms,
+            fetch_max_wait_ms=min(500, options.fetch_timeout_ms // 2),
+            retention_size=20_000 if options.snapshot_every else 100 << 20,
+            clean_interval_ms=1_000 if options.snapshot_every else 60_000,
+        )
+
+    def start(self, host: Host) -> None:
+        """Start a process on a host's disk."""
+        self.counts["starts"] += 1
+        host.start(self.config(host), self.now)
+        if self.trace is not None:
+            self.trace.note(self, f"{host.name} starts: log {host.log.start_offset} to {host.log.end_offset}, {host.election}")
+        node = host.node
+        assert node is not None
+        host.log.on_truncate = lambda log, offset: on_truncate(self, host, log, offset)
+        self.settle(host, node.take_ready())
+        self.push(self.now, register, host, host.life)
+
+    def crash(self, host: Host) -> None:
+        """A process ends and its disk keeps what is durable, perhaps more; it comes back after a while."""
+        if not host.up:
+            return
+        self.counts["crashes"] += 1
+        if host.writing is not None and self.chance() < 0.5:
+            # The write of quorum-state was under way: its rename may have reached the disk.
+            assert host.writing.election is not None
+            on_written(self, host, host.writing.election)
+            host.election, host.quorum_version = host.writing.election, host.writing.kraft_version
+        ENTERED.clear()
+        host.log.on_truncate = None
+        host.log.crash(self.random)
+        if self.trace is not None:
+            self.trace.note(self, f"{host.name} crashes: log to {host.log.end_offset}, {host.election}")
+        self.work.lost(host)
+        host.forget()
+        host.restart_at = self.now + 1 + int(self.chance() * self.options.down_ms)
+        self.push(host.restart_at, restart, host, host.life)
+
+
+# What the heap holds
+
+
+def timer(world: World, host: Host, life: int) -> None:
+    """The time that the core named has come, if it still stands."""
+    if host.life != life or not host.up:
+        return
+    now = world.now
+    if host.paused_until > now:
+        world.push(host.paused_until, timer, host, life)
+        return
+    due = host.replica.next_poll
+    local = host.local_ms(now)
+    if due > local:
+        host.timer = due
+        if due < NEVER:
+            world.push(host.world_ms(due), timer, host, life)
+        return
+    host.timer = NEVER
+    world.events += 1
+    at, count = world.is_spinning
+    world.is_spinning = (now, count + 1 if at == now else 0)
+    if count > 2_000:
+        raise Violation("V7", f"{host.name} as {host.role.name} is polled for ever at {now}")
+    if world.trace is not None:
+        world.trace.polls(world, host)
+    world.settle(host, host.node.poll(local))  # type: ignore[union-attr]
+
+
+def flushed(world: World, host: Host, about: tuple[int, int, int]) -> None:
+    """An fsync of the log is done."""
+    life, offset, truncations = about
+    if host.life != life or not host.up:
+        return
+    if host.paused_until > world.now:
+        world.push(host.paused_until, flushed, host, about)
+        return
+    world.events += 1
+    if host.fuse_left >= 0:
+        host.burn()
+    offset = host.log.flush(offset, truncations)
+    if world.trace is not None:
+        world.trace.note(world, f"{host.name} has flushed up to {offset}")
+    world.settle(host, host.node.flushed(offset, host.local_ms(world.now)))  # type: ignore[union-attr]
+
+
+def frozen(world: World, host: Host, about: tuple[int, OffsetAndEpoch]) -> None:
+    """A downloaded snapshot is complete and durable, if it is still wanted."""
+    life, id = about
+    if host.life != life or not host.up:
+        return
+    if host.paused_until > world.now:
+        world.push(host.paused_until, frozen, host, about)
+        return
+    world.events += 1
+    part = host.log.parts.get((id.offset, id.epoch))
+    if part is None:
+        return
+    part.freeze()
+    world.counts["downloads"] += 1
+    world.settle(host, host.node.snapshot_frozen(id, host.local_ms(world.now)))  # type: ignore[union-attr]
+
+
+def election_written(world: World, host: Host, life: int) -> None:
+    """A slow write of quorum-state is done: the step that waited for it goes on."""
+    if host.life != life or not host.up:
+        return
+    world.events += 1
+    ready, host.writing = host.writing, None
+    assert ready is not None
+    world.write_election(host, ready)
+    world.release(host, ready)
+
+
+def consumed(world: World, host: Host, life: int) -> None:
+    """The application took what it was given."""
+    if host.life != life or not host.up:
+        return
+    if host.paused_until > world.now:
+        world.push(host.paused_until, consumed, host, life)
+        return
+    world.settle(host, host.node.consumed(host.listener, host.applied, host.local_ms(world.now)))  # type: ignore[union-attr]
+
+
+def register(world: World, host: Host, life: int) -> None:
+    """The application of a new process asks to be told."""
+    if host.life != life or not host.up:
+        return
+    if host.paused_until > world.now:
+        world.push(host.paused_until, register, host, life)
+        return
+    host.listener, ready = host.node.register(host.local_ms(world.now))  # type: ignore[union-attr]
+    world.settle(host, ready)
+
+
+def restart(world: World, host: Host, life: int) -> None:
+    """A stopped process comes back, unless it shall stay down."""
+    if host.life == life and not host.up and not host.is_resting:
+        world.start(host)
+
+
+__all__ = ["Flight", "World"]
