@@ -1,0 +1,169 @@
+"""A metadata log, stopped after every step that it makes on the disk: it comes back with all that was flushed and nothing else."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from metashell.log.metadata_log import MetadataLog
+from metashell.values import OffsetAndEpoch
+from tests.log.log_history import SETTINGS, CrashError, History, Promise, check, random_history, restore
+from tests.recording_files import ModelledDisk, RecordingDisk, Step, Tree
+
+Visit = Callable[[Tree, list[Promise], str], None]
+
+
+def plain(history: History) -> None:
+    for _ in range(12):
+        history.append(2, 40)
+    history.flush()
+    history.append(1, 900)
+    history.begin_flush()
+    history.append(3)
+    history.truncate(25)
+    history.append(2)
+    history.finish_flush()
+    history.epochs()
+    history.append(1)
+    history.reopen()
+
+
+def snapshots(history: History) -> None:
+    for _ in range(14):
+        history.append(1, 60)
+    history.leave_part(OffsetAndEpoch(3, 1))
+    history.flush()
+    history.freeze(OffsetAndEpoch(5, 1))
+    history.freeze(OffsetAndEpoch(11, 1))
+    history.delete_before(OffsetAndEpoch(11, 1))
+    history.append(1)
+    history.delete_due()
+    history.delete_due()
+    history.delete_due()
+    history.flush()
+    history.reopen()
+
+
+def install(history: History) -> None:
+    for _ in range(14):
+        history.append(1, 60)
+    history.flush()
+    history.append(1)
+    history.install(OffsetAndEpoch(40, 3))
+    history.append(2)
+    history.flush()
+    # A log that ends behind the snapshot, of a higher epoch, which the snapshot contradicts.
+    history.append(5)
+    history.epoch = 9
+    history.append(5)
+    history.flush()
+    history.install(OffsetAndEpoch(50, 6))
+    history.append(1)
+
+
+SCRIPTS = {"plain": plain, "snapshots": snapshots, "install": install}
+
+
+def visit_crashes(start: Path, steps: list[Step], moments: list[list[Promise]], samples: int, seed: int, visit: Visit) -> int:
+    """Call `visit` for a sample of what a crash after each step may leave; how often that was."""
+    disk, chance, count, seen = ModelledDisk(start), random.Random(seed), 0, set()
+    for index, (step, promises) in enumerate(zip(steps, moments, strict=True), 1):
+        disk.follow(step)
+        for tree in disk.samples(chance, samples):
+            key = (frozenset(tree.items()), id(promises))
+            if key not in seen:
+                seen.add(key)
+                count += 1
+                visit(tree, promises, f"crash after step {index}, {step.name} {step.path}")
+    return count
+
+
+def run(work: Path, drive: Callable[[History], None]) -> tuple[Path, History]:
+    """Drive a history in a folder below `work`, and an empty one to start the model from."""
+    real, start = work / "real", work / "start"
+    real.mkdir()
+    start.mkdir()
+    history = History.begin(real)
+    drive(history)
+    history.finish_flush()
+    history.log.close()
+    return start, history
+
+
+def try_every_crash(
+    work: Path, drive: Callable[[History], None], samples: int, seed: int, keep: Callable[[Step], bool] = lambda _: True
+) -> int:
+    """Check a history's promises after each of its steps; steps that `keep` refuses are played as if they had not been made."""
+    start, history = run(work, drive)
+    chosen = [pair for pair in zip(history.disk.steps, history.moments, strict=False) if keep(pair[0])]
+
+    def visit(tree: Tree, promises: list[Promise], where: str) -> None:
+        folder = restore(tree, work / "after")
+        try:
+            check(folder, promises, history.contents)
+        except Exception as error:
+            raise CrashError(f"seed {seed}, {where}: {error}") from error
+        shutil.rmtree(folder)
+
+    return visit_crashes(start, [step for step, _ in chosen], [promises for _, promises in chosen], samples, seed, visit)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_whatever_a_crash_leaves_is_what_was_promised(name: str, tmp_path: Path) -> None:
+    assert try_every_crash(tmp_path, SCRIPTS[name], 3, 1) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_whatever_a_crash_leaves_is_what_was_promised_in_many_samples(name: str, tmp_path: Path) -> None:
+    assert try_every_crash(tmp_path, SCRIPTS[name], 40, 2) > 1000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_random_histories_keep_their_promises(seed: int, tmp_path: Path) -> None:
+    assert try_every_crash(tmp_path, lambda history: random_history(history, random.Random(seed), 60), 8, seed) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_recovery_that_is_interrupted_leads_to_the_same_log(name: str, tmp_path: Path) -> None:
+    start, history = run(tmp_path, SCRIPTS[name])
+    chance, count = random.Random(3), 0
+
+    def visit(tree: Tree, promises: list[Promise], where: str) -> None:
+        nonlocal count
+        if chance.random() > 0.08:
+            return
+        before, real = restore(tree, tmp_path / "before"), restore(tree, tmp_path / "recovered")
+        disk = RecordingDisk(real)
+        MetadataLog.open(str(real), disk, lock=False, **SETTINGS)
+        expected = check(restore(tree, tmp_path / "whole"), promises, history.contents)
+
+        def again(tree: Tree, promises: list[Promise], inner: str) -> None:
+            nonlocal count
+            count += 1
+            folder = restore(tree, tmp_path / "after")
+            try:
+                if check(folder, promises, history.contents) != expected:
+                    raise CrashError("another log than without the second crash")
+            except Exception as error:
+                raise CrashError(f"{where}; then, in recovery, {inner}: {error}") from error
+            shutil.rmtree(folder)
+
+        visit_crashes(before, disk.steps, [promises] * len(disk.steps), 2, 4, again)
+        for folder in (before, real, tmp_path / "whole"):
+            shutil.rmtree(folder)
+
+    visit_crashes(start, history.disk.steps[: len(history.moments)], history.moments, 6, 3, visit)
+    assert count > 100
+
+
+@pytest.mark.parametrize("left_out", ["sync_file", "sync_directory"])
+def test_without_either_kind_of_sync_some_crash_is_noticed(left_out: str, tmp_path: Path) -> None:
+    with pytest.raises(CrashError):
+        try_every_crash(tmp_path, plain, 10, 1, lambda step: step.name != left_out)
