@@ -39,7 +39,10 @@ def start(node: Replica, election: ElectionState) -> None:
     node.ready.require(node.election, node.election_version)
     if node.durable_end < node.log_end:
         node.ready.flush_to = node.log_end
-    if node.voters.is_only_voter(node.local_key) and node.may_stand() and not isinstance(node.role, Candidate):
+    if isinstance(node.role, Candidate):
+        if node.role.tally.is_won():
+            transitions.become_leader(node)
+    elif node.voters.is_only_voter(node.local_key) and node.may_stand():
         transitions.become_prospective(node)
 
 

@@ -1,0 +1,98 @@
+"""What a replica is when it starts: kraft.md 4.4."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from metashell.errors import UsageError
+from metashell.raft.config import RaftConfig
+from metashell.raft.memory_log import MemoryLog
+from metashell.raft.messages import FetchRequest
+from metashell.raft.node import RaftNode
+from metashell.raft.ready import ElectionState
+from metashell.values import ReplicaKey
+from tests.raft.pump import endpoint
+from tests.raft.solo import Solo, directory, key, log_of
+
+
+@pytest.mark.parametrize(
+    ("election", "state", "durable"),
+    [
+        (ElectionState(0), "unattached", ElectionState(4)),
+        (ElectionState(3, 1), "unattached", ElectionState(4)),  # quorum-state was lost or is old
+        (ElectionState(3, -1, key(1)), "unattached", ElectionState(4)),
+        (ElectionState(4, 1), "resigned", ElectionState(4, 1)),
+        (ElectionState(5, 1), "resigned", ElectionState(5, 1)),
+        (ElectionState(5, -1, key(1)), "candidate", ElectionState(5, -1, key(1))),
+        (ElectionState(5, -1, ReplicaKey(1)), "candidate", ElectionState(5, -1, key(1))),
+        (ElectionState(5, -1, ReplicaKey(1, directory(9))), "unattached", ElectionState(5, -1, ReplicaKey(1, directory(9)))),
+        (ElectionState(5, 2), "follower", ElectionState(5, 2)),
+        (ElectionState(5, 2, key(3)), "follower", ElectionState(5, 2, key(3))),
+        (ElectionState(5, 2, key(1)), "follower", ElectionState(5, 2, key(1))),
+        (ElectionState(5, 9), "unattached", ElectionState(5, 9)),
+        (ElectionState(5, 9, key(3)), "unattached", ElectionState(5, 9, key(3))),
+        (ElectionState(5, -1, key(3)), "unattached", ElectionState(5, -1, key(3))),
+        (ElectionState(5), "unattached", ElectionState(5)),
+        # It leads if its own records are there, though the crash came before it was written down.
+        (ElectionState(4, -1, key(1)), "resigned", ElectionState(4, 1)),
+    ],
+)
+def test_quorum_state_and_the_end_of_the_log_decide_the_first_state(election: ElectionState, state: str, durable: ElectionState) -> None:
+    solo = Solo(election, log_of(3, 4))
+    assert solo.node.state_name == state
+    assert solo.election == durable and solo.writes == 1
+    assert solo.node.high_watermark is None
+
+
+def test_a_vote_without_a_node_id_is_refused() -> None:
+    config = RaftConfig(cluster_id="cluster", local=None, static_voters={2: endpoint(2)})
+    with pytest.raises(UsageError, match="no node id"):
+        RaftNode(config, MemoryLog(), ElectionState(1, -1, key(2)), random=Random(1), now_ms=0)
+
+
+def test_an_anonymous_observer_looks_for_the_leader() -> None:
+    config = RaftConfig(cluster_id="cluster", local=None, static_voters={2: endpoint(2)}, is_controller=False)
+    node = RaftNode(config, MemoryLog(), ElectionState(0), random=Random(1), now_ms=0)
+    assert node.take_ready().election == ElectionState(0)
+    ready = node.poll(1)
+    assert ready.has_messages and node.state_name == "unattached"
+
+
+@pytest.mark.parametrize(
+    ("election", "epoch"),
+    [(ElectionState(0), 5), (ElectionState(4, 1), 5), (ElectionState(5, 9), 6), (ElectionState(5, -1, key(1)), 5)],
+)
+def test_a_sole_voter_leads_at_once_in_a_new_epoch_or_in_the_one_it_voted_in(election: ElectionState, epoch: int) -> None:
+    solo = Solo(election, log_of(3, 4), voters=(1,))
+    assert solo.node.state_name == "leader" and solo.election == ElectionState(epoch, 1)
+
+
+def test_a_leaders_first_batch_is_written_after_the_step_that_elected_it() -> None:
+    solo = Solo(voters=(1,))
+    assert solo.node.state_name == "leader" and solo.node.log_end_offset == 0
+    assert solo.log.leader_epochs() == [(1, 0)]
+    solo.poll()
+    assert solo.node.log_end_offset == 1 and solo.node.high_watermark is None
+    solo.flush()
+    assert solo.node.high_watermark == 1
+
+
+def test_an_epoch_that_was_begun_and_never_written_in_is_forgotten() -> None:
+    log = log_of(3, 4)
+    log.write_leader_epochs([(3, 0), (4, 1), (5, 2)])
+    Solo(ElectionState(5, 1), log)
+    assert log.leader_epochs() == [(3, 0), (4, 1)]
+
+
+def test_what_may_not_be_durable_is_flushed_before_anybody_hears_of_it() -> None:
+    log = log_of(3)
+    log.append(log_of(3, 4).read(1, 2, 1 << 20), 2)
+    log.write_leader_epochs([(3, 0), (4, 1)])
+    solo = Solo(ElectionState(5, 2), log)
+    assert solo.flush_to == 2
+    solo.poll()
+    assert not solo.take(FetchRequest)
+    solo.flush()
+    assert [request.fetch_offset for _, request in solo.take(FetchRequest)] == [2]

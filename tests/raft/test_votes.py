@@ -1,0 +1,284 @@
+"""Who gets a vote or a pre-vote, and what the answers do: kraft.md 5."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from metashell.raft.error_codes import (
+    FENCED_LEADER_EPOCH,
+    INCONSISTENT_CLUSTER_ID,
+    INVALID_REQUEST,
+    INVALID_VOTER_KEY,
+    NONE,
+    UNSUPPORTED_VERSION,
+)
+from metashell.raft.messages import VoteRequest, VoteResponse
+from metashell.raft.ready import ElectionState
+from metashell.raft.votes import is_up_to_date
+from metashell.values import ReplicaKey
+from tests.raft.solo import Solo, begin, changed, directory, endpoint, fetched, key, log_of, vote
+
+EPOCH = 5
+
+
+def in_state(state: str) -> Solo:
+    """A node in a state of epoch 5, with a log of two batches, the last of epoch 4; what it sent is forgotten."""
+    log = log_of(3, 4)
+    if state in ("leader", "candidate"):
+        solo = Solo(ElectionState(EPOCH - 1), log)
+        (solo.lead if state == "leader" else solo.run_for_office)()
+    elif state.startswith("prospective"):
+        voted = key(2) if "voted" in state else None
+        solo = Solo(ElectionState(EPOCH, 3 if "leader" in state else -1, voted), log).stand()
+    else:
+        elections = {
+            "unattached": ElectionState(EPOCH),
+            "unattached voted": ElectionState(EPOCH, -1, key(2)),
+            "unattached leader": ElectionState(EPOCH, 9),
+            "resigned": ElectionState(EPOCH, 1),
+            "follower": ElectionState(EPOCH, 3),
+            "follower that voted": ElectionState(EPOCH, 3, key(2)),
+            "follower that fetched": ElectionState(EPOCH, 3),
+        }
+        solo = Solo(elections[state], log)
+        if state == "follower that fetched":
+            solo.answer(solo.next_fetch(), fetched(3, EPOCH))
+    assert solo.node.epoch == EPOCH and solo.node.state_name == state.split()[0]
+    solo.sent.clear()
+    return solo
+
+
+BEHIND = {"last_epoch": 4, "last_offset": 1}
+LEVEL = {"last_epoch": 4, "last_offset": 2}
+
+
+@pytest.mark.parametrize(
+    ("state", "level", "behind"),
+    [
+        ("unattached", True, False),
+        ("unattached voted", True, True),  # the key it voted for, whatever its log
+        ("unattached leader", False, False),
+        ("prospective", True, False),
+        ("prospective voted", True, True),
+        ("prospective leader", False, False),
+        ("follower", False, False),
+        ("follower that voted", False, False),
+        ("candidate", False, False),
+        ("resigned", False, False),
+    ],
+)
+def test_a_vote_is_granted_once_and_only_where_no_leader_is_known(state: str, level: bool, behind: bool) -> None:
+    assert in_state(state).ask(vote(2, EPOCH, **LEVEL)).granted is level
+    assert in_state(state).ask(vote(2, EPOCH, **BEHIND)).granted is behind
+
+
+def test_a_leader_rejects_votes_and_pre_votes() -> None:
+    solo = in_state("leader")
+    at_its_end = {"last_epoch": 4, "last_offset": 99}
+    assert solo.ask(vote(2, EPOCH, **at_its_end)) == VoteResponse(0, NONE, 1, EPOCH, False, endpoint(1))
+    assert not solo.ask(vote(2, EPOCH, pre_vote=True, **at_its_end)).granted
+
+
+@pytest.mark.parametrize(
+    ("state", "granted"),
+    [
+        ("unattached", True),
+        ("unattached voted", True),
+        ("unattached leader", True),
+        ("prospective", True),
+        ("prospective voted", True),
+        ("prospective leader", True),
+        ("follower", True),
+        ("follower that voted", True),
+        ("follower that fetched", False),
+        ("candidate", True),
+        ("resigned", True),
+    ],
+)
+def test_a_pre_vote_is_granted_to_a_log_that_is_up_to_date_unless_a_leader_is_heard_from(state: str, granted: bool) -> None:
+    solo = in_state(state)
+    writes = solo.writes
+    assert solo.ask(vote(2, EPOCH, pre_vote=True, **LEVEL)).granted is granted
+    assert not solo.ask(vote(2, EPOCH, pre_vote=True, **BEHIND)).granted
+    assert solo.writes == writes and solo.node.state_name == state.split()[0]
+
+
+def test_a_vote_goes_to_one_key_of_an_epoch_and_is_durable_before_it_leaves() -> None:
+    solo = in_state("unattached")
+    writes = solo.writes
+    assert solo.ask(vote(2, EPOCH, **LEVEL)).granted
+    assert solo.election == ElectionState(EPOCH, -1, key(2)) and solo.writes == writes + 1
+    assert not solo.ask(vote(3, EPOCH, **LEVEL)).granted
+    assert solo.ask(vote(2, EPOCH, **LEVEL)).granted
+    assert not solo.ask(vote(2, EPOCH, candidate_directory_id=directory(9), **LEVEL)).granted
+    assert Solo(solo.election, log_of(3, 4)).ask(vote(3, EPOCH, **LEVEL)).granted is False
+
+
+def test_a_vote_without_a_stored_directory_id_is_for_whoever_has_the_id() -> None:
+    solo = Solo(ElectionState(EPOCH, -1, ReplicaKey(2)), log_of(3, 4))
+    assert solo.ask(vote(2, EPOCH, **BEHIND)).granted
+
+
+def test_a_vote_gives_the_candidate_a_new_election_timeout() -> None:
+    solo = in_state("unattached")
+    solo.now_ms += 990
+    assert solo.ask(vote(2, EPOCH, **LEVEL)).granted
+    solo.wait(990)
+    assert solo.node.state_name == "unattached"
+    solo.wait_for("prospective", 1_100)
+
+
+def test_a_higher_epoch_is_taken_up_also_from_a_pre_vote_and_before_the_addressee_is_looked_at() -> None:
+    solo = in_state("follower that fetched")
+    response = solo.ask(vote(2, EPOCH + 3, voter_id=9, pre_vote=True, **LEVEL))
+    assert response.error == INVALID_VOTER_KEY and response.epoch == EPOCH + 3 and not response.granted
+    assert solo.election == ElectionState(EPOCH + 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "top_error", "error"),
+    [
+        ({"cluster_id": "another"}, INCONSISTENT_CLUSTER_ID, None),
+        ({"cluster_id": ""}, INCONSISTENT_CLUSTER_ID, None),
+        ({"cluster_id": "another", "shape_ok": False}, INCONSISTENT_CLUSTER_ID, None),
+        ({"cluster_id": None}, NONE, NONE),
+        ({"shape_ok": False}, INVALID_REQUEST, None),
+        ({"last_offset": -1}, NONE, INVALID_REQUEST),
+        ({"last_epoch": -1}, NONE, INVALID_REQUEST),
+        ({"last_epoch": EPOCH}, NONE, INVALID_REQUEST),
+        ({"last_epoch": EPOCH, "pre_vote": True}, NONE, NONE),
+        ({"last_epoch": EPOCH + 1, "pre_vote": True}, NONE, INVALID_REQUEST),
+        ({"epoch": EPOCH - 1, "last_epoch": 3}, NONE, FENCED_LEADER_EPOCH),
+        ({"epoch": EPOCH - 1, "last_epoch": EPOCH}, NONE, INVALID_REQUEST),
+        ({"epoch": EPOCH - 1, "candidate_id": -1, "last_epoch": 3}, NONE, FENCED_LEADER_EPOCH),
+        ({"candidate_id": -1}, NONE, INVALID_REQUEST),
+        ({"voter_id": -1}, NONE, NONE),
+        ({"voter_id": 2}, NONE, INVALID_VOTER_KEY),
+        ({"voter_directory_id": directory(2)}, NONE, INVALID_VOTER_KEY),
+        ({"voter_directory_id": bytes(16)}, NONE, NONE),
+    ],
+)
+def test_a_vote_request_is_checked_in_kafkas_order(changes: dict[str, Any], top_error: int, error: int | None) -> None:
+    solo = in_state("unattached")
+    response = solo.ask(changed(vote(2, EPOCH, **LEVEL), changes))
+    assert response.top_error == top_error
+    if error is not None:
+        assert response.error == error and response.granted is (error == NONE) and response.epoch == EPOCH
+    else:
+        assert solo.election == ElectionState(EPOCH)
+
+
+def test_the_own_id_gets_no_vote_on_request() -> None:
+    solo = in_state("unattached")
+    assert not solo.ask(vote(1, EPOCH, **LEVEL)).granted
+    assert solo.node.complaints == 1 and solo.election.voted is None
+
+
+@pytest.mark.parametrize(
+    ("last_epoch", "last_offset", "expected"), [(4, 10, True), (4, 9, False), (4, 11, True), (5, 0, True), (3, 99, False)]
+)
+def test_logs_are_compared_by_epoch_first(last_epoch: int, last_offset: int, expected: bool) -> None:
+    assert is_up_to_date(last_epoch, last_offset, 4, 10) is expected
+
+
+def test_a_prospective_asks_in_the_epoch_as_it_is_and_a_candidate_in_the_next() -> None:
+    solo = Solo(ElectionState(EPOCH), log_of(3, 4)).stand()
+    asked = solo.take(VoteRequest)
+    assert [send.destination for send, _ in asked] == [2, 3]
+    assert all(request.pre_vote and (request.epoch, request.last_epoch, request.last_offset) == (EPOCH, 4, 2) for _, request in asked)
+    solo.sent += [send for send, _ in asked]
+    solo.vote_from(2)
+    assert solo.election == ElectionState(EPOCH + 1, -1, key(1))
+    asked = solo.take(VoteRequest)[-2:]
+    assert [(request.pre_vote, request.epoch, request.candidate_id) for _, request in asked] == [(False, EPOCH + 1, 1)] * 2
+
+
+def test_an_answer_to_a_pre_vote_is_not_counted_as_a_vote() -> None:
+    solo = Solo(ElectionState(EPOCH), log_of(3, 4)).stand()
+    late = solo.take(VoteRequest)
+    solo.answer(late[0][0], VoteResponse(0, 0, -1, EPOCH, True))
+    assert solo.node.state_name == "candidate"
+    solo.answer(late[1][0], VoteResponse(0, 0, -1, EPOCH + 1, True))
+    assert solo.node.state_name == "candidate"
+
+
+def test_a_lost_pre_vote_leads_back_to_the_leader_that_is_known_else_to_unattached() -> None:
+    solo = Solo(ElectionState(EPOCH, 3), log_of(3, 4))
+    solo.wait_for("prospective")
+    solo.vote_from(2, False)
+    solo.vote_from(3, False)
+    assert solo.node.state_name == "follower" and solo.node.leader_id == 3 and solo.node.epoch == EPOCH
+    solo = Solo(ElectionState(EPOCH), log_of(3, 4)).stand()
+    solo.vote_from(2, False)
+    assert solo.node.state_name == "prospective"
+    solo.vote_from(3, False)
+    assert solo.node.state_name == "unattached" and solo.node.epoch == EPOCH
+
+
+def test_a_pre_vote_without_answers_is_asked_again_and_again_in_the_same_epoch() -> None:
+    solo = Solo(ElectionState(EPOCH), log_of(3, 4)).stand()
+    solo.wait(60_000)
+    assert solo.node.epoch == EPOCH
+    assert all(request.pre_vote for _, request in solo.take(VoteRequest))
+
+
+def test_a_candidate_that_lost_waits_for_its_timeout_and_asks_for_pre_votes_first() -> None:
+    solo = Solo(ElectionState(EPOCH), log_of(3, 4)).run_for_office()
+    solo.vote_from(2, False)
+    solo.vote_from(3, False)
+    assert solo.node.state_name == "candidate"
+    solo.wait_for("prospective", 2_000)
+    assert solo.election == ElectionState(EPOCH + 1, -1, key(1))
+
+
+def test_a_voter_that_knows_no_pre_votes_makes_the_prospective_a_candidate() -> None:
+    for by_answer in (True, False):
+        solo = Solo(ElectionState(EPOCH), log_of(3, 4)).stand()
+        send, _ = solo.take(VoteRequest)[0]
+        if by_answer:
+            solo.answer(send, VoteResponse(UNSUPPORTED_VERSION))
+        else:
+            solo.fail(send, UNSUPPORTED_VERSION)
+        assert solo.node.state_name == "candidate" and solo.node.epoch == EPOCH + 1
+
+
+def test_a_voter_that_did_not_answer_is_asked_again_after_the_pause() -> None:
+    solo = Solo(ElectionState(EPOCH), log_of(3, 4)).stand()
+    for send, _ in solo.take(VoteRequest):
+        solo.fail(send, 8)
+    solo.wait(19)
+    assert not solo.take(VoteRequest)
+    solo.wait(1)
+    assert len(solo.take(VoteRequest)) == 2
+
+
+def test_a_prospective_that_votes_for_another_asks_anew() -> None:
+    solo = Solo(ElectionState(EPOCH), log_of(3, 4)).stand()
+    late = solo.take(VoteRequest)
+    assert solo.ask(vote(2, EPOCH, **LEVEL)).granted
+    assert solo.node.state_name == "prospective" and solo.election.voted == key(2)
+    solo.answer(late[0][0], VoteResponse(0, 0, -1, EPOCH, True))
+    assert solo.node.state_name == "prospective"
+
+
+def test_a_replica_that_may_not_stand_asks_for_nothing() -> None:
+    for election in (ElectionState(EPOCH), ElectionState(EPOCH, 3)):
+        solo = Solo(election, log_of(3, 4), may_stand=False)
+        solo.wait(60_000)
+        assert not solo.take(VoteRequest) and solo.node.epoch == EPOCH
+        assert solo.ask(vote(2, EPOCH + 1, **LEVEL)).granted
+
+
+def test_nobody_stands_after_the_last_epoch_there_is() -> None:
+    solo = Solo(ElectionState(EPOCH), log_of(3, 4))
+    assert solo.ask(vote(2, 0x7FFFFFFF, **LEVEL)).granted
+    solo.wait(60_000)
+    assert solo.node.epoch == 0x7FFFFFFF and not solo.take(VoteRequest)
+
+
+def test_begin_quorum_epoch_ends_a_round_of_votes() -> None:
+    solo = Solo(ElectionState(EPOCH), log_of(3, 4)).run_for_office()
+    assert solo.ask(begin(3, EPOCH + 1)).error == NONE
+    assert solo.node.state_name == "follower" and solo.election == ElectionState(EPOCH + 1, 3, key(1))
