@@ -97,7 +97,9 @@ def refusal(node: Replica, id: OffsetAndEpoch) -> str | None:
     latest = node.latest_snapshot()
     if latest is not None and id.epoch < latest.epoch:
         return f"snapshot {id} would be older than {latest}"
-    if id.offset and node.epochs.epoch_at(id.offset - 1) != id.epoch:
+    if id.offset <= 0:
+        return f"snapshot {id} would hold nothing"
+    if node.epochs.epoch_at(id.offset - 1) != id.epoch:
         return f"snapshot {id} has another epoch than the last record before its end"
     if node.epochs.end_offset_for(id.epoch, node.log_end, node.last_epoch, node.earliest_snapshot())[0] != id.epoch:
         return f"snapshot {id} has an epoch that is not in the log"

@@ -226,6 +226,9 @@ def can_lose(world: World, host: Host) -> bool:
     if world.now - last < ADDING_MS or world.options.auto_join:
         return False
     for voters in voter_sets(world):
+        if not all(any(directory) for _, directory in voters):
+            # Without directory ids nobody can tell that a vote or an offset was forgotten.
+            return False
         gone = sum(cannot_stand(world, key) or key == host.key for key in voters)
         if gone > (len(voters) - 1) // 2:
             return False
@@ -302,9 +305,11 @@ def upgrade_level(world: World) -> None:
         return
     try:
         leader.node.upgrade_kraft_version(leader.role.epoch, 1, False)
-    except RaftError:
+    except RaftError as error:
         world.counts["refused upgrades"] += 1
+        note(world, f"{leader.name} does not upgrade: {error}")
         return
+    world.counts["upgrades"] += 1
     world.settle(leader, leader.node.poll(leader.local_ms(world.now)))
 
 

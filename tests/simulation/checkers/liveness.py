@@ -83,7 +83,8 @@ def check_progress(world: World) -> None:
     wait(world, "V2", limit, written, "a commit")
     wait(world, "V6", limit + 2 * world.request_timeout_ms, lambda: not work.asked, "an operator's answer")
     work.is_writing = False
-    wait(world, "V3", limit, lambda: has_all(world), "that all have everything")
+    behind = max(host.log.end_offset for host in running(world)) - min(host.log.end_offset for host in running(world))
+    wait(world, "V3", limit + 60 * behind, lambda: has_all(world), "that all have everything")
     work.is_writing = True
 
 

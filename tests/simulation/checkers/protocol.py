@@ -185,7 +185,7 @@ def check_delivery(world: World, host: Host, flight: Flight, response: Any) -> N
             else:
                 host.grants.add(flight.receiver.id)
     awaited = host.replica.connections.entries.get(flight.destination)
-    if awaited is None or awaited.correlation_id != flight.correlation_id:
+    if awaited is None or awaited.backing_off or awaited.correlation_id != flight.correlation_id:
         return
     if response.leader_id >= 0 and response.leader_endpoint is None and world.versions is None:
         is_new = response.epoch > role.epoch or (response.epoch == role.epoch and role.leader_id < 0)
