@@ -68,6 +68,9 @@ def act_follower(node: Replica, role: Follower) -> int:
     if now >= due and node.may_stand():
         transitions.become_prospective(node)
         return now
+    if now >= due and node.is_voter:
+        # It does not stand itself, but it no longer hears from the leader: others that ask for its pre-vote shall have it.
+        role.has_fetched = False
     if now >= role.update_deadline_ms and self_update.maybe_send(node, role):
         return min(due, node.connections.in_flight_until(now))
     wait = fetch_client.fetch_as_follower(node, role)

@@ -119,3 +119,20 @@ def test_a_parked_fetch_of_a_connection_that_ends_is_forgotten(tmp_path: Path) -
             assert inbound.waiting <= before + 3
 
     run(main)
+
+
+def test_a_voter_that_never_stands_lets_the_others_stand_when_the_leader_is_gone(tmp_path: Path) -> None:
+    async def main() -> None:
+        quorum = Quorum(tmp_path)
+        quiet = quorum.members[3]
+        quiet.settings = {"may_stand": False}
+        async with quorum:
+            leader = await quorum.leader()
+            await leader.running.append([b"x"])
+            await eventually(lambda: quiet.machine.values == [b"x"])
+            await leader.running.kill()
+            following = await quorum.leader(but=leader)
+            assert following is not quiet
+            await following.running.append([b"y"])
+
+    run(main)
