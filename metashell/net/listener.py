@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from metashell.net.frames import RequestHeader
     from metashell.net.sasl import Credentials, SaslServer
     from metashell.net.security import ListenerSecurity
+    from metashell.net.tls_layer import TlsLayer
 
 LOOPBACK: Final = "127.0.0.1"
 LINGER_S: Final = 2.0
@@ -138,15 +139,14 @@ class AcceptedConnection(asyncio.Protocol):
         self._frames_seen = 0
         self._held = 0
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._securing: asyncio.Task[None] | None = None
-        self._secured = listener.options.tls is None
+        self._tls: TlsLayer | None = None
         self._writable = True
         self._paused = False
         self._ended = False
         self._pumping = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See asyncio. TLS starts only now, so that its handshakes count as connections."""
+        """See asyncio. A connection counts from here, before any handshake of TLS."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         if not self.listener.admit(self):
@@ -158,35 +158,34 @@ class AcceptedConnection(asyncio.Protocol):
         self._watch_idleness()
         self.peer = str((transport.get_extra_info("peername") or ("",))[0])
         if options.tls is not None:
-            transport.pause_reading()
-            self._securing = self._loop.create_task(self._secure(transport, options.tls))
+            from metashell.net.tls_layer import TlsLayer
 
-    async def _secure(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
-        timeout_s = self.listener.options.handshake_timeout_s
-        try:
-            secured = await self._loop.start_tls(transport, self, tls, server_side=True, ssl_handshake_timeout=timeout_s)
-        except (OSError, EOFError) as error:
-            self.listener.counters.tls_failures += 1
-            return self._give_up(transport, f"TLS: {reason_of(error)}")
-        if secured is None or self._ended:
-            return self._give_up(transport, "the peer closed the connection during the TLS handshake")
-        assert isinstance(secured, asyncio.Transport)
-        self._transport = secured
-        self._secured = True
-        if (certificate := secured.get_extra_info("peercert")) and self.listener.options.mechanisms is None:
-            self.core.principal = principal_of(certificate)
-        self._pump()
-
-    def _give_up(self, transport: asyncio.Transport, reason: str) -> None:
-        """End a connection whose TLS never began: asyncio will not tell its end."""
-        self._over(reason)
-        transport.abort()
-        self._gone()
+            self._tls = TlsLayer(options.tls)
 
     def data_received(self, data: bytes) -> None:
         """See asyncio."""
-        self.core.receive_data(data)
+        if self._tls is None:
+            self.core.receive_data(data)
+        else:
+            self._receive_secured(data, self._tls)
         self._pump()
+
+    def _receive_secured(self, data: bytes, tls: TlsLayer) -> None:
+        was_done = tls.done
+        plain = tls.receive(data)
+        self._send_raw(tls.take_output())
+        if tls.done and not was_done and self.listener.options.mechanisms is None and (certificate := tls.certificate):
+            self.core.principal = principal_of(certificate)
+        self.core.receive_data(plain)
+        if tls.fault is not None:
+            self.listener.counters.tls_failures += 1
+            self.core.close(reason_of(tls.fault))
+        elif tls.ended:
+            self.core.connection_lost()
+
+    def _send_raw(self, data: bytes) -> None:
+        if data and self._transport is not None:
+            self._transport.write(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio."""
@@ -236,8 +235,6 @@ class AcceptedConnection(asyncio.Protocol):
     def _pump(self) -> None:
         if self._pumping or self._ended:
             return  # an answer that is given while its request is handed over is sent by the loop below
-        if not self._secured and not self.core.closed:
-            return  # bytes may come before the task of the TLS handshake goes on; they wait until the principal is known
         self._pumping = True
         try:
             while not self._ended:
@@ -265,8 +262,11 @@ class AcceptedConnection(asyncio.Protocol):
             self.core.close("internal error")
 
     def _write(self) -> None:
-        if self._secured and self._transport is not None and (self._writable or self.core.closed) and (data := self.core.take_output()):
-            self._transport.write(data)
+        if (self._writable or self.core.closed) and (data := self.core.take_output()):
+            if self._tls is not None:
+                self._tls.send(data)
+                data = self._tls.take_output()
+            self._send_raw(data)
             self.listener.answered()
 
     def _balance(self) -> None:
@@ -288,6 +288,9 @@ class AcceptedConnection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def _handshake_is_due(self) -> None:
+        if self._tls is not None and not self._tls.done:
+            self.listener.counters.handshake_timeouts += 1
+            self.core.close("no TLS handshake in time")
         self.core.handshake_expired()
         self._pump()
 
@@ -306,6 +309,9 @@ class AcceptedConnection(asyncio.Protocol):
         self._ended = True
         self._cancel_timers()
         if self._transport is not None:
+            if self._tls is not None:
+                self._tls.close()
+                self._send_raw(self._tls.take_output())
             self._transport.close()
             self._timers["linger"] = self._loop.call_later(LINGER_S, self._transport.abort)
         self.core.close(reason)

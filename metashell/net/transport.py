@@ -237,7 +237,11 @@ def reason_of(error: BaseException) -> str:
         return f"TLS: {_tls_reason(error)}"
     if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
-    return str(error) or type(error).__name__
+    return str(error) or _BARE.get(type(error).__name__, type(error).__name__)
+
+
+_BARE: Final = {"ConnectionResetError": "Connection reset by peer", "ConnectionAbortedError": "Connection aborted"}
+"""Errors that asyncio raises without a text."""
 
 
 def _tls_reason(error: OSError) -> str:
