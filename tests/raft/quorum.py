@@ -67,6 +67,7 @@ class Quorum:
         self.leaders: dict[int, int] = {}
         self.committed: dict[int, bytes] = {}
         self.watermarks: dict[int, int] = {}
+        self.highest_watermark = 0
         self.sent: list[tuple[int, int, Request]] = []
         self._random = Random(seed)
         self._events: list[tuple[int, int, Callable[[], None]]] = []
@@ -269,6 +270,7 @@ class Quorum:
         if node.state_name != "leader":
             assert watermark >= before, f"the high watermark of {id} went from {before} to {watermark}"
         self.watermarks[id] = watermark
+        self.highest_watermark = max(self.highest_watermark, watermark)
         for base, end, _, data in log.batches(max(before, log.start_offset)) if watermark > log.start_offset else []:
             if end <= watermark:
                 assert self.committed.setdefault(base, data) == data, f"node {id} committed another batch at {base}"
