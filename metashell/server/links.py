@@ -56,13 +56,20 @@ class LinkOptions:
 class Links:
     """All outbound connections of a replica. `counters` counts connections opened, failures, and answers."""
 
-    def __init__(self, options: LinkOptions, answers: Answers, on_trouble: Callable[[Endpoint, str], None] | None = None) -> None:
+    def __init__(
+        self,
+        options: LinkOptions,
+        answers: Answers,
+        on_trouble: Callable[[Endpoint, str], None] = lambda endpoint, reason: None,
+        on_reached: Callable[[Endpoint], None] = lambda endpoint: None,
+    ) -> None:
         self.opened = 0
         self.failures = 0
         self.answered = 0
         self._options = options
         self._answers = answers
-        self._on_trouble = on_trouble or (lambda endpoint, reason: None)
+        self._on_trouble = on_trouble
+        self._on_reached = on_reached
         self._links: dict[int, _Link] = {}
         self._is_closed = False
 
@@ -137,6 +144,7 @@ class Links:
         link.connection = None
         link.connection = await connect(Address(*link.endpoint), core=core, tls=options.tls, timeout_s=timeout_s)
         self.opened += 1
+        self._on_reached(link.endpoint)
         link.pause_s = 0.0
         link.not_before = 0.0
         return link.connection

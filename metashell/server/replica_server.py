@@ -71,6 +71,7 @@ class ReplicaServer:
         self._feed: Feed | None = None
         self._config: RaftConfig | None = None
         self._seen = ""
+        self._troubles: dict[Endpoint, str] = {}
 
     async def open(self, *listeners: ListenerOptions) -> dict[str, Listener]:
         """Open the listeners; what they serve is filled in here. Errors: OSError, UsageError."""
@@ -86,7 +87,7 @@ class ReplicaServer:
         self._config = config
         node = RaftNode(config, parts.log, parts.election, random=parts.random, now_ms=now_ms, wall_ms=parts.wall_ms())
         driver = self._driver = Driver(node, parts.log, parts.store, Durable(parts.election, -1))
-        self._links = Links(self._link_options(config), driver, self._on_trouble)
+        self._links = Links(self._link_options(config), driver, self._on_trouble, self._on_reached)
         self._feed = Feed(driver, parts.log, parts.machine)
         driver.watch(self._look)
         driver.start(self, node.take_ready())
@@ -196,4 +197,10 @@ class ReplicaServer:
             self._parts.on_event(state)
 
     def _on_trouble(self, endpoint: Endpoint, reason: str) -> None:
-        self._parts.on_event(f"{endpoint[0]}:{endpoint[1]}: {reason}")
+        if self._troubles.get(endpoint) != reason:
+            self._troubles[endpoint] = reason
+            self._parts.on_event(f"{endpoint[0]}:{endpoint[1]}: {reason}")
+
+    def _on_reached(self, endpoint: Endpoint) -> None:
+        if self._troubles.pop(endpoint, None) is not None:
+            self._parts.on_event(f"{endpoint[0]}:{endpoint[1]}: reached again")
