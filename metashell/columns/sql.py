@@ -13,6 +13,7 @@ import pyarrow as pa
 from metashell.columns.reader import ReadOptions, read_split
 from metashell.columns.schemas import FAULTS, UUID_MARK, tables
 from metashell.columns.splits import Split, plan_splits
+from metashell.columns.spool import Spools
 from metashell.columns.texts import converter
 from metashell.errors import UsageError
 
@@ -51,15 +52,15 @@ def query(text: str, paths: Sequence[str], *, on_error: OnError = "fail", show_s
     """
     connection = duckdb.connect(":memory:", config=_CONFINED)
     connection.execute("set timezone = 'UTC'")
-    known = tables()
-    for name, schema in known.items():
-        _create(connection, name, pa.Table.from_batches([], schema))
     for macro in _MACROS:
         connection.execute(macro)
+    known = tables()
     # Every word that is a table's name counts: DuckDB's own list of a query's tables fails for joins with USING (2.0).
     wanted = set(re.findall("[a-z0-9_]+", text.lower()))
     options = ReadOptions(tables=sorted(wanted & set(known)), on_error=on_error, show_secrets=show_secrets)
-    fault_count = _load(connection, plan_splits(paths, log=log), options)
+    read, fault_count = _read(plan_splits(paths, log=log), options)
+    for name, schema in known.items():
+        connection.register(name, read[name] if name in read else schema.empty_table())
     connection.execute("set lock_configuration = true")
     try:
         if len(connection.extract_statements(text)) != 1:
@@ -73,27 +74,17 @@ def query(text: str, paths: Sequence[str], *, on_error: OnError = "fail", show_s
     return Answer(list(reader.schema.names), _rows(reader), fault_count, [connection])
 
 
-def _load(connection: Any, splits: list[Split], options: ReadOptions) -> int:
-    """Read the wanted tables into the database, chunk by chunk; gives the number of faults."""
-    used = options.tables or ()
-    if not used:
-        return 0
+def _read(splits: list[Split], options: ReadOptions) -> tuple[dict[str, pa.Table], int]:
+    """The wanted tables that have rows, and the number of faults."""
     fault_count = 0
-    for split in splits:
-        for name, batch in read_split(split, options=options):
-            if name == FAULTS:
-                fault_count += batch.num_rows
-            if name in used:
-                connection.register("__chunk", pa.Table.from_batches([batch]))
-                connection.execute(f'insert into "{name}" select * from __chunk')
-                connection.unregister("__chunk")
-    return fault_count
-
-
-def _create(connection: Any, name: str, empty: pa.Table) -> None:
-    connection.register("__empty", empty)
-    connection.execute(f'create table "{name}" as select * from __empty')
-    connection.unregister("__empty")
+    with Spools() as spools:
+        for split in splits if options.tables else ():
+            for name, batch in read_split(split, options=options):
+                if name == FAULTS:
+                    fault_count += batch.num_rows
+                if options.wants(name):
+                    spools.add(name, batch)
+        return spools.tables(), fault_count
 
 
 def _arrow_reader(relation: Any) -> Any:

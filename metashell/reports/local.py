@@ -39,19 +39,22 @@ def run_local(reports: Sequence[Report], paths: Sequence[str], *, on_error: Any 
     Errors: LogCorruptError at the first fault unless `on_error` is "skip"; UsageError for a path that cannot be read.
     """
     from metashell.columns import ReadOptions, plan_splits, read_split
+    from metashell.columns.spool import Spools
 
-    database = open_database()
     base_tables = sorted({table for report in reports for table in report.tables})
-    for table in base_tables:
-        database.from_arrow(base_schema(table).empty_table()).create(table)
     options = ReadOptions(tables=source_tables(base_tables), on_error=on_error, show_secrets=show_secrets, payloads=False)
     fault_count = 0
     read_paths = report_paths(paths, with_checkpoints=any(report.wants_checkpoints for report in reports))
-    for split in plan_splits(read_paths):
-        for table, batch in read_split(split, options=options):
-            fault_count += batch.num_rows if table == FAULTS else 0
-            for base, rows in base_batches(base_tables, table, batch):
-                _insert(database, base, rows)
+    with Spools() as spools:
+        for split in plan_splits(read_paths):
+            for table, batch in read_split(split, options=options):
+                fault_count += batch.num_rows if table == FAULTS else 0
+                for base, rows in base_batches(base_tables, table, batch):
+                    spools.add(base, rows)
+        found = spools.tables()
+    database = open_database()
+    for table in base_tables:
+        database.register(table, found.get(table, base_schema(table).empty_table()))
     return LocalAnswers({report.name: ask(database, report) for report in reports}, fault_count)
 
 
@@ -68,13 +71,6 @@ def open_database() -> Any:
     for text in DUCKDB_MACROS:
         database.execute(text)
     return database
-
-
-def _insert(database: Any, table: str, rows: pa.RecordBatch) -> None:
-    import pyarrow as pa
-
-    if rows.num_rows:
-        database.from_arrow(pa.Table.from_batches([rows])).insert_into(table)
 
 
 def ask(database: Any, report: Report) -> pa.Table:
