@@ -71,7 +71,8 @@ def act_follower(node: Replica, role: Follower) -> int:
     if now >= due and node.is_voter:
         # It does not stand itself, but it no longer hears from the leader: others that ask for its pre-vote shall have it.
         role.has_fetched = False
-    if now >= role.update_deadline_ms and self_update.maybe_send(node, role):
+    # An observer that hears nothing of its leader looks for another one; to ask the old one to join would only keep it from that.
+    if due > now >= role.update_deadline_ms and self_update.maybe_send(node, role):
         return min(due, node.connections.in_flight_until(now))
     wait = fetch_client.fetch_as_follower(node, role)
     if now < due < wait:
