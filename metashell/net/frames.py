@@ -9,6 +9,7 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from metashell.codec.dispatch import REQUESTS, RESPONSES
+from metashell.codec.plain import TrailingBytesError
 from metashell.codec.primitives import read_uvarint
 from metashell.codec.registry import MessageType, message_type
 from metashell.errors import DecodeError, EncodeError
@@ -170,7 +171,7 @@ def decode_request_body(data: bytes, position: int, header: RequestHeader) -> An
     low, high = kind.versions
     if not low <= header.api_version <= high:
         raise DecodeError(f"{kind.name} version {header.api_version}, known are {low} to {high}", "RequestApiVersion", 2)
-    return kind.reader(header.api_version)(data, position, len(data))
+    return _read(kind, header.api_version, data, position)
 
 
 def encode_response(api_key: int, version: int, correlation_id: int, message: Any) -> bytes:
@@ -195,7 +196,16 @@ def decode_response(data: bytes, api_key: int, version: int) -> tuple[int, Any]:
     position = 4
     if kind.flexible(version) and api_key != API_VERSIONS:
         position = _skip_tags(data, position)
-    return correlation_id, kind.reader(version)(data, position, len(data))
+    return correlation_id, _read(kind, version, data, position)
+
+
+def _read(kind: MessageType, version: int, data: bytes, position: int) -> Any:
+    """The message at `position`. What follows it is ignored, as Kafka does: librdkafka's Metadata requests leave three bytes over."""
+    reader = kind.reader(version)
+    try:
+        return reader(data, position, len(data))
+    except TrailingBytesError as error:
+        return reader(data, position, error.offset)
 
 
 def response_correlation_id(data: bytes) -> int:

@@ -214,7 +214,9 @@ async def connect(
         made.close("timed out")
         raise ConnectionFailedError(f"no connection within {timeout_s:g} s") from None
     except OSError as error:
-        raise ConnectionFailedError(reason_of(error), authentication=_is_tls(error)) from None
+        cut_off = tls is not None and isinstance(error, ConnectionResetError | ConnectionAbortedError)
+        hint = " during the TLS handshake (does the peer talk TLS? see security.protocol)" if cut_off else ""
+        raise ConnectionFailedError(reason_of(error) + hint, authentication=_is_tls(error)) from None
     except BaseException:
         made.close("given up")
         raise

@@ -118,6 +118,15 @@ def test_every_truncation_of_a_request_is_a_decode_error() -> None:
             decode_request(request[:end])
 
 
+@pytest.mark.parametrize("rest", [b"\0", b"\0\0\0", b"\xff" * 50])
+def test_what_follows_a_message_in_its_frame_is_ignored(rest: bytes) -> None:
+    request = encode_request(DescribeClusterRequest(), 1, 9, "c")[4:]
+    assert decode_request(request + rest) == decode_request(request)
+    described = message_type("response", "DescribeClusterResponse").cls(cluster_id="c")
+    response = encode_response(60, 1, 9, described)[4:]
+    assert decode_response(response + rest, 60, 1) == (9, described)
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from metashell.client.errors import ConnectError
 from metashell.codec.messages import ApiVersionsRequest, DescribeClusterRequest, DescribeQuorumRequest
 from metashell.log.properties import parse_properties
 from metashell.net.addresses import Address
+from metashell.net.frames import FrameReader, decode_response, encode_request, frame
 from tests.java import KAFKA, jars, java, kafka_command
 from tests.net.certificates import KEY_PASSWORD, PASSWORD, Authority
 from tests.running import run_main
@@ -168,7 +170,8 @@ def test_plaintext_to_a_listener_with_tls_says_what_to_look_at(node: Secured) ->
 
 
 def test_tls_to_a_plaintext_listener_is_one_line(node: Secured) -> None:
-    assert node.failure("PLAINTEXT", tls(node) | {"default.api.timeout.ms": 5000})
+    line = node.failure("PLAINTEXT", tls(node) | {"default.api.timeout.ms": 5000})
+    assert "does the peer talk TLS" in line
 
 
 def test_a_controller_describes_its_quorum(node: Secured) -> None:
@@ -187,3 +190,14 @@ def test_kraft_version_is_only_told_from_version_four_on(node: Secured) -> None:
         by_version = {version: client.request(request, version=version) for version in (3, 4)}
     names = {version: {entry.name for entry in answer.supported_features} for version, answer in by_version.items()}
     assert "kraft.version" in names[4] and "kraft.version" not in names[3]
+
+
+def test_what_follows_a_request_in_its_frame_is_ignored(node: Secured) -> None:
+    request = encode_request(DescribeClusterRequest(), 0, 5, "c")[4:]
+    with socket.create_connection(("localhost", node.ports["PLAINTEXT"]), timeout=20) as connection:
+        connection.sendall(frame(request + b"xyz"))
+        reader = FrameReader(1 << 20)
+        while (data := reader.next_frame()) is None:
+            reader.feed(connection.recv(4096))
+    number, answer = decode_response(data, 60, 0)
+    assert (number, answer.cluster_id) == (5, CLUSTER_ID)
