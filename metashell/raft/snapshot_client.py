@@ -20,7 +20,7 @@ def begin(node: Replica, role: Follower, id: OffsetAndEpoch) -> bool:
     if id.epoch < 0 or id.offset < 0:
         node.complain("a leader names half a snapshot id")
         return False
-    if id.offset < node.committed or not OffsetAndEpoch(node.log_end, node.last_epoch) < id:
+    if id.offset < node.committed or id == OffsetAndEpoch(node.log_end, node.last_epoch):
         node.complain("a leader offers a snapshot of what is here")
         return False
     if id in node.log.snapshots():
@@ -98,9 +98,12 @@ def frozen(node: Replica, id: OffsetAndEpoch) -> None:
     """The file is complete and durable: begin the log with it, if it is still ahead of the log."""
     role = node.role
     node.freezing = None
-    if isinstance(role, Follower) and role.download is not None and role.download.id == id:
+    is_awaited = isinstance(role, Follower) and role.download is not None and role.download.id == id
+    if isinstance(role, Follower) and is_awaited:
+        # The leader said that this log is of no use: it may be longer, or of a later epoch that nobody else knew.
         role.download = None
         role.fetch_deadline_ms = node.now_ms + node.config.fetch_timeout_ms
     # Whoever leads or stands keeps its log as it is; a follower of another leader may have come further meanwhile.
-    if isinstance(role, Follower | Unattached) and OffsetAndEpoch(node.log_end, node.last_epoch) < id and id.offset >= node.committed:
+    is_useful = is_awaited or (isinstance(role, Follower | Unattached) and id.offset > node.log_end)
+    if is_useful and id.offset >= node.committed:
         snapshot_loading.adopt(node, id)

@@ -14,9 +14,7 @@ def adopt(node: Replica, id: OffsetAndEpoch) -> None:
     """Drop the log, and begin it where a complete snapshot ends: all of that is committed."""
     assert id.offset >= node.committed, "what is committed stays"
     had_more = node.log_end > id.offset
-    node.log.start_at_snapshot(id)
-    node.epochs.clear()
-    node.log_end = node.durable_end = id.offset
+    restart_log(node, id)
     node.last_epoch = id.epoch
     node.high_watermark = node.committed = id.offset
     node.has_news = True
@@ -24,6 +22,13 @@ def adopt(node: Replica, id: OffsetAndEpoch) -> None:
     appending.voters_changed(node)
     if had_more:
         node.notify(TruncatedTo(id.offset))
+
+
+def restart_log(node: Replica, id: OffsetAndEpoch) -> None:
+    """Empty the log, and let it begin where a snapshot ends."""
+    node.log.start_at_snapshot(id)
+    node.epochs.clear()
+    node.log_end = node.durable_end = id.offset
 
 
 def load_controls(node: Replica, id: OffsetAndEpoch) -> None:

@@ -25,14 +25,17 @@ _READ_SIZE = 1024 * 1024
 
 def start(node: Replica, election: ElectionState) -> None:
     """Read what the log says of voters, and take on the first state; a sole voter leads at once."""
+    latest = node.latest_snapshot()
+    if latest is not None and latest.offset > node.log_end:
+        # The crash came after a download was complete and before the log began with it.
+        snapshot_loading.restart_log(node, latest)
+    # How much is committed is not known, but all of a snapshot is.
+    node.committed = 0 if latest is None else latest.offset
     replay_log(node)
     node.refresh_voters()
     if node.epochs.truncate_from_end(node.log_end):
         node.log.write_leader_epochs(node.epochs.entries)
     node.last_epoch = appending.last_epoch_of(node)
-    latest = node.latest_snapshot()
-    # How much is committed is not known, but all of a snapshot is.
-    node.committed = 0 if latest is None else latest.offset
     node.role = first_role(node, election)
     node.persist(node.role)
     # What is on disk may be of another version, or missing: it is written once, whatever it says.
