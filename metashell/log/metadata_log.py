@@ -343,6 +343,11 @@ class MetadataLog:
         self._check()
         assert id in self._snapshots.ids, f"snapshot {id} is not there"
         try:
+            # Were only these left by a crash, nothing would say that the snapshot stands for what was before them.
+            behind = [segment for segment in self._segments if segment.base_offset > id.offset]
+            if behind:
+                self._remove_segments(behind)
+                self._disk.sync_directory(self.directory)
             self._remove_segments(list(self._segments))
             self._begin_segment(id.offset)
             self._drop_snapshots_before(id)

@@ -58,8 +58,9 @@ class Opening:
             for run in self._scan.runs:
                 for segment in run.segments:
                     segment.index.abandon()
-                    with suppress(OSError):
-                        self._disk.close_file(segment.fd)
+                    if segment.fd >= 0:
+                        with suppress(OSError):
+                            self._disk.close_file(segment.fd)
             raise
 
     def _run(self) -> Opened:
@@ -89,15 +90,26 @@ class Opening:
 
     def _drop_runs_but(self, kept: Run | None, over: OffsetAndEpoch | None) -> None:
         """Remove the segments that are no part of the log."""
-        for run in [run for run in self._scan.runs if run is not kept]:
-            for segment in run.segments:
-                reason = "does not join the log" if over is None else f"the log starts anew at snapshot {checkpoint_name(over)}"
-                self._repairs.append(Repair(segment.name, 0, reason))
-                self._disk.close_file(segment.fd)
-                for path in segment_files(self._directory, segment.base_offset):
-                    if os.path.lexists(path):
-                        self._remove(path)
-            self._scan.runs.remove(run)
+        dropped = [segment for run in self._scan.runs if run is not kept for segment in run.segments]
+        if over is not None:
+            # As in MetadataLog.start_at_snapshot: what lies behind the snapshot must not be all that a crash leaves.
+            behind = [segment for segment in dropped if segment.base_offset > over.offset]
+            dropped = [segment for segment in dropped if segment not in behind]
+            self._drop_segments(behind, over)
+            if behind:
+                self._disk.sync_directory(self._directory)
+        self._drop_segments(dropped, over)
+        self._scan.runs = [run for run in self._scan.runs if run is kept]
+
+    def _drop_segments(self, segments: list[LogSegment], over: OffsetAndEpoch | None) -> None:
+        for segment in segments:
+            reason = "does not join the log" if over is None else f"the log starts anew at snapshot {checkpoint_name(over)}"
+            self._repairs.append(Repair(segment.name, 0, reason))
+            self._disk.close_file(segment.fd)
+            segment.fd = -1
+            for path in segment_files(self._directory, segment.base_offset):
+                if os.path.lexists(path):
+                    self._remove(path)
 
     def _drop_snapshots(self, ids: list[OffsetAndEpoch], over: OffsetAndEpoch | None, start: int) -> list[OffsetAndEpoch]:
         """Remove the snapshots that lie before the log; the others."""

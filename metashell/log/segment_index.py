@@ -130,8 +130,9 @@ class SegmentIndex:
         self.open_files()
 
     def end_recovery(self) -> None:
-        """All batches that were found are added: the largest timestamp gets its entry."""
+        """All batches that were found are added. As in Kafka the largest timestamp gets its entry, and the next is an interval away."""
         self._add_time()
+        self._since = 0
 
     def open_files(self) -> None:
         """Make both files of an active segment, with the entries so far and in their full size."""
