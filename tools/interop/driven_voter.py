@@ -1,0 +1,71 @@
+"""A voter of ours that may lead, and appends on command: one command a line on standard input, one JSON answer a line on standard output.
+
+append COUNT IN_FLIGHT SIZE    append COUNT batches of one record of SIZE bytes, so many at a time, each until it is committed
+state                          what the replica is
+
+python -m tools.interop.driven_voter CONFIG
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from typing import Any
+
+from metashell.raft.errors import RaftError
+from metashell.server.replica_server import ReplicaServer
+from metashell.server.state_machine import NoMachine
+from tools.interop.voter import start_voter
+
+
+async def append(server: ReplicaServer, count: int, in_flight: int, size: int) -> dict[str, Any]:
+    """Append and wait, `in_flight` at a time. Units: `latencies_ms` are of each append, ascending."""
+    value = bytes(size)
+    latencies: list[float] = []
+    left = iter(range(count))
+
+    async def worker() -> None:
+        for _ in left:
+            started = time.perf_counter()
+            await server.append([value])
+            latencies.append((time.perf_counter() - started) * 1000)
+
+    started, cpu = time.perf_counter(), time.process_time()
+    outcomes = await asyncio.gather(*(worker() for _ in range(in_flight)), return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, RaftError):
+            return {"error": str(outcome)}
+        if outcome is not None:
+            raise outcome
+    seconds = time.perf_counter() - started
+    return {"seconds": seconds, "cpu_s": time.process_time() - cpu, "latencies_ms": sorted(latencies)}
+
+
+def state(server: ReplicaServer) -> dict[str, Any]:
+    """The replica in a few words."""
+    node = server.node
+    return {"state": node.state_name, "epoch": node.epoch, "leader": node.leader_id, "high_watermark": node.high_watermark}
+
+
+async def main(path: str) -> None:
+    """See the module; ends when standard input does."""
+    voter = await start_voter(path, may_stand=True, machine=NoMachine())
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while line := await reader.readline():
+        match line.decode().split():
+            case ["append", count, in_flight, size]:
+                answer = await append(voter.server, int(count), int(in_flight), int(size))
+            case ["state"]:
+                answer = state(voter.server)
+            case other:
+                answer = {"error": f"no such command: {other}"}
+        print(json.dumps(answer), flush=True)
+    await voter.server.kill()
+    voter.log.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))
