@@ -10,14 +10,13 @@ from typing import Any, Final
 from metashell.codec.messages import DescribeQuorumRequest
 from metashell.errors import MetashellError
 from metashell.live.failures import Refused
-from metashell.live.links import Link, refused
+from metashell.live.links import CONTROLLERS_MAX, Link, refused
 from metashell.net.addresses import PORT_MAX, Address
 
 CLUSTER_AUTHORIZATION_FAILED: Final = 31
 DESCRIBE_QUORUM: Final = 55
 NODES_FROM: Final = 2
 TOPIC: Final = "__cluster_metadata"
-CONTROLLERS_MAX: Final = 100
 
 
 def describe_quorum_request() -> Any:

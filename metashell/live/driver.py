@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import random
 import time
 from collections.abc import Callable, Coroutine
@@ -49,8 +50,8 @@ class Driver:
         self.failures = Failures()
         self.controllers = target.controllers
         self.observer: Observer | None = None
-        self.answered_s = time.monotonic()
-        """When a leader answered last."""
+        self.answered_s = -math.inf
+        """When a leader answered last, on the monotonic clock."""
 
     # ---- life
 
@@ -74,7 +75,9 @@ class Driver:
         if self._target.brokers:
             self.controllers = await self._discover()
         await self._look_at_all()
-        self.observer = Observer(self.controllers, self._consumer, self._target.label, random.Random(), _now_ms())
+        # Whoever was named may be the one that dies.
+        everybody = tuple(dict.fromkeys((*self.controllers, *self._links.learned)))
+        self.observer = Observer(everybody, self._consumer, self._target.label, random.Random(), _now_ms())
         self._send(self.observer.start(_now_ms()))
 
     def stop(self) -> None:

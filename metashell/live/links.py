@@ -11,13 +11,17 @@ from typing import Any, Final, Protocol
 from metashell.codec.messages import DescribeClusterRequest
 from metashell.errors import MetashellError
 from metashell.live.failures import Refused
-from metashell.net.addresses import Address, AddressMap
+from metashell.net.addresses import PORT_MAX, Address, AddressMap
 
+FETCH: Final = 1
+ENDPOINTS_FROM: Final = 17
+"""The version of Fetch from which an answer says where the leader is."""
 VOTE: Final = 52
 DESCRIBE_CLUSTER: Final = 60
 CONTROLLERS_FROM: Final = 1
 """The version of DescribeCluster from which controllers can be asked about."""
 CONTROLLER_ENDPOINTS: Final = 2
+CONTROLLERS_MAX: Final = 100
 
 
 class Link(Protocol):
@@ -52,6 +56,8 @@ class Links:
         self._map = address_map
         self._timeout_s = timeout_s
         self._open: dict[Address, Link] = {}
+        self.learned: dict[Address, None] = {}
+        """Where controllers say that all of them are, in the order in which they were named."""
         self._cluster_id: str | None = None
         self._named_by: Address | None = None
 
@@ -97,11 +103,14 @@ class Links:
             raise refused(error) from None
 
     def _check_role(self, link: Link) -> None:
-        if VOTE not in link.core.peer_ranges:
+        ranges = link.core.peer_ranges
+        if VOTE not in ranges:
             raise Refused("is a broker, not a controller: name it with --bootstrap-server", final=True)
+        if FETCH not in ranges or ranges[FETCH][1] < ENDPOINTS_FROM:
+            raise Refused("is older than Kafka 3.9 and does not say where its leader is", final=True)
 
     async def _check_cluster(self, address: Address, link: Link) -> None:
-        """Every controller has to name the same cluster; one too old to be asked is believed."""
+        """Every controller has to name the same cluster; what it says of the others is kept."""
         if link.versions.get(DESCRIBE_CLUSTER, 0) < CONTROLLERS_FROM:
             return
         try:
@@ -114,6 +123,8 @@ class Links:
             self._cluster_id, self._named_by = answer.cluster_id, address
         elif answer.cluster_id != self._cluster_id:
             raise MixedClustersError(f"is of cluster {answer.cluster_id}, {self._named_by} of {self._cluster_id}")
+        nodes = answer.brokers[:CONTROLLERS_MAX]
+        self.learned |= dict.fromkeys(Address(node.host, node.port) for node in nodes if node.host and 0 < node.port <= PORT_MAX)
 
     def drop(self, address: Address) -> None:
         """Close the connection to an address, if there is one."""

@@ -40,7 +40,8 @@ def print_changes(ctx: Context, patterns: Sequence[Sequence[str]]) -> None:
                     writer.add(change_object(ctx, change))
             ctx.out.flush()
     except KeyboardInterrupt:
-        pass
+        if ctx.terminal:
+            ctx.out.write("\n")  # after the ^C that the terminal shows
     if writer is not None:
         writer.close()
 

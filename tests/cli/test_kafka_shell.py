@@ -90,7 +90,7 @@ def test_a_metadata_log_can_be_the_standard_input(segment: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["ls", "/"], "nothing to open: name a file or directory with --snapshot, or try --demo"),
+        (["ls", "/"], "nothing to open: name a file or directory with --snapshot, a quorum with --bootstrap-controller, or try --demo"),
         (["--demo", "-s", "x", "ls"], "--demo and --snapshot exclude each other"),
         (["--snapsot", "x"], "unknown option --snapsot (did you mean --snapshot?)"),
         (["--demo", "-o", "jsom", "ls"], "option --output: 'jsom' is not one of the choices (did you mean json?)"),

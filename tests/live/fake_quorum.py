@@ -132,7 +132,9 @@ class FakeQuorum:
     def _on_request(self, id: int, request: ServerRequest) -> None:
         header = request.header
         if header.api_key == DESCRIBE_CLUSTER:
-            request.respond(DescribeClusterResponse(cluster_id=self.names.get(id, CLUSTER), endpoint_type=2))
+            make = DescribeClusterResponse.DescribeClusterBroker
+            nodes = tuple(make(broker_id=each, host=endpoint(each)[0], port=endpoint(each)[1]) for each in self.ids)
+            request.respond(DescribeClusterResponse(cluster_id=self.names.get(id, CLUSTER), endpoint_type=2, brokers=nodes))
             return
         flat = decode_request(header.api_key, header.api_version, request.message)
         self.asked.append((id, flat))

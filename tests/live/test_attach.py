@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -44,10 +45,12 @@ def wait_for(source: LiveSource, holds: Callable[[MetadataImage], bool]) -> Meta
     """The first image that holds, of those that come. The limit only ends a test that fails."""
     steps = source.subscribe()
     image = steps.start
+    ends_at = time.monotonic() + LIMIT_S
     while not holds(image):
-        step = steps.next(LIMIT_S)
-        assert step is not None, f"nothing came for {LIMIT_S} s"
+        step = steps.next(ends_at - time.monotonic())
+        assert step is not None, f"it does not hold after {LIMIT_S} s"
         image = step.after
+        assert time.monotonic() < ends_at, f"it does not hold after {LIMIT_S} s"
     steps.close()
     return image
 
@@ -101,6 +104,15 @@ def test_a_leader_that_dies_is_survived_without_a_word(three: FakeQuorum):
         image = wait_for(source, lambda image: "b" in keys(image))
         assert not image.faults
         assert source.view().trouble == ""
+
+
+def test_a_leader_that_dies_is_survived_when_it_is_all_that_was_named(three: FakeQuorum):
+    leader = three.leader_id()
+    with attach(target(three, controllers=(three.addresses[leader - 1],))) as source:
+        three.kill(leader)
+        assert three.call(lambda: three.quorum.run(60_000, lambda: three.quorum.leader() is not None))
+        three.append(setting("b"))
+        wait_for(source, lambda image: "b" in keys(image))
 
 
 def test_a_snapshot_is_loaded_and_so_is_one_under_us():
