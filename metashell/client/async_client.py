@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.client.errors import ConnectError
+from metashell.errors import UsageError
 from metashell.net.addresses import Address, AddressMap
 from metashell.net.client_connection import ClientConnection
 from metashell.net.frames import FRAME_LIMIT
@@ -76,15 +77,16 @@ class AsyncClient:
     async def request(self, message: Any, *, node: int | Address | None = None, version: int | None = None) -> Any:
         """The response to a request, from any bootstrap address or from that node.
 
-        A request is sent again only when its connection could not be made or broke; its answer, whatever error code it holds, is the
-        caller's. Errors: ConnectError; UsageError for a node whose address is not known; EncodeError.
+        A request is sent again only when its connection could not be made or broke, so it may have been carried out already, as with
+        Kafka's own clients; an answer, whatever error code it holds, is the caller's. Refused credentials and APIs that a node lacks are
+        not tried again at the same address. Errors: ConnectError; UsageError for a node whose address is not known; EncodeError.
         """
         addresses = self._addresses(node)
         failures: dict[Address, str] = {}
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + self._deadline_s
         round_number = 0
-        refused = False
+        refused = hopeless = False
         while True:
             for address in addresses:
                 left = ends_at - loop.time()
@@ -97,10 +99,11 @@ class AsyncClient:
                 except ConnectionFailedError as error:
                     failures[address] = str(error)
                     refused = refused or error.authentication
+                    hopeless = hopeless or refused or error.unsupported
                 except TimeoutError:
                     failures.setdefault(address, f"no answer within {self._deadline_s:g} s")
             round_number += 1
-            if refused or round_number == self._attempts_max:
+            if hopeless or round_number == self._attempts_max:
                 raise ConnectError(list(failures.items()), authentication=refused)
             pause = min(self._backoff_max_s, self._backoff_s * 2 ** min(round_number - 1, 20)) * self._chance.uniform(0.8, 1.2)
             await asyncio.sleep(max(0.0, min(pause, ends_at - loop.time())))
@@ -115,10 +118,10 @@ class AsyncClient:
         return sorted(self.bootstrap, key=lambda address: address not in self._connections)
 
     def address_of(self, node: int) -> Address:
-        """Where a node is. Errors: ConnectError for an id that nothing has named."""
+        """Where a node is. Errors: UsageError for an id that nothing has named."""
         if node not in self.nodes:
             known = ", ".join(map(str, sorted(self.nodes))) or "none"
-            raise ConnectError([(Address(f"node {node}", 0), f"its address is not known (known: {known})")])
+            raise UsageError(f"node {node}: its address is not known (known are: {known})", str(node))
         return self.nodes[node]
 
     def learn(self, nodes: Iterable[tuple[int, str, int]]) -> None:

@@ -14,11 +14,13 @@ KIB: Final = 1024
 class ConnectionLimits:
     """Bounds of one connection. Sizes are bytes.
 
-    Reading pauses while `requests_max` requests wait for their answer or `output_max` bytes of answers wait to be sent.
+    Reading pauses while `requests_max` requests, or `requests_size_max` bytes of requests, wait for their answer, or `output_max` bytes
+    of answers wait to be sent; one request, and one answer, may be larger.
     `frame_limit` is for authenticated peers; those of a listener without authentication count as such.
     """
 
     requests_max: int = 32
+    requests_size_max: int = 16 * KIB * KIB
     output_max: int = 16 * KIB * KIB
     frame_limit: int = FRAME_LIMIT
     unauthenticated_limit: int = UNAUTHENTICATED_LIMIT

@@ -61,10 +61,11 @@ class Closed:
 class _Slot:
     """A request that has come; its answer as bytes once there is one."""
 
-    __slots__ = ("answer", "header")
+    __slots__ = ("answer", "header", "size")
 
-    def __init__(self, header: RequestHeader) -> None:
+    def __init__(self, header: RequestHeader, size: int) -> None:
         self.header = header
+        self.size = size
         self.answer: bytes | None = None
 
 
@@ -101,6 +102,7 @@ class ServerConnection:
         self._slots: deque[int] = deque()
         self._open: dict[int, _Slot] = {}
         self._next_id = 0
+        self._asked_size = 0
         self._parked_size = 0
         self._out = bytearray()
         self._events: deque[Authenticated | Closed] = deque()
@@ -122,15 +124,16 @@ class ServerConnection:
 
     @property
     def held_size(self) -> int:
-        """Bytes that are held for this connection: of frames that are not complete, or not taken, and of answers."""
-        return self._frames.buffered_size + self.output_size
+        """Bytes that are held for this connection: of frames that are not complete, or not taken, or not answered, and of answers."""
+        return self._frames.buffered_size + self._asked_size + self.output_size
 
     @property
     def wants_read(self) -> bool:
         """False while the owner must not read more from the socket: too much waits, or the connection is over."""
         limits = self.limits
         output_max = limits.output_max if self.principal else min(limits.output_max, limits.unauthenticated_limit)
-        return not self.closed and len(self._slots) < limits.requests_max and self.output_size < output_max
+        in_bounds = len(self._slots) < limits.requests_max and self._asked_size < limits.requests_size_max
+        return not self.closed and in_bounds and self.output_size < output_max
 
     def receive_data(self, data: bytes) -> None:
         """Take bytes that the peer sent; then call `next_event` until it gives None."""
@@ -203,7 +206,7 @@ class ServerConnection:
             self.closed = True
             self._open.clear()
             self._slots.clear()
-            self._parked_size = 0
+            self._asked_size = self._parked_size = 0
             self._frames = FrameReader(0)
             self._events.append(Closed(reason))
 
@@ -239,14 +242,15 @@ class ServerConnection:
             self._authenticate(header, message)
         else:
             self.counters.requests += 1
-            return Received(self._add_slot(header), header, message, len(frame))
+            return Received(self._add_slot(header, len(frame)), header, message, len(frame))
         return None
 
-    def _add_slot(self, header: RequestHeader) -> int:
+    def _add_slot(self, header: RequestHeader, size: int = 0) -> int:
         request_id = self._next_id
         self._next_id += 1
         self._slots.append(request_id)
-        self._open[request_id] = _Slot(header)
+        self._open[request_id] = _Slot(header, size)
+        self._asked_size += size
         return request_id
 
     def _reply(self, header: RequestHeader, message: Any) -> None:
@@ -257,6 +261,7 @@ class ServerConnection:
         slot = self._open[request_id]
         if slot.answer is None:
             slot.answer = data
+            self._asked_size -= slot.size
             self._parked_size += len(data)
             self.counters.responses += 1
         while self._slots and (answer := self._open[self._slots[0]].answer) is not None:

@@ -28,12 +28,14 @@ SESSION_PART: Final = 0.85
 class ConnectionFailedError(MetashellError):
     """A connection could not be made or ended; the message is the reason without the address.
 
-    `authentication` tells that the peer refused who we are, or we refused who it is: trying again is of no use.
+    `authentication` tells that the peer refused who we are, or we refused who it is, `unsupported` that it has no common version of
+    what was asked: trying again is of no use.
     """
 
-    def __init__(self, reason: str, *, authentication: bool = False) -> None:
+    def __init__(self, reason: str, *, authentication: bool = False, unsupported: bool = False) -> None:
         super().__init__(reason)
         self.authentication = authentication
+        self.unsupported = unsupported
 
 
 class Connection(asyncio.Protocol):
@@ -95,7 +97,7 @@ class Connection(asyncio.Protocol):
             self.close(reason)
             raise ConnectionFailedError(reason) from None
         except UnsupportedApiError as error:
-            raise ConnectionFailedError(str(error)) from None
+            raise ConnectionFailedError(str(error), unsupported=True) from None
 
     async def _send(self, message: Any, version: int | None) -> Any:
         correlation_id = self._core.request(message, version)

@@ -100,6 +100,21 @@ def test_too_many_requests_stop_the_reading_until_one_is_answered() -> None:
     assert [event.header.correlation_id for event in server_events(server)] == [2, 3]
 
 
+def test_requests_that_are_large_together_stop_the_reading() -> None:
+    server = ServerConnection(RANGES, limits=ConnectionLimits(requests_size_max=1000))
+    large = MetadataRequest(topics=tuple(MetadataRequest.MetadataRequestTopic(name="x" * 100) for _ in range(6)))
+    one = encode_request(large, 12, 1, None)
+    server.receive_data(one * 4)
+    first, second = server_events(server)
+    assert not server.wants_read and server.held_size == 2 * first.size + 2 * len(one)
+    server.respond(second.request_id, MetadataResponse())
+    assert len(server_events(server)) == 1
+    server.respond(first.request_id, MetadataResponse())
+    assert len(server_events(server)) == 1
+    server.take_output()
+    assert server.held_size == 2 * first.size
+
+
 def test_answers_that_nobody_takes_stop_the_reading() -> None:
     server = ServerConnection(RANGES, limits=ConnectionLimits(output_max=1000))
     while server.wants_read:
