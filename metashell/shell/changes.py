@@ -12,7 +12,7 @@ from metashell.image.steps import Origin, Step, touched_places
 from metashell.nodes import Directory, Leaf
 from metashell.nodes.places import paths_of
 from metashell.shell.globs import compile_component, expand
-from metashell.shell.summary import summary_text, value_text
+from metashell.shell.summary import summarize, summary_text, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,6 +33,8 @@ class Change(NamedTuple):
     origin: Origin
     before: Any
     after: Any
+    node: Node
+    """What it is about, as it is afterwards, or was."""
 
 
 class Watch:
@@ -111,8 +113,9 @@ def _compare(path: tuple[str, ...], origin: Origin, before: Node, after: Node, r
     node = new or old
     assert node is not None
     kind = CREATED if old is None else REMOVED if new is None else CHANGED
-    shown = [None if each is None else _value(each, redact) for each in (old, new)]
-    yield Change(kind, "/" + "/".join(path), node.type, origin, *shown)
+    shown_before = None if old is None else _value(old, redact)
+    shown_after = None if new is None else _value(new, redact)
+    yield Change(kind, "/" + "/".join(path), node.type, origin, shown_before, shown_after, node)
 
 
 def _node_at(root: Node, path: tuple[str, ...]) -> Node | None:
@@ -147,24 +150,18 @@ def change_object(ctx: Context, change: Change) -> dict[str, Any]:
     }
 
 
-def change_line(change: Change) -> str:
-    """`312 changed /image/topics/byName/orders/0 leader: 1 -> 2; leaderEpoch: 4 -> 5`."""
-    return f"{change.origin.offset} {change.kind} {change.path} {_difference(change)}".rstrip()
+def change_line(ctx: Context, change: Change) -> str:
+    """`312 changed /image/topics/byName/orders/0 leader: 1 -> 2; leaderEpoch: 4 -> 5`; of what is new, what `ls -l` says of it."""
+    return f"{change.origin.offset} {change.kind} {change.path} {_difference(ctx, change)}".rstrip()
 
 
-def _difference(change: Change) -> str:
+def _difference(ctx: Context, change: Change) -> str:
     before, after = change.before, change.after
-    match change.kind:
-        case "created":
-            return summary_text(_told(after)) if isinstance(after, dict) else value_text(after)
-        case "removed":
-            return ""
+    if change.kind == CREATED:
+        return summary_text(summarize(ctx, change.node))
+    if change.kind == REMOVED:
+        return ""
     if isinstance(before, dict) and isinstance(after, dict):
         names = [name for name in after if before.get(name) != after[name]]
         return "; ".join(f"{name}: {value_text(before.get(name))} -> {value_text(after[name])}" for name in names)
     return f"{value_text(before)} -> {value_text(after)}"
-
-
-def _told(value: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a new thing that say something."""
-    return {name: field for name, field in value.items() if field not in (None, [], "", False)}

@@ -35,7 +35,7 @@ def print_changes(ctx: Context, patterns: Sequence[Sequence[str]]) -> None:
             ctx.show(step.after)
             for change in watch.changes(step, before, ctx.root, ctx.redact):
                 if writer is None:
-                    ctx.line(change_line(change))
+                    ctx.line(change_line(ctx, change))
                 else:
                     writer.add(change_object(ctx, change))
             ctx.out.flush()

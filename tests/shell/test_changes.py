@@ -113,9 +113,8 @@ def test_follow_prints_each_change_with_its_offset():
         [record("RemoveTopicRecord", topic_id=TOPIC)],
     )
     assert lines == (
-        "0 created /image/topics/byName/orders topic_id=AAECAwQFBgcICQoLDA0ODw partition_count=1\n"
-        "1 created /image/topics/byName/orders/0 topicId=AAECAwQFBgcICQoLDA0ODw replicas=1,2 isr=1,2 leader=1"
-        " directories=AAAAAAAAAAAAAAAAAAAAAA,AAAAAAAAAAAAAAAAAAAAAA\n"
+        "0 created /image/topics/byName/orders partitions=1 id=AAECAwQFBgcICQoLDA0ODw\n"
+        "1 created /image/topics/byName/orders/0 leader=1 isr=1,2 replicas=1,2\n"
         "2 created /image/configs/TOPIC:orders/retention.ms 1000\n"
         "3 changed /image/topics/byName/orders/0 isr: 1,2 -> 1; leaderEpoch: 0 -> 1; partitionEpoch: 0 -> 1\n"
         "4 changed /image/configs/TOPIC:orders/retention.ms 1000 -> 2000\n"
