@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -69,7 +70,7 @@ def files_of_directory(directory: str, names: list[str], log: str | None) -> Ite
     if kind is None and _is_partition(base) and os.path.exists(os.path.join(os.path.dirname(os.path.abspath(directory)), META_PROPERTIES)):
         return  # the log of some topic of a node, which holds users' data
     segments, checkpoints = chosen_names(names)
-    chosen = [*_needed_checkpoint(directory, segments, checkpoints), *segments]
+    chosen = [*needed_checkpoint(partial(os.path.join, directory), segments, checkpoints), *segments]
     cluster_id = cluster_of(directory) if chosen else ""
     for name in chosen:
         is_checkpoint = name.endswith((".checkpoint", ".checkpoint.gz"))
@@ -99,15 +100,15 @@ def chosen_names(names: list[str]) -> tuple[list[str], list[str]]:
     return [name for _, name in segments], [name for _, name in checkpoints]
 
 
-def _needed_checkpoint(directory: str, segments: list[str], checkpoints: list[str]) -> Iterator[str]:
-    """The newest complete checkpoint, where the segments do not tell the whole story."""
+def needed_checkpoint(path_of: Callable[[str], str], segments: list[str], checkpoints: list[str]) -> Iterator[str]:
+    """The newest complete checkpoint, where the segments do not tell the whole story; `path_of` a name is where the file lies."""
     first = parse_name(segments[0]) if segments else None
     if first is not None and first.base_offset == 0:
         return
     from metashell.log.snapshot import first_snapshot_fault
 
     for name in checkpoints:
-        with open_input(os.path.join(directory, name)) as file:
+        with open_input(path_of(name)) as file:
             if first_snapshot_fault(file) is None:
                 yield name
                 return

@@ -3,61 +3,115 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from os.path import basename, dirname
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import quote
 
-from pyarrow import ArrowInvalid
+from pyarrow import ArrowException
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
-from metashell.columns.inputs import InputFile, chosen_names
+from metashell.columns.inputs import URI_MARK, InputFile, chosen_names, needed_checkpoint
 from metashell.columns.logs import METADATA, log_of_directory
 from metashell.errors import UsageError
 from metashell.log.files import GZIP_MAGIC, OpenFile
+from metashell.log.meta_properties import META_PROPERTIES, meta_properties_of
+from metashell.log.properties import parse_properties
 
 _FIRST_PIECE = 2
+_PROPERTIES_MAX = 1 << 16
+_TROUBLE = (OSError, ValueError, ArrowException)
+"""What pyarrow's file systems raise, each its own: all of them when credentials or the network are missing."""
+_RETRIES = {"gs": "retry_limit_seconds=20", "gcs": "retry_limit_seconds=20"}
+"""Google's client asks a quarter of an hour for credentials that are not there."""
 
 
 def file_system(uri: str) -> tuple[Any, str]:
     """The file system of a URI and the path in it. Errors: UsageError for one that pyarrow does not know, or cannot reach."""
     try:
-        system, path = FileSystem.from_uri(uri)
-    except (ArrowInvalid, OSError, ValueError) as error:
-        raise UsageError(f"{uri}: {str(error).splitlines()[0]}", uri) from error
+        system, path = FileSystem.from_uri(_with_limit(uri))
+    except _TROUBLE as error:
+        raise _told(uri, error) from error
     return system, path
+
+
+def _with_limit(uri: str) -> str:
+    """The URI with an end to the patience of its file system, unless it says one."""
+    limit = _RETRIES.get(uri.partition(URI_MARK)[0])
+    return uri if limit is None or "retry_limit_seconds" in uri else f"{uri}{'&' if '?' in uri else '?'}{limit}"
+
+
+def _told(uri: str, error: Exception) -> UsageError:
+    return UsageError(f"{uri}: {(str(error).splitlines() or [type(error).__name__])[0]}", uri)
 
 
 def remote_files(uri: str, log: str | None) -> Iterator[InputFile]:
     """The files that a URI stands for: itself, or the segments and checkpoints below it."""
     system, path = file_system(uri)
-    root = uri[: len(uri) - len(path)] if uri.endswith(path) else ""
-    found = False
     try:
         info = system.get_file_info(path)
-        if info.type == FileType.NotFound:
-            raise UsageError(f"{uri}: No such file or directory", uri)
-        if info.type == FileType.File:
-            yield InputFile(path=uri, log=log or log_of_directory(dirname(path)), cluster_id=root + dirname(path), is_named=True)
-            return
-        directories: dict[str, list[str]] = {}
-        for entry in system.get_file_info(FileSelector(path, recursive=True)):
-            if entry.type == FileType.File:
-                directories.setdefault(dirname(entry.path), []).append(basename(entry.path))
-    except OSError as error:
-        raise UsageError(f"{uri}: {str(error).splitlines()[0]}", uri) from error
+        is_folder = info.type == FileType.Directory
+        below = system.get_file_info(FileSelector(path, recursive=True)) if is_folder else []
+    except _TROUBLE as error:
+        raise _told(uri, error) from error
+    if info.type == FileType.NotFound:
+        raise UsageError(f"{uri}: No such file or directory", uri)
+    clusters = _Clusters(system)
+    if not is_folder:
+        directory = dirname(path)
+        cluster_id = clusters.of(directory) or dirname(uri.partition("?")[0])
+        yield InputFile(path=uri, log=log or log_of_directory(directory), cluster_id=cluster_id, is_named=True)
+        return
+    directories: dict[str, list[str]] = {}
+    for entry in below:
+        if entry.type == FileType.File:
+            directories.setdefault(dirname(entry.path), []).append(basename(entry.path))
+    found = False
     for directory, names in sorted(directories.items()):
         segments, checkpoints = chosen_names(names)
-        starts_late = not segments or not segments[0].startswith("0" * 20)
-        for name in [*(checkpoints[:1] if starts_late else []), *segments]:
+        uri_of = partial(_uri_below, uri, directory[len(path.rstrip("/")) :].strip("/"))
+        chosen = [*needed_checkpoint(uri_of, segments, checkpoints), *segments]
+        cluster_id = (clusters.of(directory) or dirname(uri_of("x").partition("?")[0])) if chosen else ""
+        for name in chosen:
             found = True
             yield InputFile(
-                path=f"{root}{directory}/{name}",
+                path=uri_of(name),
                 log=METADATA if ".checkpoint" in name else log or log_of_directory(directory),
-                cluster_id=root + directory,
+                cluster_id=cluster_id,
                 may_end_early=bool(segments) and name == segments[-1],
             )
     if not found:
         raise UsageError(f"{uri}: no log here that can be decoded: neither segments nor checkpoints", uri)
+
+
+def _uri_below(uri: str, folder: str, name: str) -> str:
+    """The URI of a file in a folder below a URI, whose query stays behind it."""
+    base, mark, query = uri.partition("?")
+    return "/".join(filter(None, (base.rstrip("/"), quote(folder), quote(name)))) + mark + query
+
+
+class _Clusters:
+    """The ids of the clusters that folders are of, by the meta.properties in them or above them."""
+
+    def __init__(self, system: Any) -> None:
+        self._system = system
+        self._known: dict[str, str | None] = {}
+
+    def of(self, folder: str) -> str | None:
+        return self._told(folder) or self._told(dirname(folder))
+
+    def _told(self, folder: str) -> str | None:
+        if folder not in self._known:
+            self._known[folder] = self._read(f"{folder}/{META_PROPERTIES}")
+        return self._known[folder]
+
+    def _read(self, path: str) -> str | None:
+        try:
+            with self._system.open_input_file(path) as file:
+                return meta_properties_of(parse_properties(file.read(_PROPERTIES_MAX))).cluster_id
+        except _TROUBLE:
+            return None
 
 
 def open_remote(uri: str) -> OpenFile:
@@ -65,8 +119,8 @@ def open_remote(uri: str) -> OpenFile:
     system, path = file_system(uri)
     try:
         file: OpenFile = RemoteFile(uri, system.open_input_file(path))
-    except OSError as error:
-        raise UsageError(f"{uri}: {str(error).splitlines()[0]}", uri) from error
+    except _TROUBLE as error:
+        raise _told(uri, error) from error
     if file.read_at(0, _FIRST_PIECE) == GZIP_MAGIC:
         raise UsageError(f"{uri}: compressed files are read from local disks only", uri)
     return file
@@ -89,8 +143,8 @@ class RemoteFile:
             return b""
         try:
             return bytes(self._file.read_at(size, position))
-        except OSError as error:
-            self.trouble = str(error).splitlines()[0]
+        except _TROUBLE as error:
+            self.trouble = str(_told(self.name, error))
             return b""
 
     def size(self) -> int | None:

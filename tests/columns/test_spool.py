@@ -10,6 +10,8 @@ import pytest
 
 from metashell.columns.spool import Spools
 
+SCHEMA = pa.schema([("cluster_id", pa.string()), ("file", pa.string()), ("offset", pa.int64()), ("isr", pa.list_(pa.int32()))])
+
 
 def rows(file: str, first: int, count: int) -> pa.RecordBatch:
     columns = {
@@ -18,7 +20,7 @@ def rows(file: str, first: int, count: int) -> pa.RecordBatch:
         "offset": list(range(first, first + count)),
         "isr": [None if number % 7 == 0 else [number, number + 1] for number in range(count)],
     }
-    return pa.RecordBatch.from_pydict(columns)
+    return pa.RecordBatch.from_pydict(columns, schema=SCHEMA)
 
 
 def test_rows_of_many_files_come_back_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
