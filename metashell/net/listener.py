@@ -37,7 +37,7 @@ class ListenerOptions:
     """How to listen.
 
     `ranges` are the APIs that are served. `tls` and `mechanisms` (SASL mechanism to its server side) are the security; a listener
-    with neither of them on an address that is not loopback needs `allow_plaintext`. `port` 0 lets the system choose.
+    that `tells_secrets` on an address that is not loopback needs `allow_plaintext`. `port` 0 lets the system choose.
     `held_max` bounds the bytes of unfinished requests and unsent answers of all connections: above it the one that holds most goes.
     A connection is idle when no whole request came for `idle_timeout_s`, whatever else it sent.
     """
@@ -122,7 +122,7 @@ class ServerRequest:
 
 OnRequest = Callable[[ServerRequest], None]
 OnClosed = Callable[[int, str], None]
-"""Called with the number of a connection that is over, and why."""
+"""Called with the number of a connection that takes no more requests, and why."""
 
 
 class AcceptedConnection(asyncio.Protocol):
@@ -420,8 +420,9 @@ async def serve(on_request: OnRequest, options: ListenerOptions, *, on_closed: O
 
     Errors: UsageError for plaintext on an address that others reach, without `allow_plaintext`; OSError.
     """
-    if options.tls is None and options.mechanisms is None and not options.allow_plaintext and not is_loopback(options.host):
-        raise UsageError(f"{options.host}: a PLAINTEXT listener that others can reach must be allowed explicitly", options.host)
+    if tells_secrets(options) and not options.allow_plaintext and not is_loopback(options.host):
+        what = "PLAINTEXT" if options.mechanisms is None else "PLAIN on a SASL_PLAINTEXT"
+        raise UsageError(f"{options.host}: a {what} listener that others can reach must be allowed explicitly", options.host)
     listener = Listener(on_request, options, on_closed)
     await listener.open()
     return listener
@@ -440,6 +441,11 @@ def secured_options(security: ListenerSecurity, credentials: Credentials | None 
         "tls": None if security.tls is None else server_context(security.tls),
         "mechanisms": server_mechanisms(security.mechanisms, users) if security.mechanisms else None,
     }
+
+
+def tells_secrets(options: ListenerOptions) -> bool:
+    """Whether anybody on the way may ask, or read passwords: no TLS, and no SASL or one that sends them."""
+    return options.tls is None and (options.mechanisms is None or "PLAIN" in options.mechanisms)
 
 
 def is_loopback(host: str) -> bool:

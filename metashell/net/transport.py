@@ -7,6 +7,7 @@ belongs to the running loop's thread. This module imports asyncio, so it is itse
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from typing import TYPE_CHECKING, Any, Final
 
@@ -241,9 +242,13 @@ def reason_of(error: BaseException) -> str:
         return f"TLS: {_tls_reason(error)}"
     if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
+    if several := _ERRNO.findall(str(error)):
+        # A name with several addresses, each of which failed; asyncio joins their texts.
+        return ", ".join(dict.fromkeys(os.strerror(int(number)) for number in several))
     return str(error) or _BARE.get(type(error).__name__, type(error).__name__)
 
 
+_ERRNO: Final = re.compile(r"\[Errno (\d{1,4})\]")
 _BARE: Final = {"ConnectionResetError": "Connection reset by peer", "ConnectionAbortedError": "Connection aborted"}
 """Errors that asyncio raises without a text."""
 

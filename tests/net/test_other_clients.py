@@ -1,4 +1,4 @@
-"""Clients that others wrote log in to our listeners over TLS and read our answers: librdkafka and kafka-python."""
+"""Clients that others wrote log in to our listeners over TLS and read our answers: librdkafka, kafka-python and Kafka's own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from metashell.net.api_versions import supported_ranges
 from metashell.net.listener import Listener, ListenerOptions, ServerRequest, secured_options, serve
 from metashell.net.sasl import StaticCredentials
 from metashell.net.security import ListenerSecurity, StoreConfig, TlsConfig
+from tests.java import KAFKA, kafka
 from tests.net.certificates import PASSWORD, Authority
+from tools.interop.nodes import write_config
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")]
 
@@ -132,4 +134,22 @@ def test_kafka_python_logs_in_and_describes_the_cluster(service: Service, mechan
         assert client.describe_cluster()["cluster_id"] == "of-ours"
     finally:
         client.close()
+    assert set(service.principals) == {"User:alice"}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_kafkas_own_client_logs_in_and_asks_for_the_cluster(service: Service, mechanism: str, tmp_path: Path) -> None:
+    module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
+    settings = {
+        "security.protocol": "SASL_SSL",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": service.ca,
+        "sasl.mechanism": mechanism,
+        "sasl.jaas.config": f'org.apache.kafka.common.security.{module} required username="alice" password="alice-secret";',
+    }
+    config = write_config(tmp_path / "client.properties", settings)
+    service.principals.clear()
+    words = ("cluster-id", "--bootstrap-server", f"localhost:{service.listener.port}", "--command-config", str(config))
+    done = kafka(KAFKA, "org.apache.kafka.tools.ClusterTool", *words)
+    assert (done.returncode, done.stdout) == (0, b"Cluster ID: of-ours\n"), done.stderr[-2000:]
     assert set(service.principals) == {"User:alice"}

@@ -16,7 +16,7 @@ from metashell.net.frames import encode_request
 from metashell.net.limits import ConnectionLimits
 from metashell.net.listener import ListenerOptions, ServerRequest, serve
 from metashell.net.sasl import PlainClient, StaticCredentials, server_mechanisms
-from metashell.net.transport import ConnectionFailedError, connect
+from metashell.net.transport import ConnectionFailedError, connect, reason_of
 from tests.net.loops import RANGES, listening, run
 
 ASK = DescribeClusterRequest()
@@ -279,10 +279,35 @@ def test_a_mistake_with_one_request_ends_its_connection_only() -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
 def test_plaintext_where_others_reach_it_must_be_allowed(host: str) -> None:
     async def work() -> None:
-        with pytest.raises(UsageError, match="must be allowed"):
+        with pytest.raises(UsageError, match="a PLAINTEXT listener that others can reach must be allowed"):
             await serve(lambda request: None, ListenerOptions(ranges=RANGES, host=host))
+        plain = server_mechanisms(["SCRAM-SHA-256", "PLAIN"], StaticCredentials({}))
+        with pytest.raises(UsageError, match="PLAIN on a SASL_PLAINTEXT listener"):
+            await serve(lambda request: None, ListenerOptions(ranges=RANGES, host=host, mechanisms=plain))
 
     run(work)
+
+
+def test_the_address_may_be_of_the_sixth_version() -> None:
+    with socket.socket(socket.AF_INET6) as probe:
+        try:
+            probe.bind(("::1", 0))
+        except OSError:
+            pytest.skip("no IPv6 loopback on this machine")
+
+    async def work() -> None:
+        async with listening(host="::1") as (listener, _):
+            connection = await connect(Address("::1", listener.port))
+            assert await connection.request(ASK)
+
+    run(work)
+
+
+def test_a_name_with_several_addresses_gives_each_reason_once() -> None:
+    error = OSError(
+        "Multiple exceptions: [Errno 111] Connect call failed ('::1', 9, 0, 0), [Errno 111] Connect call failed ('127.0.0.1', 9)"
+    )
+    assert reason_of(error) == "Connection refused"
 
 
 def test_plaintext_elsewhere_binds_when_it_is_allowed() -> None:
