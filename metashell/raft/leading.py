@@ -21,7 +21,7 @@ def act(node: Replica, leader: Leader) -> int:
     due = leader.begin_deadline_ms
     if now >= due:
         due = epochs.send_begin(node, leader)
-    if len(leader.voters) > 1 and leader.check_deadline_ms < due:
+    if leader.check_deadline_ms < due and (len(leader.voters) > 1 or not node.is_voter):
         due = leader.check_deadline_ms
     if node.parked:
         due = min(due, parked_fetches.expire(node))

@@ -111,6 +111,11 @@ class PartitionState:
         """The set in force in the committed prefix."""
         return self._sets.at(high_watermark - 1) or self._static
 
+    def voters_before(self) -> VoterSet | None:
+        """The set that the last one took the place of, None where the log does not have it."""
+        values = self._sets.values
+        return values[-2] if len(values) > 1 else None
+
     def voters_are_committed(self, high_watermark: int | None) -> bool:
         """Whether no change of the voters waits for its commit; false while nothing is known to be committed or no set was written."""
         return high_watermark is not None and self.voters_offset is not None and self.voters_offset < high_watermark

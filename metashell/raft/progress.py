@@ -143,4 +143,4 @@ def check_quorum_deadline(node: Replica) -> int:
 
 def has_lost_quorum(node: Replica, leader: Leader) -> bool:
     """Whether check-quorum is over; a sole voter needs nobody."""
-    return node.now_ms >= leader.check_deadline_ms and len(leader.voters) > 1
+    return node.now_ms >= leader.check_deadline_ms and (len(leader.voters) > 1 or not node.is_voter)

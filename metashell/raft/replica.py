@@ -159,7 +159,20 @@ class Replica:
 
     def may_stand(self) -> bool:
         """Whether it may ask for votes now. Epochs are int32: after the last one nobody can."""
-        return self.is_voter and self.config.may_stand and self.role.epoch < 0x7FFFFFFF
+        return (self.is_voter or self.is_leaving()) and self.config.may_stand and self.role.epoch < 0x7FFFFFFF
+
+    def is_leaving(self) -> bool:
+        """Whether the last voter set removed this replica, and is not known to be committed.
+
+        It may be the only one that has this set: a leader that was one of two, or of four with one down, and was stopped while it was
+        removed. Its longer log then gives nobody its vote, so it has to lead once more, without counting itself, until the set is committed
+        (Ongaro, Consensus, 4.2.2). Kafka's replicas do not, and wait for ever.
+        """
+        offset = self.partition.voters_offset
+        if self.is_voter or offset is None or offset < self.committed:
+            return False
+        before = self.partition.voters_before()
+        return before is not None and before.is_voter(self.local_key)
 
     def refresh_voters(self) -> None:
         """The log's control records changed: whether this is a voter is read anew."""

@@ -54,7 +54,7 @@ def become_follower(node: Replica, epoch: int, leader_id: int, endpoints: Endpoi
 def become_prospective(node: Replica) -> None:
     """Ask whether an election would be won; a sole voter goes on to lead at once."""
     role = node.role
-    assert node.is_voter and role.__class__ is not Leader, "only voters stand"
+    assert (node.is_voter or node.is_leaving()) and role.__class__ is not Leader, "only voters stand, or who is leaving them"
     tally = Tally(node.voters, node.local_id)
     since_ms = node.now_ms
     enter(node, Prospective(role.epoch, role.leader_id, role.endpoints, role.voted, tally, node.election_timeout(), since_ms))

@@ -83,9 +83,9 @@ class Quorum:
         for id in ids:
             disk = quorum.disks[id] = Disk()
             disk.log.add_snapshot(OffsetAndEpoch(0, 0), bootstrap_snapshot(ids))
-        servers = tuple(endpoint(id) for id in ids)
+        settings.setdefault("bootstrap_servers", tuple(endpoint(id) for id in ids))
         for id in [*ids, *others]:
-            quorum.start(id, bootstrap_servers=servers, **settings)
+            quorum.start(id, **settings)
         return quorum
 
     @classmethod

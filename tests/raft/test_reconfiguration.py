@@ -338,3 +338,56 @@ def test_an_observer_of_the_same_id_with_another_disk_is_not_the_one_that_is_add
     assert (4, key(4).directory_id) in observers
     assert ReplicaKey(4, key(4, 2).directory_id) not in [progress.key for progress in observers.values()]
     assert answer(quorum, leader, add(4, disk=2))[0] == REQUEST_TIMED_OUT
+
+
+# A leader that is stopped while it is removed
+
+
+@pytest.mark.parametrize(("voters", "down"), [([1, 2], None), ([1, 2, 3, 4], 4), ([1, 2, 3, 4], 3)])
+def test_a_leader_that_was_stopped_before_anybody_had_its_removal_leads_once_more_to_commit_it(voters: list[int], down: int | None):
+    quorum, old = settled(voters, [])
+    if down == old:
+        down = next(id for id in voters if id != old)
+    if down is not None:
+        quorum.stop(down)
+    quorum.lost = lambda source, target, message: isinstance(message, FetchResponse)
+    quorum.ask(old, remove(old))
+    quorum.run(50)
+    quorum.stop(old)
+    quorum.lost = lambda source, target, message: False
+    node = quorum.start(old)
+    assert not node.is_voter and node.is_leaving()
+    rest = set(voters) - {old}
+    assert quorum.run(
+        60_000, lambda: (leader := quorum.leader()) is not None and leader.local_id != old and leader.high_watermark is not None
+    )
+    assert agreed(quorum) == tuple(sorted(rest))
+    quorum.run(10_000)
+    assert node.state_name == "follower" and not node.is_leaving() and not node.may_stand()
+
+
+def test_a_leaving_leader_does_not_count_itself_and_resigns_when_nobody_fetches():
+    quorum, old = settled([1, 2], [])
+    quorum.cut = set(quorum.nodes) - {old}
+    quorum.ask(old, remove(old))
+    quorum.run(500)
+    node = quorum.nodes[old]
+    assert node.state_name == "leader" and not node.is_voter and node.high_watermark == node.partition.voters_offset
+    quorum.run(3_000)
+    assert node.state_name != "leader"
+    quorum.cut = set()
+    quorum.run(20_000)
+    leader = quorum.leader()
+    assert leader is not None and leader.local_id != old and leader.voters.ids == (leader.local_id,)
+
+
+def test_who_was_never_a_voter_and_who_was_removed_and_knows_it_never_stand():
+    quorum, leader = settled([1, 2, 3], [4])
+    follower = follower_of(quorum, leader)
+    assert answer(quorum, leader, remove(follower)) == (NONE, None)
+    quorum.commit(b"known")
+    for id in list(quorum.nodes):
+        if id not in (4, follower):
+            quorum.stop(id)
+    quorum.run(30_000)
+    assert all(node.state_name in ("unattached", "follower") for node in quorum.nodes.values())

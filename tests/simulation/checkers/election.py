@@ -67,6 +67,9 @@ def on_role(world: World, host: Host, before: Any, role: Any) -> None:
     if epoch < host.election.epoch:
         raise Violation("I3 MonotonicEpoch", f"{host.name} is in epoch {epoch}, and wrote {host.election.epoch}")
     state = role.name
+    # A sole voter may stand at once when it starts: nobody else can be voted for.
+    if epoch in host.led_epochs and state not in ("leader", "resigned") and len(host.log.tail.voters) > 1:
+        raise Violation("I2 VoteUniqueness", f"{host.name} is {state} in epoch {epoch}, which it led")
     if state == "follower":
         if role.leader_id in (host.id, -1) or not role.endpoints:
             raise Violation("I6 ValidStates", f"{host.name} follows {role.leader_id} at {dict(role.endpoints)}")
@@ -83,7 +86,7 @@ def on_role(world: World, host: Host, before: Any, role: Any) -> None:
             host.unsupported = False
     elif state == "unattached" and role.endpoints:
         raise Violation("I6 ValidStates", f"{host.name} is unattached with endpoints")
-    if state not in OBSERVER_STATES and not is_voter(world, host):
+    if state not in OBSERVER_STATES and not is_voter(world, host) and not is_leaving(host):
         raise Violation("I6 ValidStates", f"{host.name} is {state} and no voter")
     if state in ("leader", "resigned"):
         host.may_forget = True
@@ -119,6 +122,12 @@ def check_transition(host: Host, before: str | None, state: str, same_epoch: boo
 def is_voter(world: World, host: Host) -> bool:
     voters = host.log.tail.voters
     return host.key in voters or (host.id, ZERO_UUID) in voters
+
+
+def is_leaving(host: Host) -> bool:
+    """Whether the last change of voters in its log removed it: it may stand to get that committed, without its own vote."""
+    change = host.log.tail.last_change
+    return change is not None and change.prev is not None and host.key in change.prev.voters
 
 
 def on_candidate(world: World, host: Host, before: Any, role: Any) -> None:
