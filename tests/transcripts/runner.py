@@ -9,6 +9,7 @@ Shape of a transcript, `tests/transcripts/FOLDER/NAME.txt`:
     image                         stdout and stderr, in the order in which they were written
     [status 1]                    last line, only when the status is not 0
 
+A command line `run ...` is a story of a quorum, which `tests/raft/stories.py` plays in this process.
 Tools run as processes of their own in `tests/golden` (so that file names in outputs are short), without a terminal.
 """
 
@@ -20,6 +21,8 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.raft.stories import play
 
 HERE = Path(__file__).parent
 GOLDEN = HERE.parent / "golden"
@@ -69,6 +72,8 @@ def read_transcript(path: Path) -> Transcript:
 def replay(transcript: Transcript) -> str:
     """All that the tool prints, stdout and stderr as they came, then the status if it is not 0."""
     tool, *arguments = shlex.split(transcript.command)
+    if tool == "run":
+        return play(arguments, transcript.stdin)
     module, before = TOOLS[tool]
     code = f"import sys; from {module} import main; sys.exit(main())"
     run = subprocess.run(
