@@ -5,7 +5,7 @@ This module's functions run on the observer's loop.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol
 
 from metashell.codec.messages import DescribeClusterRequest
@@ -28,7 +28,7 @@ class Link(Protocol):
     """A connection that is ready for requests; net's Connection is one. Errors of `request`: ConnectionFailedError."""
 
     @property
-    def versions(self) -> dict[int, int]: ...
+    def versions(self) -> Mapping[int, int]: ...
     @property
     def core(self) -> Any: ...
     @property

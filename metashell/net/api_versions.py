@@ -6,7 +6,7 @@ Source: KIP-35, KIP-511, KIP-584, KIP-1022; org.apache.kafka.common.requests.Api
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -32,13 +32,51 @@ def supported_ranges(keys: Iterable[int] | None = None) -> dict[int, tuple[int, 
     return {key: request_type(key).versions for key in (REQUESTS if keys is None else keys)}
 
 
+class AllRanges(Mapping[int, tuple[int, int]]):
+    """The versions of every API, each read from its schema when it is asked for: a connection uses few of them."""
+
+    def __getitem__(self, key: int) -> tuple[int, int]:
+        return request_type(key).versions
+
+    def __contains__(self, key: object) -> bool:
+        return key in REQUESTS
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(REQUESTS)
+
+    def __len__(self) -> int:
+        return len(REQUESTS)
+
+
+ALL_RANGES: Final = AllRanges()
+
+
+class CommonVersions(Mapping[int, int]):
+    """For each API that both sides have a common version of, the highest of them; found when it is asked for."""
+
+    def __init__(self, ours: ApiRanges, theirs: ApiRanges) -> None:
+        self._ours = ours
+        self._theirs = theirs
+
+    def __getitem__(self, key: int) -> int:
+        (low, high), (their_low, their_high) = self._ours[key], self._theirs[key]
+        if max(low, their_low) > min(high, their_high):
+            raise KeyError(key)
+        return min(high, their_high)
+
+    def __iter__(self) -> Iterator[int]:
+        return (key for key in self._theirs if key in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
 def common_versions(ours: ApiRanges, theirs: ApiRanges) -> dict[int, int]:
     """For each API that both have a common version of, the highest of them."""
-    found = {}
-    for key, (low, high) in ours.items():
-        if key in theirs and max(low, theirs[key][0]) <= (version := min(high, theirs[key][1])):
-            found[key] = version
-    return found
+    return dict(CommonVersions(ours, theirs))
 
 
 def ranges_of(response: Any) -> dict[int, tuple[int, int]]:

@@ -10,7 +10,7 @@ Source: KIP-35, KIP-43, KIP-152; org.apache.kafka.clients.NetworkClient, SaslCli
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
@@ -20,10 +20,11 @@ from metashell.codec.messages import ApiVersionsRequest, SaslAuthenticateRequest
 from metashell.errors import DecodeError
 from metashell.escape import terminal_line
 from metashell.net.api_versions import (
+    ALL_RANGES,
     UNSUPPORTED_VERSION,
     ApiRanges,
+    CommonVersions,
     NodeFeatures,
-    common_versions,
     features_of,
     ranges_of,
     supported_ranges,
@@ -58,7 +59,7 @@ _HANDSHAKE_KEYS: Final = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)
 class Ready:
     """The handshake is done; requests may be sent. `versions` is what both sides know best, `peer_ranges` all that the peer has."""
 
-    versions: dict[int, int]
+    versions: Mapping[int, int]
     peer_ranges: dict[int, tuple[int, int]]
     features: NodeFeatures
 
@@ -110,7 +111,7 @@ class ClientConnection:
         frame_limit: int = FRAME_LIMIT,
     ) -> None:
         self.state = State.NEW
-        self.versions: dict[int, int] = {}
+        self.versions: Mapping[int, int] = {}
         self.peer_ranges: dict[int, tuple[int, int]] = {}
         self.features = NodeFeatures()
         self.session_lifetime_ms = 0
@@ -118,8 +119,7 @@ class ClientConnection:
         self._client_id = client_id
         self._sasl = sasl
         self._sasl_rounds = 0
-        self._ranges = dict(supported_ranges() if ranges is None else ranges)
-        self._ranges |= supported_ranges(_HANDSHAKE_KEYS)
+        self._ranges: ApiRanges = ALL_RANGES if ranges is None else {**ranges, **supported_ranges(_HANDSHAKE_KEYS)}
         self._in_flight_max = in_flight_max
         self._frame_limit = frame_limit
         self._frames = FrameReader(UNAUTHENTICATED_LIMIT)
@@ -238,7 +238,7 @@ class ClientConnection:
         if message.error_code:
             return self.close(f"ApiVersions version {version} was answered with error {message.error_code}")
         self.peer_ranges = ranges_of(message)
-        self.versions = common_versions(self._ranges, self.peer_ranges)
+        self.versions = CommonVersions(self._ranges, self.peer_ranges)
         self.features = features_of(message)
         if self._sasl is None:
             self._become_ready()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.errors import MetashellError
@@ -66,7 +67,7 @@ class Connection(asyncio.Protocol):
         self._pump()
 
     @property
-    def versions(self) -> dict[int, int]:
+    def versions(self) -> Mapping[int, int]:
         """Api key to the version that is used."""
         return self._core.versions
 

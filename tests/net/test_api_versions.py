@@ -6,6 +6,8 @@ import pytest
 
 from metashell.codec.messages import ApiVersionsRequest
 from metashell.net.api_versions import (
+    ALL_RANGES,
+    CommonVersions,
     NodeFeatures,
     answer_api_versions,
     answer_unknown_api_versions,
@@ -24,6 +26,13 @@ def test_the_highest_common_version_is_taken_and_apis_without_one_are_left_out()
     theirs = {1: (0, 12), 3: (6, 9), 52: (0, 1), 18: (0, 4), 60: (1, 7)}
     assert common_versions(ours, theirs) == {1: 12, 60: 1}
     assert common_versions(theirs, ours) == {1: 12, 60: 1}
+
+
+def test_versions_are_found_when_they_are_asked_for() -> None:
+    versions = CommonVersions(ALL_RANGES, {18: (0, 99), 60: (0, 0), 3: (90, 99), 9999: (0, 1)})
+    assert dict(versions) == {18: 4, 60: 0} == versions
+    assert (3 in versions, 9999 in versions, versions.get(1), len(versions)) == (False, False, None, 2)
+    assert dict(ALL_RANGES) == supported_ranges() and len(ALL_RANGES) == len(supported_ranges())
 
 
 def test_ranges_of_all_schemas_hold_those_of_some() -> None:
