@@ -173,7 +173,8 @@ class RaftNode(Replica):
         """A downloaded or an own snapshot is complete and durable."""
         ready = self.begin(now_ms)
         snapshot_client.frozen(self, id)
-        snapshot_writer.frozen(self, id)
+        if id.offset <= self.committed:
+            snapshot_writer.frozen(self, id)
         self._finish()
         return ready
 

@@ -11,7 +11,7 @@ from metashell.raft import common, snapshot_loading
 from metashell.raft.error_codes import NONE, SNAPSHOT_NOT_FOUND
 from metashell.raft.messages import FetchSnapshotRequest, FetchSnapshotResponse
 from metashell.raft.replica import Replica
-from metashell.raft.roles import Download, Follower, Unattached
+from metashell.raft.roles import Download, Follower, Leader
 from metashell.values import ZERO_UUID, OffsetAndEpoch
 
 
@@ -103,7 +103,7 @@ def frozen(node: Replica, id: OffsetAndEpoch) -> None:
         # The leader said that this log is of no use: it may be longer, or of a later epoch that nobody else knew.
         role.download = None
         role.fetch_deadline_ms = node.now_ms + node.config.fetch_timeout_ms
-    # Whoever leads or stands keeps its log as it is; a follower of another leader may have come further meanwhile.
-    is_useful = is_awaited or (isinstance(role, Follower | Unattached) and id.offset > node.log_end)
+    # The state may be another one meanwhile, or a follower may have come further. A leader has all that is committed anywhere.
+    is_useful = is_awaited or (not isinstance(role, Leader) and id.offset > node.log_end)
     if is_useful and id.offset >= node.committed:
         snapshot_loading.adopt(node, id)

@@ -274,3 +274,15 @@ def test_a_voter_tells_each_leader_of_itself_once() -> None:
         for send, _ in solo.take(FetchRequest):
             solo.answer(send, fetched(LEADER, EPOCH))
     assert len(solo.take(UpdateRaftVoterRequest)) == 1
+
+
+def test_a_snapshot_that_is_durable_after_its_leader_fell_silent_is_taken_all_the_same() -> None:
+    solo, send = downloading(1, 2)
+    solo.answer(send, page_of(send, SNAPSHOT))
+    part = solo.node.downloaded_part()
+    assert part is not None
+    solo.wait_for("prospective")
+    part.freeze()
+    solo.work(solo.node.snapshot_frozen(OffsetAndEpoch(9, 4), solo.now_ms))
+    assert (solo.node.state_name, solo.log.start_offset, solo.node.log_end_offset) == ("prospective", 9, 9)
+    assert solo.node.committed == 9

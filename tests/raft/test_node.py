@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.raft.pump import Pump, settings
+from metashell.values import OffsetAndEpoch
+from tests.raft.pump import Host, Pump, settings
 
 
 def quorum(seed: int = 1) -> Pump:
@@ -90,3 +91,37 @@ def test_a_restarted_quorum_goes_on_from_its_disks() -> None:
         pump.restart(id)
     assert pump.run(20_000, pump.has_leader)
     assert pump.run(1_000, lambda: all(host.node.high_watermark == 3 for host in pump.hosts.values()))
+
+
+def test_a_voter_whose_disk_is_new_begins_with_the_leaders_snapshot() -> None:
+    pump = Pump(3).start(*(settings(id, fetch_snapshot_max_size=40) for id in (1, 2, 3)))
+    assert pump.run(10_000, pump.has_leader)
+    leader = pump.leader()
+    assert leader is not None
+    for value in (b"one", b"two", b"three"):
+        leader.append(value)
+        pump.run(50)
+    id = OffsetAndEpoch(3, leader.node.epoch)
+    writer = leader.node.create_snapshot(id, 1_000)
+    assert writer is not None
+    writer.append([b"one", b"two"])
+    writer.freeze()
+    leader.work(leader.node.snapshot_frozen(id, pump.now_ms))
+    leader.log.delete_before(id)
+    late = next(host for host in pump.hosts.values() if host is not leader)
+    late.is_up = False
+    host = pump.hosts[late.id] = Host(pump, late.config)
+    assert pump.run(10_000, lambda: host.node.high_watermark == 4)
+    size = leader.log.snapshot_size(id)
+    assert host.log.read_snapshot(id, 0, size) == leader.log.read_snapshot(id, 0, size)
+    assert host.log.start_offset == 3 and host.log.read(3, 4, 1 << 20) == leader.log.read(3, 4, 1 << 20)
+    assert pump.run(1_000, lambda: host.committed == [(3, 4)])
+
+
+def test_steps_are_the_same_for_the_same_seed() -> None:
+    def play() -> list[object]:
+        pump = quorum(5)
+        pump.run(20_000)
+        return [(host.leaders, host.committed, host.node.epoch, pump.delivered) for host in pump.hosts.values()]
+
+    assert play() == play()
