@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from metashell.cli.kafka_storage import main as kafka_storage
+from metashell.client.async_client import AsyncClient
 from metashell.client.client import Client
 from metashell.client.config import client_config
 from metashell.client.errors import ConnectError
@@ -21,7 +22,7 @@ from metashell.net.frames import FrameReader, decode_response, encode_request, f
 from tests.java import KAFKA, jars, java, kafka_command
 from tests.net.certificates import KEY_PASSWORD, PASSWORD, Authority
 from tests.running import run_main
-from tools.interop.listeners import NAMES, scram_words, secured_settings
+from tools.interop.listeners import NAMES, SESSION_MS, scram_words, secured_settings
 from tools.interop.nodes import cluster, free_ports, write_config
 
 pytestmark = pytest.mark.slow
@@ -112,6 +113,19 @@ USERS = {"PLAIN": ("carol", "carol-secret"), "SCRAM-SHA-256": ("alice", "alice-s
 def test_each_mechanism_lets_its_user_in(node: Secured, protocol: str, mechanism: str) -> None:
     settings = sasl(mechanism, *USERS[mechanism]) | (tls(node) if protocol == "SASL_SSL" else {}) | {"security.protocol": protocol}
     assert controller_of(node.client("SASLSSL" if protocol == "SASL_SSL" else "SASL", settings)) == 1
+
+
+@pytest.mark.parametrize("mechanism", USERS)
+def test_the_lifetime_of_a_login_is_known(node: Secured, mechanism: str) -> None:
+    settings = sasl(mechanism, *USERS[mechanism]) | {"security.protocol": "SASL_PLAINTEXT"}
+
+    async def lifetime(client: AsyncClient) -> int:
+        connection = await client.connection(client.bootstrap[0])
+        assert not connection.expired
+        return connection.core.session_lifetime_ms
+
+    with node.client("SASL", settings) as client:
+        assert client.run(lifetime) == SESSION_MS
 
 
 @pytest.mark.parametrize("mechanism", USERS)

@@ -239,6 +239,7 @@ def test_a_store_that_cannot_be_used_is_one_line(files: Files, values: dict[str,
     assert str(caught.value) == told.replace("{folder}", str(files.folder))
 
 
+@pytest.mark.slow
 def test_a_java_store_is_answered_with_the_line_that_converts_it(files: Files) -> None:
     keytool = Path(java()).with_name("keytool")
     store = files.folder / "trust.jks"

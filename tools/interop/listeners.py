@@ -12,6 +12,8 @@ SCRAM_USERS: Mapping[str, Mapping[str, str]] = {
     "SCRAM-SHA-256": {"alice": "alice-secret"},
     "SCRAM-SHA-512": {"bob": "bob-secret"},
 }
+SESSION_MS = 3_600_000
+"""How long a login holds."""
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SSL", "SASL_PLAINTEXT", "SASL_SSL", "PLAINTEXT")
 _MODULES = "org.apache.kafka.common.security"
@@ -42,6 +44,7 @@ def secured_settings(ports: Sequence[int], log_dir: Path, keystore: Path, trusts
         "ssl.truststore.location": truststore,
         "listener.name.mtls.ssl.client.auth": "required",
         "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+        "connections.max.reauth.ms": SESSION_MS,
         "offsets.topic.replication.factor": 1,
         "num.network.threads": 1,
         "num.io.threads": 1,
