@@ -67,6 +67,7 @@ def export(options: ExportOptions, progress: Progress | None = None, planned: Ca
     Errors: LogCorruptError for the first fault, unless faults are skipped, UsageError for what cannot be opened; then no table
     has appeared or changed. OSError where the output cannot be written.
     """
+    _refuse_foreign(options)
     with Workers(options.jobs or len(os.sched_getaffinity(0))) as workers:
         if is_large(options.paths):
             workers.start(workers.jobs)
@@ -113,6 +114,21 @@ def _export(options: ExportOptions, workers: Workers, progress: Progress | None,
             report.rows[table] = report.rows.get(table, 0) + count
     _publish(old, entries, report, options, work)
     return report
+
+
+def _refuse_foreign(options: ExportOptions) -> None:
+    """Errors: UsageError where a table's name is taken by what no export of ours has written: it would be replaced."""
+    if os.path.lexists(os.path.join(options.out, WORK_FOLDER)):
+        return  # an export was interrupted, perhaps while it gave names
+    from metashell.columns.names import table_names
+
+    old = read_manifest(options.out)
+    settings = old.get("settings", {})
+    ours = {*old.get("rows", {}), *(settings.get("tables") or ())} if settings.get("format") == options.form else set()
+    for table in options.tables or table_names():
+        path = os.path.join(options.out, f"{table}.{options.form}")
+        if table not in ours and os.path.lexists(path):
+            raise UsageError(f"{path}: is there already, and no export has written it: remove it, or name another --out", path)
 
 
 def _splits(options: ExportOptions) -> Iterator[Split]:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,6 +14,7 @@ from metashell.errors import MetashellError
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing.process import BaseProcess
 
 EARLY_BYTES = 64 << 20
 """An input of this size is worth processes whatever the plan will be."""
@@ -26,33 +27,40 @@ class Workers:
         self.jobs = jobs
         self._pool: ProcessPoolExecutor | None = None
         self._futures: dict[Future[Any], int] = {}
-        self._stack = ExitStack()
+        self._processes: list[BaseProcess] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.stop()
+        self.stop(is_hasty=error is not None)
 
-    def stop(self) -> None:
-        """Wait for tasks that have begun; the others are not done."""
-        self._stack.close()
+    def stop(self, *, is_hasty: bool = True) -> None:
+        """End the processes; in haste without waiting for tasks that have begun."""
+        if self._pool is None:
+            return
+        if is_hasty:
+            for process in self._processes:
+                process.kill()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool = None
 
     def start(self, count: int) -> None:
         """Have processes, unless there are some: as many as there are tasks, if so many are allowed."""
         if self._pool is not None or min(self.jobs, count) <= 1:
             return
         from concurrent.futures import ProcessPoolExecutor
-        from multiprocessing import get_context
+        from multiprocessing import active_children, get_context
 
+        others = set(active_children())
         # A fork is quick and safe as long as this process has no threads, which pyarrow would bring.
         context = get_context("spawn" if "pyarrow" in sys.modules else "fork")
         # Ctrl-C is this process's business; what it starts is deaf to it.
         with _deaf_to_interrupts():
             self._pool = ProcessPoolExecutor(min(self.jobs, count), mp_context=context, initializer=_prepare)
-            self._stack.callback(self._pool.shutdown, wait=True, cancel_futures=True)
             for _ in range(min(self.jobs, count)):
-                self._pool.submit(_prepare)
+                self._pool.submit(_ready)
+            self._processes = [process for process in active_children() if process not in others]
 
     @property
     def are_started(self) -> bool:
@@ -99,9 +107,27 @@ def _deaf_to_interrupts() -> Iterator[None]:
 
 
 def _prepare() -> None:
+    """What each process does first."""
+    from threading import Thread
+
     from metashell.columns.export_split import prepare_worker
 
+    Thread(target=_end_with_parent, daemon=True).start()
     prepare_worker()
+
+
+def _end_with_parent() -> None:
+    """A process whose parent was killed would wait for work for ever, and hold whatever the parent's output went to."""
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _ready() -> None:
+    """A task that only has a process started."""
 
 
 def is_large(paths: Sequence[str]) -> bool:

@@ -29,7 +29,8 @@ class PartFile:
     def __init__(self, path: str, schema: pa.Schema, form: str) -> None:
         self.path = path
         self.rows = 0
-        self._unfinished = path + ".part"
+        # Of this process's own: another one of a killed export may live for a moment longer.
+        self._unfinished = f"{path}.{os.getpid()}.part"
         os.makedirs(os.path.dirname(path), exist_ok=True)
         self._writer = FORMATS[form](self._unfinished, schema)
         self._held: list[pa.RecordBatch] = []

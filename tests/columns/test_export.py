@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +24,7 @@ from metashell.codec.registry import message_type
 from metashell.columns import export as export_module
 from metashell.columns.export import ExportOptions, ExportReport, export
 from metashell.columns.manifest import MANIFEST, WORK_FOLDER
+from metashell.columns.workers import Workers
 from metashell.errors import LogCorruptError, UsageError
 from tests.columns.logs import any_log
 
@@ -95,6 +100,50 @@ def test_strictly_a_fault_leaves_nothing_under_a_final_name(tmp_path: Path) -> N
     assert [path.name for path in (tmp_path / "out").iterdir()] == [WORK_FOLDER]
     with pytest.raises(LogCorruptError, match="offset 290: CRC-32C"):
         run(tmp_path / "out", tmp_path / NAME, jobs=2)
+
+
+@pytest.mark.parametrize("tables", [None, ("topic",)])
+def test_what_no_export_has_written_is_not_replaced(tmp_path: Path, tables: tuple[str, ...] | None) -> None:
+    (tmp_path / NAME).write_bytes(topics_log())
+    foreign = tmp_path / "out" / "topic.parquet"
+    foreign.mkdir(parents=True)
+    (foreign / "mine.txt").write_text("mine")
+    with pytest.raises(UsageError, match=r"out/topic\.parquet: is there already"):
+        run(tmp_path / "out", tmp_path / NAME, tables=tables)
+    assert everything_below(tmp_path / "out") == {"topic.parquet/mine.txt": b"mine"}
+    # Another form leaves it alone; so does what was exported before.
+    run(tmp_path / "out", tmp_path / NAME, tables=tables, form="csv")
+    with pytest.raises(UsageError, match="is there already"):
+        run(tmp_path / "out", tmp_path / NAME, tables=tables)
+    assert (foreign / "mine.txt").read_text() == "mine"
+
+
+def test_processes_end_with_one_that_is_killed(tmp_path: Path) -> None:
+    script = (
+        "import os, signal\n"
+        "from metashell.columns.workers import Workers\n"
+        "workers = Workers(2)\n"
+        "workers.start(2)\n"
+        "print(len(workers._processes), flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    # Whoever is left holds the pipe open, and the call would not come back.
+    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, timeout=60, check=False)
+    assert (done.stdout, done.returncode) == (b"2\n", -signal.SIGKILL)
+
+
+def test_an_error_does_not_wait_for_work_that_has_begun() -> None:
+    with pytest.raises(KeyboardInterrupt), Workers(2) as workers:
+        workers.start(2)
+        processes = workers._processes
+        for _ in range(4):
+            workers.submit(_wait_for_ever)
+        raise KeyboardInterrupt
+    assert len(processes) == 2 and not any(process.is_alive() for process in processes)
+
+
+def _wait_for_ever() -> None:
+    threading.Event().wait()
 
 
 def test_a_failed_export_leaves_the_one_before_it_as_it_was(tmp_path: Path) -> None:
