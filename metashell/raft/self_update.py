@@ -32,8 +32,8 @@ def maybe_send(node: Replica, follower: Follower) -> bool:
     endpoint = follower.endpoints.get(node.config.default_listener)
     if endpoint is None or not node.connections.is_ready(follower.leader_id, node.now_ms):
         return False
-    if isinstance(request, UpdateRaftVoterRequest):
-        restart_timer(node, follower)
+    # Also where it will be refused: asking again at once would leave no time for fetches from this leader.
+    restart_timer(node, follower)
     node.send(follower.leader_id, endpoint, request)
     return True
 

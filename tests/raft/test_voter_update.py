@@ -336,6 +336,28 @@ def test_a_voter_that_was_removed_while_it_runs_joins_again():
     assert quorum.run(20_000, lambda: follower in quorum.nodes[leader].voters)
 
 
+def test_a_controller_that_is_refused_goes_on_fetching_and_asks_once_a_period():
+    quorum, leader = settled(fetch_timeout_ms=1_000)
+
+    def refuse(source: int, target: int, message: Any) -> bool:
+        if isinstance(message, AddRaftVoterRequest):
+            quorum.nodes[target].config = replace(quorum.configs[target], cluster_id="another")
+        elif isinstance(message, AddRaftVoterResponse):
+            quorum.nodes[source].config = quorum.configs[source]
+            assert message.error == INCONSISTENT_CLUSTER_ID
+        return False
+
+    quorum.lost = refuse
+    quorum.start(4, bootstrap_servers=(endpoint(1), endpoint(2), endpoint(3)), auto_join=True, fetch_timeout_ms=1_000)
+    quorum.run(10_000)
+    quorum.sent.clear()
+    for number in range(10):
+        quorum.run(1_000)
+        quorum.commit(b"%d" % number)
+    assert 5 <= len(sent(quorum, AddRaftVoterRequest)) <= 11
+    assert quorum.nodes[4].log_end == quorum.nodes[leader].log_end
+
+
 @pytest.mark.parametrize(
     ("response", "restarts"),
     [
