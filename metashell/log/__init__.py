@@ -4,6 +4,9 @@ Promises: files are streamed with bounded memory; whatever a file contains, what
 before it, and after it where the framing holds, is given. It never locks, writes, creates or maps a file that it
 only reads, so it may look at the directory of a running node. It knows no record's meaning, save that a
 snapshot starts with its header and ends with its footer.
+
+`metadata_log.MetadataLog` is the part that writes: a replica's own log, whose directory it locks. What it says is flushed survives
+whatever stops the machine, what it says is truncated does not come back, and a snapshot is there whole or not at all.
 """
 
 from typing import TYPE_CHECKING
