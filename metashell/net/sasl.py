@@ -100,7 +100,7 @@ class PlainServer:
         if not name or not password:
             raise SaslError("Invalid SASL/PLAIN response: the username or the password is empty")
         expected = self._credentials.plain(username)
-        same = hmac.compare_digest(password, (expected or "").encode())
+        same = hmac.compare_digest(password, (expected or "").encode("utf-8", "surrogateescape"))
         if expected is None or not same:
             raise SaslError(INVALID_PLAIN)
         if authorization not in (b"", name):

@@ -171,7 +171,7 @@ def make_credential(mechanism: str, password: str, *, salt: bytes = b"", iterati
     """What a server keeps of a password, with a fresh salt where none is given."""
     algorithm = HASHES[mechanism]
     salt = salt or urandom(SALT_SIZE)
-    salted = hashlib.pbkdf2_hmac(algorithm, password.encode(), salt, iterations)
+    salted = hashlib.pbkdf2_hmac(algorithm, password.encode("utf-8", "surrogateescape"), salt, iterations)
     stored_key = hashlib.new(algorithm, _hmac(algorithm, salted, b"Client Key")).digest()
     return ScramCredential(salt, stored_key, _hmac(algorithm, salted, b"Server Key"), iterations)
 
