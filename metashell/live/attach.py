@@ -50,7 +50,6 @@ class _Position(NamedTuple):
     end_offset: int = 0
     leader_id: int = -1
     epoch: int = 0
-    answered_s: float = 0.0
 
 
 class _Session:
@@ -100,7 +99,7 @@ class _Session:
 
     def silent_s(self) -> float:
         """How long no leader has answered."""
-        return time.monotonic() - self._driver.answered_s
+        return self._driver.silent_s
 
     def close(self) -> None:
         """End the thread; it may be closed twice."""
@@ -120,7 +119,7 @@ class _Session:
     def _moved(self, driver: Driver) -> None:
         observer = driver.observer
         assert observer is not None
-        self.position = _Position(observer.high_watermark, observer.end_offset, observer.leader_id, observer.epoch, driver.answered_s)
+        self.position = _Position(observer.high_watermark, observer.end_offset, observer.leader_id, observer.epoch)
         if self._attached.is_set():
             return
         if driver.failures.are_final(driver.controllers):

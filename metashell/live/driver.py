@@ -31,6 +31,8 @@ UNSUPPORTED_VERSION: Final = 35
 INCONSISTENT_CLUSTER_ID: Final = 104
 _POLL_MAX_S = 10.0
 _LOOK_S = 1.0
+_BEAT_S = 1.0
+_PAUSE_S = 3.0
 _NOT_AUTHORIZED = "not authorized: to fetch the metadata log needs the right CLUSTER_ACTION on the cluster"
 
 
@@ -44,14 +46,14 @@ class Driver:
         self._links = Links(dial, target.address_map, REQUEST_TIMEOUT_MS / 1000)
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._heart: asyncio.TimerHandle | None = None
         self._over: asyncio.Future[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_stopped = False
         self.failures = Failures()
         self.controllers = target.controllers
         self.observer: Observer | None = None
-        self.answered_s = -math.inf
-        """When a leader answered last, on the monotonic clock."""
+        self._heard = (0.0, -math.inf)
 
     # ---- life
 
@@ -62,11 +64,13 @@ class Driver:
         if self._is_stopped:
             return
         self._start(self._begin())
+        self._beat()
         try:
             await self._over
         finally:
-            if self._timer is not None:
-                self._timer.cancel()
+            for timer in (self._timer, self._heart):
+                if timer is not None:
+                    timer.cancel()
             for task in self._tasks:
                 task.cancel()
             self._links.close()
@@ -94,6 +98,22 @@ class Driver:
                 self._over.set_result(None)
             else:
                 self._over.set_exception(error)
+
+    # ---- silence
+
+    @property
+    def silent_s(self) -> float:
+        """How long no leader has answered, as of the last second; time in which this process was stopped does not count."""
+        beat_s, answered_s = self._heard
+        return beat_s - answered_s
+
+    def _beat(self) -> None:
+        assert self._loop is not None
+        (beat_s, answered_s), now_s = self._heard, time.monotonic()
+        if now_s - beat_s > _PAUSE_S:
+            answered_s += now_s - beat_s
+        self._heard = (now_s, answered_s)
+        self._heart = self._loop.call_later(_BEAT_S, self._beat)
 
     # ---- where the controllers are
 
@@ -215,7 +235,8 @@ class Driver:
         else:
             self.failures.forget(address)
             if not response.error:
-                self.answered_s = time.monotonic()
+                now_s = time.monotonic()
+                self._heard = (now_s, now_s)
 
     def _note(self, address: Address, failure: Refused) -> None:
         self.failures.note(address, failure)

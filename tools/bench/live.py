@@ -1,0 +1,109 @@
+"""A shell on a live quorum: a real controller that holds a snapshot of 100 000 partitions.
+
+Goals: the first answer within 2 s of the command's start, and below 2 % of a core while nothing but Kafka's two empty records a
+second happens. Without a Kafka there is nothing to attach to, and nothing is measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from metashell.cli.kafka_storage import main as kafka_storage
+from tools.bench.common import KAFKA_VERSION, Command, alternate, best, generated, kafka_script, our_script, print_interpreter, print_pair
+from tools.interop.nodes import Cluster, cluster, controller_settings, free_ports, write_config
+
+PARTITIONS = 100_000
+RUNS = 5
+FIRST_ANSWER_GOAL_S = 2.0
+IDLE_S = 30.0
+IDLE_GOAL = 0.02
+CALM_S = 5.0
+CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+
+
+def main() -> int:
+    """Start the controller, measure and print."""
+    kafka = kafka_script()
+    if kafka is None:
+        print("no Kafka to attach to: METASHELL_KAFKA names the script that runs one")
+        return 0
+    print_interpreter()
+
+    def command_of(tool: str, *words: str) -> list[str]:
+        return [str(kafka), KAFKA_VERSION, tool, *words]
+
+    with tempfile.TemporaryDirectory() as folder, cluster(command_of, Path(folder)) as place:
+        address = start_controller(place, Path(folder))
+        measure_attaching(address)
+        return measure_idling(address)
+
+
+def start_controller(place: Cluster, folder: Path) -> str:
+    """A controller on the big snapshot, once it leads; its address."""
+    (port,) = free_ports(1)
+    log_dir = folder / "d1"
+    settings = controller_settings(1, port, log_dir, {"controller.quorum.voters": f"1@localhost:{port}"})
+    # Its brokers are gone; they are not to be fenced meanwhile, which would change every partition.
+    config = write_config(folder / "node-1.properties", settings, {"broker.session.timeout.ms": 3_600_000})
+    status = kafka_storage(["format", "-t", CLUSTER_ID, "-c", str(config)])
+    assert status == 0, "the directory could not be formatted"
+    snapshot = generated("snapshot", partitions=PARTITIONS, kraft_version=0)
+    metadata = log_dir / "__cluster_metadata-0"
+    metadata.mkdir()
+    shutil.copy(snapshot, metadata / snapshot.name)
+    place.start(config)
+    address = f"localhost:{port}"
+    place.wait_until("an answer", lambda: end_offset(address) > 0, limit_s=120)
+    return address
+
+
+def end_offset(address: str) -> int:
+    """Where the log ends, -1 while nobody answers."""
+    words = [our_script("kafka-shell"), "-C", address, "--timeout", "1", "status", "-o", "json"]
+    done = subprocess.run(words, capture_output=True, check=False)
+    if done.returncode:
+        return -1
+    found: int = json.loads(done.stdout)["end_offset"]
+    return found
+
+
+def measure_attaching(address: str) -> None:
+    """From the command's start to the end of its answer."""
+    argv = (our_script("kafka-shell"), "-C", address, "ls", "/image/cluster/brokers")
+    runs = alternate([Command(name="ours", argv=argv)], RUNS)["ours"]
+    verdict = "met" if best(runs).wall_s <= FIRST_ANSWER_GOAL_S else "MISSED"
+    print_pair(f"attach to {PARTITIONS} partitions, one answer", runs, (), f"goal {FIRST_ANSWER_GOAL_S:g} s {verdict}")
+
+
+def measure_idling(address: str) -> int:
+    """The time on a processor of a shell that follows a quiet quorum; 1 where it is above the goal."""
+    child = subprocess.Popen([our_script("kafka-shell"), "-C", address, "follow"], stdout=subprocess.DEVNULL)
+    try:
+        time.sleep(CALM_S)
+        before = cpu_s(child.pid)
+        time.sleep(IDLE_S)
+        share = (cpu_s(child.pid) - before) / IDLE_S
+    finally:
+        child.send_signal(signal.SIGINT)
+        child.wait(30)
+    verdict = "met" if share <= IDLE_GOAL else "MISSED"
+    print(f"{'follow, a quiet quorum':<44} {share:8.2%} of a core over {IDLE_S:g} s  goal {IDLE_GOAL:.0%} {verdict}")
+    return 0 if share <= IDLE_GOAL else 1
+
+
+def cpu_s(pid: int) -> float:
+    """Time on a processor of a process so far, its threads included."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
