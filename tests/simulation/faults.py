@@ -106,8 +106,9 @@ def resign(world: World) -> None:
 
 
 def heal(world: World, pairs: list[tuple[int, int]], second: None) -> None:
-    world.cuts.difference_update(pairs)
-    note(world, "a cut heals")
+    if world.faults_on:
+        world.cuts.difference_update(pairs)
+        note(world, "a cut heals")
 
 
 def cut_pairs(world: World, pairs: list[tuple[int, int]], what: str) -> None:

@@ -83,7 +83,24 @@ def reply(world: World, host: Host, message: Reply) -> None:
     else:
         world.codec_countdown -= 1
     size = len(response.records) if response.__class__ is FetchResponse or response.__class__ is FetchSnapshotResponse else 0
+    if size and world.late_read_chance and world.chance() < world.late_read_chance:
+        world.push(world.now + int(world.chance() * 1_500), reply_late, flight, response)
+        return
     route(world, host.index, source.index, size, deliver_response, flight, response)
+
+
+def reply_late(world: World, flight: Flight, response: Response) -> None:
+    """An answer waited for its bytes to be read from disk, which may be others by now (KAFKA-18723)."""
+    host, source = flight.receiver, flight.source
+    assert source is not None
+    if response.__class__ is FetchResponse and host.up:
+        log = host.log
+        start = flight.request.fetch_offset  # type: ignore[union-attr]
+        records = log.read(start, log.end_offset, len(response.records)) if start >= log.start_offset else b""
+        if records and records != response.records:
+            world.counts["late reads"] += 1
+            response = replace(response, records=records)
+    route(world, host.index, source.index, 0, deliver_response, flight, response)
 
 
 def told(world: World, message: Any, host: Host, receiver: Host, *, is_request: bool) -> Any:
@@ -179,16 +196,8 @@ def fail(world: World, flight: Flight, error: int) -> None:
 
 
 def spoil(world: World, flight: Flight, response: FetchResponse) -> FetchResponse:
-    """What the records may become under way: a bit flips, or they are read so late that the sender's log is another (KAFKA-18723)."""
+    """What the records may become under way: a bit flips."""
     random = world.chance
-    if world.late_read_chance and random() < world.late_read_chance:
-        log = flight.receiver.log
-        start = flight.request.fetch_offset  # type: ignore[union-attr]
-        if flight.receiver.up and start >= log.start_offset:
-            records = log.read(start, log.end_offset, max(len(response.records), 1))
-            if records and records != response.records:
-                world.counts["late reads"] += 1
-                return replace(response, records=records)
     if world.corrupt_chance and random() < world.corrupt_chance:
         records = bytearray(response.records)
         size = 12 + int.from_bytes(records[8:12], "big")

@@ -1,13 +1,258 @@
-"""Bugs that the checkers must find."""
+"""Bugs that the checkers must find: each replaces one decision of the core by a wrong one, as a person might have written it.
+
+`BUGS` are names with what they do; `planted` switches one on. Assertions of the core that guard the same place are switched off with it,
+since it is the checkers that have to bite.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
+
+from metashell.raft import (
+    append_check,
+    appending,
+    common,
+    fetch_client,
+    progress,
+    reconfiguration,
+    roles,
+    snapshot_writer,
+    startup,
+    transitions,
+    votes,
+)
+from metashell.raft.connections import NEVER
+from metashell.raft.epoch_cache import EpochCache
+from metashell.raft.error_codes import NONE
+from metashell.raft.partition_state import PartitionState
+from metashell.raft.ready import ElectionState
+from metashell.raft.replica import Replica
+from metashell.raft.roles import Leader, Unattached
+
+Patch = tuple[Any, str, Any]
+
+
+def answer_before_fsync() -> list[Patch]:
+    """A follower says that it has what is not durable yet."""
+    return [(fetch_client, "is_durable_enough", lambda node: True)]
+
+
+def count_own_log_before_fsync() -> list[Patch]:
+    """The leader counts all of its log, as Kafka does."""
+
+    def candidate(node: Replica, leader: Leader) -> int:
+        offsets = sorted((node.log_end if id == node.local_id else entry.end_offset for id, entry in leader.voters.items()), reverse=True)
+        return offsets[len(offsets) // 2]
+
+    return [(progress, "high_watermark_candidate", candidate)]
+
+
+def commit_an_old_epoch_by_count() -> list[Patch]:
+    """What a majority has is committed, also without a record of the leader's own epoch."""
+    return [(progress, "may_commit", lambda candidate, epoch_start, known: candidate > (known or 0))]
+
+
+def forget_to_persist_the_vote() -> list[Patch]:
+    """quorum-state gets the epoch and no vote, unless it is the own one."""
+
+    def persist(node: Replica, role: Any) -> None:
+        voted = role.voted if role.voted is None or role.voted.id == node.local_id else None
+        node.election, node.election_version = ElectionState(role.epoch, role.leader_id, voted), node.partition.kraft_version
+        node.ready.require(node.election, node.election_version)
+
+    return [(Replica, "persist", persist)]
+
+
+def vote_twice_after_restart() -> list[Patch]:
+    """The vote on disk is not looked at."""
+    first_role = startup.first_role
+
+    def forgetful(node: Replica, election: ElectionState) -> Any:
+        return first_role(node, ElectionState(election.epoch, election.leader_id))
+
+    return [(startup, "first_role", forgetful)]
+
+
+def truncate_below_the_high_watermark() -> list[Patch]:
+    """A follower that diverged goes back to the begin of the epoch, whatever is committed."""
+
+    def truncate(node: Replica, diverging: Any) -> bool:
+        offset = min(fetch_client.truncation_offset(node, diverging), node.epochs.start_of(node.epochs.latest_epoch or 0) or 0)
+        node.committed = min(node.committed, offset)
+        appending.truncate(node, max(offset, node.log.start_offset))
+        return True
+
+    return [(fetch_client, "truncate_to_leader", truncate)]
+
+
+def ignore_an_uncommitted_voter_set() -> list[Patch]:
+    """Voters count from their commit on, as in other protocols."""
+
+    def refresh(node: Replica) -> None:
+        node.voters = node.partition.committed_voters(node.committed) if node.partition.kraft_version else node.partition.voters
+        node.is_voter = node.voters.is_voter(node.local_key)
+
+    return [(Replica, "refresh_voters", refresh)]
+
+
+def answer_fetch_as_a_stale_leader() -> list[Patch]:
+    """A leader serves whoever asks, of whatever epoch."""
+
+    def check(node: Replica, epoch: int) -> int:
+        return NONE if node.role.__class__ is Leader else original(node, epoch)
+
+    original = common.check_leader_request
+    return [(common, "check_leader_request", check)]
+
+
+# Membership
+
+
+def change_voters_while_one_change_waits() -> list[Patch]:
+    """A second voter set is written while the first is not committed."""
+
+    def idle(node: Replica) -> tuple[int, str]:
+        return (7, "no high watermark") if node.high_watermark is None else (NONE, "")
+
+    return [(reconfiguration, "check_idle", idle), (reconfiguration, "voters_are_committed", lambda node: True)]
+
+
+def half_is_a_majority() -> list[Patch]:
+    """With an even number of voters, half of them elect a leader."""
+    return [(roles.Tally, "is_won", lambda tally: tally.granted * 2 >= tally.count)]
+
+
+def removed_leader_counts_itself() -> list[Patch]:
+    """A leader outside of its voter set still counts its own log."""
+
+    def candidate(node: Replica, leader: Leader) -> int:
+        offsets = [entry.end_offset for id, entry in leader.voters.items() if id != node.local_id]
+        offsets.append(node.durable_end)
+        offsets.sort(reverse=True)
+        return offsets[len(leader.voters) // 2]
+
+    return [(progress, "high_watermark_candidate", candidate)]
+
+
+# Snapshots
+
+
+def snapshot_of_what_is_not_committed() -> list[Patch]:
+    """A snapshot may be made of anything in the log."""
+
+    def refusal(node: Replica, id: Any) -> str | None:
+        boundary = node.log.is_batch_boundary(id.offset) and id.offset > node.log.start_offset and id not in node.log.snapshots()
+        return None if boundary and node.epochs.epoch_at(id.offset - 1) == id.epoch else "no"
+
+    return [(snapshot_writer, "refusal", refusal)]
+
+
+def snapshot_loaded_without_its_voters() -> list[Patch]:
+    """The voters stay those of before when a snapshot replaces the log."""
+
+    def load(state: PartitionState, end_offset: int, kraft_version: int | None, voters: Any) -> None:
+        if not state._sets.offsets:
+            original(state, end_offset, kraft_version, voters)
+
+    original = PartitionState.load_snapshot
+    return [(PartitionState, "load_snapshot", load)]
+
+
+# Pre-vote
+
+
+def stand_without_a_pre_vote() -> list[Patch]:
+    """A prospective whose time is over stands anyway."""
+    return [(votes, "lose_pre_vote", lambda node, role, deadline_ms: transitions.become_candidate(node))]
+
+
+def pre_votes_count_as_votes() -> list[Patch]:
+    """What was granted in the pre-vote counts in the election."""
+
+    def stand(node: Replica) -> None:
+        tally = node.role.tally  # type: ignore[union-attr]
+        original(node)
+        if node.role.__class__ is roles.Candidate:
+            node.role.tally = tally
+            transitions.become_leader(node)
+
+    original = transitions.become_candidate
+    return [(transitions, "become_candidate", stand)]
+
+
+# Recovery
+
+
+def lead_again_after_a_restart() -> list[Patch]:
+    """Who led its epoch starts as who may vote in it."""
+
+    def first_role(node: Replica, election: ElectionState) -> Any:
+        if election.leader_id != node.local_id:
+            return original(node, election)
+        deadline = node.election_timeout() if node.is_voter else NEVER
+        return Unattached(max(election.epoch, node.last_epoch), -1, None, deadline)
+
+    original = startup.first_role
+    return [(startup, "first_role", first_role)]
+
+
+def truncation_keeps_the_voters() -> list[Patch]:
+    """A truncated voter set stays in force."""
+    return [(PartitionState, "truncate_new", lambda state, offset: False)]
+
+
+def truncation_keeps_the_epochs() -> list[Patch]:
+    """The epochs of what was truncated stay in the cache."""
+    return [(EpochCache, "truncate_from_end", lambda cache, offset: False)]
+
+
+def append_what_a_later_leader_wrote() -> list[Patch]:
+    """Batches of an epoch after the own one are appended (KAFKA-18723)."""
+
+    def check(data: bytes, log_end: int, last_epoch: int, local_epoch: int) -> Any:
+        return original(data, log_end, last_epoch, 1 << 30)
+
+    original = append_check.check_fetched
+    return [(fetch_client, "check_fetched", check)]
+
+
+BUGS: dict[str, Callable[[], list[Patch]]] = {
+    make.__name__.replace("_", "-"): make
+    for make in (
+        answer_before_fsync,
+        count_own_log_before_fsync,
+        commit_an_old_epoch_by_count,
+        forget_to_persist_the_vote,
+        vote_twice_after_restart,
+        truncate_below_the_high_watermark,
+        ignore_an_uncommitted_voter_set,
+        answer_fetch_as_a_stale_leader,
+        change_voters_while_one_change_waits,
+        half_is_a_majority,
+        removed_leader_counts_itself,
+        snapshot_of_what_is_not_committed,
+        snapshot_loaded_without_its_voters,
+        stand_without_a_pre_vote,
+        pre_votes_count_as_votes,
+        lead_again_after_a_restart,
+        truncation_keeps_the_voters,
+        truncation_keeps_the_epochs,
+        append_what_a_later_leader_wrote,
+    )
+}
 
 
 @contextmanager
 def planted(name: str) -> Iterator[None]:
     """Within it the bug of that name is in the code; an empty name is none."""
-    assert not name
-    yield
+    patches = BUGS[name]() if name else []
+    before = [(owner, attribute, getattr(owner, attribute)) for owner, attribute, _ in patches]
+    try:
+        for owner, attribute, value in patches:
+            setattr(owner, attribute, value)
+        yield
+    finally:
+        for owner, attribute, value in before:
+            setattr(owner, attribute, value)

@@ -280,6 +280,9 @@ class World:
     def start(self, host: Host) -> None:
         """Start a process on a host's disk."""
         self.counts["starts"] += 1
+        if self.options.generations and self.chance() < 0.2:
+            # The binary was replaced while it was down.
+            host.generation = self.options.generations[int(self.chance() * len(self.options.generations))]
         host.start(self.config(host), self.now)
         if self.trace is not None:
             self.trace.note(self, f"{host.name} starts: log {host.log.start_offset} to {host.log.end_offset}, {host.election}")

@@ -106,6 +106,27 @@ def check_stable(world: World) -> None:
         raise Violation("V5 StableLeadership", f"epoch {after} after {epoch} although nothing fails: {states(world)}")
 
 
+def check_healed_follower(world: World) -> None:
+    """A voter that was cut off, or any observer that comes and goes, moves nobody: with pre-votes the epoch stays (I5, V5)."""
+    leader = agreed_leader(world)
+    if leader is None or world.options.generations:
+        return
+    epoch = leader.role.epoch
+    voters = leader.log.tail.voters
+    for host in running(world):
+        rest = sum(other.key in voters or other.id in world.static_voters for other in running(world) if other is not host)
+        if host is leader or rest <= len(voters) // 2:
+            continue
+        pairs = [(host.index, other.index) for other in world.hosts] + [(other.index, host.index) for other in world.hosts]
+        world.cuts.update(pairs)
+        world.run(world.now + 3 * world.options.fetch_timeout_ms, NEVER_EVENTS)
+        world.cuts.difference_update(pairs)
+        break
+    wait(world, "V1", bound_ms(world), lambda: agreed_leader(world) is not None, "that a healed replica follows again")
+    if agreed_leader(world) is not leader or leader.role.epoch != epoch:
+        raise Violation("I5 PreVoteHarmless", f"a replica that was cut off ends epoch {epoch}: {states(world)}")
+
+
 def check_isolated_leader(world: World) -> None:
     """A leader that nobody reaches gives up in time (V8), and who is left goes on without it if that is enough (V1)."""
     leader = agreed_leader(world)
