@@ -6,5 +6,7 @@ failed. It keeps one connection a node and sends nothing that it was not asked t
 Public names: `Client(bootstrap, security=..., client_id=..., deadline_ms=...)` in `client.client` is the blocking face for tools
 (`client.request(message)`, `client.request(message, node=3)`, `client.close()`, a context manager); `AsyncClient` in
 `client.async_client` is the same on a running loop; `client_config(properties, environ=..., parse=...)` in `client.config` reads what
-a property file given as --command-config says (`Client(config.bootstrap, **config.options())`). Errors: `ConnectError` (no address answered), `KafkaError` (an error code), `UsageError`.
+a property file given as --command-config says (`Client(config.bootstrap, **config.options())`).
+
+Errors: `ConnectError` (no address answered), `KafkaError` (an error code), `UsageError`.
 """

@@ -372,7 +372,8 @@ class Listener:
                 largest.crowd_out()
 
     def ended(self, connection: AcceptedConnection, reason: str) -> None:
-        """A connection takes no more requests."""
+        """A connection takes no more requests, and waits for no more answers."""
+        self._answered.set()
         if connection in self._connections and self._on_closed is not None:
             self._on_closed(connection.number, reason)
 

@@ -255,6 +255,23 @@ def test_a_listener_that_stops_waits_no_longer_than_its_grace() -> None:
     run(work)
 
 
+def test_a_listener_that_stops_does_not_wait_for_who_has_left() -> None:
+    async def work() -> None:
+        asked: asyncio.Queue[ServerRequest] = asyncio.Queue()
+        listener = await serve(asked.put_nowait, ListenerOptions(ranges=RANGES))
+        connection = await connect(Address("127.0.0.1", listener.port))
+        waiting = asyncio.create_task(connection.request(ASK))
+        await asked.get()
+        stopping = asyncio.create_task(listener.stop(grace_s=1e6))
+        await asyncio.sleep(0)
+        connection.close("leaving")
+        with pytest.raises(ConnectionFailedError, match="leaving"):
+            await waiting
+        await stopping
+
+    run(work)
+
+
 def test_a_mistake_with_one_request_ends_its_connection_only() -> None:
     async def work() -> None:
         told = []
