@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -48,6 +51,21 @@ def directory(tmp_path: Path) -> Callable[..., Path]:
         return folder
 
     return make
+
+
+@pytest.fixture
+def quick_folder() -> Iterator[Path]:
+    """An empty folder, in memory where the system has such: for tests that write very many files and sync none."""
+    with quick_place() as folder:
+        yield folder
+
+
+@contextlib.contextmanager
+def quick_place() -> Iterator[Path]:
+    """The same for tests that need several."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
+        yield Path(folder)
 
 
 def control(offset: int, kind: int, value: bytes) -> Record:

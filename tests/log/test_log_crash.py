@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 from metashell.log.metadata_log import MetadataLog
 from metashell.values import OffsetAndEpoch
+from tests.log.conftest import quick_place
 from tests.log.log_history import SETTINGS, CrashError, History, Promise, check, random_history, restore
 from tests.recording_files import ModelledDisk, RecordingDisk, Step, Tree
 
@@ -117,43 +117,43 @@ def try_every_crash(
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_whatever_a_crash_leaves_is_what_was_promised(name: str, tmp_path: Path) -> None:
-    assert try_every_crash(tmp_path, SCRIPTS[name], 3, 1) > 100
+def test_whatever_a_crash_leaves_is_what_was_promised(name: str, quick_folder: Path) -> None:
+    assert try_every_crash(quick_folder, SCRIPTS[name], 3, 1) > 100
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_whatever_a_crash_leaves_is_what_was_promised_in_many_samples(name: str, tmp_path: Path) -> None:
-    assert try_every_crash(tmp_path, SCRIPTS[name], 12, 2) > 300
+def test_whatever_a_crash_leaves_is_what_was_promised_in_many_samples(name: str, quick_folder: Path) -> None:
+    assert try_every_crash(quick_folder, SCRIPTS[name], 12, 2) > 300
 
 
 @pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(seed=st.integers(0, 1 << 32))
 def test_random_histories_keep_their_promises(seed: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        assert try_every_crash(Path(folder), lambda history: random_history(history, random.Random(seed), 50), 4, seed) > 20
+    with quick_place() as folder:
+        assert try_every_crash(folder, lambda history: random_history(history, random.Random(seed), 50), 4, seed) > 20
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_recovery_that_is_interrupted_leads_to_the_same_log(name: str, tmp_path: Path) -> None:
-    start, history = run(tmp_path, SCRIPTS[name])
+def test_a_recovery_that_is_interrupted_leads_to_the_same_log(name: str, quick_folder: Path) -> None:
+    start, history = run(quick_folder, SCRIPTS[name])
     chance, count = random.Random(3), 0
 
     def visit(tree: Tree, promises: list[Promise], where: str) -> None:
         nonlocal count
         if chance.random() > 0.04:
             return
-        before, real = restore(tree, tmp_path / "before"), restore(tree, tmp_path / "recovered")
+        before, real = restore(tree, quick_folder / "before"), restore(tree, quick_folder / "recovered")
         disk = RecordingDisk(real)
         MetadataLog.open(str(real), disk, lock=False, **SETTINGS)
-        expected = check(restore(tree, tmp_path / "whole"), promises, history.contents)
+        expected = check(restore(tree, quick_folder / "whole"), promises, history.contents)
 
         def again(tree: Tree, promises: list[Promise], inner: str) -> None:
             nonlocal count
             count += 1
-            folder = restore(tree, tmp_path / "after")
+            folder = restore(tree, quick_folder / "after")
             try:
                 if check(folder, promises, history.contents) != expected:
                     raise CrashError("another log than without the second crash")
@@ -162,7 +162,7 @@ def test_a_recovery_that_is_interrupted_leads_to_the_same_log(name: str, tmp_pat
             shutil.rmtree(folder)
 
         visit_crashes(before, disk.steps, [promises] * len(disk.steps), 2, 4, again)
-        for folder in (before, real, tmp_path / "whole"):
+        for folder in (before, real, quick_folder / "whole"):
             shutil.rmtree(folder)
 
     visit_crashes(start, history.disk.steps[: len(history.moments)], history.moments, 6, 3, visit)
@@ -170,6 +170,6 @@ def test_a_recovery_that_is_interrupted_leads_to_the_same_log(name: str, tmp_pat
 
 
 @pytest.mark.parametrize("left_out", ["sync_file", "sync_directory"])
-def test_without_either_kind_of_sync_some_crash_is_noticed(left_out: str, tmp_path: Path) -> None:
+def test_without_either_kind_of_sync_some_crash_is_noticed(left_out: str, quick_folder: Path) -> None:
     with pytest.raises(CrashError):
-        try_every_crash(tmp_path, plain, 10, 1, lambda step: step.name != left_out)
+        try_every_crash(quick_folder, plain, 10, 1, lambda step: step.name != left_out)

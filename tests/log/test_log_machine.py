@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+import contextlib
 import threading
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from metashell.codec.batches import Record
 from metashell.log.metadata_log import MetadataLog
 from metashell.raft.memory_log import MemoryLog
 from metashell.values import OffsetAndEpoch
-from tests.log.conftest import Batch
+from tests.log.conftest import Batch, quick_place
 from tests.log.log_history import batches_of, snapshot_of
 from tests.recording_files import UnsyncedDisk
 
@@ -29,7 +28,8 @@ class LogMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = tempfile.mkdtemp()
+        self.place = contextlib.ExitStack()
+        self.folder = str(self.place.enter_context(quick_place()))
         self.disk_log = MetadataLog.open(self.folder, UnsyncedDisk(), lock=False, **SETTINGS)
         self.memory_log = MemoryLog()
         self.epoch = 1
@@ -37,7 +37,7 @@ class LogMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.disk_log.close()
-        shutil.rmtree(self.folder)
+        self.place.close()
 
     @property
     def both(self) -> tuple[MetadataLog, MemoryLog]:
