@@ -45,3 +45,8 @@ class RaftConfig:
     clean_interval_ms: int = 60_000
     min_kraft_version: int = 0
     max_kraft_version: int = 1
+
+    def __post_init__(self) -> None:
+        """Listener names are compared upper-cased, so they are upper-cased here once."""
+        object.__setattr__(self, "default_listener", self.default_listener.upper())
+        object.__setattr__(self, "listeners", {name.upper(): endpoint for name, endpoint in self.listeners.items()})

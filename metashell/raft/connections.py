@@ -99,6 +99,11 @@ class Connections:
             entry.backing_off = True
             entry.since_ms = now_ms
 
+    def give_up_late(self) -> None:
+        """Await nothing any more, when all that is awaited has timed out: another request is about to take its place."""
+        if self.entries:
+            self.entries = {destination: entry for destination, entry in self.entries.items() if entry.backing_off}
+
     def reset(self) -> None:
         self.entries.clear()
 
@@ -106,6 +111,7 @@ class Connections:
         """The next bootstrap server that is ready, None where none is or where anything is in flight anywhere."""
         if self.has_in_flight(now_ms):
             return None
+        self.give_up_late()
         count = len(self._bootstrap)
         for step in range(count):
             index = (self._next_bootstrap + step) % count

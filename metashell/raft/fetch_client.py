@@ -37,6 +37,7 @@ def fetch_as_follower(node: Replica, role: Follower) -> int:
         return connections.in_flight_until(now)
     if not connections.is_ready(leader_id, now):
         return connections.ready_at(leader_id, now)
+    connections.give_up_late()
     return fetch_from_leader(node, role, leader_id, endpoint)
 
 

@@ -107,7 +107,7 @@ class RaftNode(Replica):
     def handle_request(self, token: Any, request: Request, listener: str, now_ms: int) -> Ready:
         """A peer or client asks; the answer, now or in a later Ready, bears `token`. `listener` is the one the request came in on."""
         ready = self.begin(now_ms)
-        _REQUESTS[request.__class__](self, token, request, listener)
+        _REQUESTS[request.__class__](self, token, request, listener.upper())
         self._finish()
         return ready
 
@@ -212,14 +212,16 @@ class RaftNode(Replica):
         self._finish()
         return ready
 
-    def prepare_append(self, epoch: int, values: Sequence[bytes]) -> int:
+    def prepare_append(self, epoch: int, values: Sequence[bytes], now_ms: int = 0) -> int:
         """The offset of the last of `values`, which will lie in one batch; they leave after `schedule_append`.
 
+        Their timestamp is that of `now_ms`, or of the last step where that was later.
         Errors: NotLeaderError, RecordBatchTooLargeError, BufferAllocationError; ValueError for no values, or for an epoch that is to come.
         """
         role = self.role
         if not isinstance(role, Leader) or role.resign_requested:
             raise NotLeaderError(f"append in epoch {epoch}, which this replica does not lead")
+        self.now_ms = max(self.now_ms, now_ms)
         last_offset: int = role.accumulator.prepare(epoch, values, self.now_ms, self.wall_ms())
         return last_offset
 

@@ -85,7 +85,7 @@ class Replica:
         self.step = 0
         self.local_key = config.local
         self.local_id = NO_LEADER if config.local is None else config.local.id
-        self.own_endpoints: Endpoints = {name.upper(): endpoint for name, endpoint in config.listeners.items()}
+        self.own_endpoints: Endpoints = config.listeners
         self.partition = PartitionState(VoterSet.from_static(config))
         self.voters: VoterSet = self.partition.voters
         self.is_voter = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metashell.raft import common, reconfiguration
+from metashell.raft import common, reconfiguration, replies
 from metashell.raft.control_batches import KRaftVersion
 from metashell.raft.error_codes import (
     INCONSISTENT_CLUSTER_ID,
@@ -31,8 +31,8 @@ def handle_request(node: Replica, token: Any, request: UpdateRaftVoterRequest, l
     error = check_request(node, request)
     if error == NONE:
         error = _update(node, request)
-    role = node.role
-    response = UpdateRaftVoterResponse(error, role.leader_id, role.epoch, role.endpoints.get(listener))
+    leader_id, endpoint = replies.named_leader(node, listener, request.voter_id)
+    response = UpdateRaftVoterResponse(error, leader_id, node.role.epoch, endpoint)
     node.reply(token, response)
     return error == NONE
 

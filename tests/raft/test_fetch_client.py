@@ -11,7 +11,7 @@ from metashell.raft.messages import FetchRequest, FetchResponse, FetchSnapshotRe
 from metashell.raft.ready import Committed, ElectionState, Send, SnapshotToLoad, TruncatedTo
 from metashell.raft.roles import Follower
 from metashell.values import OffsetAndEpoch
-from tests.raft.solo import Solo, batches, directory, endpoint, fetched, log_of
+from tests.raft.solo import Solo, batches, directory, endpoint, fetch, fetched, log_of
 
 EPOCH = 6
 LEADER = 3
@@ -286,3 +286,33 @@ def test_a_snapshot_that_is_durable_after_its_leader_fell_silent_is_taken_all_th
     solo.work(solo.node.snapshot_frozen(OffsetAndEpoch(9, 4), solo.now_ms))
     assert (solo.node.state_name, solo.log.start_offset, solo.node.log_end_offset) == ("prospective", 9, 9)
     assert solo.node.committed == 9
+
+
+def test_an_answer_that_is_late_is_dropped_when_another_server_was_asked() -> None:
+    solo = Solo(ElectionState(EPOCH), log_of(1, 4), may_stand=False)
+    late = solo.next_fetch()
+    solo.wait(2_000)
+    again = solo.take(FetchRequest)[-1][0]
+    assert again.destination != late.destination
+    solo.answer(late, fetched(LEADER, EPOCH, batches(2, 4)))
+    assert solo.node.state_name == "unattached" and solo.node.log_end_offset == 2
+    solo.answer(again, fetched(LEADER, EPOCH, batches(2, 4)))
+    assert solo.node.log_end_offset == 3 and solo.node.complaints == 0
+
+
+def test_an_unanswered_fetch_of_the_leader_is_dropped_when_a_bootstrap_server_was_asked() -> None:
+    solo = follower(1, 4, may_stand=False)
+    assert isinstance(solo.node.role, Follower)
+    solo.node.role.has_updated_leader = True
+    late = solo.next_fetch()
+    solo.wait(2_000)
+    assert len(solo.take(FetchRequest)) == 1
+    solo.answer(late, fetched(LEADER, EPOCH, batches(2, 4)))
+    assert solo.node.log_end_offset == 2
+
+
+def test_listener_names_are_compared_upper_cased() -> None:
+    solo = Solo(ElectionState(EPOCH), log_of(1, 4), default_listener="controller", listeners={"Controller": endpoint(1)}).lead()
+    solo.work(solo.node.handle_request("token", fetch(2, EPOCH + 1, 2, 4), "controller", solo.now_ms))
+    answer = solo.replies[-1].message
+    assert isinstance(answer, FetchResponse) and answer.leader_endpoint == endpoint(1)

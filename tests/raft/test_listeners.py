@@ -203,3 +203,12 @@ def test_a_clock_that_goes_backwards_stands_still() -> None:
     due = solo.node.next_poll_ms()
     solo.work(solo.node.poll(0))
     assert solo.node.next_poll_ms() == due
+
+
+def test_a_batch_bears_the_time_of_its_append_also_after_a_long_silence() -> None:
+    solo = Solo(ElectionState(EPOCH), log_of(1, 4)).lead()
+    solo.now_ms += 700
+    solo.node.prepare_append(EPOCH + 1, [b"x"], solo.now_ms)
+    solo.work(solo.node.schedule_append(solo.now_ms))
+    batch = solo.log.read(3, 4, 1 << 20)
+    assert int.from_bytes(batch[27:35], "big") == solo.now_ms + solo.node.wall_offset_ms
