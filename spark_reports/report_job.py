@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import functions
 
-from metashell.reports.answer import as_declared
+from metashell.reports.answer import EARLIEST_MS, LATEST_MS, as_declared
 from metashell.reports.catalog import BASES, GROUP_MEMBERS, Report, view_text
 from metashell.reports.inputs import FAULTS, report_paths, source_tables
 from spark_reports.source import NAME
@@ -55,6 +56,8 @@ def _base_views(spark: Any, reports: Sequence[Report], paths: Sequence[str], opt
         frame = reader.load()
         if table != GROUP_MEMBERS:
             frame = frame.toDF(*BASES[table].values())
+            time = functions.least(functions.lit(LATEST_MS), functions.greatest(functions.lit(EARLIEST_MS), "timestamp"))
+            frame = frame.withColumn("timestamp", time)
         yield _keep(frame, table)
 
 

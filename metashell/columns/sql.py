@@ -29,7 +29,7 @@ _CONFINED: dict[str, str | bool | int | float | list[str]] = {
 }
 _MACROS = (
     "create macro uuid_text(id) as rtrim(replace(replace(base64(id), '+', '-'), '/', '_'), '=')",
-    "create macro time_of(ms) as make_timestamp(ms * 1000)",
+    "create macro time_of(ms) as case when ms between -62135596800000 and 253402300799999 then make_timestamp(ms * 1000) end",
 )
 _BATCH_ROWS = 1 << 13
 _UUID_SIZE = 16

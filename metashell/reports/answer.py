@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from metashell.reports.catalog import BASES, Report
 
@@ -55,9 +55,26 @@ def base_schema(table: str) -> pa.Schema:
     return pa.schema([pa.field(name, schema.field(source).type) for source, name in BASES[table].items()])
 
 
+EARLIEST_MS: Final = -62_135_596_800_000
+LATEST_MS: Final = 253_402_300_799_999
+"""The first and last millisecond of the years 1 to 9999: a log may claim other times, which no calendar and no difference can hold."""
+
+
 def as_base(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The columns of a table's batch that reports read, under their names there. No value is copied."""
+    """The columns of a table's batch that reports read, under their names there. Only times that cannot be are changed."""
     import pyarrow as pa
 
     schema = base_schema(table)
-    return pa.RecordBatch.from_arrays([batch.column(source) for source in BASES[table]], schema=schema)
+    return pa.RecordBatch.from_arrays([_possible(source, batch.column(source)) for source in BASES[table]], schema=schema)
+
+
+def _possible(name: str, column: pa.Array) -> pa.Array:
+    if name != "timestamp" or not len(column):
+        return column
+    import numpy as np
+    import pyarrow as pa
+
+    times = column.to_numpy(zero_copy_only=False)
+    if times.min() >= EARLIEST_MS and times.max() <= LATEST_MS:
+        return column
+    return pa.array(np.clip(times, EARLIEST_MS, LATEST_MS))

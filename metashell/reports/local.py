@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from metashell.errors import MetashellError
 from metashell.reports.answer import as_declared, base_schema
 from metashell.reports.catalog import Report, view_text
 from metashell.reports.inputs import FAULTS, base_batches, report_paths, source_tables
@@ -74,7 +75,15 @@ def open_database() -> Any:
 
 
 def ask(database: Any, report: Report) -> pa.Table:
-    """The answer of a report from a database that has its base tables."""
-    for view in report.views:
-        database.execute(f"create or replace temp table {view} as {view_text(view)}")
-    return as_declared(report, database.sql(report.sql).to_arrow_table())
+    """The answer of a report from a database that has its base tables.
+
+    Errors: MetashellError, with the first line of what duckdb says: memory that does not suffice, offsets that no log can reach.
+    """
+    import duckdb
+
+    try:
+        for view in report.views:
+            database.execute(f"create or replace temp table {view} as {view_text(view)}")
+        return as_declared(report, database.sql(report.sql).to_arrow_table())
+    except duckdb.Error as error:
+        raise MetashellError(f"{report.name}: {str(error).splitlines()[0]}") from error

@@ -118,3 +118,13 @@ def test_an_answer_without_rows_is_an_empty_array(log: str) -> None:
 @pytest.mark.parametrize("form", ["text", "table", "json", "jsonl", "csv"])
 def test_what_could_drive_a_terminal_is_escaped(log: str, form: str) -> None:
     assert "\x1b" not in answer("select chr(27) || '[31m' as x", log, form, is_terminal=True)
+
+
+def test_a_time_that_no_calendar_has_is_null(log: str) -> None:
+    text = "select time_of(9223372036854775807), time_of(-62135596800001), time_of(0), time_of(null) from topic limit 1"
+    assert list(query(text, [log]).rows) == [[None, None, "1970-01-01T00:00:00", None]]
+
+
+def test_a_table_may_be_read_more_than_once(log: str) -> None:
+    twice = list(query("select count(*) from topic a, topic b", [log]).rows)
+    assert twice == [[next(iter(query("select count(*) from topic", [log]).rows))[0] ** 2]]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from metashell.errors import LogCorruptError
+from metashell.errors import LogCorruptError, MetashellError
 from metashell.options.report_tools import REPORT_SUMMARIES
 from metashell.reports import REPORTS
 from metashell.reports.inputs import report_paths
@@ -134,6 +134,37 @@ def test_a_corrupt_batch_ends_a_report_or_is_counted(tmp_path: Path) -> None:
     with pytest.raises(LogCorruptError, match=r"00000000000000000000\.log"):
         run_local([REPORTS["broker_sessions"]], [str(damaged)])
     assert run_local([REPORTS["broker_sessions"]], [str(damaged)], on_error="skip").fault_count == 1
+
+
+def test_times_and_offsets_that_cannot_be_end_no_report_with_a_trace(tmp_path: Path) -> None:
+    from metashell.codec.batch_writer import write_batch
+    from metashell.codec.batches import Record
+    from metashell.codec.frame import write_metadata_record
+    from metashell.codec.registry import message_type
+
+    kinds: list[tuple[str, dict[str, Any]]] = [
+        ("TopicRecord", {"name": "t", "topic_id": bytes(16)}),
+        ("PartitionRecord", {"topic_id": bytes(16), "replicas": (1, 2), "isr": (1,), "leader": 1}),
+        ("PartitionChangeRecord", {"topic_id": bytes(16), "isr": (1, 2), "leader": 2}),
+        ("ConfigRecord", {"resource_type": 2, "resource_name": "t", "name": "k", "value": "v"}),
+        ("RegisterBrokerRecord", {"broker_id": 1, "broker_epoch": 9}),
+        ("UnregisterBrokerRecord", {"broker_id": 1, "broker_epoch": 9}),
+    ]
+    values = [write_metadata_record(message_type("metadata", name).cls(**fields)) for name, fields in kinds]
+    folder = tmp_path / "__cluster_metadata-0"
+    folder.mkdir()
+    path = folder / "00000000000000000000.log"
+
+    def log(first: int, times: tuple[int, int]) -> bytes:
+        rows = [(first + turn * len(values) + at, time, value) for turn, time in enumerate(times) for at, value in enumerate(values)]
+        return b"".join(write_batch(at, [Record(at, time, None, value)], leader_epoch=1) for at, time, value in rows)
+
+    path.write_bytes(log(0, (-(1 << 63), (1 << 63) - 1)))
+    tables = run_local(list(REPORTS.values()), [str(tmp_path)]).tables
+    assert tables["under_replicated"].column("lasted_ms").to_pylist()[0] >= 0
+    path.write_bytes(log((1 << 63) - 100, (5, 6)))
+    with pytest.raises(MetashellError, match="leadership_churn: Out of Range"):
+        run_local([REPORTS["leadership_churn"]], [str(tmp_path)])
 
 
 def test_the_database_of_reports_opens_no_file(tmp_path: Path) -> None:
