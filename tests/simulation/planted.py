@@ -247,7 +247,13 @@ BUGS: dict[str, Callable[[], list[Patch]]] = {
 @contextmanager
 def planted(name: str) -> Iterator[None]:
     """Within it the bug of that name is in the code; an empty name is none."""
-    patches = BUGS[name]() if name else []
+    with patched(BUGS[name]() if name else []):
+        yield
+
+
+@contextmanager
+def patched(patches: list[Patch]) -> Iterator[None]:
+    """Within it attributes have other values: (owner, name, value)."""
     before = [(owner, attribute, getattr(owner, attribute)) for owner, attribute, _ in patches]
     try:
         for owner, attribute, value in patches:

@@ -1,0 +1,62 @@
+"""Bugs that the core really had until a seed found them: each as it was, and a seed in which it shows.
+
+A name here is a test: its seed holds now, and breaks a rule where the old code is put back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from metashell.raft import fetch_client, polling, self_update, snapshot_writer, transitions
+from metashell.raft.connections import NEVER, Connections
+from metashell.raft.replica import Replica
+from metashell.raft.roles import Follower
+from tests.simulation.planted import Patch
+
+
+def a_request_that_timed_out_is_waited_for() -> list[Patch]:
+    """An unattached replica polls for ever once a bootstrap server did not answer in time."""
+
+    def until(connections: Any, now_ms: int) -> int:
+        times = [entry.since_ms + connections._timeout_ms for entry in connections.entries.values() if not entry.backing_off]
+        return max(min(times, default=NEVER), now_ms)
+
+    return [(Connections, "in_flight_until", until)]
+
+
+def a_snapshot_takes_any_epoch() -> list[Patch]:
+    """A snapshot whose epoch is not that of its last record is made, also one of nothing."""
+
+    def refusal(node: Replica, id: Any) -> str | None:
+        log, epochs = node.log, node.epochs
+        if id in log.snapshots() or id.offset < log.start_offset or node.high_watermark is None or id.offset > node.high_watermark:
+            return "it is there, too old or not committed"
+        epoch, end = epochs.end_offset_for(id.epoch, node.log_end, node.last_epoch)
+        return None if epoch == id.epoch and id.offset <= end and log.is_batch_boundary(id.offset) else "not in the log"
+
+    return [(snapshot_writer, "refusal", refusal)]
+
+
+def an_observer_asks_a_silent_leader_to_join() -> list[Patch]:
+    """With auto-join on, requests to a dead leader take the place of every fetch that would find the new one."""
+
+    def act(node: Replica, role: Follower) -> int:
+        now, due = node.now_ms, role.fetch_deadline_ms
+        if now >= due and node.may_stand():
+            transitions.become_prospective(node)
+            return now
+        if now >= role.update_deadline_ms and self_update.maybe_send(node, role):
+            return min(due, node.connections.in_flight_until(now))
+        wait = fetch_client.fetch_as_follower(node, role)
+        wait = due if now < due < wait else wait
+        return min(wait, role.update_deadline_ms) if now < role.update_deadline_ms else wait
+
+    return [(polling, "_ACTS", {**polling._ACTS, Follower: act})]
+
+
+FOUND = {
+    a_request_that_timed_out_is_waited_for: 187,
+    a_snapshot_takes_any_epoch: 5,
+    an_observer_asks_a_silent_leader_to_join: 2126,
+}
+"""Each with its seed."""
