@@ -3,4 +3,18 @@
 It promises that nothing leaves a replica before what it rests on is durable (`ready`), that every decision is a function of its state,
 the event, the time given with it and the random source handed in, and that no exception leaves it for anything that a peer sends.
 It never opens a file or socket and never reads a clock. Source: KIP-595, KIP-630, KIP-853, KIP-996, KIP-1166, KIP-1186.
+
+To read it: `messages`, `ready` and `protocols` are its borders, `config` its settings. `node` routes what comes in; `replica` is the state
+that all parts share and `roles` what each state of the quorum knows; `transitions` alone changes the role, `polling` does what time
+asks for, `appending` alone changes the log. Each rule has a module: `startup`, `votes`, `epochs`, `common`, `fetch_server`,
+`fetch_client`, `progress`, `leading`, `snapshot_server`, `snapshot_client`, `reconfiguration`, `voter_update`, `self_update`,
+`listeners`. Below them lie values and pure parts: `voter_set`, `partition_state`, `epoch_cache`, `accumulator`, `connections`.
+
+Where it is stricter or kinder than Kafka:
+- a leader counts its own log only as far as it is durable, and resigns whenever the committed voters do without it;
+- what would kill a Kafka replica is refused, told in `complaints` and followed by a pause; none of it is sent: a leader is named only with
+  an endpoint, and never to who asks as if it led;
+- a leader that is named without endpoints is remembered, and followed as soon as they are known;
+- a question whose answer brought nothing new is asked again after the pause, not at the speed of the network;
+- a downloaded snapshot is checked while it comes, and replaces also a log of a later epoch that nobody else knew.
 """
