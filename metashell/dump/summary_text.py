@@ -29,7 +29,7 @@ def _facts(shown: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "offsets", f"{shown['offsets']['first']} to {shown['offsets']['last']}"
     if shown["timestamps"]:
         first, last = shown["timestamps"]["first"], shown["timestamps"]["last"]
-        yield "time", f"{_time(first)} to {_time(last)} ({timedelta(milliseconds=last - first)})"
+        yield "time", f"{_time(first)} to {_time(last)} ({_span(last - first)})"
     if shown["epochs"]:
         yield "epochs", ", ".join(f"{entry['epoch']} from {entry['first_offset']}" for entry in shown["epochs"])
     if shown["gap_count"] or shown["missing_offsets"]:
@@ -43,6 +43,13 @@ def _facts(shown: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "magic", ", ".join(f"{entry['magic']} in {entry['batches']}" for entry in shown["magics"])
     if shown["faults"]:
         yield "faults", str(shown["faults"])
+
+
+def _span(ms: int) -> str:
+    try:
+        return str(timedelta(milliseconds=ms))
+    except OverflowError:  # what a log claims need not be a time
+        return f"{ms} ms"
 
 
 def _compression(codecs: list[dict[str, Any]]) -> str:

@@ -101,3 +101,12 @@ def test_a_summary_has_no_form_of_kafkas() -> None:
 
     with pytest.raises(UsageError, match="-o takes json or jsonl"):
         run(["--summary", "-o", "kafka", "x.log"])
+
+
+def test_times_that_no_calendar_has_are_told_as_numbers(tmp_path: Path) -> None:
+    value = b"\1\x14\0\0"
+    data = b"".join(write_batch(at, [Record(at, time, None, value)], leader_epoch=1) for at, time in enumerate((5, (1 << 63) - 1)))
+    path = write(tmp_path, data)
+    out = io.BytesIO()
+    run_dump(DumpOptions(files=(str(path),), summary=True, output="table"), out, io.StringIO())
+    assert "(9223372036854775802 ms)" in out.getvalue().decode()
