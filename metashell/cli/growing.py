@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from metashell.cli.growth import Growth
     from metashell.image import MetadataImage
 
 
-class StillView(NamedTuple):
+class StillView:
     """The image as it was last shown."""
 
-    image: MetadataImage
     lag: int | None = None
-    trouble: str = ""
+    trouble = ""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self.image = image
 
     @property
     def details(self) -> dict[str, object]:

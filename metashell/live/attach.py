@@ -12,7 +12,7 @@ from metashell.live.failures import AttachError
 from metashell.live.steps import StepHub, StepQueue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from metashell.image import MetadataImage
     from metashell.image.steps import Step
@@ -55,10 +55,12 @@ class _Position(NamedTuple):
 class _Session:
     """The thread with the loop, and whether it is attached: everything that was committed at first has been consumed."""
 
-    def __init__(self, target: Target, consumer: Consumer, dial: Dial) -> None:
+    def __init__(self, target: Target, consumer: Consumer, dial: Dial, failed: Callable[[str], None]) -> None:
+        """`failed` is told, on the thread, when it ended although nobody asked it to."""
         from metashell.live.driver import Driver
 
         self.target = target
+        self._failed = failed
         self.position = _Position()
         self.failure = ""
         self._attached = Event()
@@ -114,6 +116,7 @@ class _Session:
         except BaseException as error:  # a thread has nobody to tell but who waits for it
             self._error = error
             self.failure = str(error) or type(error).__name__
+            self._failed(f"the observer stopped: {self.failure}")
         self._attached.set()
 
     def _moved(self, driver: Driver) -> None:
@@ -144,7 +147,7 @@ class LiveSource:
         self._image = self._consumer.image
         self._hub = StepHub(self._image)
         self.label = target.label
-        self._session = _Session(target, self._consumer, dial)
+        self._session = _Session(target, self._consumer, dial, self._hub.fail)
         self._session.start()
         self._session.attach()
 
@@ -184,7 +187,7 @@ class ChunkSource:
 
     def __init__(self, target: Target, dial: Dial) -> None:
         self._consumer = ChunkConsumer()
-        self._session = _Session(target, self._consumer, dial)
+        self._session = _Session(target, self._consumer, dial, lambda reason: None)
         self.label = target.label
 
     def chunks(self, *, follow: bool) -> Iterator[Chunk]:

@@ -69,7 +69,10 @@ def says_nothing(batch: RecordBatch) -> bool:
     header = batch.header
     if header.is_control or header.count != 1 or header.codec_id:
         return False
-    record = next(iter(batch.records()), None)
+    try:
+        record = next(iter(batch.records()), None)
+    except DecodeError:
+        return False
     value = None if record is None else record.value
     return value is not None and len(value) >= _FRAME_SIZE_MIN and value[0] == 1 and value[1] == NO_OP_RECORD
 

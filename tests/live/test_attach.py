@@ -188,6 +188,23 @@ def test_a_right_that_is_taken_away_later_is_trouble_not_the_end(three: FakeQuor
         wait_for(source, lambda image: "b" in keys(image))
 
 
+def test_a_mistake_of_ours_ends_a_subscription_with_its_reason(three: FakeQuorum, monkeypatch: pytest.MonkeyPatch):
+    with attach(target(three)) as source:
+        steps = source.subscribe()
+
+        def fail(*_: object) -> None:
+            raise AssertionError("an invariant of ours")
+
+        monkeypatch.setattr(source._consumer, "take", fail)
+        three.append(setting("b"))
+        with pytest.raises(MetashellError, match="the observer stopped: an invariant of ours"):
+            while True:
+                steps.next(LIMIT_S)
+        assert source.view().trouble == "stopped: an invariant of ours"
+        with pytest.raises(MetashellError, match="the observer stopped"):
+            source.subscribe().next(LIMIT_S)
+
+
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="{}";'
 
 

@@ -246,3 +246,22 @@ def test_another_page_of_a_snapshot_than_the_one_asked_for_is_no_snapshot():
     assert watcher.keys == set() and watcher.observer.complaint
     watcher.spoil = lambda response: response
     assert watcher.run(10_000, lambda: watcher.keys == {"a"})
+
+
+def test_a_snapshot_that_is_gone_while_it_is_fetched_is_asked_for_anew():
+    quorum = Quorum.dynamic((1,))
+    quorum.elect()
+    quorum.commit(setting("a"))
+    truncate_away(quorum, 1, record("ConfigRecord", resource_type=2, resource_name="orders", name="a", value="1"))
+    watcher = Watcher(quorum)
+    pages: list[Response] = []
+
+    def gone_at_first(response: Response) -> Response:
+        if not isinstance(response, FetchSnapshotResponse):
+            return response
+        pages.append(response)
+        return replace(response, error=98, records=b"") if len(pages) == 1 else response
+
+    watcher.spoil = gone_at_first
+    assert watcher.run(10_000, lambda: watcher.keys == {"a"})
+    assert len(pages) == 2
