@@ -10,6 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from metashell.raft.errors import NotLeaderError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from metashell.values import OffsetAndEpoch
 
 SHUTDOWN_MS: Final = 5_000
+SHUTDOWN_MARGIN_S: Final = 0.5
 TIDY_S: Final = 60.0
 
 
@@ -53,13 +55,14 @@ class Driver:
     known to be on disk.
     """
 
-    def __init__(self, node: RaftNode, log: DurableLog, store: Store, durable: Durable) -> None:
+    def __init__(self, node: RaftNode, log: DurableLog, store: Store, durable: Durable, wall_ms: Callable[[], int]) -> None:
         self.node = node
         self.durable = durable
         self.failure: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
         self._loop = asyncio.get_running_loop()
         self._log = log
         self._store = store
+        self._wall_ms = wall_ms
         self._outward: Outward | None = None
         self._calls: deque[Callable[[int], Ready | None]] = deque()
         self._is_busy = False
@@ -254,9 +257,10 @@ class Driver:
         self._step(self.node.poll)
 
     def _tidy(self) -> None:
-        """Remove files that nobody can be reading any more, now and then."""
+        """Now and then: remove files that nobody can be reading any more, and look at the time of day, which may have been set."""
         if self._is_stopped:
             return
+        self.node.wall_offset_ms = self._wall_ms() - self.now_ms()
         try:
             self._log.delete_due(self.now_ms())
         except OSError as error:
@@ -307,7 +311,10 @@ class Driver:
         """Leave the quorum gracefully: a leader resigns and waits for another, at most `timeout_ms`; then stop."""
         if not self._is_stopped:
             self._step(lambda now_ms: self.node.begin_shutdown(timeout_ms, now_ms))
-            await self.wait_until(lambda: self._is_stopped or self.node.is_shut_down)
+            with suppress(TimeoutError):
+                # The core keeps the time itself; a disk that never answers holds it up.
+                async with asyncio.timeout(timeout_ms / 1000 + SHUTDOWN_MARGIN_S):
+                    await self.wait_until(lambda: self._is_stopped or self.node.is_shut_down)
         self.stop()
 
     async def drained(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.net.listener import Listener, ListenerOptions
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from metashell.server.durable_log import DurableLog
 
 STOP_GRACE_S: Final = 1.0
+REQUEST_SIZE_MAX: Final = 1024 * 1024
+"""Bytes of a request's frame: the largest that raft has are lists of endpoints, so what is larger is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +72,15 @@ class ReplicaServer:
         self._driver: Driver | None = None
         self._feed: Feed | None = None
         self._config: RaftConfig | None = None
-        self._seen = ""
+        self._seen: tuple[str, int, int] | None = None
+        self._complaints = 0
         self._troubles: dict[Endpoint, str] = {}
 
     async def open(self, *listeners: ListenerOptions) -> dict[str, Listener]:
         """Open the listeners; what they serve is filled in here. Errors: OSError, UsageError."""
         for options in listeners:
-            await self._inbound.open(replace(options, ranges=self._inbound.ranges))
+            limits = replace(options.limits, frame_limit=min(options.limits.frame_limit, REQUEST_SIZE_MAX))
+            await self._inbound.open(replace(options, ranges=self._inbound.ranges, limits=limits))
         return self._inbound.listeners
 
     def start(self, config: RaftConfig) -> None:
@@ -86,7 +90,7 @@ class ReplicaServer:
         now_ms = int(loop.time() * 1000)
         self._config = config
         node = RaftNode(config, parts.log, parts.election, random=parts.random, now_ms=now_ms, wall_ms=parts.wall_ms())
-        driver = self._driver = Driver(node, parts.log, parts.store, Durable(parts.election, -1))
+        driver = self._driver = Driver(node, parts.log, parts.store, Durable(parts.election, -1), parts.wall_ms)
         self._links = Links(self._link_options(config), driver, self._on_trouble, self._on_reached)
         self._feed = Feed(driver, parts.log, parts.machine)
         driver.watch(self._look)
@@ -129,6 +133,21 @@ class ReplicaServer:
     def feed(self) -> Feed:
         assert self._feed is not None, "not started"
         return self._feed
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What has been counted since the start, by name: links to peers, complaints, and each listener's connections and requests."""
+        links = self.links
+        found = {
+            "links_opened": links.opened,
+            "link_failures": links.failures,
+            "answers": links.answered,
+            "complaints": self.node.complaints,
+            "unanswerable": self._inbound.unanswerable,
+        }
+        for name, listener in self._inbound.listeners.items():
+            found |= {f"{name}.{key}": value for key, value in asdict(listener.counters).items()}
+        return found
 
     @property
     def failure(self) -> asyncio.Future[BaseException | None]:
@@ -187,14 +206,17 @@ class ReplicaServer:
         return describe_cluster(request.message, config.cluster_id, node.leader_id, controllers)
 
     def _look(self) -> None:
-        """Tell a change of state in one line."""
+        """Tell a change of state, and what a peer must not have sent, in one line each."""
         if self.driver.is_stopped:
             return
         node = self.node
-        state = f"{node.state_name} epoch={node.epoch} leader={node.leader_id}"
+        state = node.state_name, node.epoch, node.leader_id
         if state != self._seen:
             self._seen = state
-            self._parts.on_event(state)
+            self._parts.on_event("{} epoch={} leader={}".format(*state))
+        if node.complaints != self._complaints:
+            self._complaints = node.complaints
+            self._parts.on_event(f"complaint {node.complaints}: {node.last_complaint}")
 
     def _on_trouble(self, endpoint: Endpoint, reason: str) -> None:
         if self._troubles.get(endpoint) != reason:

@@ -6,6 +6,8 @@ import asyncio
 import random
 from pathlib import Path
 
+import pytest
+
 from metashell.net.addresses import Address
 from metashell.net.frames import encode_request as request_frame
 from metashell.net.frames import frame
@@ -15,11 +17,14 @@ from metashell.raft import messages as flat
 from metashell.raft.wire import encode_request
 from tests.server.quorum import CLUSTER_ID, Quorum, append, eventually, run
 
+pytestmark = pytest.mark.slow
+
 GARBAGE = (
     b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     b"\xff\xff\xff\xff",
     b"\x7f\xff\xff\xff",
+    b"\x00\x10\x00\x01",
     b"\x00\x00\x00\x00",
     frame(b"\x00\x34\x00\x02\x00\x00\x00\x01\xff\xff\x00"),
     frame(b"\x00\x34\x00\x63\x00\x00\x00\x01\xff\xff\x00"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,8 @@ from tests.running import run_main
 from tests.server.quorum import eventually, run
 from tools.interop.nodes import controller_settings, free_ports, write_config
 from tools.interop.voter import Voter, start_voter
+
+pytestmark = pytest.mark.slow
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 DIRECTORY_IDS = {id: f"{'A' * 20}{id}g" for id in (1, 2, 3)}
@@ -158,9 +162,16 @@ def test_every_voter_may_be_restarted_on_its_directory(tmp_path: Path) -> None:
 def test_a_directory_of_another_node_and_one_in_use_are_refused(tmp_path: Path) -> None:
     async def main() -> None:
         place = Place(tmp_path, {}, dynamic=False)
-        wrong = write_config(tmp_path / "wrong.properties", {}, {"node.id": 2})
-        text = place.configs[1].read_text()
-        wrong.write_text(text.replace("node.id=1", "node.id=2"))
+        wrong = tmp_path / "wrong.properties"
+        wrong.write_text(place.configs[1].read_text().replace("node.id=1", "node.id=2"))
+        await place.start(1)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "tools.interop.voter", str(place.configs[1]), stderr=asyncio.subprocess.PIPE
+        )
+        said = (await process.communicate())[1]
+        assert process.returncode == 1
+        assert b"locked by another process" in said and said.count(b"\n") == 1
+        await place.stop(1)
         with pytest.raises(MetashellError, match="formatted for node 1"):
             await start_voter(str(wrong), may_stand=False)
         shutil.rmtree(tmp_path / "node-1")
@@ -171,9 +182,6 @@ def test_a_directory_of_another_node_and_one_in_use_are_refused(tmp_path: Path) 
 
 
 def test_a_signal_ends_the_program_gracefully_and_a_broken_directory_with_one_line(tmp_path: Path) -> None:
-    import signal
-    import sys
-
     async def main() -> None:
         place = Place(tmp_path, {}, dynamic=False)
         argv = [sys.executable, "-m", "tools.interop.voter", "-v", str(place.configs[1])]

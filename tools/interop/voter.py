@@ -194,7 +194,7 @@ async def run(path: str, *, may_stand: bool, on_event: Callable[[str], None]) ->
         on_event("stopped")
         return 0
     if isinstance(error, (OSError, MetashellError)):
-        print(f"voter: {error}", file=sys.stderr)
+        print(f"voter: {voter.log.directory}: {error}", file=sys.stderr)
         return 1
     raise error
 
