@@ -180,15 +180,20 @@ class History:
         both = replace(self.now, states=(*self.now.states, state))
         self.do(lambda: write_quorum_state(path, state, self.disk), replace(self.now, states=(state,)), both)
 
-    def reopen(self) -> None:
+    def reopen(self, end: Callable[[MetadataLog], None] = MetadataLog.close) -> None:
         """Close the log and open it again, with recovery under the eyes of the recorder."""
         self.finish_flush()
 
         def again() -> None:
-            self.log.close()
+            end(self.log)
             self.log = MetadataLog.open(str(self.root), self.disk, lock=False, **SETTINGS)
 
         self.do(again, replace(self.now, flushed_offset=self.log.end_offset))
+
+
+def kill(log: MetadataLog) -> None:
+    """End a log as a killed process does: what it wrote is in the system's cache, and not synced."""
+    log._release()
 
 
 def snapshot_of(id: OffsetAndEpoch) -> bytes:
@@ -230,7 +235,7 @@ def random_history(history: History, chance: random.Random, count: int) -> None:
                 state = QuorumState(leader_epoch=history.epoch, leader_id=chance.randrange(4), data_version=version)
                 history.write_state(replace(state, current_voters=(1, 2, 3) if version == 0 else ()))
             case "r" if chance.random() < 0.5:
-                history.reopen()
+                history.reopen(chance.choice((MetadataLog.close, kill)))
             case "p":
                 history.leave_part(OffsetAndEpoch(log.end_offset + 9, history.epoch))
             case "i" if chance.random() < 0.5:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metashell.log.metadata_log import MetadataLog
+from metashell.log import opening
+from metashell.log.metadata_log import FlushToken, MetadataLog
+from metashell.log.opening import Opening
+from metashell.log.recovery import Run
+from metashell.log.snapshot_files import SnapshotPart
 from metashell.values import OffsetAndEpoch
 from tests.log.conftest import quick_place
-from tests.log.log_history import SETTINGS, CrashError, History, Promise, check, random_history, restore
+from tests.log.log_history import SETTINGS, CrashError, History, Promise, check, kill, random_history, restore
 from tests.recording_files import ModelledDisk, RecordingDisk, Step, Tree
 
 EXAMPLES = max(8, settings.default.max_examples // 10) if settings.default else 8
@@ -34,6 +38,10 @@ def plain(history: History) -> None:
     history.epochs()
     history.append(1)
     history.reopen()
+    history.append(1)
+    history.append(4, 300)
+    history.append(2)
+    history.reopen(kill)
 
 
 def snapshots(history: History) -> None:
@@ -173,3 +181,50 @@ def test_a_recovery_that_is_interrupted_leads_to_the_same_log(name: str, quick_f
 def test_without_either_kind_of_sync_some_crash_is_noticed(left_out: str, quick_folder: Path) -> None:
     with pytest.raises(CrashError):
         try_every_crash(quick_folder, plain, 10, 1, lambda step: step.name != left_out)
+
+
+def forget_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flush that does not sync the directory of a new segment."""
+    begin = MetadataLog.begin_flush
+
+    def begin_flush(self: MetadataLog) -> FlushToken:
+        token = begin(self)
+        token.has_new_names = False
+        return token
+
+    monkeypatch.setattr(MetadataLog, "begin_flush", begin_flush)
+
+
+def believe_what_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recovery that does not sync what an earlier process has written."""
+    monkeypatch.setattr(Opening, "_sync", lambda self, run: None)
+
+
+def freeze_unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A snapshot that gets its name before its bytes are on disk."""
+    monkeypatch.setattr(SnapshotPart, "sync", lambda self: None)
+
+
+def compare_as_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recovery that keeps a log of a later epoch than that of a snapshot which is ahead of it."""
+
+    def start_over_at(run: Run | None, snapshots: Sequence[OffsetAndEpoch]) -> OffsetAndEpoch | None:
+        newest = snapshots[-1] if snapshots else None
+        keeps = newest is None or (run is not None and (newest.epoch, newest.offset) <= (run.last_epoch, run.end_offset))
+        return None if keeps else newest
+
+    monkeypatch.setattr(opening, "start_over_at", start_over_at)
+
+
+@pytest.mark.parametrize(
+    ("plant", "script"), [(forget_names, plain), (believe_what_is_found, plain), (freeze_unsynced, snapshots), (compare_as_kafka, install)]
+)
+def test_a_planted_mistake_is_noticed(
+    plant: Callable[[pytest.MonkeyPatch], None],
+    script: Callable[[History], None],
+    quick_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plant(monkeypatch)
+    with pytest.raises(CrashError):
+        try_every_crash(quick_folder, script, 6, 1)
