@@ -103,11 +103,9 @@ def successor_backoff(node: Replica, candidates: tuple[ReplicaKey, ...]) -> int:
 
 
 def send_begin(node: Replica, leader: Leader) -> int:
-    """Tell the voters that do not fetch who leads; when to do it again."""
+    """Tell the voters that do not fetch who leads, it being time; when to do it again."""
     now, config = node.now_ms, node.config
     period = config.fetch_timeout_ms // 2
-    if now < leader.begin_deadline_ms:
-        return leader.begin_deadline_ms
     leader.begin_deadline_ms = now + period
     for id, voter in node.voters.voters.items():
         if id == node.local_id:

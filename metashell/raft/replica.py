@@ -20,7 +20,7 @@ from metashell.raft.ready import ElectionState, Notice, Ready, Reply, Send
 from metashell.raft.roles import Leader, Role, Unattached
 from metashell.raft.stats import Stats
 from metashell.raft.voter_set import VoterSet
-from metashell.values import OffsetAndEpoch, ReplicaKey
+from metashell.values import OffsetAndEpoch
 
 
 class Random(Protocol):
@@ -187,9 +187,6 @@ class Replica:
         """The endpoints of a node as the voter set has them, empty where it does not."""
         return self.voters.endpoints(id)
 
-    def leader_endpoint(self, listener: str) -> Endpoint | None:
-        return self.role.endpoints.get(listener)
-
     def latest_snapshot(self) -> OffsetAndEpoch | None:
         snapshots = self.log.snapshots()
         return snapshots[-1] if snapshots else None
@@ -212,10 +209,6 @@ class Replica:
     @property
     def is_shutting_down(self) -> bool:
         return self.shutdown_deadline_ms != NEVER
-
-    def key_of(self, id: int) -> ReplicaKey:
-        """The key of a voter of the latest set."""
-        return self.voters.voters[id].key
 
 
 def _connections(config: RaftConfig, own: Endpoints, local_id: int, random: Random) -> Connections:

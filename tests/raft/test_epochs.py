@@ -213,3 +213,15 @@ def test_who_led_before_a_restart_resigns_without_a_list() -> None:
     solo.poll()
     told = solo.take(EndQuorumEpochRequest)
     assert [request.candidates for _, request in told] == [(), ()]
+
+
+@pytest.mark.parametrize("state", ["leader", "resigned"])
+def test_an_error_in_answer_to_either_pauses_the_connection(state: str) -> None:
+    solo = Solo(ElectionState(EPOCH), log_of(3, 4)).lead() if state == "leader" else resigned()
+    if state == "leader":
+        send = solo.take(BeginQuorumEpochRequest)[0][0]
+        solo.answer(send, BeginQuorumEpochResponse(0, UNKNOWN_SERVER_ERROR, -1, EPOCH + 1))
+    else:
+        send = solo.take(EndQuorumEpochRequest)[0][0]
+        solo.answer(send, EndQuorumEpochResponse(0, UNKNOWN_SERVER_ERROR, -1, EPOCH + 1))
+    assert solo.node.connections.is_backing_off(send.destination, solo.now_ms) and solo.node.state_name == state

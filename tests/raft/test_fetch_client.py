@@ -316,3 +316,20 @@ def test_listener_names_are_compared_upper_cased() -> None:
     solo.work(solo.node.handle_request("token", fetch(2, EPOCH + 1, 2, 4), "controller", solo.now_ms))
     answer = solo.replies[-1].message
     assert isinstance(answer, FetchResponse) and answer.leader_endpoint == endpoint(1)
+
+
+def test_a_snapshot_that_is_here_already_is_not_downloaded_again() -> None:
+    log = log_of(1, 4, 4)
+    log.add_snapshot(OffsetAndEpoch(2, 4), SNAPSHOT)
+    solo = Solo(ElectionState(EPOCH, LEADER), log)
+    fetched_by(solo, fetched(LEADER, EPOCH, snapshot_id=OffsetAndEpoch(2, 4)))
+    assert (solo.node.log_end_offset, solo.log.start_offset, solo.node.high_watermark) == (2, 2, 2)
+    assert [request.fetch_offset for _, request in solo.take(FetchRequest)] == [2] and not solo.take(FetchSnapshotRequest)
+
+
+def test_a_page_after_the_download_was_given_up_is_refused() -> None:
+    solo, send = downloading()
+    assert isinstance(solo.node.role, Follower)
+    solo.node.role.download = None
+    solo.answer(send, page_of(send, SNAPSHOT))
+    assert solo.node.complaints == 1 and solo.node.downloaded_part() is None

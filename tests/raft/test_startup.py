@@ -6,13 +6,15 @@ from random import Random
 
 import pytest
 
-from metashell.errors import UsageError
+from metashell.codec.batch_writer import write_batch
+from metashell.codec.batches import Record
+from metashell.errors import LogCorruptError, UsageError
 from metashell.raft.config import RaftConfig
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.messages import FetchRequest
 from metashell.raft.node import RaftNode
 from metashell.raft.ready import ElectionState
-from metashell.values import ReplicaKey
+from metashell.values import OffsetAndEpoch, ReplicaKey
 from tests.raft.pump import endpoint
 from tests.raft.solo import Solo, directory, key, log_of
 
@@ -96,3 +98,15 @@ def test_what_may_not_be_durable_is_flushed_before_anybody_hears_of_it() -> None
     assert not solo.take(FetchRequest)
     solo.flush()
     assert [request.fetch_offset for _, request in solo.take(FetchRequest)] == [2]
+
+
+def test_a_log_or_snapshot_that_cannot_be_read_stops_the_start() -> None:
+    log = log_of(3)
+    bad = write_batch(1, [Record(1, 1, b"\0\0\0\x63", b"x")], leader_epoch=3, is_control=True)
+    log.append(bad, 2)
+    with pytest.raises(LogCorruptError, match=r"metadata log: offset 1: .* type 99"):
+        Solo(ElectionState(5), log)
+    log = log_of(3)
+    log.add_snapshot(OffsetAndEpoch(1, 3), b"nonsense")
+    with pytest.raises(LogCorruptError, match="has no header"):
+        Solo(ElectionState(5), log)
