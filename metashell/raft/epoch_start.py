@@ -29,6 +29,5 @@ def voters_to_write(node: Replica) -> VoterSet | None:
     own = Voter(node.local_key, node.own_endpoints, config.min_kraft_version, config.max_kraft_version)
     updated = voters.updated(own)
     if updated is None:
-        assert node.is_leaving(), "who is elected is a voter, or is leaving them"
-        return None
+        return None  # it is leaving the voters, or learnt while it stood that it had left: it resigns when this batch is committed
     return updated if node.partition.voters_offset < 0 or updated != voters else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from metashell.values import ZERO_UUID
 from tests.simulation.host import Host
 from tests.simulation.violation import Violation
 
@@ -114,7 +115,7 @@ def check_healed_follower(world: World) -> None:
     epoch = leader.role.epoch
     voters = leader.log.tail.voters
     for host in running(world):
-        rest = sum(other.key in voters or other.id in world.static_voters for other in running(world) if other is not host)
+        rest = sum(other.key in voters or (other.id, ZERO_UUID) in voters for other in running(world) if other is not host)
         if host is leader or rest <= len(voters) // 2:
             continue
         pairs = [(host.index, other.index) for other in world.hosts] + [(other.index, host.index) for other in world.hosts]

@@ -77,8 +77,8 @@ def on_epochs(host: Host) -> None:
 def on_truncate(world: World, host: Host, log: SimLog, offset: int) -> None:
     """A log is about to lose its end, or, for a negative offset, all of it to a snapshot (L5)."""
     role = host.replica.role
-    # A download that is made durable may end after its leader was lost: what it stands for is committed all the same.
-    if role.name != "follower" and not (offset < 0 and role.name == "unattached"):
+    # A download may be durable only after its leader was lost: what it stands for is committed all the same.
+    if role.name != "follower" and (offset >= 0 or role.name == "leader"):
         raise Violation("L5 CommittedNeverTruncated", f"{host.name} truncates to {offset} as {role.name}")
     if offset < 0:
         if -offset < (host.high_watermark or 0):
