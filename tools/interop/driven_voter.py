@@ -43,6 +43,14 @@ async def append(server: ReplicaServer, count: int, in_flight: int, size: int) -
     return {"seconds": seconds, "cpu_s": time.process_time() - cpu, "latencies_ms": sorted(latencies)}
 
 
+async def put(server: ReplicaServer, value: bytes) -> dict[str, Any]:
+    """Append one value, and tell its offset once it is committed."""
+    try:
+        return {"offset": await server.append([value])}
+    except RaftError as error:
+        return {"error": str(error)}
+
+
 def state(server: ReplicaServer) -> dict[str, Any]:
     """The replica in a few words."""
     node = server.node
@@ -58,6 +66,8 @@ async def main(path: str) -> None:
         match line.decode().split():
             case ["append", count, in_flight, size]:
                 answer = await append(voter.server, int(count), int(in_flight), int(size))
+            case ["put", text]:
+                answer = await put(voter.server, text.encode())
             case ["state"]:
                 answer = state(voter.server)
             case other:
