@@ -24,6 +24,10 @@ PIECE_SIZE: Final = 1024 * 1024
 """Bytes of the log that a machine is given at once, unless one batch is larger."""
 
 
+class _SnapshotGoneError(Exception):
+    """The snapshot that is being read was removed."""
+
+
 class Feed:
     """One registered listener of the core and its machine."""
 
@@ -64,13 +68,21 @@ class Feed:
                     case Committed(_, base_offset, end_offset):
                         await self._commit(base_offset, end_offset)
                     case SnapshotToLoad(_, id):
-                        await self.machine.handle_load_snapshot(id, self._snapshot(id))
-                        self._consumed(id.offset)
+                        await self._load(id)
                     case LeaderChanged(_, leader_id, epoch):
                         self.machine.handle_leader_change(leader_id, epoch)
         except Exception as error:
             # An application that cannot apply what is committed must not go on.
             self._driver.stop(error)
+
+    async def _load(self, id: OffsetAndEpoch) -> None:
+        try:
+            await self.machine.handle_load_snapshot(id, self._snapshot(id))
+        except _SnapshotGoneError:
+            # A newer one took its place meanwhile: as far as before, and the core hands out that one.
+            self._consumed(self.consumed_to)
+        else:
+            self._consumed(id.offset)
 
     async def _commit(self, base_offset: int, end_offset: int) -> None:
         offset = base_offset
@@ -102,9 +114,11 @@ class Feed:
     def _snapshot(self, id: OffsetAndEpoch) -> Iterator[RecordBatch]:
         """The snapshot's batches, read piece by piece. Errors: LogCorruptError."""
         name = f"snapshot {id.offset}-{id.epoch}"
-        size = self._log.snapshot_size(id)
-        position, rest = 0, b""
+        size, position, rest = 1, 0, b""
         while position < size:
+            if id not in self._log.snapshots():
+                raise _SnapshotGoneError
+            size = self._log.snapshot_size(id)
             piece = self._log.read_snapshot(id, position, PIECE_SIZE)
             if not piece:
                 raise LogCorruptError(name, position, f"ends here, {size} bytes were expected")

@@ -1,0 +1,141 @@
+"""What a state machine is given: pieces of the log, snapshots, and what happens when they go away meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from metashell.codec.batch_writer import write_batch
+from metashell.codec.batches import Record, RecordBatch
+from metashell.raft.memory_log import MemoryLog
+from metashell.raft.ready import Committed, LeaderChanged, Ready, SnapshotToLoad
+from metashell.server import feed as feed_module
+from metashell.server.feed import Feed
+from metashell.server.state_machine import SnapshotToMake
+from metashell.values import OffsetAndEpoch
+from tests.server.quorum import Values, eventually, run
+
+
+class Core:
+    """As much of a driver and its node as a feed needs."""
+
+    def __init__(self) -> None:
+        self.node = self
+        self.consumed_to: list[int] = []
+        self.stopped: list[BaseException] = []
+
+    def register(self, now_ms: int) -> tuple[int, Any]:
+        return 7, None
+
+    def consumed(self, listener: int, offset: int, now_ms: int) -> Any:
+        assert listener == 7
+        self.consumed_to.append(offset)
+
+    def step(self, call: Callable[[int], Ready]) -> None:
+        call(0)
+
+    def stop(self, error: BaseException) -> None:
+        self.stopped.append(error)
+
+
+def batch(offset: int, value: bytes) -> bytes:
+    return write_batch(offset, [Record(offset, 0, None, value)], leader_epoch=1)
+
+
+def filled(count: int, size: int = 10) -> MemoryLog:
+    log = MemoryLog()
+    for offset in range(count):
+        log.append(batch(offset, b"%d" % offset + bytes(size)), offset + 1)
+    return log
+
+
+def feeding(core: Core, log: MemoryLog, machine: Any) -> Feed:
+    feed = Feed(core, log, machine)  # type: ignore[arg-type]
+    feed.register()
+    return feed
+
+
+def test_a_range_comes_in_pieces_and_is_consumed_as_a_whole() -> None:
+    class Counting(Values):
+        calls = 0
+
+        async def handle_commit(self, batches: Sequence[RecordBatch]) -> SnapshotToMake | None:
+            self.calls += 1
+            return await super().handle_commit(batches)
+
+    async def main() -> None:
+        core, machine = Core(), Counting()
+        feed = feeding(core, filled(50, size=feed_module.PIECE_SIZE // 10), machine)
+        feed.notice(LeaderChanged(8, 1, 1))
+        feed.notice(LeaderChanged(7, 2, 3))
+        feed.notice(Committed(7, 0, 48))
+        await eventually(lambda: core.consumed_to == [48])
+        assert (machine.end, machine.calls > 3, machine.leaders) == (48, True, [(2, 3)])
+        await feed.close()
+        assert machine.is_shut_down and not core.stopped
+
+    run(main)
+
+
+def test_a_range_that_the_log_has_dropped_is_given_back() -> None:
+    async def main() -> None:
+        core, log = Core(), filled(10)
+        part = log.create_snapshot(OffsetAndEpoch(8, 1))
+        part.freeze()
+        log.delete_before(OffsetAndEpoch(8, 1))
+        feed = feeding(core, log, Values())
+        feed.notice(Committed(7, 3, 10))
+        await eventually(lambda: core.consumed_to == [3])
+        await feed.close()
+
+    run(main)
+
+
+def test_a_snapshot_that_goes_away_while_it_is_read_is_given_back_and_the_next_one_is_loaded() -> None:
+    class Slow(Values):
+        async def handle_load_snapshot(self, id: OffsetAndEpoch, batches: Iterable[RecordBatch]) -> None:
+            first = next(iter(batches))
+            reading.set()
+            await go_on.wait()
+            await super().handle_load_snapshot(id, [first, *batches])
+
+    reading, go_on = asyncio.Event(), asyncio.Event()
+
+    async def main() -> None:
+        core, log = Core(), filled(20)
+        for end in (5, 9):
+            part = log.create_snapshot(OffsetAndEpoch(end, 1))
+            for offset in range(end):
+                part.append(batch(offset, bytes(feed_module.PIECE_SIZE // 3)))
+            part.freeze()
+        machine = Slow()
+        feed = feeding(core, log, machine)
+        feed.notice(SnapshotToLoad(7, OffsetAndEpoch(5, 1)))
+        await reading.wait()
+        log.delete_before(OffsetAndEpoch(9, 1))
+        go_on.set()
+        await eventually(lambda: core.consumed_to == [-1])
+        feed.notice(SnapshotToLoad(7, OffsetAndEpoch(9, 1)))
+        await eventually(lambda: core.consumed_to == [-1, 9])
+        assert (machine.end, len(machine.values)) == (9, 9)
+        await feed.close()
+        assert not core.stopped
+
+    run(main)
+
+
+def test_a_snapshot_that_ends_within_a_batch_stops_the_replica() -> None:
+    async def main() -> None:
+        core, log = Core(), filled(3)
+        part = log.create_snapshot(OffsetAndEpoch(2, 1))
+        part.append(batch(0, b"x") + batch(1, b"y")[:-1])
+        part.freeze()
+        feed = feeding(core, log, Values())
+        feed.notice(SnapshotToLoad(7, OffsetAndEpoch(2, 1)))
+        await eventually(lambda: bool(core.stopped))
+        assert "snapshot 2-1" in str(core.stopped[0])
+        assert core.consumed_to == []
+        await feed.close()
+
+    run(main)
