@@ -18,7 +18,8 @@ def __getattr__(name: str) -> Any:
     if not name.startswith("_"):
         for family in FAMILIES:
             try:
-                return message_type(family, name).cls
+                found = globals()[name] = message_type(family, name).cls
             except KeyError:
                 continue
+            return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
