@@ -15,6 +15,7 @@ _RISING = frozenset(("offset", "timestamp", "position", "last_offset", "max_time
 _PLAIN = frozenset(("payload", "crc", "bytes"))
 """What hardly recurs: a dictionary would only cost."""
 _SAME_IN_A_FILE = ("cluster_id", "file")
+_LARGE_ROWS = 1000
 
 
 class ParquetTable:
@@ -34,11 +35,24 @@ class ParquetTable:
         self._writer.add_key_value_metadata({**metadata, "ARROW:schema": b64encode(schema.serialize()).decode()})
 
     def write(self, batches: Sequence[pa.RecordBatch]) -> None:
-        table = pa.Table.from_batches([with_names_once(batch) for batch in batches]).unify_dictionaries()
-        self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
+        row_count = sum(batch.num_rows for batch in batches)
+        if row_count < _LARGE_ROWS * len(batches):
+            table = _encoded(pa.Table.from_batches(batches).combine_chunks())
+        else:
+            table = pa.Table.from_batches([with_names_once(batch) for batch in batches]).unify_dictionaries()
+        self._writer.write_table(table, row_group_size=max(row_count, 1))
 
     def close(self) -> None:
         self._writer.close()
+
+
+def _encoded(table: pa.Table) -> pa.Table:
+    """The same of many small batches: each of its own would cost more than to look at every name."""
+    for name in _SAME_IN_A_FILE:
+        at = table.schema.get_field_index(name)
+        if at >= 0:
+            table = table.set_column(at, name, table.column(at).dictionary_encode())
+    return table
 
 
 def with_names_once(batch: pa.RecordBatch) -> pa.RecordBatch:

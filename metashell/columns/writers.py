@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from metashell.columns.schemas import PLACE
 from metashell.columns.texts import row_values
 
 _GROUP_ROWS = 1 << 17
@@ -33,6 +34,7 @@ class PartFile:
         self._unfinished = f"{path}.{os.getpid()}.part"
         os.makedirs(os.path.dirname(path), exist_ok=True)
         self._writer = FORMATS[form](self._unfinished, schema)
+        self._own_columns = [name for name in schema.names if name not in dict(PLACE)]
         self._held: list[pa.RecordBatch] = []
         self._held_rows = 0
         self.held_bytes = 0
@@ -41,7 +43,8 @@ class PartFile:
         self.rows += batch.num_rows
         self._held.append(batch)
         self._held_rows += batch.num_rows
-        self.held_bytes += batch.nbytes
+        # The texts of place are parts of what all batches of a file share.
+        self.held_bytes += batch.select(self._own_columns).get_total_buffer_size()
         if self._held_rows >= _GROUP_ROWS or self.held_bytes >= _GROUP_BYTES:
             self.flush()
 
