@@ -9,10 +9,11 @@ Promises:
 
 Public names, by module (those that import asyncio are imported inside functions):
 
-- `settings`: `ReplicaSettings`, `settings_of(properties)`: a Kafka server.properties as the settings of a replica.
 - `election_store`: `ElectionStore`, which reads and writes quorum-state and alone makes a `Durable`.
-- `replica_server`: `ReplicaServer`: `await open()`, `start(...)`, `await append(...)`, `await stop()`, `failure`.
+- `replica_server`: `ReplicaServer(Parts(log=..., store=..., ...))`: `await open(*listeners)`, `start(config)`, `await append(values)`,
+  `await stop()` (graceful), `await kill()`, `failure` (a future: why it ended), `counters`.
 - `driver`: `Driver`, which performs what a step of the core wants. `links`: `Links`, connections to peers. `inbound`: `Inbound`, requests
   of peers. `feed`: `Feed`, what a state machine is given. `describe_cluster`: how Kafka's tools find the leader.
+- `durable_log`: the `DurableLog` Protocol, which `metashell.log.metadata_log` fulfils.
 - `state_machine`: the `StateMachine` Protocol; `image_machine`: `ImageMachine`, which keeps the metadata image and makes snapshots of it.
 """
