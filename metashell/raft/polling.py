@@ -68,8 +68,9 @@ def act_follower(node: Replica, role: Follower) -> int:
     if now >= due and node.may_stand():
         transitions.become_prospective(node)
         return now
-    if now >= due and node.is_voter:
-        # It does not stand itself, but it no longer hears from the leader: others that ask for its pre-vote shall have it.
+    if now >= due:
+        # It does not stand itself, but it no longer hears from the leader: others that ask for its pre-vote shall have it. An observer
+        # may be a voter of the others by a record that it does not have yet.
         role.has_fetched = False
     # An observer that hears nothing of its leader looks for another one; to ask the old one to join would only keep it from that.
     if due > now >= role.update_deadline_ms and self_update.maybe_send(node, role):

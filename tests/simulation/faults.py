@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from metashell.raft.errors import RaftError
 from tests.simulation.history import Key
 from tests.simulation.host import Host
-from tests.simulation.sim_log import SimLog
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -196,7 +195,7 @@ def replace_disk(world: World) -> None:
     world.counts["lost disks"] += 1
     note(world, f"{host.name} loses its disk")
     world.crash(host)
-    log = SimLog(world.history)
+    log = world.new_log()
     host.format(host.directory + 1, log)
     world.disks[host.key] = log
     if world.elections.top is not None and world.elections.top[1] is host:
@@ -213,15 +212,6 @@ def is_gone(world: World, key: Key) -> bool:
     return any(key[1]) and world.by_id[key[0]].key != key
 
 
-def cannot_stand(world: World, key: Key) -> bool:
-    """Whether a voter of some set is gone, or by its own log, in which its removal may not be committed, no voter.
-
-    The latter may have the longest log, which nobody can win against without its vote, and stands no more itself: Kafka's quorums can
-    wait for ever for a removed leader's record. Operators are to leave a majority of the old set besides the one that they remove.
-    """
-    return is_gone(world, key) or (any(key[1]) and key not in world.by_id[key[0]].log.tail.voters)
-
-
 def can_lose(world: World, host: Host) -> bool:
     last = max(world.adding.get(host.id, -ADDING_MS), world.adding.get(-1, -ADDING_MS))
     if world.now - last < ADDING_MS or world.options.auto_join:
@@ -230,7 +220,7 @@ def can_lose(world: World, host: Host) -> bool:
         if not all(any(directory) for _, directory in voters):
             # Without directory ids nobody can tell that a vote or an offset was forgotten.
             return False
-        gone = sum(cannot_stand(world, key) or key == host.key for key in voters)
+        gone = sum(is_gone(world, key) or key == host.key for key in voters)
         if gone > (len(voters) - 1) // 2:
             return False
     return True
@@ -270,8 +260,8 @@ def member(world: World) -> None:
     keys = sorted(voters)
     key = keys[int(world.chance() * len(keys))]
     rest = [other for other in keys if other != key]
-    gone = sum(cannot_stand(world, other) for other in rest)
-    if not rest or gone > (len(rest) - 1) // 2 or (key == leader.key and len(rest) - gone <= len(keys) // 2):
+    gone = sum(is_gone(world, other) for other in rest)
+    if not rest or gone > (len(rest) - 1) // 2:
         return
     if world.adding.get(-1, -ADDING_MS) > world.now - 3_000:
         return

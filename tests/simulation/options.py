@@ -81,6 +81,9 @@ class Options:
     move_every: int = 0
     upgrade_every: int = 0
 
+    log_on_disk: bool = False
+    """Whether metashell's own log on disk takes part instead of the one in memory."""
+
     def without(self, names: Iterable[str]) -> Options:
         """Those faults never happen: their fields take the value that they have here."""
         plain = Options(self.seed)
@@ -165,4 +168,5 @@ def draw(seed: int) -> Options:
     # Below a quarter of a second nothing is left of a timeout on a disk or a network as slow as that.
     if scale == 4:
         options.fsync_ms = min(options.fsync_ms, 3)
+    options.log_on_disk = seed % 50 == 7
     return options

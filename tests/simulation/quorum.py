@@ -12,7 +12,6 @@ from metashell.values import ZERO_UUID, OffsetAndEpoch, ReplicaKey
 from tests.simulation.history import History, Key
 from tests.simulation.host import Host
 from tests.simulation.options import Options
-from tests.simulation.sim_log import SimLog
 from tests.simulation.work import Work
 from tests.simulation.world import World
 
@@ -61,7 +60,7 @@ def build(options: Options, trace: Trace | None = None) -> World:
 def add_host(world: World, id: int) -> Host:
     """One more replica, with an empty disk."""
     options = world.options
-    log = SimLog(world.history)
+    log = world.new_log()
     host = Host(len(world.hosts), id, 1, endpoint_of(id), log, Random(options.seed * 1_000 + id))
     if options.skew_percent:
         host.rate = 1_000 + int((world.chance() * 2 - 1) * options.skew_percent * 10)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tests.simulation import faults
 from tests.simulation.checkers import liveness
-from tests.simulation.faults import cannot_stand, voter_sets
+from tests.simulation.faults import is_gone, voter_sets
 from tests.simulation.history import Key
 from tests.simulation.options import Options, draw
 from tests.simulation.quorum import build
@@ -52,6 +52,8 @@ def run(
         if trace is not None and trace.is_verbose:
             raise
         violation = Violation("an exception left the core", f"{error.__class__.__name__}: {error}{place(error)}")
+    finally:
+        world.close()
     if trace is not None:
         trace.end(world, violation)
     return Result(seed, world.events, world.now, world.counts, violation, options)
@@ -87,7 +89,7 @@ def settle_down(world: World) -> bool:
     """Faults end; with a majority of every set of voters up and connected, everything must come to rest. False where no majority can."""
     stop_faults(world)
     if not is_electable(world, set()):
-        # Kafka's quorums have this hole, too (`cannot_stand`): an operator has to restore a disk.
+        # Kafka's quorums have this hole, too (`is_gone`): an operator has to restore a disk.
         world.counts["removals that nobody can finish"] += 1
         return False
     rest = choose_resting(world)
@@ -112,7 +114,7 @@ def is_electable(world: World, down: set[int]) -> bool:
     """Whether a majority of every set that may be in force is up and may stand, with the replicas of those ids down."""
 
     def is_lost(voters: frozenset[Key]) -> bool:
-        return sum(cannot_stand(world, key) or key[0] in down for key in voters) > (len(voters) - 1) // 2
+        return sum(is_gone(world, key) or key[0] in down for key in voters) > (len(voters) - 1) // 2
 
     return not any(is_lost(voters) for voters in voter_sets(world))
 

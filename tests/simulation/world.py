@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from heapq import heappop, heappush
+from pathlib import Path
 from random import Random
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 from metashell.raft import transitions
@@ -23,6 +25,7 @@ from tests.simulation.checkers.delivery import on_committed, on_leader_changed, 
 from tests.simulation.checkers.election import Elections, on_role, on_written
 from tests.simulation.checkers.logs import on_epochs, on_log, on_truncate
 from tests.simulation.checkers.watermark import on_committed_offset, on_high_watermark
+from tests.simulation.disk_log import DiskLog, scratch_folder
 from tests.simulation.history import History, Key
 from tests.simulation.host import NEVER, CrashError, Host
 from tests.simulation.network import Flight, reply, send, version_tables
@@ -88,6 +91,7 @@ class World:
         self.counts: Counter[str] = Counter()
         self.trace = trace
         self.faults_on = True
+        self.folder: Path | None = None
         self.work: Work
         self.is_spinning = (0, 0)
         self.set_faults(True)
@@ -105,6 +109,23 @@ class World:
         if not on:
             self.cuts.clear()
             self.slow_links.clear()
+
+    def new_log(self) -> SimLog:
+        """The log of an empty disk."""
+        if not self.options.log_on_disk:
+            return SimLog(self.history)
+        if self.folder is None:
+            self.folder = scratch_folder()
+        number = len(list(self.folder.iterdir()))
+        return DiskLog(self.history, self.folder / str(number), 400 + int(self.chance() * 4_000))
+
+    def close(self) -> None:
+        """Nothing is left of the world on any disk."""
+        for log in self.disks.values():
+            if isinstance(log, DiskLog):
+                log.close()
+        if self.folder is not None:
+            rmtree(self.folder, ignore_errors=True)
 
     # The loop
 

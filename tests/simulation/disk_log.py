@@ -1,0 +1,248 @@
+"""A share of the seeds runs on metashell's own log on disk and the one in memory: every call goes to both, and what they say is equal.
+
+The files lie below a scratch folder, in memory where the system has such. What a crash leaves is drawn from all that may be left of the
+steps on the disk since the last syncs (`tests.recording_files`); the real recovery reads it, and must find all that was durable and
+nothing that was never written.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from metashell.log.metadata_log import MetadataLog
+from metashell.values import OffsetAndEpoch
+from tests.recording_files import ModelledDisk, RecordingDisk, Step, Tree, write_tree
+from tests.simulation.history import Entry, History
+from tests.simulation.sim_log import SimLog, SimPartial, no_fuse
+from tests.simulation.violation import Violation
+
+RULE = "the log on disk"
+
+
+def scratch_folder() -> Path:
+    """A new folder for the directories of a world."""
+    memory = Path("/dev/shm")
+    return Path(tempfile.mkdtemp(prefix="simulation-", dir=memory if memory.is_dir() else None))
+
+
+class FusedDisk(RecordingDisk):
+    """After each of its steps the process may die. Nothing waits for the real disk."""
+
+    def __init__(self, root: Path, log: DiskLog) -> None:
+        super().__init__(root)
+        self.model = ModelledDisk(root)
+        self._log = log
+
+    def _note(self, name: str, path: str, other: Any = None) -> None:
+        super()._note(name, path, other)
+        self._log.fuse()
+
+    def what_is_left(self, random: Random) -> Tree:
+        """One of the states that a crash now may leave."""
+        self.catch_up()
+        states = list(self.model.samples(random, 1))
+        return states[int(random.random() * len(states))]
+
+    def catch_up(self) -> None:
+        steps: list[Step] = self.steps
+        for step in steps:
+            self.model.follow(step)
+        steps.clear()
+
+
+class DiskPartial(SimPartial):
+    """A snapshot that is written to both logs."""
+
+    def __init__(self, log: DiskLog, id: OffsetAndEpoch) -> None:
+        super().__init__(log, id)
+        self._disk_log = log
+        self._real = log.real.create_snapshot(id)
+
+    def append(self, data: bytes) -> None:
+        self._real.append(data)
+        self.data += data
+
+    def freeze(self) -> None:
+        self._real.freeze()
+        super().freeze()
+        self._disk_log.agree()
+
+    def close(self) -> None:
+        self._real.close()
+        super().close()
+
+
+class DiskLog(SimLog):
+    """Both logs as one; `segment_size` is small, so that segments roll and go."""
+
+    __slots__ = ("disk", "folder", "is_adding", "is_cutting", "lives", "real", "segment_size")
+
+    def __init__(self, history: History, folder: Path, segment_size: int) -> None:
+        super().__init__(history)
+        self.folder = folder
+        self.segment_size = segment_size
+        self.lives = 0
+        self.is_cutting = self.is_adding = False
+        self.open({})
+
+    def open(self, tree: Tree) -> None:
+        """The real log of what a directory holds."""
+        self.lives += 1
+        place = self.folder / str(self.lives)
+        place.mkdir(parents=True)
+        write_tree(tree, place)
+        self.disk = FusedDisk(place, self)
+        self.real = MetadataLog.open(str(place), self.disk, segment_size=self.segment_size, lock=False)
+        self.disk.catch_up()
+
+    def agree(self) -> None:
+        """After a change: both logs say the same."""
+        real = self.real
+        self.disk.catch_up()
+        ids = list(real.snapshots())
+        for id in self.snapshot_ids:
+            if id not in ids:
+                del self.snapshot_data[id]
+        self.snapshot_ids = ids
+        found = real.start_offset, real.end_offset, list(real.leader_epochs()), real.size
+        expected = self.start_offset, self.end_offset, self.epochs
+        if found[:3] != expected:
+            raise Violation(RULE, f"is {found}, in memory it is {expected}")
+
+    @property
+    def size(self) -> int:
+        return self.real.size
+
+    def leader_epochs(self) -> Sequence[tuple[int, int]]:
+        return self.real.leader_epochs()
+
+    def write_leader_epochs(self, entries: Sequence[tuple[int, int]]) -> None:
+        self.real.write_leader_epochs(entries)
+        super().write_leader_epochs(entries)
+
+    def append(self, data: bytes, end_offset: int) -> None:
+        self.is_adding = True
+        self.real.append(data, end_offset)
+        super().append(data, end_offset)
+        self.is_adding = False
+        self.agree()
+
+    def read(self, start_offset: int, end_offset: int, max_size: int) -> bytes:
+        data = self.real.read(start_offset, end_offset, max_size)
+        expected = super().read(start_offset, end_offset, max_size)
+        # It ends at a segment's end at the latest.
+        if not expected.startswith(data) or bool(data) != bool(expected):
+            raise Violation(RULE, f"reads {len(data)} bytes from {start_offset} to {end_offset}, in memory there are {len(expected)}")
+        return data
+
+    def is_batch_boundary(self, offset: int) -> bool:
+        found = self.real.is_batch_boundary(offset)
+        if found != super().is_batch_boundary(offset):
+            raise Violation(RULE, f"says {found} of a boundary at {offset}")
+        return found
+
+    def truncate_to(self, offset: int) -> None:
+        self.is_cutting = True
+        self.real.truncate_to(offset)
+        super().truncate_to(offset)
+        self.is_cutting = False
+
+    def read_snapshot(self, id: OffsetAndEpoch, position: int, max_size: int) -> bytes:
+        data = self.real.read_snapshot(id, position, max_size)
+        if data != super().read_snapshot(id, position, max_size):
+            raise Violation(RULE, f"reads other bytes of snapshot {id} at {position}")
+        return data
+
+    def create_snapshot(self, id: OffsetAndEpoch) -> DiskPartial:
+        partial = DiskPartial(self, id)
+        self.parts[id.offset, id.epoch] = partial
+        return partial
+
+    def start_at_snapshot(self, id: OffsetAndEpoch) -> None:
+        self.is_cutting = True
+        self.real.start_at_snapshot(id)
+        super().start_at_snapshot(id)
+        self.is_cutting = False
+        self.agree_on_snapshots()
+
+    def delete_before(self, id: OffsetAndEpoch) -> None:
+        self.is_cutting = True
+        self.real.delete_before(id)
+        super().delete_before(id)
+        self.is_cutting = False
+        self.agree_on_snapshots()
+
+    def agree_on_snapshots(self) -> None:
+        """Snapshots may go earlier or later than in memory; the epochs follow in a call of their own."""
+        self.snapshot_ids = list(self.real.snapshots())
+        self.snapshot_data = {
+            id: self.snapshot_data.get(id) or self.real.read_snapshot(id, 0, self.real.snapshot_size(id)) for id in self.snapshot_ids
+        }
+
+    def add_snapshot(self, id: OffsetAndEpoch, data: bytes) -> None:
+        if id not in self.real.snapshots():
+            part = self.real.create_snapshot(id)
+            part.append(data)
+            part.freeze()
+        super().add_snapshot(id, data)
+
+    def flush(self, offset: int, truncations: int) -> int:
+        token = self.real.begin_flush()
+        self.real.sync(token)
+        self.flushed_offset = self.real.finish_flush(token)
+        self.disk.catch_up()
+        return min(offset, self.flushed_offset)
+
+    def crash(self, random: Random) -> None:
+        self.fuse = no_fuse
+        tree = self.disk.what_is_left(random)
+        self.close()
+        before, flushed, ids = self.entries, self.flushed_offset, self.snapshot_ids
+        self.open(tree)
+        self.recover()
+        if not self.is_cutting:
+            if self.end_offset < flushed:
+                raise Violation(RULE, f"ends at {self.end_offset} after a crash, {flushed} was durable")
+            # What precedes the last batch is compared as the history takes it up.
+            if self.entries and self.tail not in before and not self.is_adding:
+                raise Violation(RULE, f"has {self.entries[-1]} after a crash, it ended with {before[-1] if before else None}")
+            if ids and (not self.snapshot_ids or self.snapshot_ids[-1] < ids[-1]):
+                raise Violation(RULE, f"has snapshots {self.snapshot_ids} after a crash, there were {ids}")
+        self.is_cutting = self.is_adding = False
+
+    def recover(self) -> None:
+        """Memory takes over what the real recovery found, of which every batch was written once."""
+        real, history = self.real, self.history
+        self.start_offset, self.end_offset = real.start_offset, real.end_offset
+        start = history.committed.get(self.start_offset)
+        if start is None:
+            raise Violation(RULE, f"starts at {self.start_offset} after a crash, which is not committed")
+        entries: list[Entry] = []
+        tail, offset = start, self.start_offset
+        while offset < self.end_offset:
+            data, position = real.read(offset, self.end_offset, 1 << 20), 0
+            while position < len(data):
+                base = int.from_bytes(data[position : position + 8], "big")
+                if base < self.start_offset:
+                    position += 12 + int.from_bytes(data[position + 8 : position + 12], "big")
+                    continue
+                tail, position = history.add(tail, data, position)
+                entries.append(tail)
+            offset = tail.end
+        self.base, self.tail, self.entries, self.ends = start, tail, entries, [entry.end for entry in entries]
+        self.flushed_offset = self.end_offset
+        self.epochs = list(real.leader_epochs())
+        self.snapshot_data = {}
+        self.agree_on_snapshots()
+        self.parts.clear()
+        self.truncations.clear()
+
+    def close(self) -> None:
+        """Give the files back."""
+        with suppress(OSError, AssertionError):
+            self.real.close()
