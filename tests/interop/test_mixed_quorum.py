@@ -1,0 +1,199 @@
+"""Real Kafka controllers and one of ours are voters of one quorum: every node is killed, and all logs are the same bytes.
+
+What is committed is checked by Kafka's own answers and tools, logs by their bytes, and Kafka's nodes must not have found an error.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from metashell.cli.kafka_storage import main as kafka_storage
+from metashell.values import uuid_text
+from tests.java import jars, java, kafka, kafka_command
+from tests.running import run_main
+from tools.interop.mixed_quorum import LIMIT_S, MixedQuorum, ends_at
+from tools.interop.nodes import CommandOf, cluster, controller_settings, free_ports, write_config
+
+pytestmark = pytest.mark.slow
+
+CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+NEWEST = "4.3.1"
+OURS = 3
+LOG4J = """log4j.rootLogger=WARN, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%d [%t] %p %c - %m%n
+"""
+NO_ERROR = ("main ERROR Reconfiguration failed", "[ControllerApis ", "Overriding internal.metadata.log.segment.bytes")
+"""What log4j says of having no file of settings, requests that came before the leader was ready, and what is said of `SMALL`."""
+QUORUM_TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
+STATIC = {"controller.quorum.voters": "1@localhost:{port_1},2@localhost:{port_2},3@localhost:{port_3}"}
+DYNAMIC = {"controller.quorum.bootstrap.servers": "localhost:{port_1},localhost:{port_2}"}
+DIRECTORY_IDS = {1: "iSWq0OPXTqOZ8aVrKmWO1A", 2: "mL1w5SXrSHKHKX4dPKoQTw"}
+SMALL = {
+    "metadata.log.max.record.bytes.between.snapshots": 10_000,
+    "metadata.max.retention.bytes": 20_000,
+    "internal.metadata.log.segment.bytes": 16_384,
+}
+
+
+def server_command(version: str, folder: Path) -> CommandOf:
+    """How a server of a version is started so that its warnings are told."""
+    settings = folder / "log4j.properties"
+    settings.write_text(LOG4J)
+
+    def command(tool: str, *words: str) -> list[str]:
+        plain = kafka_command(version, tool, *words)
+        at = plain.index("-cp")
+        return [*plain[:at], "-Dlog4j2.level=WARN", f"-Dlog4j.configuration=file:{settings}", *plain[at:]]
+
+    return command
+
+
+Made = Callable[..., MixedQuorum]
+
+
+@pytest.fixture
+def quorum_of(tmp_path: Path) -> Iterator[Made]:
+    """Make a formatted quorum: `versions` are those of Kafka's nodes 1, 2, .., ours is 3; `words_of` what format is told for an id."""
+    java()
+    with cluster(lambda *words: list(words), tmp_path) as place:
+
+        def make(versions: Sequence[str], settings: dict[str, object], words_of: Callable[[int], list[str]]) -> MixedQuorum:
+            for version in {*versions, NEWEST}:
+                jars(version)
+            ids = [*range(1, len(versions) + 1), OURS]
+            commands = {id: server_command(version, tmp_path) for id, version in enumerate(versions, 1)}
+            made = MixedQuorum(place, dict(zip(ids, free_ports(len(ids)), strict=True)), commands)
+            ports = {f"port_{id}": port for id, port in made.ports.items()}
+            filled = {key: str(value).format(**ports) for key, value in settings.items()}
+            for id, port in made.ports.items():
+                config = write_config(made.config(id), controller_settings(id, port, made.directory(id), filled))
+                words = [word.format(**ports) for word in words_of(id)]
+                outcome = run_main(kafka_storage, ["format", "-t", CLUSTER_ID, "-c", str(config), *words], cwd=tmp_path)
+                assert outcome.status == 0, outcome
+            return made
+
+        yield make
+
+
+@pytest.mark.parametrize("versions", [("4.3.1", "4.3.1"), ("4.3.1", "3.9.2")], ids="+".join)
+def test_a_static_quorum_survives_the_death_of_each_voter(quorum_of: Made, versions: Sequence[str]) -> None:
+    quorum = quorum_of(versions, STATIC, lambda id: ["-r", "3.9"] if "3.9.2" in versions else [])
+    quorum.start(1, 2, OURS)
+    quorum.wait_until_caught_up(1, 2, OURS)
+    quorum.commit("all")
+    for id in (1, 2):
+        assert quorum.end(id) == -signal.SIGKILL
+        # Of two voters both must have what is committed, and one of them is ours.
+        quorum.commit(f"without-{id}")
+        quorum.assert_logs_agree(3 - id, OURS)
+        quorum.start(id)
+        quorum.wait_until_caught_up(1, 2, OURS)
+    assert quorum.end(OURS) == -signal.SIGKILL
+    quorum.commit("without-ours")
+    quorum.start(OURS)
+    quorum.commit("all-again")
+    assert quorum.assert_logs_agree(1, 2, OURS) > 10
+    assert quorum.end(OURS, signal.SIGTERM) == 0
+    assert quorum.errors(*NO_ERROR) == []
+
+
+def initial_words(id: int) -> list[str]:
+    """Kafka's are the first voters, ours is an observer."""
+    if id == OURS:
+        return ["--no-initial-controllers"]
+    return ["--initial-controllers", ",".join(f"{id}@localhost:{{port_{id}}}:{text}" for id, text in DIRECTORY_IDS.items())]
+
+
+def ask_tool(quorum: MixedQuorum, id: int, *words: str) -> str:
+    """What Kafka's kafka-metadata-quorum prints, asked through one node."""
+    done = kafka(NEWEST, QUORUM_TOOL, "--bootstrap-controller", f"localhost:{quorum.ports[id]}", *words)
+    text = done.stdout.decode() + done.stderr.decode()
+    assert done.returncode == 0, text
+    return text
+
+
+def test_kafkas_tool_adds_ours_to_a_dynamic_quorum_which_survives_each_death_and_removes_it(quorum_of: Made) -> None:
+    quorum = quorum_of((NEWEST, NEWEST), DYNAMIC, initial_words)
+    quorum.start(1, 2, OURS)
+    seen = quorum.wait_for("ours observes", lambda described: any(state.id == OURS for state in described.observers))
+    key = uuid_text(next(state.directory_id for state in seen.observers if state.id == OURS))
+    ask_tool(quorum, 1, "--command-config", str(quorum.config(OURS)), "add-controller")
+    quorum.wait_for("ours is a voter", lambda described: {state.id for state in described.voters} == {1, 2, OURS})
+    for id in (1, 2):
+        assert quorum.end(id) == -signal.SIGKILL
+        quorum.commit(f"without-{id}")
+        quorum.assert_logs_agree(3 - id, OURS)
+        quorum.start(id)
+        quorum.wait_until_caught_up(1, 2, OURS)
+    assert quorum.end(OURS) == -signal.SIGKILL
+    quorum.commit("without-ours")
+    quorum.start(OURS)
+    quorum.wait_until_caught_up(1, 2, OURS)
+    rows = [line.split() for line in ask_tool(quorum, OURS, "describe", "--replication").splitlines()]
+    assert {tuple(row[:2]) for row in rows if row[0].isdigit()} == {
+        *((str(id), text) for id, text in DIRECTORY_IDS.items()),
+        (str(OURS), key),
+    }
+    ask_tool(quorum, OURS, "remove-controller", "--controller-id", str(OURS), "--controller-directory-id", key)
+    quorum.wait_for("ours observes again", lambda described: {state.id for state in described.voters} == {1, 2})
+    quorum.commit("removed")
+    assert quorum.assert_logs_agree(1, 2, OURS) > 10
+    assert quorum.end(OURS, signal.SIGTERM) == 0
+    assert quorum.errors(*NO_ERROR) == []
+
+
+def dumped_by_kafka(quorum: MixedQuorum, id: int) -> str:
+    """What Kafka's dump-log prints of all segments and snapshots of a node."""
+    folder = quorum.directory(id) / "__cluster_metadata-0"
+    files = sorted(str(path) for path in folder.iterdir() if path.suffix in (".log", ".checkpoint"))
+    done = kafka(NEWEST, "dump-log", "--cluster-metadata-decoder", "--files", ",".join(files))
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def test_ours_catches_up_from_a_snapshot_and_kafka_and_ours_take_over_each_others_directory(quorum_of: Made) -> None:
+    quorum = quorum_of((NEWEST, NEWEST), {**STATIC, **SMALL}, lambda id: [])
+    quorum.start(1, 2, OURS)
+    quorum.commit("before")
+    quorum.wait_until_caught_up(1, 2, OURS)
+    assert quorum.end(OURS) == -signal.SIGKILL
+    end = ends_at(quorum.batches(OURS))
+    dumped = dumped_by_kafka(quorum, OURS)
+    assert "before-" in dumped and f"baseOffset: {max(quorum.batches(OURS))} " in dumped
+
+    rounds = count()
+    while min(len(quorum.snapshots(id)) for id in (1, 2)) < 2:
+        quorum.commit(f"meanwhile-{next(rounds)}")
+    first = {id: min(quorum.snapshots(id)) for id in (1, 2)}
+    assert all(snapshot > end for snapshot in first.values())
+    # Kafka cleans a minute after its start: then its logs begin with the second snapshot.
+    quorum.place.wait_until("Kafka drops what ours lacks", lambda: all(min(quorum.snapshots(id)) > first[id] for id in first), LIMIT_S)
+    quorum.start(OURS)
+    quorum.wait_until_caught_up(1, 2, OURS)
+    assert min(quorum.batches(OURS)) in quorum.snapshots(OURS) and min(quorum.batches(OURS)) > end
+    assert quorum.end(1) == -signal.SIGKILL
+    quorum.commit("without-1")
+    quorum.assert_logs_agree(2, OURS)
+    quorum.start(1)
+    quorum.wait_until_caught_up(1, 2, OURS)
+    assert quorum.end(OURS, signal.SIGTERM) == 0
+    assert "without-1-" in dumped_by_kafka(quorum, OURS)
+
+    quorum.kafka[OURS] = quorum.kafka[1]
+    quorum.start(OURS)
+    quorum.commit("kafka-in-our-directory")
+    quorum.wait_until_caught_up(1, 2, OURS)
+    assert quorum.end(OURS) == -signal.SIGKILL
+    assert quorum.errors(*NO_ERROR) == []
+    del quorum.kafka[OURS]
+    quorum.start(OURS)
+    quorum.commit("ours-in-kafkas-directory")
+    assert quorum.assert_logs_agree(1, 2, OURS) > 10
+    assert quorum.errors(*NO_ERROR) == []
