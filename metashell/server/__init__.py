@@ -2,7 +2,7 @@
 
 Promises:
 - What the core asks for is done in its order: quorum-state is on disk before a message leaves that needs it; answers leave in the order
-  of their requests. The log is synced beside everything else, never on the loop's thread.
+  of their requests. What is appended is synced beside everything else, in another thread.
 - A disk that fails stops the replica with one line; nothing leaves afterwards.
 - What peers may make it hold is bounded (connections, requests, answers, frames); what they send never raises here.
 - It decides nothing that the core could decide.
