@@ -33,6 +33,7 @@ _POLL_MAX_S = 10.0
 _LOOK_S = 1.0
 _BEAT_S = 1.0
 _PAUSE_S = 3.0
+_LEARN_S = 10.0
 _NOT_AUTHORIZED = "not authorized: to fetch the metadata log needs the right CLUSTER_ACTION on the cluster"
 
 
@@ -54,6 +55,8 @@ class Driver:
         self.controllers = target.controllers
         self.observer: Observer | None = None
         self._heard = (0.0, -math.inf)
+        self._learned_s = 0.0
+        self._turn = -1
 
     # ---- life
 
@@ -79,9 +82,7 @@ class Driver:
         if self._target.brokers:
             self.controllers = await self._discover()
         await self._look_at_all()
-        # Whoever was named may be the one that dies.
-        everybody = tuple(dict.fromkeys((*self.controllers, *self._links.learned)))
-        self.observer = Observer(everybody, self._consumer, self._target.label, random.Random(), _now_ms())
+        self.observer = Observer(self.controllers, self._consumer, self._target.label, random.Random(), _now_ms())
         self._send(self.observer.start(_now_ms()))
 
     def stop(self) -> None:
@@ -113,6 +114,9 @@ class Driver:
         if now_s - beat_s > _PAUSE_S:
             answered_s += now_s - beat_s
         self._heard = (now_s, answered_s)
+        if now_s > self._learned_s + _LEARN_S and self._tasks:
+            self._learned_s = now_s
+            self._start(self._links.learn())
         self._heart = self._loop.call_later(_BEAT_S, self._beat)
 
     # ---- where the controllers are
@@ -190,7 +194,7 @@ class Driver:
 
     async def _exchange(self, send: Send) -> None:
         assert self.observer is not None
-        address = Address(*send.endpoint)
+        address = Address(*send.endpoint) if send.destination >= 0 else self._next_candidate()
         try:
             response = await self._ask(address, send)
         except Refused as failure:
@@ -204,6 +208,12 @@ class Driver:
             self._judge(address, response)
             self._send(self.observer.answered(send, response, _now_ms()))
         self._moved(self)
+
+    def _next_candidate(self) -> Address:
+        """Whom to ask for the leader: in turn all that were named or learned, since whoever was named may be gone."""
+        candidates = list(dict.fromkeys((*self.controllers, *self._links.learned)))
+        self._turn += 1
+        return candidates[self._turn % len(candidates)]
 
     async def _ask(self, address: Address, send: Send) -> Response:
         """Errors: Refused, UnsupportedVersionError."""

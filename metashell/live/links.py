@@ -123,8 +123,24 @@ class Links:
             self._cluster_id, self._named_by = answer.cluster_id, address
         elif answer.cluster_id != self._cluster_id:
             raise MixedClustersError(f"is of cluster {answer.cluster_id}, {self._named_by} of {self._cluster_id}")
+        self._learn_from(answer)
+
+    async def learn(self) -> None:
+        """Ask a controller once more where all of them are: they come and go, and register some time after they have started."""
+        link = next((link for link in self._open.values() if not link.closed), None)
+        if link is None or link.versions.get(DESCRIBE_CLUSTER, 0) < CONTROLLERS_FROM:
+            return
+        try:
+            answer = await link.request(DescribeClusterRequest(endpoint_type=CONTROLLER_ENDPOINTS), timeout_s=self._timeout_s)
+        except MetashellError:
+            return  # whoever fetches over it will tell
+        if not answer.error_code and answer.cluster_id == self._cluster_id:
+            self._learn_from(answer)
+
+    def _learn_from(self, answer: Any) -> None:
         nodes = answer.brokers[:CONTROLLERS_MAX]
-        self.learned |= dict.fromkeys(Address(node.host, node.port) for node in nodes if node.host and 0 < node.port <= PORT_MAX)
+        found = dict.fromkeys(Address(node.host, node.port) for node in nodes if node.host and 0 < node.port <= PORT_MAX)
+        self.learned = found or self.learned
 
     def drop(self, address: Address) -> None:
         """Close the connection to an address, if there is one."""

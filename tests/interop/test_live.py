@@ -107,13 +107,22 @@ class Quorum:
         assert answer.responses[0].error_code == 0, answer.responses[0]
 
 
-def prepare(version: str, folder: Path, ids: Sequence[int], settings: dict[str, object] | None = None, *, broker: bool = False) -> Quorum:
+def prepare(
+    version: str,
+    folder: Path,
+    ids: Sequence[int],
+    settings: dict[str, object] | None = None,
+    *,
+    broker: bool = False,
+    standalone: bool = False,
+) -> Quorum:
     """Formatted controllers, and a broker perhaps, none of them started."""
     java()
     jars(version)
     *ports, broker_port = free_ports(len(ids) + 1)
     named = dict(zip(ids, ports, strict=True))
-    quorum = {"controller.quorum.voters": ",".join(f"{id}@localhost:{port}" for id, port in named.items())}
+    voters = ",".join(f"{id}@localhost:{port}" for id, port in named.items())
+    quorum = {"controller.quorum.bootstrap.servers": f"localhost:{ports[0]}"} if standalone else {"controller.quorum.voters": voters}
     parts = {id: controller_settings(id, port, folder / f"d{id}", quorum) for id, port in named.items()}
     if broker:
         parts[BROKER_ID] = controller_settings(BROKER_ID, 0, folder / f"d{BROKER_ID}", quorum) | {
@@ -123,7 +132,9 @@ def prepare(version: str, folder: Path, ids: Sequence[int], settings: dict[str, 
         }
     for id, part in parts.items():
         config = write_config(folder / f"node-{id}.properties", part, settings or {})
-        outcome = run_main(kafka_storage, ["format", "-t", CLUSTER_ID, "-c", str(config), *RELEASES[version]], cwd=folder)
+        outcome = run_main(
+            kafka_storage, ["format", "-t", CLUSTER_ID, "-c", str(config), *(["-s"] if standalone else []), *RELEASES[version]], cwd=folder
+        )
         assert outcome.status == 0, outcome
     return Quorum(version, Cluster(lambda tool, *words: kafka_command(version, tool, *words), folder), named, broker_port)
 
@@ -155,9 +166,11 @@ def wait_for(source: LiveSource, holds: Callable[[MetadataImage], bool]) -> Meta
     ends_at = time.monotonic() + LIMIT_S
     while not holds(image):
         step = steps.next(ends_at - time.monotonic())
-        assert step is not None, f"it does not hold after {LIMIT_S} s"
+        assert step is not None, f"it does not hold after {LIMIT_S} s: {source.view().details}, {source._session._driver.failure_text()}"
         image = step.after
-        assert time.monotonic() < ends_at, f"it does not hold after {LIMIT_S} s"
+        assert time.monotonic() < ends_at, (
+            f"it does not hold after {LIMIT_S} s: {source.view().details}, {source._session._driver.failure_text()}"
+        )
     steps.close()
     return image
 
@@ -196,6 +209,22 @@ class Shell:
         return errors
 
 
+@pytest.fixture
+def shells() -> Iterator[Callable[..., Shell]]:
+    """Starts shells, none of which outlives the test."""
+    made: list[Shell] = []
+
+    def start(*words: str) -> Shell:
+        made.append(Shell(*words))
+        return made[-1]
+
+    yield start
+    for each in made:
+        if each.process.returncode is None:
+            each.process.kill()
+            each.process.communicate()
+
+
 def pipe_of(stream: IO[str] | None) -> IO[str]:
     assert stream is not None
     return stream
@@ -203,7 +232,7 @@ def pipe_of(stream: IO[str] | None) -> IO[str]:
 
 @pytest.mark.parametrize("version", list(RELEASES))
 def test_a_quorum_is_followed_through_all_that_happens_to_it_and_does_not_notice(
-    running: Callable[..., Quorum], version: str, tmp_path: Path
+    running: Callable[..., Quorum], shells: Callable[..., Shell], version: str, tmp_path: Path
 ):
     quorum = running(version, (1, 2, 3), {"offsets.topic.replication.factor": 1}, broker=True)
     quorum.wait_for_leader()
@@ -211,8 +240,9 @@ def test_a_quorum_is_followed_through_all_that_happens_to_it_and_does_not_notice
     before = quorum.describe()
     topics = "/image/topics/byName"
 
-    with attach(Target(controllers=quorum.addresses)) as source:
-        shell = Shell("-C", ",".join(f"{id}@localhost:{port}" for id, port in quorum.ports.items()), "watch", "-o", "jsonl", topics)
+    # Of all that were named one dies soon.
+    with attach(Target(controllers=(Address("localhost", quorum.ports[before.leader_id]),))) as source:
+        shell = shells("-C", ",".join(f"{id}@localhost:{port}" for id, port in quorum.ports.items()), "watch", "-o", "jsonl", topics)
         wait_for(source, lambda image: BROKER_ID in image.cluster.brokers and not image.cluster.brokers[BROKER_ID].fenced)
         quorum.create_topic("orders")
         wait_for(source, lambda image: "orders" in image.topics.by_name)
@@ -254,12 +284,14 @@ def test_a_quorum_is_followed_through_all_that_happens_to_it_and_does_not_notice
         assert source.view().trouble == ""
     told = shell.interrupt().splitlines()
     label = f"watch: {quorum.addresses[0]}: "
-    assert [line.removeprefix(label).split(" for ")[0] for line in told] == ["no leader", "goes on"]
+    # A machine that is busy may take longer for an election than what we call lost; more than that nobody says.
+    words_told = [line.removeprefix(label).split(" for ")[0] for line in told]
+    assert words_told == ["no leader", "goes on"] * (len(told) // 2) != []
 
 
-@pytest.mark.parametrize("version", list(RELEASES))
-def test_a_snapshot_is_what_a_late_observer_begins_with(running: Callable[..., Quorum], version: str, tmp_path: Path):
-    quorum = running(version, (1,), {"metadata.log.max.record.bytes.between.snapshots": 2_000})
+@pytest.mark.parametrize(("version", "standalone"), [("4.3.1", True), ("4.3.1", False), ("3.9.2", True)])
+def test_a_snapshot_is_what_a_late_observer_begins_with(running: Callable[..., Quorum], version: str, standalone: bool, tmp_path: Path):
+    quorum = running(version, (1,), {"metadata.log.max.record.bytes.between.snapshots": 2_000}, standalone=standalone)
     quorum.wait_for_leader()
     snapshots = tmp_path / "d1" / "__cluster_metadata-0"
 
@@ -274,7 +306,10 @@ def test_a_snapshot_is_what_a_late_observer_begins_with(running: Callable[..., Q
     quorum.place.wait_until("a snapshot", written)
     with attach(Target(controllers=quorum.addresses)) as source:
         wait_for(source, lambda image: default(image) == "1000039")
-        assert source.view().image.faults == ()
+        image = source.view().image
+        assert image.faults == ()
+        # Only a quorum of kraft.version 1 says in its log who votes.
+        assert (image.features.kraft_version, image.voters is not None) == (int(standalone), standalone)
         quorum.set_default("log.retention.ms", "7")
         wait_for(source, lambda image: default(image) == "7")
     outcome = run_main(dump_log, ["-C", quorum.words, "--type", "CONFIG_RECORD", "--batches=also"], cwd=tmp_path)
@@ -283,7 +318,9 @@ def test_a_snapshot_is_what_a_late_observer_begins_with(running: Callable[..., Q
     assert lines[0]["file"].endswith(".checkpoint") and lines[-1]["file"].endswith("__cluster_metadata-0")
 
 
-def test_a_log_that_is_cut_away_while_we_sleep_is_loaded_anew_without_a_word(running: Callable[..., Quorum], tmp_path: Path):
+def test_a_log_that_is_cut_away_while_we_sleep_is_loaded_anew_without_a_word(
+    running: Callable[..., Quorum], shells: Callable[..., Shell], tmp_path: Path
+):
     settings = {
         "metadata.log.max.record.bytes.between.snapshots": 2_000,
         "metadata.max.retention.bytes": 1,
@@ -291,7 +328,7 @@ def test_a_log_that_is_cut_away_while_we_sleep_is_loaded_anew_without_a_word(run
     }
     quorum = running("4.3.1", (1,), settings)
     quorum.wait_for_leader()
-    shell = Shell("-C", quorum.words, "watch", "-o", "jsonl", "/image/configs")
+    shell = shells("-C", quorum.words, "watch", "-o", "jsonl", "/image/configs")
     path = "/image/configs/BROKER/log.retention.ms"
     quorum.set_default("log.retention.ms", "1")
     seen = shell.change(path)
