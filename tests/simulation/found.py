@@ -54,9 +54,45 @@ def an_observer_asks_a_silent_leader_to_join() -> list[Patch]:
     return [(polling, "_ACTS", {**polling._ACTS, Follower: act})]
 
 
+def a_removed_leader_never_stands() -> list[Patch]:
+    """A leader that was stopped while it was removed has the longest log and no way to get the removal committed; nor has anybody else."""
+    return [(Replica, "is_leaving", lambda node: False)]
+
+
+def an_observer_keeps_faith_with_a_dead_leader() -> list[Patch]:
+    """Who became a voter by a record that it does not have rejects every pre-vote, because it fetched from the leader once."""
+
+    def act(node: Replica, role: Follower) -> int:
+        has_fetched = role.has_fetched
+        due = original(node, role)
+        if not node.is_voter:
+            role.has_fetched = has_fetched
+        return due
+
+    original = polling.act_follower
+    return [(polling, "_ACTS", {**polling._ACTS, Follower: act})]
+
+
+def a_refused_join_is_repeated_at_once() -> list[Patch]:
+    """An observer with auto-join asks again as soon as it was refused, and never fetches what it would have to have to be taken."""
+
+    def send(node: Replica, role: Follower) -> bool:
+        before = role.update_deadline_ms
+        is_sent = original(node, role)
+        if is_sent and not node.is_voter:
+            role.update_deadline_ms = before
+        return is_sent
+
+    original = self_update.maybe_send
+    return [(self_update, "maybe_send", send)]
+
+
 FOUND = {
     a_request_that_timed_out_is_waited_for: 187,
     a_snapshot_takes_any_epoch: 5,
     an_observer_asks_a_silent_leader_to_join: 2126,
+    a_removed_leader_never_stands: 28,
+    an_observer_keeps_faith_with_a_dead_leader: 4622,
+    a_refused_join_is_repeated_at_once: 9140,
 }
 """Each with its seed."""
