@@ -238,7 +238,7 @@ complete -c kafka-storage -n '__metashell_no_word' -x -a feature-dependencies -d
 complete -c kafka-storage -n '__metashell_no_word' -x -a random-uuid -d 'Print a random UUID.'
 complete -c metashell-export -l out -r -F -d 'where the tables go'
 complete -c metashell-export -l format -s f -x -a 'parquet arrow csv jsonl' -d 'form of the files'
-complete -c metashell-export -l tables -s t -x -d 'only these tables, separated by commas; all stands for all of them. By default all but records, whose JSON text costs more than everything else together'
+complete -c metashell-export -l tables -s t -x -d 'only these tables, separated by commas; all stands for all of them. By default all but records, whose JSON text costs several times what everything else does'
 complete -c metashell-export -l on-error -x -a 'fail skip' -d 'at a corrupt batch or record: fail, or go on and list it in the table faults'
 complete -c metashell-export -l jobs -s j -x -d 'processes; by default one a core'
 complete -c metashell-export -l log -x -a 'metadata offsets transactions share remote_log' -d 'what the files hold, where neither their directory nor their records tell'

@@ -31,7 +31,7 @@ _LOG = Option(
 )
 _TABLES = """\
 TYPE           one for each record type: partition, partition_change, topic, register_broker, offset_commit, ...
-records        every record: offset, epoch, timestamp, type, version, size, and its JSON text
+records        on request: every record with offset, epoch, timestamp, type, version, size, and its JSON text
 control        control records: leader changes, snapshot headers, transaction markers
 batches        a row a batch: offsets, position, size, codec, producer
 faults         what could not be read: file, offset, position, size, reason, and the bytes that hold no secret"""
@@ -42,7 +42,7 @@ EXPORT = CommandSpec(
     description="""
         One table for each record type, with all versions of it merged, in DIR/TABLE.FORMAT: a file, or a folder of parts. Large files are
         read by all cores, and nothing stands under its final name before the whole export is done. One that was interrupted goes on where
-        it was; one that is repeated reads only what is new.
+        it was; one that is repeated reads only what is new. What no export has written is never replaced.
 
         Each row has cluster_id (of meta.properties, else the directory), file, offset, epoch and timestamp (Unix ms). Fields bear the
         names that Kafka's messages give them, in snake case; ids are 16 bytes in Parquet and Arrow, base64url text in CSV and JSON.
@@ -62,7 +62,7 @@ EXPORT = CommandSpec(
             metavar="A,B",
             multiple=True,
             help="only these tables, separated by commas; all stands for all of them. By default all but records, "
-            "whose JSON text costs more than everything else together",
+            "whose JSON text costs several times what everything else does",
         ),
         _ON_ERROR,
         Option(names=("--jobs", "-j"), metavar="N", type="int", default=0, help="processes; by default one a core"),
@@ -85,7 +85,7 @@ SQL = CommandSpec(
     summary="ask questions of logs in SQL",
     description="""
         The tables of `metashell export`, read when the query names them, and answered by DuckDB. The query sees these tables and nothing
-        else: no file, no network, no extension. `uuid_text(COLUMN)` is the text of an id, `time_of(COLUMN)` the time (UTC) of a
+        else: no file, no network, no extension. While it runs they lie in unnamed files under $TMPDIR. `uuid_text(COLUMN)` is the text of an id, `time_of(COLUMN)` the time (UTC) of a
         timestamp in ms.
         """,
     options=(

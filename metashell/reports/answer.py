@@ -71,10 +71,9 @@ def as_base(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
 def _possible(name: str, column: pa.Array) -> pa.Array:
     if name != "timestamp" or not len(column):
         return column
-    import numpy as np
-    import pyarrow as pa
+    from pyarrow import compute
 
-    times = column.to_numpy(zero_copy_only=False)
-    if times.min() >= EARLIEST_MS and times.max() <= LATEST_MS:
+    seen = compute.min_max(column)
+    if seen["min"].as_py() >= EARLIEST_MS and seen["max"].as_py() <= LATEST_MS:
         return column
-    return pa.array(np.clip(times, EARLIEST_MS, LATEST_MS))
+    return compute.max_element_wise(compute.min_element_wise(column, LATEST_MS), EARLIEST_MS)
