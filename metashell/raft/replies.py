@@ -44,8 +44,9 @@ def end_epoch(node: Replica, error: int, listener: str) -> EndQuorumEpochRespons
 
 
 def fetch_error(node: Replica, error: int, listener: str, replica_id: int = NO_LEADER) -> FetchResponse:
+    """Kafka tells the start of its log also where it is not the leader that was asked for, but no high watermark."""
     leader_id, endpoint = named_leader(node, listener, replica_id)
-    return FetchResponse(0, error, leader_id, node.role.epoch, endpoint)
+    return FetchResponse(0, error, leader_id, node.role.epoch, endpoint, log_start_offset=node.log.start_offset)
 
 
 def fetch_snapshot_error(node: Replica, error: int, listener: str, request: FetchSnapshotRequest) -> FetchSnapshotResponse:

@@ -61,9 +61,9 @@ def test_a_fetch_is_checked_in_kafkas_order(changes: dict[str, Any], top_error: 
 
 def test_who_does_not_lead_says_so_and_names_the_leader() -> None:
     solo = Solo(ElectionState(EPOCH, 3), log_of(1))
-    assert solo.ask(fetch(2, EPOCH, 1, 1)) == FetchResponse(0, NOT_LEADER_OR_FOLLOWER, 3, EPOCH, endpoint(3))
+    assert solo.ask(fetch(2, EPOCH, 1, 1)) == FetchResponse(0, NOT_LEADER_OR_FOLLOWER, 3, EPOCH, endpoint(3), log_start_offset=0)
     # Whoever asks does not lead, whatever this replica believes: a Kafka peer would die of it.
-    assert solo.ask(fetch(3, EPOCH, 1, 1)) == FetchResponse(0, NOT_LEADER_OR_FOLLOWER, -1, EPOCH)
+    assert solo.ask(fetch(3, EPOCH, 1, 1)) == FetchResponse(0, NOT_LEADER_OR_FOLLOWER, -1, EPOCH, log_start_offset=0)
 
 
 def test_a_leader_that_shuts_down_serves_nobody() -> None:
