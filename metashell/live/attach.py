@@ -103,6 +103,11 @@ class _Session:
         """How long no leader has answered."""
         return self._driver.silent_s
 
+    @property
+    def refused(self) -> str:
+        """What is wrong with the answers that come, empty if nothing is or none come."""
+        return self._driver.refused
+
     def close(self) -> None:
         """End the thread; it may be closed twice."""
         self._driver.stop()
@@ -165,7 +170,10 @@ class LiveSource:
         if self._session.failure:
             return f"stopped: {self._session.failure}"
         silent_s = self._session.silent_s()
-        return "" if silent_s < LOST_AFTER_S else f"no leader for {int(silent_s)} s"
+        if silent_s < LOST_AFTER_S:
+            return ""
+        refused = self._session.refused
+        return f"refused for {int(silent_s)} s: {refused}" if refused else f"no leader for {int(silent_s)} s"
 
     def subscribe(self) -> StepQueue:
         """Every step from the newest image on."""

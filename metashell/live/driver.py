@@ -103,6 +103,11 @@ class Driver:
     # ---- silence
 
     @property
+    def refused(self) -> str:
+        """Why the last answer was refused, empty if it was not."""
+        return "" if self.observer is None else self.observer.refused
+
+    @property
     def silent_s(self) -> float:
         """How long no leader has answered, as of the last second; time in which this process was stopped does not count."""
         beat_s, answered_s = self._heard
@@ -205,8 +210,9 @@ class Driver:
             self._note(address, Refused(str(error), final=True))
             self._send(self.observer.failed(send, UNSUPPORTED_VERSION, _now_ms()))
         else:
+            sends = self.observer.answered(send, response, _now_ms())
             self._judge(address, response)
-            self._send(self.observer.answered(send, response, _now_ms()))
+            self._send(sends)
         self._moved(self)
 
     def _next_candidate(self) -> Address:
@@ -235,7 +241,7 @@ class Driver:
             raise refused(error) from None
 
     def _judge(self, address: Address, response: Response) -> None:
-        assert isinstance(response, FetchResponse | FetchSnapshotResponse)
+        assert isinstance(response, FetchResponse | FetchSnapshotResponse) and self.observer is not None
         if response.top_error == CLUSTER_AUTHORIZATION_FAILED:
             self._note(address, Refused(_NOT_AUTHORIZED, final=True))
         elif response.top_error == INCONSISTENT_CLUSTER_ID:
@@ -244,7 +250,7 @@ class Driver:
             self._note(address, Refused(f"answers with error {response.top_error}"))
         else:
             self.failures.forget(address)
-            if not response.error:
+            if not response.error and not self.observer.refused:
                 now_s = time.monotonic()
                 self._heard = (now_s, now_s)
 

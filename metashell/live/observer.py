@@ -57,6 +57,8 @@ class Observer:
         self.end_offset = 0
         self.leader_id = -1
         self.epoch = 0
+        self.refused = ""
+        """Why the last answer was refused, empty if it was not."""
         self._node = RaftNode(config, self._log, ElectionState(0), random=random, now_ms=now_ms)
         self._listener, registered = self._node.register(now_ms)
         self._pending = deque([self._node.take_ready(), registered])
@@ -79,7 +81,9 @@ class Observer:
         """An answer came; gives what is to be sent now."""
         if isinstance(response, FetchResponse) and not response.error and not response.top_error:
             self.high_watermark = max(self.high_watermark, response.high_watermark)
+        complaints = self._node.complaints
         self._pending.append(self._node.handle_response(send.destination, send.correlation_id, response, now_ms))
+        self.refused = self._node.last_complaint if self._node.complaints > complaints else ""
         return self._work(now_ms)
 
     def failed(self, send: Send, error_code: int, now_ms: int) -> list[Send]:

@@ -35,6 +35,7 @@ class FakeQuorum:
         self.quorum.elect()
         self.denied = 0
         self.describe_error = 0
+        self.spoil: Callable[[Any], Any] = lambda message: message
         self.names: dict[int, str] = {}
         self.security = security
         self.ports: dict[int, int] = {}
@@ -150,7 +151,7 @@ class FakeQuorum:
     def _answer(self) -> None:
         for name in [name for name in self._waiting if name in self.quorum.answers]:
             request, version = self._waiting.pop(name)
-            request.respond(encode_response(self.quorum.answers.pop(name), version))
+            request.respond(encode_response(self.spoil(self.quorum.answers.pop(name)), version))
 
     def _tick(self) -> None:
         self.quorum.run(round(TICK_S * 1000))

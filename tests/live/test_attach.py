@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ from metashell.live.failures import AttachError
 from metashell.live.target import Target
 from metashell.net.addresses import Address
 from metashell.net.security import ListenerSecurity, security_config, tls_config
-from metashell.raft.messages import FetchRequest
+from metashell.raft.messages import FetchRequest, FetchResponse
+from metashell.values import OffsetAndEpoch
 from tests.image.batches import record
 from tests.live.fake_quorum import FakeQuorum
 from tests.live.world import setting, truncate_away
@@ -180,9 +182,9 @@ def test_a_right_that_is_taken_away_later_is_trouble_not_the_end(three: FakeQuor
     with attach(target(three)) as source:
         three.denied = 31
         steps = source.subscribe()
-        while not source.view().trouble:
+        while not source.view().trouble.startswith("refused for "):
             steps.next(0.05)
-        assert source.view().trouble.startswith("no leader for 0 s")
+        assert source.view().trouble.endswith(" s: a request was answered by error 31 as a whole")
         three.denied = 0
         three.append(setting("b"))
         wait_for(source, lambda image: "b" in keys(image))
@@ -203,6 +205,19 @@ def test_a_mistake_of_ours_ends_a_subscription_with_its_reason(three: FakeQuorum
         assert source.view().trouble == "stopped: an invariant of ours"
         with pytest.raises(MetashellError, match="the observer stopped"):
             source.subscribe().next(LIMIT_S)
+
+
+def test_answers_that_are_refused_are_told_as_that(three: FakeQuorum, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("metashell.live.attach.LOST_AFTER_S", 0.3)
+    with attach(target(three)) as source:
+        three.spoil = lambda message: replace(message, diverging=OffsetAndEpoch(0, 0)) if isinstance(message, FetchResponse) else message
+        steps = source.subscribe()
+        while not source.view().trouble.startswith("refused for "):
+            steps.next(0.05)
+        assert source.view().trouble.endswith(" s: a leader asks to truncate what is committed")
+        three.spoil = lambda message: message
+        three.append(setting("b"))
+        wait_for(source, lambda image: "b" in keys(image))
 
 
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="{}";'
