@@ -85,8 +85,8 @@ SQL = CommandSpec(
     summary="ask questions of logs in SQL",
     description="""
         The tables of `metashell export`, read when the query names them, and answered by DuckDB. The query sees these tables and nothing
-        else: no file, no network, no extension. While it runs they lie in unnamed files under $TMPDIR. `uuid_text(COLUMN)` is the text of an id, `time_of(COLUMN)` the time (UTC) of a
-        timestamp in ms.
+        else: no file, no network, no extension. While it runs they lie in unnamed files under $TMPDIR. `uuid_text(COLUMN)` is the text of
+        an id, `time_of(COLUMN)` the time (UTC) of a timestamp in ms, null where no calendar has it.
         """,
     options=(
         shared.OUTPUT._replace(choices=("text", "json", "jsonl", "csv", "table"), default="text"),
