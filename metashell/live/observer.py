@@ -149,4 +149,5 @@ class Observer:
             start, self._position = self._position, batches[-1].header.last_offset + 1
             self.end_offset = self._position
             self._consumer.take(batches, start, self._position)
-            self._log.forget_before(self._position)
+            # The last batch that was consumed stays: a log that is cut back to it has to know its epoch.
+            self._log.forget_before(self._position - 1)

@@ -15,6 +15,7 @@ from metashell.raft.messages import (
     FetchSnapshotResponse,
     Response,
 )
+from metashell.values import OffsetAndEpoch
 from tests.image.batches import record
 from tests.live.world import Watcher, no_op, setting, truncate_away
 from tests.raft.quorum import Quorum
@@ -265,3 +266,39 @@ def test_a_snapshot_that_is_gone_while_it_is_fetched_is_asked_for_anew():
     watcher.spoil = gone_at_first
     assert watcher.run(10_000, lambda: watcher.keys == {"a"})
     assert len(pages) == 2
+
+
+def test_a_log_that_is_cut_back_to_what_was_consumed_still_knows_its_last_epoch():
+    quorum = Quorum.dynamic((1,))
+    quorum.elect()
+    quorum.commit(setting("a"))
+    watcher = Watcher(quorum)
+    leader = quorum.leader()
+    assert leader is not None
+    limit = leader.log_end_offset + 1
+
+    def hold_back(response: Response) -> Response:
+        if not isinstance(response, FetchResponse):
+            return response
+        return replace(response, high_watermark=min(response.high_watermark, limit))
+
+    watcher.spoil = hold_back
+    # Of two batches the first is said to be committed, when both are here.
+    quorum.cut = {1}
+    quorum.append(setting("b"))
+    quorum.run(100)
+    quorum.append(setting("c"))
+    quorum.cut = set()
+    assert watcher.run(5_000, lambda: watcher.keys == {"a", "b"} and watcher.observer._log.end_offset == limit + 1)
+
+    def cut_back(response: Response) -> Response:
+        if not isinstance(response, FetchResponse):
+            return response
+        watcher.spoil = hold_back
+        return replace(response, diverging=OffsetAndEpoch(limit, leader.epoch), records=b"")
+
+    watcher.spoil = cut_back
+    assert watcher.run(5_000, lambda: watcher.observer._log.end_offset == limit)
+    watcher.spoil = lambda response: response
+    assert watcher.run(5_000, lambda: watcher.keys == {"a", "b", "c"})
+    assert not watcher.observer.complaint
