@@ -221,6 +221,10 @@ async def connect(
         cut_off = tls is not None and isinstance(error, ConnectionResetError | ConnectionAbortedError)
         hint = " during the TLS handshake (does the peer talk TLS? see security.protocol)" if cut_off else ""
         raise ConnectionFailedError(reason_of(error) + hint, authentication=_is_tls(error)) from None
+    except ValueError:
+        # Not a name: an empty label, one of more than 63 characters, a NUL. Peers say where others are, so it may be anything.
+        made.close("given up")
+        raise ConnectionFailedError("not a host name") from None
     except BaseException:
         made.close("given up")
         raise

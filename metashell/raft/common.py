@@ -88,7 +88,8 @@ def handle_response(node: Replica, error: int, leader_id: int, epoch: int, endpo
     """The common rule of all responses: SUCCESS, FAILURE or CONTINUE."""
     role = node.role
     if epoch < role.epoch or error == UNKNOWN_LEADER_EPOCH:
-        return SUCCESS
+        # Who is behind will say the same until it has caught up: Kafka asks again at once, here it is after the pause.
+        return FAILURE
     if not is_consistent(node, leader_id, epoch):
         node.complain("a response names another leader of an epoch than the one that is known")
         return FAILURE
@@ -100,10 +101,8 @@ def handle_response(node: Replica, error: int, leader_id: int, epoch: int, endpo
         moved = handle_leader(node, leader_id, epoch, response_endpoints(node, leader_id, endpoint))
         if moved and error != NONE:
             return SUCCESS
-    if error == BROKER_NOT_AVAILABLE:
+    if error in (BROKER_NOT_AVAILABLE, INVALID_VOTER_KEY):
         return FAILURE
-    if error == INVALID_VOTER_KEY:
-        return SUCCESS
     if error == INVALID_REQUEST:
         node.complain("a response says that a request was malformed")
         return FAILURE

@@ -12,6 +12,9 @@ from metashell.raft.messages import Endpoint, Request
 NEVER = 1 << 62
 """A time that does not come."""
 
+PAUSES_MAX = 64
+"""Pauses that are remembered before those that are over are forgotten: ids of voters to be added are what a client says."""
+
 
 class Awaited:
     """A request that was sent and not answered, or failed: `backing_off` until `since_ms` plus the pause."""
@@ -98,6 +101,9 @@ class Connections:
         if entry is not None:
             entry.backing_off = True
             entry.since_ms = now_ms
+            if len(self.entries) > PAUSES_MAX:
+                since_ms = now_ms - self._retry_backoff_ms
+                self.entries = {id: entry for id, entry in self.entries.items() if not entry.backing_off or entry.since_ms > since_ms}
 
     def give_up_late(self) -> None:
         """Await nothing any more, when all that is awaited has timed out: another request is about to take its place."""

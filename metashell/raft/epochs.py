@@ -131,7 +131,10 @@ def handle_begin_response(node: Replica, source: int, response: BeginQuorumEpoch
 
 
 def send_end(node: Replica, role: Resigned) -> int:
-    """Tell the voters that did not hear it that leadership is given up; when to look again."""
+    """Tell the voters that did not hear it that leadership is given up; when to look again.
+
+    Kafka sends no endpoints here, and kills a voter that lags behind the record by which this replica became one (kraft.md 22.3).
+    """
     now, config, connections = node.now_ms, node.config, node.connections
     due = role.election_deadline_ms
     for id, voter in node.voters.voters.items():
@@ -139,7 +142,7 @@ def send_end(node: Replica, role: Resigned) -> int:
         if id in role.acknowledged or endpoint is None:
             continue
         if connections.is_ready(id, now):
-            request = EndQuorumEpochRequest(config.cluster_id, role.leader_id, role.epoch, role.successors)
+            request = EndQuorumEpochRequest(config.cluster_id, role.leader_id, role.epoch, role.successors, role.endpoints)
             node.send(id, endpoint, request)
         due = min(due, connections.ready_at(id, now))
     return due

@@ -98,7 +98,7 @@ def handle_response(node: Replica, source: int, response: FetchResponse) -> bool
         node.complain("a fetch was answered by a leader that cannot be followed")
         return False
     if response.diverging is not None and response.diverging.epoch >= 0:
-        done = truncate_to_leader(node, response.diverging)
+        done = truncate_to_leader(node, role, response.diverging)
     elif response.snapshot_id is not None and (response.snapshot_id.epoch >= 0 or response.snapshot_id.offset >= 0):
         done = snapshot_client.begin(node, role, response.snapshot_id)
     else:
@@ -122,14 +122,19 @@ def truncation_offset(node: Replica, diverging: OffsetAndEpoch) -> int:
     return min(end_offset, diverging.offset) if epoch == diverging.epoch else end_offset
 
 
-def truncate_to_leader(node: Replica, diverging: OffsetAndEpoch) -> bool:
+def truncate_to_leader(node: Replica, role: Follower, diverging: OffsetAndEpoch) -> bool:
     """Go back towards what this log has in common with the leader's; the next answer may go further back."""
     offset = truncation_offset(node, diverging)
     if offset < node.committed or diverging.offset < node.committed or not node.log.is_batch_boundary(offset):
         node.complain("a leader asks to truncate what is committed")
         return False
+    has_more = offset < node.log_end
     appending.truncate(node, offset)
-    return True
+    if not has_more:
+        # The leader still leads, but the same question would have the same answer.
+        node.complain("a leader asks to truncate nothing")
+        heard_from_leader(node, role)
+    return has_more
 
 
 def append(node: Replica, role: Follower, response: FetchResponse) -> bool:

@@ -39,6 +39,10 @@ from metashell.values import ZERO_UUID, ReplicaKey
 CAUGHT_UP_FETCH_MS: Final = 3_600_000
 """A replica that was at the leader's log end once and fetched within this time may become a voter."""
 
+LISTENERS_MAX: Final = 16
+NAME_MAX: Final = 255
+"""Characters of a listener's name and of a host; DNS has no longer ones. The sets of all voters have to fit in one batch."""
+
 Refusal = tuple[int, str]
 
 
@@ -120,6 +124,8 @@ def check_add(node: Replica, request: AddRaftVoterRequest) -> Refusal:
         return INVALID_REQUEST, "a voter needs an id and a directory id"
     if node.config.default_listener not in request.endpoints:
         return INVALID_REQUEST, f"a voter needs the listener {node.config.default_listener}"
+    if not are_plausible(request.endpoints):
+        return INVALID_REQUEST, f"a voter has at most {LISTENERS_MAX} listeners, with names and hosts of at most {NAME_MAX} characters"
     refusal = check_change(node)
     if refusal[0] != NONE:
         return refusal
@@ -128,6 +134,13 @@ def check_add(node: Replica, request: AddRaftVoterRequest) -> Refusal:
     if not node.connections.is_ready(request.voter_id, node.now_ms):
         return REQUEST_TIMED_OUT, f"the connection to node {request.voter_id} is busy"
     return NONE, ""
+
+
+def are_plausible(endpoints: Endpoints) -> bool:
+    """Whether endpoints are such as a node can have, so that they may be written into the log for good."""
+    return len(endpoints) <= LISTENERS_MAX and all(
+        len(name) <= NAME_MAX and 0 < len(host) <= NAME_MAX for name, (host, _) in endpoints.items()
+    )
 
 
 def check_remove(node: Replica, request: RemoveRaftVoterRequest) -> Refusal:
@@ -195,7 +208,8 @@ def handle_api_versions(node: Replica, source: int, response: ApiVersionsRespons
         return False
     level = node.partition.kraft_version
     supported = response.kraft_versions
-    if supported is None or not supported[0] <= level <= supported[1]:
+    # A range from below 0 would be written into the voters, and kill every Kafka replica that reads it.
+    if supported is None or not 0 <= supported[0] <= level <= supported[1]:
         finish(node, leader, INVALID_REQUEST, f"{_name(change.key)} does not support kraft.version {level}")
     elif not is_caught_up(node, leader, change.key):
         finish(node, leader, REQUEST_TIMED_OUT, f"{_name(change.key)} has not fetched all of the log")

@@ -46,7 +46,7 @@ def check_request(node: Replica, request: UpdateRaftVoterRequest) -> int:
         return error
     if request.voter_id < 0 or request.directory_id == ZERO_UUID or node.config.default_listener not in request.endpoints:
         return INVALID_REQUEST
-    if request.min_version < 0 or request.max_version < request.min_version:
+    if request.min_version < 0 or request.max_version < request.min_version or not reconfiguration.are_plausible(request.endpoints):
         return INVALID_REQUEST
     error, _ = reconfiguration.check_idle(node)
     if error != NONE:

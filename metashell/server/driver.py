@@ -123,7 +123,7 @@ class Driver:
         if self._is_stopped:
             raise NotLeaderError("the replica is stopped")
         epoch = self.node.epoch
-        offset: int = self.node.prepare_append(epoch, values)
+        offset: int = self.node.prepare_append(epoch, values, self.now_ms())
         committed: asyncio.Future[None] = self._loop.create_future()
         self._appends.append((offset, epoch, committed))
         self._step(self.node.schedule_append)

@@ -353,3 +353,14 @@ def test_a_name_that_nobody_knows_is_one_line() -> None:
         assert "\n" not in str(caught.value)
 
     run(work)
+
+
+@pytest.mark.parametrize(
+    "host", ["x" * 64, "nul\0", "..", "\udcff", "\u00fc" * 80], ids=["long", "nul", "empty label", "surrogate", "idna"]
+)
+def test_what_is_no_host_name_is_a_failed_connection(host: str) -> None:
+    async def main() -> None:
+        with pytest.raises(ConnectionFailedError):
+            await connect(Address(host, 1), timeout_s=5)
+
+    run(main)

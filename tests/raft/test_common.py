@@ -33,14 +33,14 @@ def candidate() -> Solo:
     return solo
 
 
-READY, PAUSING, GONE = "ready", "pausing", "gone"
+PAUSING, GONE = "pausing", "gone"
 
 
 @pytest.mark.parametrize(
     ("changes", "state", "connection", "election"),
     [
-        ({"epoch": EPOCH - 1, "granted": True}, "candidate", READY, None),  # stale
-        ({"error": UNKNOWN_LEADER_EPOCH}, "candidate", READY, None),
+        ({"epoch": EPOCH - 1, "granted": True}, "candidate", PAUSING, None),  # stale
+        ({"error": UNKNOWN_LEADER_EPOCH}, "candidate", PAUSING, None),
         ({"epoch": EPOCH + 1}, "unattached", GONE, ElectionState(EPOCH + 1)),
         ({"epoch": EPOCH + 1, "leader_id": 3}, "follower", GONE, ElectionState(EPOCH + 1, 3)),
         ({"epoch": EPOCH + 1, "error": FENCED_LEADER_EPOCH}, "unattached", GONE, ElectionState(EPOCH + 1)),
@@ -49,7 +49,7 @@ READY, PAUSING, GONE = "ready", "pausing", "gone"
         ({"leader_id": 3}, "follower", GONE, ElectionState(EPOCH, 3, key(1))),
         ({"leader_id": 9, "leader_endpoint": ("nine", 9)}, "follower", GONE, ElectionState(EPOCH, 9, key(1))),
         ({"error": BROKER_NOT_AVAILABLE}, "candidate", PAUSING, None),
-        ({"error": INVALID_VOTER_KEY}, "candidate", READY, None),
+        ({"error": INVALID_VOTER_KEY}, "candidate", PAUSING, None),
         ({"error": INVALID_REQUEST}, "candidate", PAUSING, None),
         ({"error": UNKNOWN_SERVER_ERROR}, "candidate", PAUSING, None),
         ({"top_error": BROKER_NOT_AVAILABLE}, "candidate", PAUSING, None),
@@ -71,9 +71,6 @@ def test_the_common_rule_of_responses(changes: dict[str, Any], state: str, conne
     assert solo.node.state_name == state and solo.election == (election or before)
     if connection == PAUSING:
         assert solo.node.connections.is_backing_off(2, solo.now_ms)
-    elif connection == READY:
-        # Nothing was learned: the voter is asked again at once.
-        assert [again.destination for again, _ in solo.take(VoteRequest)] == [2]
     else:
         assert 2 not in solo.node.connections.entries or not solo.take(VoteRequest)
 

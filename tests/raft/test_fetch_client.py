@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from metashell.raft.control_batches import SnapshotFooter, SnapshotHeader, write_control_batch
-from metashell.raft.error_codes import BROKER_NOT_AVAILABLE, NONE, NOT_LEADER_OR_FOLLOWER, SNAPSHOT_NOT_FOUND
+from metashell.raft.error_codes import BROKER_NOT_AVAILABLE, NONE, NOT_LEADER_OR_FOLLOWER, SNAPSHOT_NOT_FOUND, UNKNOWN_LEADER_EPOCH
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.messages import FetchRequest, FetchResponse, FetchSnapshotRequest, FetchSnapshotResponse, UpdateRaftVoterRequest
 from metashell.raft.ready import Committed, ElectionState, Send, SnapshotToLoad, TruncatedTo
@@ -76,6 +76,22 @@ def test_a_follower_goes_back_to_what_both_logs_may_have(own: tuple[int, ...], d
     assert (TruncatedTo(expected) in solo.notices) is (expected < len(own))
     again = solo.take(FetchRequest)[0][1]
     assert (again.fetch_offset, again.last_epoch) == (expected, own[expected - 1] if expected else 0)
+
+
+def test_a_leader_that_lets_nothing_be_truncated_is_followed_and_asked_again_after_a_pause() -> None:
+    solo = follower(1, 1, 2, 2)
+    send = solo.next_fetch()
+    solo.now_ms += 100
+    solo.answer(send, fetched(LEADER, EPOCH, diverging=OffsetAndEpoch(9, 2)))
+    assert solo.node.complaints == 1 and solo.node.connections.is_backing_off(LEADER, solo.now_ms)
+    assert solo.node.role.fetch_deadline_ms == solo.now_ms + solo.node.config.fetch_timeout_ms  # type: ignore[union-attr]
+
+
+def test_a_server_that_is_behind_is_left_alone_for_a_while() -> None:
+    solo = Solo(ElectionState(EPOCH), log_of(1, 4))
+    send = solo.next_fetch()
+    solo.answer(send, FetchResponse(error=UNKNOWN_LEADER_EPOCH, epoch=EPOCH - 1))
+    assert solo.node.connections.is_backing_off(send.destination, solo.now_ms) and solo.node.epoch == EPOCH
 
 
 def test_what_is_committed_is_never_truncated() -> None:

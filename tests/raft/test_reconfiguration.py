@@ -196,6 +196,20 @@ def test_a_node_that_does_not_support_the_level_is_not_added():
     assert answer(quorum, leader, add(4)) == (INVALID_REQUEST, "voter 4 does not support kraft.version 1")
 
 
+def test_a_range_of_levels_that_no_voter_set_can_hold_is_not_written():
+    quorum, leader = settled([1, 2, 3], [])
+    quorum.start(4, bootstrap_servers=(endpoint(1),), min_kraft_version=-1)
+    quorum.run(3_000)
+    assert answer(quorum, leader, add(4)) == (INVALID_REQUEST, "voter 4 does not support kraft.version 1")
+
+
+def test_additions_that_fail_leave_nothing_behind():
+    quorum, leader = settled([1, 2, 3], [])
+    for id in range(50, 250):
+        assert answer(quorum, leader, add(id, endpoints={"CONTROLLER": endpoint(id)}))[0] == REQUEST_TIMED_OUT
+    assert len(quorum.nodes[leader].connections.entries) < 100
+
+
 def test_a_node_that_never_fetched_is_not_added():
     quorum, leader = settled([1, 2, 3], [4])
     assert answer(quorum, leader, add(4, disk=2)) == (REQUEST_TIMED_OUT, "voter 4 has not fetched all of the log")
@@ -289,6 +303,10 @@ ADD = [
     *COMMON,
     (busy, {"endpoints": {}}, INVALID_REQUEST),
     (busy, {"endpoints": {"OTHER": ("h", 1)}}, INVALID_REQUEST),
+    (busy, {"endpoints": {"CONTROLLER": ("h" * 256, 1)}}, INVALID_REQUEST),
+    (busy, {"endpoints": {"CONTROLLER": ("", 1)}}, INVALID_REQUEST),
+    (busy, {"endpoints": {"CONTROLLER": ("h", 1), "L" * 256: ("h", 1)}}, INVALID_REQUEST),
+    (busy, {"endpoints": {"CONTROLLER": ("h", 1)} | {f"L{number}": ("h", 1) for number in range(16)}}, INVALID_REQUEST),
     (uncommitted, {"voter_id": 1}, REQUEST_TIMED_OUT),
     (nothing, {"voter_id": 1}, DUPLICATE_VOTER),
     (nothing, {"voter_id": 1, "directory_id": key(1, 2).directory_id}, DUPLICATE_VOTER),

@@ -165,6 +165,7 @@ def waiting_to_be_written(quorum: Quorum, leader: int) -> int:
         (busy, {"voter_id": -1}, INVALID_REQUEST),
         (busy, {"directory_id": ZERO_UUID}, INVALID_REQUEST),
         (busy, {"endpoints": {"OTHER": ("h", 1)}}, INVALID_REQUEST),
+        (busy, {"endpoints": {"CONTROLLER": ("h" * 256, 1)}}, INVALID_REQUEST),
         (busy, {"min_version": -1}, INVALID_REQUEST),
         (busy, {"min_version": 1, "max_version": 0}, INVALID_REQUEST),
         (busy, {"min_version": -2, "max_version": -1}, INVALID_REQUEST),
