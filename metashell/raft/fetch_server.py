@@ -42,7 +42,7 @@ def handle_request(node: Replica, token: Any, request: FetchRequest, listener: s
     if is_answered_now(request, response):
         node.reply(token, response)
     else:
-        node.parked.append(ParkedFetch(token, request, listener, node.now_ms + request.max_wait_ms, response))
+        node.parked.add(ParkedFetch(token, request, listener, node.now_ms + request.max_wait_ms, response))
 
 
 def respond(node: Replica, request: FetchRequest, listener: str) -> FetchResponse:

@@ -13,36 +13,26 @@ from metashell.raft.replica import Replica
 
 def fail_all(node: Replica) -> None:
     """Leadership is over: every waiting fetch learns it."""
-    waiting, node.parked = node.parked, []
-    for fetch in waiting:
+    for fetch in node.parked.take_all():
         node.reply(fetch.token, replies.fetch_error(node, NOT_LEADER_OR_FOLLOWER, fetch.listener))
 
 
 def expire(node: Replica) -> int:
     """Answer those whose time is up with what was computed when they came; when the next one is due."""
-    if not node.parked:
-        return NEVER
-    now = node.now_ms
-    due = min(fetch.deadline_ms for fetch in node.parked)
-    if due > now:
-        return due
-    for fetch in [fetch for fetch in node.parked if fetch.deadline_ms <= now]:
-        node.parked.remove(fetch)
-        node.reply(fetch.token, fetch.response)
-    return min((fetch.deadline_ms for fetch in node.parked), default=NEVER)
+    parked = node.parked
+    due_ms = parked.due_ms()
+    if due_ms is not None and due_ms <= node.now_ms:
+        for fetch in parked.take_due(node.now_ms):
+            node.reply(fetch.token, fetch.response)
+        due_ms = parked.due_ms()
+    return NEVER if due_ms is None else due_ms
 
 
 def take(node: Replica, before_offset: int | None) -> list[ParkedFetch]:
     """Take out those that ask for what lies before an offset, or all."""
-    if before_offset is None:
-        taken, node.parked = node.parked, []
-        return taken
-    taken = [fetch for fetch in node.parked if fetch.request.fetch_offset < before_offset]
-    if taken:
-        node.parked = [fetch for fetch in node.parked if fetch.request.fetch_offset >= before_offset]
-    return taken
+    return node.parked.take_all() if before_offset is None else node.parked.take_before(before_offset)
 
 
 def forget(node: Replica, token: Any) -> None:
     """Nobody waits any more for the answers that bear a token."""
-    node.parked = [fetch for fetch in node.parked if fetch.token != token]
+    node.parked.forget(token)

@@ -13,7 +13,7 @@ from metashell.raft.connections import NEVER, Connections
 from metashell.raft.epoch_cache import EpochCache
 from metashell.raft.listeners import Listener
 from metashell.raft.messages import NO_LEADER, Endpoint, Endpoints, Request, Response
-from metashell.raft.parked import ParkedFetch
+from metashell.raft.parked import ParkedFetches
 from metashell.raft.partition_state import PartitionState
 from metashell.raft.protocols import PartialSnapshot, ReplicatedLog
 from metashell.raft.ready import ElectionState, Notice, Ready, Reply, Send
@@ -99,7 +99,7 @@ class Replica:
         self.has_news = False
         self.ended: Leader | None = None
         self.freezing: PartialSnapshot | None = None
-        self.parked: list[ParkedFetch] = []
+        self.parked = ParkedFetches()
         self.listeners: dict[int, Listener] = {}
         self.last_listener_id = 0
         self.complaints = 0

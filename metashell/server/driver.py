@@ -88,6 +88,11 @@ class Driver:
     def is_stopped(self) -> bool:
         return self._is_stopped
 
+    @property
+    def kraft_version(self) -> int:
+        """The level that the log says, committed or not."""
+        return self.node.kraft_version
+
     def now_ms(self) -> int:
         """The clock of all steps: monotonic, from an arbitrary start."""
         return int(self._loop.time() * 1000)

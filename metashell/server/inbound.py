@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 from metashell.errors import EncodeError
 from metashell.net.listener import Listener, ListenerOptions, ServerRequest, serve
 from metashell.raft.messages import Request, Response
-from metashell.raft.wire import decode_request, encode_response
+from metashell.raft.wire import decode_request, encode_response, hide_leader
 from metashell.raft.wire.versions import API_VERSIONS, OURS
 
 SERVED: Final = {key: versions for key, versions in OURS.items() if key != API_VERSIONS}
@@ -27,6 +27,9 @@ class Asked(Protocol):
 
     @property
     def is_stopped(self) -> bool: ...
+
+    @property
+    def kraft_version(self) -> int: ...
 
     def request(self, token: Any, request: Request, listener: str) -> None: ...
 
@@ -88,10 +91,12 @@ class Inbound:
             if not waiting:
                 del self._waiting[token.connection]
         request = token.request
-        if request.cancelled:
+        asked = self._asked
+        if request.cancelled or asked is None:
             return
+        version = request.header.api_version
         try:
-            request.respond(encode_response(message, request.header.api_version))
+            request.respond(encode_response(hide_leader(message, version, asked.kraft_version), version))
         except EncodeError as error:
             self.unanswerable += 1
             request.close_connection(f"the answer does not fit: {error}")

@@ -32,6 +32,8 @@ RECONNECT_MAX_S: Final = 0.5
 FRAME_MARGIN: Final = 1024 * 1024
 """Bytes of an answer beyond the records that it was asked for: the first batch may be larger than what was asked for."""
 BATCH_SIZE_MAX: Final = 8 * 1024 * 1024
+LINKS_MAX: Final = 64
+"""Destinations before those without a request under way are given up: who asks to add voters may name any number of them."""
 
 
 class Answers(Protocol):
@@ -81,6 +83,8 @@ class Links:
         if link is None or link.endpoint != message.endpoint:
             if link is not None:
                 link.close()
+            elif len(self._links) >= LINKS_MAX:
+                self._close_idle()
             link = self._links[message.destination] = _Link(message.endpoint)
         if link.task is not None:
             link.drop_connection("a newer request takes its place")
@@ -94,6 +98,10 @@ class Links:
             link.close()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._links.clear()
+
+    def _close_idle(self) -> None:
+        for destination in [destination for destination, link in self._links.items() if link.task is None]:
+            self._links.pop(destination).close()
 
     async def _exchange(self, link: _Link, message: Send) -> None:
         error_code = 0

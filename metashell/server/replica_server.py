@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from metashell.net.limits import ConnectionLimits
 from metashell.net.listener import Listener, ListenerOptions
 from metashell.raft.config import RaftConfig
 from metashell.raft.messages import Endpoint, Response
@@ -20,7 +21,7 @@ from metashell.server.describe_cluster import VERSIONS as DESCRIBE_CLUSTER_VERSI
 from metashell.server.driver import SHUTDOWN_MS, Driver, Store
 from metashell.server.feed import Feed
 from metashell.server.inbound import Inbound, Token
-from metashell.server.links import LinkOptions, Links
+from metashell.server.links import LINKS_MAX, LinkOptions, Links
 from metashell.server.state_machine import NoMachine, StateMachine
 
 if TYPE_CHECKING:
@@ -33,8 +34,13 @@ if TYPE_CHECKING:
     from metashell.server.durable_log import DurableLog
 
 STOP_GRACE_S: Final = 1.0
-REQUEST_SIZE_MAX: Final = 1024 * 1024
-"""Bytes of a request's frame: the largest that raft has are lists of endpoints, so what is larger is none."""
+REQUEST_SIZE_MAX: Final = 64 * 1024
+"""Bytes of a request's frame: the largest that raft has are lists of endpoints, so what is larger is none.
+
+Arrays of empty entries take some 25 times their bytes in memory, and the loop's time: 27 ms for this much.
+"""
+REQUESTS_MAX: Final = 4
+"""Requests of one connection that are taken in before they are answered; replicas of Kafka have one, its clients up to five."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +68,16 @@ class Parts:
     on_event: Callable[[str], None] = lambda line: None
 
 
+def bounded(limits: ConnectionLimits) -> ConnectionLimits:
+    """The limits of a connection, no wider than what peers and operators' tools need."""
+    return replace(
+        limits,
+        frame_limit=min(limits.frame_limit, REQUEST_SIZE_MAX),
+        unauthenticated_limit=min(limits.unauthenticated_limit, REQUEST_SIZE_MAX),
+        requests_max=min(limits.requests_max, REQUESTS_MAX),
+    )
+
+
 class ReplicaServer:
     """See the module. First `open` the listeners, then `start`: the endpoints to advertise may depend on ports that the system chose."""
 
@@ -79,8 +95,7 @@ class ReplicaServer:
     async def open(self, *listeners: ListenerOptions) -> dict[str, Listener]:
         """Open the listeners; what they serve is filled in here. Errors: OSError, UsageError."""
         for options in listeners:
-            limits = replace(options.limits, frame_limit=min(options.limits.frame_limit, REQUEST_SIZE_MAX))
-            await self._inbound.open(replace(options, ranges=self._inbound.ranges, limits=limits))
+            await self._inbound.open(replace(options, ranges=self._inbound.ranges, limits=bounded(options.limits)))
         return self._inbound.listeners
 
     def start(self, config: RaftConfig) -> None:
@@ -220,6 +235,8 @@ class ReplicaServer:
 
     def _on_trouble(self, endpoint: Endpoint, reason: str) -> None:
         if self._troubles.get(endpoint) != reason:
+            if len(self._troubles) >= LINKS_MAX:
+                self._troubles.clear()
             self._troubles[endpoint] = reason
             self._parts.on_event(f"{endpoint[0]}:{endpoint[1]}: {reason}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import struct
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from metashell.net.limits import ConnectionLimits
 from metashell.net.transport import connect
 from metashell.raft import messages as flat
 from metashell.raft.wire import encode_request
+from metashell.server.replica_server import REQUEST_SIZE_MAX
 from tests.server.quorum import CLUSTER_ID, Quorum, append, eventually, run
 
 pytestmark = pytest.mark.slow
@@ -182,6 +184,30 @@ def test_a_client_may_connect_once_more_after_the_leader_has_come_back(tmp_path:
             connection = await connect(Address("127.0.0.1", leader.port))
             assert connection.versions[52] == 2
             connection.close()
+            await append(quorum, b"x")
+
+    run(main)
+
+
+def test_a_request_that_is_larger_than_any_of_rafts_ends_its_connection(tmp_path: Path) -> None:
+    """Empty entries take many times their bytes in memory: a frame of them is refused by its length."""
+
+    async def main() -> None:
+        async with Quorum(tmp_path) as quorum:
+            leader = await quorum.leader()
+            listener = leader.running.inbound.listeners["CONTROLLER"]
+            for size, answered in ((REQUEST_SIZE_MAX, True), (REQUEST_SIZE_MAX + 1, False)):
+                topics = b"\x01\x01\x00" * ((size - 40) // 3)
+                count = len(topics) // 3 + 1
+                head = struct.pack(">hhih", 52, 2, 1, -1) + b"\0\0" + struct.pack(">i", 1)
+                frame = head + bytes((count & 127 | 128, count >> 7 & 127 | 128, count >> 14)) + topics + b"\0"
+                frame += bytes(size - len(frame))  # what follows a message is ignored
+                reader, writer = await asyncio.open_connection("127.0.0.1", leader.port)
+                writer.write(struct.pack(">i", len(frame)) + frame)
+                answer = await reader.read(4)
+                assert bool(answer) is answered
+                writer.close()
+            assert listener.counters.protocol_errors == 1
             await append(quorum, b"x")
 
     run(main)

@@ -11,7 +11,7 @@ from metashell.net.listener import Listener, ListenerOptions, ServerRequest, ser
 from metashell.raft import messages as flat
 from metashell.raft.ready import Send
 from metashell.raft.wire import GENERATIONS, decode_request, encode_response
-from metashell.server.links import BROKER_NOT_AVAILABLE, NETWORK_EXCEPTION, UNSUPPORTED_VERSION, LinkOptions, Links
+from metashell.server.links import BROKER_NOT_AVAILABLE, LINKS_MAX, NETWORK_EXCEPTION, UNSUPPORTED_VERSION, LinkOptions, Links
 from tests.net.certificates import Authority
 from tests.server.quorum import eventually, run
 
@@ -50,6 +50,21 @@ async def linked(
 
 def send(links: Links, listener: Listener, correlation_id: int, message: flat.Request) -> None:
     links.send(Send(2, ("127.0.0.1", listener.port), correlation_id, message))
+
+
+def test_destinations_that_nobody_asks_for_any_more_are_given_up() -> None:
+    async def main() -> None:
+        async with linked(grant) as (links, heard, listener):
+            send(links, listener, 0, VOTE)
+            await eventually(lambda: bool(heard.answers))
+            for number in range(3 * LINKS_MAX):
+                links.send(Send(100 + number, ("nul\0", 1), number, VOTE))
+                await eventually(lambda number=number: len(heard.answers) == number + 2)
+            assert all(error == BROKER_NOT_AVAILABLE for _, _, error in heard.answers[1:])
+            assert len(links._links) <= LINKS_MAX
+            await eventually(lambda: listener.counters.open == 0)
+
+    run(main)
 
 
 def grant(request: ServerRequest) -> None:
