@@ -256,6 +256,7 @@ def member(world: World) -> None:
         host = (outside or hosts)[int(world.chance() * len(outside or hosts))]
         world.adding[host.id] = world.now
         work.add_voter(leader, host)
+        cut_off_after_change(world, leader)
         return
     keys = sorted(voters)
     key = keys[int(world.chance() * len(keys))]
@@ -267,6 +268,23 @@ def member(world: World) -> None:
         return
     world.adding[-1] = world.now
     work.remove_voter(leader, *key)
+    cut_off_after_change(world, leader)
+
+
+def cut_off_after_change(world: World, leader: Host) -> None:
+    """In some cases the leader is alone before its change is known to others: it is truncated, or found again, later."""
+    if world.chance() < 0.25:
+        world.push(world.now + 2 + int(world.chance() * 20), isolate, leader, None)
+
+
+def isolate(world: World, host: Host, second: None) -> None:
+    if not world.faults_on:
+        return
+    others = [other.index for other in world.hosts if other is not host]
+    pairs = [(host.index, other) for other in others]
+    if world.chance() < 0.5:
+        pairs += [(other, host.index) for other in others]
+    cut_pairs(world, pairs, f"{host.name} is alone with its change")
 
 
 def move(world: World) -> None:

@@ -5,6 +5,7 @@ A name here is a test: its seed holds now, and breaks a rule where the old code 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from metashell.raft import fetch_client, polling, self_update, snapshot_writer, transitions
@@ -73,26 +74,23 @@ def an_observer_keeps_faith_with_a_dead_leader() -> list[Patch]:
     return [(polling, "_ACTS", {**polling._ACTS, Follower: act})]
 
 
-def a_refused_join_is_repeated_at_once() -> list[Patch]:
-    """An observer with auto-join asks again as soon as it was refused, and never fetches what it would have to have to be taken."""
-
-    def send(node: Replica, role: Follower) -> bool:
-        before = role.update_deadline_ms
-        is_sent = original(node, role)
-        if is_sent and not node.is_voter:
-            role.update_deadline_ms = before
-        return is_sent
-
-    original = self_update.maybe_send
-    return [(self_update, "maybe_send", send)]
-
-
-FOUND = {
-    a_request_that_timed_out_is_waited_for: 187,
-    a_snapshot_takes_any_epoch: 5,
-    an_observer_asks_a_silent_leader_to_join: 2126,
-    a_removed_leader_never_stands: 28,
-    an_observer_keeps_faith_with_a_dead_leader: 4622,
-    a_refused_join_is_repeated_at_once: 9140,
+JOINING: dict[str, object] = {
+    "level": 1,
+    "auto_join": True,
+    "voters": 3,
+    "observers": 2,
+    "member_every": 800,
+    "crash_every": 1_500,
+    "election_timeout_ms": 250,
+    "fetch_timeout_ms": 500,
+    "generations": [],
+    "down_ms": 2_000,
+    "log_on_disk": False,
 }
-"""Each with its seed."""
+FOUND: dict[Callable[[], list[Patch]], tuple[int, dict[str, object]]] = {
+    a_request_that_timed_out_is_waited_for: (48, {"drop_chance": 0.3, "brokers": 1, "generations": []}),
+    a_snapshot_takes_any_epoch: (25, {}),
+    an_observer_asks_a_silent_leader_to_join: (204, JOINING),
+    a_removed_leader_never_stands: (28, {}),
+}
+"""Each with a seed, and options of it that are set to make the bug show. The others are in `test_scenarios`."""

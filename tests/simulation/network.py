@@ -170,6 +170,8 @@ def deliver_response(world: World, flight: Flight, response: Response) -> None:
     world.events += 1
     if response.__class__ is FetchResponse and response.records:
         response = spoil(world, flight, response)
+    elif response.__class__ is FetchSnapshotResponse and response.records:
+        response = spoil_page(world, response)
     if world.trace is not None:
         world.trace.arrives(world, host, flight.receiver, response)
     check_delivery(world, host, flight, response)
@@ -193,6 +195,17 @@ def fail(world: World, flight: Flight, error: int) -> None:
     if world.trace is not None:
         world.trace.fails(world, host, flight, error)
     world.settle(host, host.node.handle_failure(flight.destination, flight.correlation_id, error, host.local_ms(world.now)))  # type: ignore[union-attr]
+
+
+def spoil_page(world: World, response: FetchSnapshotResponse) -> FetchSnapshotResponse:
+    """A bit of a page may flip."""
+    random = world.chance
+    if not world.corrupt_chance or random() >= world.corrupt_chance:
+        return response
+    records = bytearray(response.records)
+    records[int(random() * len(records))] ^= 1 << int(random() * 8)
+    world.counts["spoilt pages"] += 1
+    return replace(response, records=bytes(records))
 
 
 def spoil(world: World, flight: Flight, response: FetchResponse) -> FetchResponse:

@@ -174,7 +174,7 @@ def pre_votes_count_as_votes() -> list[Patch]:
     def stand(node: Replica) -> None:
         tally = node.role.tally  # type: ignore[union-attr]
         original(node)
-        if node.role.__class__ is roles.Candidate:
+        if node.role.__class__ is roles.Candidate and tally.is_won():
             node.role.tally = tally
             transitions.become_leader(node)
 
