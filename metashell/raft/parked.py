@@ -26,13 +26,13 @@ class ParkedFetch:
 
 
 class ParkedFetches:
-    """In the order in which they came. Tokens are hashable; several fetches may have the same."""
+    """In the order in which they came. A token is the object that it is, whatever it equals; several fetches may have the same."""
 
     __slots__ = ("_by_number", "_by_token", "_last_number", "_times")
 
     def __init__(self) -> None:
         self._by_number: dict[int, ParkedFetch] = {}
-        self._by_token: dict[Any, list[int]] = {}
+        self._by_token: dict[int, list[int]] = {}
         self._times: list[tuple[int, int]] = []
         self._last_number = 0
 
@@ -45,7 +45,7 @@ class ParkedFetches:
     def add(self, fetch: ParkedFetch) -> None:
         self._last_number += 1
         self._by_number[self._last_number] = fetch
-        self._by_token.setdefault(fetch.token, []).append(self._last_number)
+        self._by_token.setdefault(id(fetch.token), []).append(self._last_number)
         heappush(self._times, (fetch.deadline_ms, self._last_number))
 
     def due_ms(self) -> int | None:
@@ -80,16 +80,16 @@ class ParkedFetches:
 
     def forget(self, token: Any) -> None:
         """Take out all that bear a token."""
-        for number in self._by_token.pop(token, ()):
+        for number in self._by_token.pop(id(token), ()):
             del self._by_number[number]
         self._sweep()
 
     def _remove(self, number: int) -> ParkedFetch:
         fetch = self._by_number.pop(number)
-        numbers = self._by_token[fetch.token]
+        numbers = self._by_token[id(fetch.token)]
         numbers.remove(number)
         if not numbers:
-            del self._by_token[fetch.token]
+            del self._by_token[id(fetch.token)]
         return fetch
 
     def _sweep(self) -> None:

@@ -46,8 +46,8 @@ def test_all_of_a_token_are_forgotten() -> None:
 
 
 def test_what_is_gone_leaves_nothing_behind_whatever_took_it() -> None:
-    chance, found, expected = Random(5), ParkedFetches(), dict[int, ParkedFetch]()
-    for token in range(5_000):
+    chance, found, expected, numbers = Random(5), ParkedFetches(), dict[int, ParkedFetch](), list(range(5_000))
+    for token in numbers:  # each is one object wherever it is named
         fetch = expected[token] = parked(token, chance.randrange(1_000_000) + token, chance.randrange(100))
         found.add(fetch)
         if chance.random() < 0.5:

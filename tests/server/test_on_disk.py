@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import signal
 import sys
@@ -13,7 +14,7 @@ import pytest
 from metashell.cli.kafka_storage import main as kafka_storage
 from metashell.codec.frame import write_metadata_record
 from metashell.codec.messages import TopicRecord
-from metashell.errors import MetashellError
+from metashell.errors import MetashellError, UsageError
 from metashell.image import load_image
 from metashell.log.directory_source import open_directory
 from metashell.server.image_machine import ImageMachine
@@ -198,5 +199,23 @@ def test_a_signal_ends_the_program_gracefully_and_a_broken_directory_with_one_li
         said = await process.stderr.read()
         assert await process.wait() == 1
         assert said.startswith(b"voter: ") and said.count(b"\n") == 1
+
+    run(main)
+
+
+@pytest.mark.parametrize("host", ["", "0.0.0.0"])
+def test_a_listener_that_others_reach_is_refused_unless_it_may_be_plaintext(tmp_path: Path, host: str) -> None:
+    async def main() -> None:
+        place = Place(tmp_path, {}, dynamic=False)
+        config = place.configs[1]
+        text = config.read_text()
+        found = re.search(r"^listeners=CONTROLLER://[^:]*:", text, re.MULTILINE)
+        assert found is not None
+        config.write_text(text.replace(found.group(), f"listeners=CONTROLLER://{host}:"))
+        with pytest.raises(UsageError, match="must be allowed explicitly"):
+            await start_voter(str(config), may_stand=False)
+        voter = await start_voter(str(config), may_stand=False, allow_plaintext=True)
+        await voter.server.stop()
+        voter.log.close()
 
     run(main)

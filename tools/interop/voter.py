@@ -1,9 +1,10 @@
 """One of ours as a controller in a quorum, from the server.properties of a Kafka controller, on a directory that is formatted.
 
-    python -m tools.interop.voter CONFIG [--may-stand] [-v]
+    python -m tools.interop.voter CONFIG [--may-stand] [--allow-plaintext] [-v]
 
 Without --may-stand it never asks for votes, since nothing here can act as the active controller: with the others it votes, replicates,
-makes snapshots. SIGTERM and SIGINT end it gracefully. Status 1, with one line, when its disk or directory fails it.
+makes snapshots. A listener without TLS on an address that others reach is refused without --allow-plaintext; whoever reaches a listener
+and passes its authentication may do whatever a controller may, since nothing here authorizes yet. SIGTERM and SIGINT end it gracefully. Status 1, with one line, when its disk or directory fails it.
 """
 
 from __future__ import annotations
@@ -52,7 +53,12 @@ class Voter:
 
 
 async def start_voter(
-    path: str, *, may_stand: bool, machine: StateMachine | None = None, on_event: Callable[[str], None] = lambda line: None
+    path: str,
+    *,
+    may_stand: bool,
+    machine: StateMachine | None = None,
+    on_event: Callable[[str], None] = lambda line: None,
+    allow_plaintext: bool = False,
 ) -> Voter:
     """Start the replica that a properties file describes. Errors: MetashellError, OSError."""
     properties = parse_properties(read_text_file(path))
@@ -82,7 +88,7 @@ async def start_voter(
             on_event=on_event,
         )
         server = ReplicaServer(parts)
-        opened = await server.open(*listener_options(properties, listeners))
+        opened = await server.open(*listener_options(properties, listeners, allow_plaintext=allow_plaintext))
         ports = {name: listener.port for name, listener in opened.items()}
         key = ReplicaKey(node.node_id, meta.directory_id)
         server.start(raft_config(values, listeners, ports, key, meta.cluster_id, voters, may_stand=may_stand))
@@ -143,7 +149,7 @@ def raft_config(
     )
 
 
-def listener_options(properties: Mapping[str, str], listeners: Listeners) -> list[ListenerOptions]:
+def listener_options(properties: Mapping[str, str], listeners: Listeners, *, allow_plaintext: bool) -> list[ListenerOptions]:
     """How to listen, for each of the controller's listeners."""
     made = []
     for endpoint in listeners.of_controller:
@@ -155,7 +161,7 @@ def listener_options(properties: Mapping[str, str], listeners: Listeners) -> lis
             port=endpoint.port,
             tls=None if security.tls is None else server_context(security.tls),
             mechanisms=server_mechanisms(security.mechanisms, StaticCredentials(security.plain_users)) if security.mechanisms else None,
-            allow_plaintext=True,
+            allow_plaintext=allow_plaintext,
         )
         made.append(options)
     return made
@@ -176,13 +182,13 @@ def peer_security(properties: Mapping[str, str], listener: str) -> PeerSecurity:
     return PeerSecurity(tls=tls, sasl=sasl)
 
 
-async def run(path: str, *, may_stand: bool, on_event: Callable[[str], None]) -> int:
+async def run(path: str, *, may_stand: bool, allow_plaintext: bool, on_event: Callable[[str], None]) -> int:
     """Run until a signal, or until the disk fails."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    voter = await start_voter(path, may_stand=may_stand, on_event=on_event)
+    voter = await start_voter(path, may_stand=may_stand, on_event=on_event, allow_plaintext=allow_plaintext)
     waiting = asyncio.ensure_future(stopping.wait())
     await asyncio.wait({waiting, voter.server.failure}, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
@@ -204,6 +210,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="voter", description="A controller of ours in a quorum.")
     parser.add_argument("config")
     parser.add_argument("--may-stand", action="store_true", help="ask for votes, and so lead")
+    parser.add_argument("--allow-plaintext", action="store_true", help="listen without TLS also where other machines reach it")
     parser.add_argument("-v", action="store_true", dest="verbose", help="one line on stderr for each event of note")
     options = parser.parse_args(argv)
 
@@ -212,7 +219,7 @@ def main(argv: list[str] | None = None) -> int:
             print(f"{time.strftime('%H:%M:%S', time.gmtime())} {line}", file=sys.stderr, flush=True)
 
     try:
-        return asyncio.run(run(options.config, may_stand=options.may_stand, on_event=tell))
+        return asyncio.run(run(options.config, may_stand=options.may_stand, allow_plaintext=options.allow_plaintext, on_event=tell))
     except (OSError, MetashellError) as error:
         print(f"voter: {error}", file=sys.stderr)
         return 1
