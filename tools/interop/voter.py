@@ -4,7 +4,8 @@
 
 Without --may-stand it never asks for votes, since nothing here can act as the active controller: with the others it votes, replicates,
 makes snapshots. A listener without TLS on an address that others reach is refused without --allow-plaintext; whoever reaches a listener
-and passes its authentication may do whatever a controller may, since nothing here authorizes yet. SIGTERM and SIGINT end it gracefully. Status 1, with one line, when its disk or directory fails it.
+and passes its authentication may do whatever a controller may, since nothing here authorizes yet. SIGTERM and SIGINT end it
+gracefully. Status 1, with one line, when its disk or directory fails it.
 """
 
 from __future__ import annotations
