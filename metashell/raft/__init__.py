@@ -15,6 +15,9 @@ Where it is stricter or kinder than Kafka:
 - what would kill a Kafka replica is refused, told in `complaints` and followed by a pause; none of it is sent: a leader is named only with
   an endpoint, and never to who asks as if it led;
 - a leader that is named without endpoints is remembered, and followed as soon as they are known;
-- a question whose answer brought nothing new is asked again after the pause, not at the speed of the network;
+- a question whose answer brought nothing new, or came from who is behind, is asked again after the pause, not at the speed of the network;
+- who resigns says where it is, so that a voter that does not know it as one yet can take in that it led;
+- what would be written into the log for good (listeners, hosts, ranges of levels of a voter) is bounded, and such as Kafka can read;
+- the cleaner never overtakes a listener that was told that its replica leads;
 - a downloaded snapshot is checked while it comes, and replaces also a log of a later epoch that nobody else knew.
 """

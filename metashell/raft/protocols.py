@@ -61,7 +61,7 @@ class ReplicatedLog(Protocol):
     def read(self, start_offset: int, end_offset: int, max_size: int) -> bytes:
         """Whole batches from the one that holds `start_offset` on, none that begins at or after `end_offset`.
 
-        Shape: at most `max_size` bytes, but at least one batch; empty where nothing is in the range.
+        Shape: at most `max_size` bytes, but at least one batch; empty where nothing is in the range. It may end early, at a segment's end.
         """
 
     def is_batch_boundary(self, offset: int) -> bool:

@@ -4,8 +4,13 @@ Promises:
 - What the core asks for is done in its order: quorum-state is on disk before a message leaves that needs it; answers leave in the order
   of their requests. What is appended is synced beside everything else, in another thread.
 - A disk that fails stops the replica with one line; nothing leaves afterwards.
-- What peers may make it hold is bounded (connections, requests, answers, frames); what they send never raises here.
+- What peers may make it hold is bounded (connections, requests, answers, frames of 64 KiB, destinations); what they send never raises here.
 - It decides nothing that the core could decide.
+- An answer at a version that cannot say where the leader is names none once kraft.version is 1 (`wire.hide_leader`).
+
+It does not authorize: who reaches a listener and passes its authentication may ask whatever a controller may (for which Kafka wants the right
+CLUSTER_ACTION): votes, epochs, fetches in a voter's name, changes of the voters. Bind it to loopback or to a network of controllers,
+and let the listener authenticate.
 
 Public names, by module (those that import asyncio are imported inside functions):
 

@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 
 from metashell.log.metadata_log import MetadataLog
+from metashell.server.state_machine import whole_batches_size
 from metashell.values import OffsetAndEpoch
 from tests.recording_files import ModelledDisk, RecordingDisk, Step, Tree, write_tree
 from tests.simulation.history import Entry, History
@@ -135,8 +136,8 @@ class DiskLog(SimLog):
     def read(self, start_offset: int, end_offset: int, max_size: int) -> bytes:
         data = self.real.read(start_offset, end_offset, max_size)
         expected = super().read(start_offset, end_offset, max_size)
-        # It ends at a segment's end at the latest.
-        if not expected.startswith(data) or bool(data) != bool(expected):
+        # It ends at a segment's end at the latest, and never inside a batch.
+        if not expected.startswith(data) or bool(data) != bool(expected) or whole_batches_size(data) != len(data):
             raise Violation(RULE, f"reads {len(data)} bytes from {start_offset} to {end_offset}, in memory there are {len(expected)}")
         return data
 
@@ -202,14 +203,14 @@ class DiskLog(SimLog):
         self.fuse = no_fuse
         tree = self.disk.what_is_left(random)
         self.close()
-        before, flushed, ids = self.entries, self.flushed_offset, self.snapshot_ids
+        before, start, flushed, ids = self.entries, self.start_offset, self.flushed_offset, self.snapshot_ids
         self.open(tree)
         self.recover()
         if not self.is_cutting:
             if self.end_offset < flushed:
                 raise Violation(RULE, f"ends at {self.end_offset} after a crash, {flushed} was durable")
             # What precedes the last batch is compared as the history takes it up.
-            if self.entries and self.tail not in before and not self.is_adding:
+            if self.end_offset > start and self.tail not in before and not self.is_adding:
                 raise Violation(RULE, f"has {self.entries[-1]} after a crash, it ended with {before[-1] if before else None}")
             if ids and (not self.snapshot_ids or self.snapshot_ids[-1] < ids[-1]):
                 raise Violation(RULE, f"has snapshots {self.snapshot_ids} after a crash, there were {ids}")
