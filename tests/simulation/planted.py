@@ -78,7 +78,7 @@ def vote_twice_after_restart() -> list[Patch]:
 def truncate_below_the_high_watermark() -> list[Patch]:
     """A follower that diverged goes back to the begin of the epoch, whatever is committed."""
 
-    def truncate(node: Replica, diverging: Any) -> bool:
+    def truncate(node: Replica, role: Any, diverging: Any) -> bool:
         offset = min(fetch_client.truncation_offset(node, diverging), node.epochs.start_of(node.epochs.latest_epoch or 0) or 0)
         node.committed = min(node.committed, offset)
         appending.truncate(node, max(offset, node.log.start_offset))
