@@ -8,9 +8,9 @@ Promises:
 - It decides nothing that the core could decide.
 - An answer at a version that cannot say where the leader is names none once kraft.version is 1 (`wire.hide_leader`).
 
-It does not authorize: who reaches a listener and passes its authentication may ask whatever a controller may (for which Kafka wants the right
-CLUSTER_ACTION): votes, epochs, fetches in a voter's name, changes of the voters. Bind it to loopback or to a network of controllers,
-and let the listener authenticate.
+It does not authorize: who reaches a listener and passes its authentication may ask whatever a controller may (Kafka wants the right
+CLUSTER_ACTION for it): votes, epochs, fetches in a voter's name, changes of the voters. Bind it to loopback or to a network of
+controllers, and let the listener authenticate.
 
 Public names, by module (those that import asyncio are imported inside functions):
 
