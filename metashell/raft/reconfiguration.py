@@ -39,7 +39,7 @@ from metashell.values import ZERO_UUID, ReplicaKey
 CAUGHT_UP_FETCH_MS: Final = 3_600_000
 """A replica that was at the leader's log end once and fetched within this time may become a voter."""
 
-LISTENERS_MAX: Final = 16
+LISTENERS_MAX: Final = 64
 NAME_MAX: Final = 255
 """Characters of a listener's name and of a host; DNS has no longer ones. The sets of all voters have to fit in one batch."""
 

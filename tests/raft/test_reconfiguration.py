@@ -306,7 +306,7 @@ ADD = [
     (busy, {"endpoints": {"CONTROLLER": ("h" * 256, 1)}}, INVALID_REQUEST),
     (busy, {"endpoints": {"CONTROLLER": ("", 1)}}, INVALID_REQUEST),
     (busy, {"endpoints": {"CONTROLLER": ("h", 1), "L" * 256: ("h", 1)}}, INVALID_REQUEST),
-    (busy, {"endpoints": {"CONTROLLER": ("h", 1)} | {f"L{number}": ("h", 1) for number in range(16)}}, INVALID_REQUEST),
+    (busy, {"endpoints": {"CONTROLLER": ("h", 1)} | {f"L{number}": ("h", 1) for number in range(64)}}, INVALID_REQUEST),
     (uncommitted, {"voter_id": 1}, REQUEST_TIMED_OUT),
     (nothing, {"voter_id": 1}, DUPLICATE_VOTER),
     (nothing, {"voter_id": 1, "directory_id": key(1, 2).directory_id}, DUPLICATE_VOTER),

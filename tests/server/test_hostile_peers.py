@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import random
 import struct
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from metashell.net.addresses import Address
+from metashell.net.client_connection import ClientConnection
 from metashell.net.frames import encode_request as request_frame
 from metashell.net.frames import frame
 from metashell.net.limits import ConnectionLimits
 from metashell.net.transport import connect
 from metashell.raft import messages as flat
-from metashell.raft.wire import encode_request
+from metashell.raft.errors import InvalidUpdateVersionError
+from metashell.raft.ready import Ready
+from metashell.raft.wire import GENERATIONS, decode_response, encode_request
 from metashell.server.replica_server import REQUEST_SIZE_MAX
 from tests.server.quorum import CLUSTER_ID, Quorum, append, eventually, run
 
@@ -185,6 +189,41 @@ def test_a_client_may_connect_once_more_after_the_leader_has_come_back(tmp_path:
             assert connection.versions[52] == 2
             connection.close()
             await append(quorum, b"x")
+
+    run(main)
+
+
+def test_who_cannot_be_told_where_the_leader_is_is_told_of_none_once_voters_are_in_the_log(tmp_path: Path) -> None:
+    """A replica of Kafka 3.8 dies of a leader that is not among the voters it knows; at kraft.version 0 it knows them all."""
+
+    async def main() -> None:
+        async with Quorum(tmp_path) as quorum:
+            leader = await quorum.leader()
+            await append(quorum, b"x")
+            node, driver = leader.running.node, leader.running.driver
+            connection = await connect(Address("127.0.0.1", leader.port), core=ClientConnection(ranges=GENERATIONS["3.7"]))
+            assert connection.versions[1] == 16
+
+            async def ask() -> flat.Response:
+                request = flat.FetchRequest(CLUSTER_ID, -1, bytes(16), node.epoch, 0, 0, 0, 1 << 20)
+                return decode_response(1, 16, await connection.request(encode_request(request, 16), version=16))
+
+            served = await ask()
+            assert isinstance(served, flat.FetchResponse) and (served.error, served.leader_id) == (0, leader.id) and served.records
+
+            def upgrade(now_ms: int) -> Ready:
+                with suppress(InvalidUpdateVersionError):  # until every voter has told its directory id
+                    node.upgrade_kraft_version(node.epoch, 1, False)
+                return node.poll(now_ms)
+
+            def is_upgraded() -> bool:
+                driver.step(upgrade)
+                return node.kraft_version == 1
+
+            await eventually(is_upgraded)
+            refused = await ask()
+            assert isinstance(refused, flat.FetchResponse) and (refused.error, refused.leader_id, refused.records) == (6, -1, b"")
+            connection.close()
 
     run(main)
 

@@ -76,6 +76,7 @@ async def start_voter(
     log = MetadataLog.open(
         directory, segment_size=values.number("metadata.log.segment.bytes"), segment_ms=values.number("metadata.log.segment.ms")
     )
+    server: ReplicaServer | None = None
     try:
         store = ElectionStore(log.directory, sorted(voters))
         parts = Parts(
@@ -94,6 +95,8 @@ async def start_voter(
         key = ReplicaKey(node.node_id, meta.directory_id)
         server.start(raft_config(values, listeners, ports, key, meta.cluster_id, voters, may_stand=may_stand))
     except BaseException:
+        if server is not None:
+            await server.kill()
         log.close()
         raise
     for repair in log.repairs:
