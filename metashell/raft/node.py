@@ -144,6 +144,9 @@ class RaftNode(Replica):
             reconfiguration.handle_api_versions(self, destination, ApiVersionsResponse(error_code))
         elif request.__class__ is UpdateRaftVoterRequest and error_code == UNSUPPORTED_VERSION:
             is_fine = self_update.handle_update_response(self, UpdateRaftVoterResponse(error_code, self.role.leader_id, self.role.epoch))
+        elif request.__class__ in _JOIN_REQUESTS and error_code == UNSUPPORTED_VERSION:
+            # A leader that does not know auto-join is a leader all the same: what it has is fetched from it without a pause.
+            is_fine = True
         self._settle(destination, correlation_id, is_fine)
         self._finish()
         return ready
@@ -399,6 +402,7 @@ _REQUESTS: Final[dict[type, RequestHandler]] = {
     DescribeQuorumRequest: _describe,
     ApiVersionsRequest: _tell_versions,
 }
+_JOIN_REQUESTS: Final = frozenset((AddRaftVoterRequest, RemoveRaftVoterRequest))
 _RESPONSES: Final[dict[type, tuple[type, ResponseHandler]]] = {
     VoteRequest: (VoteResponse, votes.handle_response),
     BeginQuorumEpochRequest: (BeginQuorumEpochResponse, epochs.handle_begin_response),
