@@ -9,10 +9,12 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
 from metashell.cli.kafka_storage import main as kafka_storage
+from metashell.raft.messages import ReplicaState
 from metashell.values import uuid_text
 from tests.java import jars, java, kafka, kafka_command
 from tests.running import run_main
@@ -197,3 +199,48 @@ def test_ours_catches_up_from_a_snapshot_and_kafka_and_ours_take_over_each_other
     quorum.commit("ours-in-kafkas-directory")
     assert quorum.assert_logs_agree(1, 2, OURS) > 10
     assert quorum.errors(*NO_ERROR) == []
+
+
+def test_ours_leads_kafkas_controllers_and_kafkas_tool_replaces_the_disk_of_one(quorum_of: Made) -> None:
+    quorum = quorum_of((NEWEST, NEWEST), {**DYNAMIC, **SMALL}, initial_words)
+    quorum.ours_may_lead = True
+    quorum.start(1, 2, OURS)
+    quorum.wait_for("ours observes", lambda described: any(state.id == OURS for state in described.observers))
+    ask_tool(quorum, 1, "--command-config", str(quorum.config(OURS)), "add-controller")
+    quorum.commit("first")
+    last = quorum.wait_until_caught_up(1, 2, OURS).leader_id
+    assert quorum.end(3 - last) == -signal.SIGKILL
+    quorum.end(last, signal.SIGTERM)
+    for id in (1, 2):
+        # Ours stands again while they start; they would not let it go first.
+        with open(quorum.config(id), "a") as config:
+            config.write("controller.quorum.election.timeout.ms=30000\n")
+        quorum.start(id)
+    leader = quorum.wait_for("ours leads", lambda described: described.leader_id == OURS)
+    quorum.wait_until_caught_up(1, 2, OURS)
+    while not quorum.snapshots(OURS):
+        assert "error" not in quorum.tell(OURS, "no-ops 50 1")
+    quorum.assert_logs_agree(1, 2, OURS)
+
+    old = DIRECTORY_IDS[1]
+
+    def is_new(state: ReplicaState) -> bool:
+        return state.id == 1 and uuid_text(state.directory_id) != old
+
+    ask_tool(quorum, OURS, "remove-controller", "--controller-id", "1", "--controller-directory-id", old)
+    quorum.wait_for("1 is removed", lambda described: {state.id for state in described.voters} == {2, OURS})
+    quorum.end(1)
+    rmtree(quorum.directory(1))
+    words = ["format", "-t", CLUSTER_ID, "-c", str(quorum.config(1)), "--no-initial-controllers"]
+    assert run_main(kafka_storage, words, cwd=quorum.place.folder).status == 0
+    quorum.start(1)
+    quorum.wait_for("1 observes", lambda described: any(is_new(state) and state.log_end_offset > 0 for state in described.observers))
+    ask_tool(quorum, OURS, "--command-config", str(quorum.config(1)), "add-controller")
+    described = quorum.wait_for("1 is a voter", lambda described: {state.id for state in described.voters} == {1, 2, OURS})
+    assert any(is_new(state) for state in described.voters)
+    assert (described.leader_id, described.epoch) == (OURS, leader.epoch)
+    assert "error" not in quorum.tell(OURS, "no-ops 10 2")
+    quorum.assert_logs_agree(1, 2, OURS)
+    assert min(quorum.batches(1)) in quorum.snapshots(OURS)
+    # Ours is no controller yet: it does not know the request by which theirs register.
+    assert quorum.errors(*NO_ERROR, "egistration") == []

@@ -1,9 +1,12 @@
 """A voter of ours that may lead, and appends on command: one command a line on standard input, one JSON answer a line on standard output.
 
 append COUNT IN_FLIGHT SIZE    append COUNT batches of one record of SIZE bytes, so many at a time, each until it is committed
+no-ops COUNT IN_FLIGHT         the same with metadata records that do nothing, which Kafka's controllers can follow
 state                          what the replica is
 
-python -m tools.interop.driven_voter CONFIG
+python -m tools.interop.driven_voter CONFIG [--image] [-v]
+
+--image: it keeps the metadata image and makes snapshots; -v: one line on standard error for each event of note.
 """
 
 from __future__ import annotations
@@ -14,15 +17,16 @@ import sys
 import time
 from typing import Any
 
+from metashell.codec.frame import write_metadata_record
+from metashell.codec.messages import NoOpRecord
 from metashell.raft.errors import RaftError
 from metashell.server.replica_server import ReplicaServer
 from metashell.server.state_machine import NoMachine
 from tools.interop.voter import start_voter
 
 
-async def append(server: ReplicaServer, count: int, in_flight: int, size: int) -> dict[str, Any]:
+async def append(server: ReplicaServer, count: int, in_flight: int, value: bytes) -> dict[str, Any]:
     """Append and wait, `in_flight` at a time. Units: `latencies_ms` are of each append, ascending."""
-    value = bytes(size)
     latencies: list[float] = []
     left = iter(range(count))
 
@@ -57,15 +61,22 @@ def state(server: ReplicaServer) -> dict[str, Any]:
     return {"state": node.state_name, "epoch": node.epoch, "leader": node.leader_id, "high_watermark": node.high_watermark}
 
 
-async def main(path: str) -> None:
+async def main(path: str, *, with_image: bool, verbose: bool) -> None:
     """See the module; ends when standard input does."""
-    voter = await start_voter(path, may_stand=True, machine=NoMachine())
+
+    def tell(line: str) -> None:
+        if verbose:
+            print(line, file=sys.stderr, flush=True)
+
+    voter = await start_voter(path, may_stand=True, machine=None if with_image else NoMachine(), on_event=tell)
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():
         match line.decode().split():
             case ["append", count, in_flight, size]:
-                answer = await append(voter.server, int(count), int(in_flight), int(size))
+                answer = await append(voter.server, int(count), int(in_flight), bytes(int(size)))
+            case ["no-ops", count, in_flight]:
+                answer = await append(voter.server, int(count), int(in_flight), write_metadata_record(NoOpRecord()))
             case ["put", text]:
                 answer = await put(voter.server, text.encode())
             case ["state"]:
@@ -78,4 +89,4 @@ async def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    asyncio.run(main(sys.argv[1], with_image="--image" in sys.argv[2:], verbose="-v" in sys.argv[2:]))

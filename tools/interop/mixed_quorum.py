@@ -5,6 +5,7 @@ Logs are read byte by byte with nothing of `metashell.log`, so that a fault ther
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import struct
@@ -13,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from metashell.client.client import Client
 from metashell.client.errors import ConnectError
@@ -39,6 +40,8 @@ class MixedQuorum:
     place: Cluster
     ports: Mapping[int, int]
     kafka: dict[int, CommandOf]
+    ours_may_lead: bool = False
+    """Whether ours asks for votes too, and obeys `tell`: nothing in it acts as the active controller then."""
     nodes: dict[int, Node] = field(default_factory=dict)
 
     def config(self, id: int) -> Path:
@@ -58,19 +61,31 @@ class MixedQuorum:
 
     def _start_ours(self, id: int) -> Node:
         log = self.place.folder / f"ours-{id}.log"
-        argv = [sys.executable, "-m", "tools.interop.voter", "-v", str(self.config(id))]
+        config = str(self.config(id))
+        words = ["tools.interop.driven_voter", config, "--image", "-v"] if self.ours_may_lead else ["tools.interop.voter", "-v", config]
+        pipe = subprocess.PIPE if self.ours_may_lead else None
+        environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
         with open(log, "ab") as output:
-            process = subprocess.Popen(argv, stderr=output, cwd=REPOSITORY, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
+            process = subprocess.Popen([sys.executable, "-m", *words], stdin=pipe, stdout=pipe, stderr=output, cwd=REPOSITORY, env=environ)
         node = Node(f"ours-{id}", process, log)
         self.place.nodes.append(node)
         return node
+
+    def tell(self, id: int, command: str) -> dict[str, Any]:
+        """What ours answers to a command of `driven_voter`."""
+        process = self.nodes[id].process
+        assert process.stdin is not None and process.stdout is not None, "it may lead"
+        process.stdin.write(f"{command}\n".encode())
+        process.stdin.flush()
+        answer: dict[str, Any] = json.loads(process.stdout.readline())
+        return answer
 
     def end(self, id: int, number: signal.Signals = signal.SIGKILL) -> int:
         """Send a signal, which must end the node; gives its status."""
         node = self.nodes.pop(id)
         self.place.nodes.remove(node)
         node.process.send_signal(number)
-        return node.process.wait(LIMIT_S)
+        return node.wait(LIMIT_S)
 
     def describe(self) -> flat.DescribeQuorumResponse | None:
         """The quorum as its leader sees it, None while nobody leads."""
@@ -129,7 +144,7 @@ class MixedQuorum:
         committed = self.wait_for("a leader", lambda described: True).high_watermark
 
         def have(described: flat.DescribeQuorumResponse) -> bool:
-            ends = {state.id: state.log_end_offset for state in (*described.voters, *described.observers)}
+            ends = {state.id: state.log_end_offset for state in (*described.observers, *described.voters)}
             return all(ends.get(id, -1) >= committed for id in ids)
 
         return self.wait_for(f"{ids} have all up to {committed}", have)

@@ -39,7 +39,15 @@ class Node:
         """End the process at once: a controller that is asked to stop waits five seconds for the others."""
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
-        self.process.wait(30)
+        self.wait(30)
+
+    def wait(self, limit_s: float) -> int:
+        """The status with which it ended; what was read and written through pipes is closed."""
+        status = self.process.wait(limit_s)
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+        return status
 
 
 @dataclass(slots=True)
