@@ -128,6 +128,11 @@ class ClientConnection:
         self._events: deque[Ready | Answer | Closed] = deque()
         self._out = bytearray()
 
+    def limit_frames(self, size: int) -> None:
+        """From now on a response has at most `size` bytes: for who asks one thing at a time and knows what it may get."""
+        assert self.state is not State.NEW
+        self._frame_limit = self._frames.limit = size
+
     def start(self) -> None:
         """Begin the handshake."""
         assert self.state is State.NEW

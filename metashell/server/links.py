@@ -15,7 +15,7 @@ from metashell.errors import EncodeError
 from metashell.net.addresses import Address
 from metashell.net.client_connection import ClientConnection
 from metashell.net.transport import Connection, ConnectionFailedError, connect
-from metashell.raft.messages import Endpoint, Request, Response
+from metashell.raft.messages import Endpoint, FetchRequest, FetchSnapshotRequest, Request, Response
 from metashell.raft.ready import Send
 from metashell.raft.wire import OURS, UnsupportedVersionError, api_key_of, decode_response, encode_request
 
@@ -29,8 +29,8 @@ NETWORK_EXCEPTION: Final = 13
 UNSUPPORTED_VERSION: Final = 35
 RECONNECT_MIN_S: Final = 0.05
 RECONNECT_MAX_S: Final = 0.5
-FRAME_MARGIN: Final = 1024 * 1024
-"""Bytes of an answer beyond the records that it was asked for: the first batch may be larger than what was asked for."""
+ANSWER_SIZE_MAX: Final = 64 * 1024
+"""Bytes of an answer beside its records."""
 BATCH_SIZE_MAX: Final = 8 * 1024 * 1024
 LINKS_MAX: Final = 64
 """Destinations before those without a request under way are given up: who asks to add voters may name any number of them."""
@@ -50,7 +50,6 @@ class LinkOptions:
 
     client_id: str
     request_timeout_ms: int
-    answer_size_max: int
     tls: ssl.SSLContext | None = None
     sasl: Callable[[], SaslClient] | None = None
 
@@ -131,6 +130,7 @@ class Links:
         version = connection.versions.get(key)
         if version is None:
             raise UnsupportedVersionError(f"the peer has no common version of api key {key}")
+        connection.core.limit_frames(answer_size_max(request))
         answer = await connection.request(encode_request(request, version), version=version, timeout_s=timeout_s)
         return decode_response(key, version, answer)
 
@@ -147,7 +147,7 @@ class Links:
             sasl=None if options.sasl is None else options.sasl(),
             ranges=OURS,
             in_flight_max=1,
-            frame_limit=max(options.answer_size_max, BATCH_SIZE_MAX) + FRAME_MARGIN,
+            frame_limit=ANSWER_SIZE_MAX,
         )
         link.connection = None
         link.connection = await connect(Address(*link.endpoint), core=core, tls=options.tls, timeout_s=timeout_s)
@@ -156,6 +156,17 @@ class Links:
         link.pause_s = 0.0
         link.not_before = 0.0
         return link.connection
+
+
+def answer_size_max(request: Request) -> int:
+    """Bytes that the answer to a request may have. Only records make it large; the first batch may exceed what was asked for."""
+    match request:
+        case FetchRequest():
+            return max(request.max_size, BATCH_SIZE_MAX) + ANSWER_SIZE_MAX
+        case FetchSnapshotRequest():
+            return max(request.max_size, 0) + ANSWER_SIZE_MAX
+        case _:
+            return ANSWER_SIZE_MAX
 
 
 class _Link:

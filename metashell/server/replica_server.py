@@ -118,7 +118,6 @@ class ReplicaServer:
         return LinkOptions(
             client_id=f"raft-client-{-1 if config.local is None else config.local.id}",
             request_timeout_ms=config.request_timeout_ms,
-            answer_size_max=max(config.fetch_max_size, config.fetch_snapshot_max_size),
             tls=peers.tls,
             sasl=peers.sasl,
         )

@@ -7,11 +7,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from metashell.net.listener import Listener, ListenerOptions, ServerRequest, serve
 from metashell.raft import messages as flat
 from metashell.raft.ready import Send
 from metashell.raft.wire import GENERATIONS, decode_request, encode_response
 from metashell.server.links import BROKER_NOT_AVAILABLE, LINKS_MAX, NETWORK_EXCEPTION, UNSUPPORTED_VERSION, LinkOptions, Links
+from metashell.values import OffsetAndEpoch
 from tests.net.certificates import Authority
 from tests.server.quorum import eventually, run
 
@@ -39,7 +42,7 @@ async def linked(
 ) -> AsyncIterator[tuple[Links, Heard, Listener]]:
     listener = await serve(on_request, ListenerOptions(ranges=GENERATIONS[generation]))
     heard = Heard()
-    settings = {"client_id": "raft-client-1", "request_timeout_ms": 2000, "answer_size_max": 1000, **options}
+    settings = {"client_id": "raft-client-1", "request_timeout_ms": 2000, **options}
     links = Links(LinkOptions(**settings), heard)
     try:
         yield links, heard, listener
@@ -63,6 +66,44 @@ def test_destinations_that_nobody_asks_for_any_more_are_given_up() -> None:
             assert all(error == BROKER_NOT_AVAILABLE for _, _, error in heard.answers[1:])
             assert len(links._links) <= LINKS_MAX
             await eventually(lambda: listener.counters.open == 0)
+
+    run(main)
+
+
+@pytest.mark.parametrize(
+    ("asked", "size", "taken"),
+    [
+        (VOTE, 40_000, True),
+        (VOTE, 70_000, False),
+        (flat.FetchRequest("c", 1, bytes(16), 5, 0, 0, 0, 1000), 8 << 20, True),
+        (flat.FetchRequest("c", 1, bytes(16), 5, 0, 0, 0, 1000), 9 << 20, False),
+        (flat.FetchSnapshotRequest("c", 1, bytes(16), 5, OffsetAndEpoch(1, 1), 0, 100_000), 100_000, True),
+        (flat.FetchSnapshotRequest("c", 1, bytes(16), 5, OffsetAndEpoch(1, 1), 0, 100_000), 200_000, False),
+    ],
+    ids=["vote", "large vote", "fetch", "large fetch", "page", "large page"],
+)
+def test_only_what_was_asked_for_may_be_large(asked: flat.Request, size: int, taken: bool) -> None:
+    def respond(request: ServerRequest) -> None:
+        answer: flat.Response
+        match asked:
+            case flat.FetchRequest():
+                answer = flat.FetchResponse(records=bytes(size))
+            case flat.FetchSnapshotRequest():
+                answer = flat.FetchSnapshotResponse(records=bytes(size))
+            case _:
+                answer = flat.VoteResponse(leader_id=1, leader_endpoint=("h" * size, 1))
+        request.respond(encode_response(answer, request.header.api_version))
+
+    async def main() -> None:
+        async with linked(respond) as (links, heard, listener):
+            send(links, listener, 0, asked)
+            await eventually(lambda: bool(heard.answers))
+            assert (heard.answers[0][2] == BROKER_NOT_AVAILABLE) is not taken
+            # Another request is answered as if nothing had been.
+            await eventually(lambda: links._links[2].task is None)
+            send(links, listener, 1, asked)
+            await eventually(lambda: len(heard.answers) == 2)
+            assert (heard.answers[1][2] == BROKER_NOT_AVAILABLE) is not taken
 
     run(main)
 
@@ -168,7 +209,7 @@ def test_an_answer_that_is_none_fails_its_request() -> None:
 
         server = await asyncio.start_server(nonsense, "127.0.0.1", 0)
         heard = Heard()
-        links = Links(LinkOptions(client_id="x", request_timeout_ms=2000, answer_size_max=1000), heard)
+        links = Links(LinkOptions(client_id="x", request_timeout_ms=2000), heard)
         links.send(Send(-2, ("127.0.0.1", server.sockets[0].getsockname()[1]), 9, VOTE))
         await eventually(lambda: heard.answers == [(-2, 9, BROKER_NOT_AVAILABLE)])
         await links.close()
@@ -187,9 +228,7 @@ def test_a_certificate_that_nobody_vouches_for_is_an_authentication_failure(tmp_
         trusted = StoreConfig(prefix="ssl.truststore", location=str(known.write_pem(tmp_path)))
         listener = await serve(grant, ListenerOptions(ranges=GENERATIONS["4.3"], tls=server_context(TlsConfig(keystore=node))))
         heard = Heard()
-        options = LinkOptions(
-            client_id="x", request_timeout_ms=2000, answer_size_max=1000, tls=client_context(TlsConfig(truststore=trusted))
-        )
+        options = LinkOptions(client_id="x", request_timeout_ms=2000, tls=client_context(TlsConfig(truststore=trusted)))
         links = Links(options, heard)
         send(links, listener, 1, VOTE)
         await eventually(lambda: heard.answers == [(2, 1, NETWORK_EXCEPTION)])
