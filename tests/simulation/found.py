@@ -9,20 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from metashell.raft import fetch_client, polling, self_update, snapshot_writer, transitions
-from metashell.raft.connections import NEVER, Connections
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Follower
 from tests.simulation.planted import Patch
-
-
-def a_request_that_timed_out_is_waited_for() -> list[Patch]:
-    """An unattached replica polls for ever once a bootstrap server did not answer in time."""
-
-    def until(connections: Any, now_ms: int) -> int:
-        times = [entry.since_ms + connections._timeout_ms for entry in connections.entries.values() if not entry.backing_off]
-        return max(min(times, default=NEVER), now_ms)
-
-    return [(Connections, "in_flight_until", until)]
 
 
 def a_snapshot_takes_any_epoch() -> list[Patch]:
@@ -88,7 +77,6 @@ JOINING: dict[str, object] = {
     "log_on_disk": False,
 }
 FOUND: dict[Callable[[], list[Patch]], tuple[int, dict[str, object]]] = {
-    a_request_that_timed_out_is_waited_for: (48, {"drop_chance": 0.3, "brokers": 1, "generations": []}),
     a_snapshot_takes_any_epoch: (25, {}),
     an_observer_asks_a_silent_leader_to_join: (204, JOINING),
     a_removed_leader_never_stands: (28, {}),

@@ -48,3 +48,13 @@ def test_who_does_not_know_that_it_votes_helps_to_elect_the_next_leader(is_mende
             with pytest.raises(Violation, match="one leader for all"):
                 liveness.check_leader(world)
     world.close()
+
+
+def test_an_observer_that_nobody_answers_waits_between_its_questions() -> None:
+    world, _ = settled(Options(5, voters=3, brokers=1))
+    broker = world.by_id[100]
+    world.cuts.update((broker.index, other.index) for other in world.hosts)
+    events = world.events
+    world.run(world.now + 20_000, liveness.NEVER_EVENTS)
+    assert world.events < events + 4_000
+    world.close()

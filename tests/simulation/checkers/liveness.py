@@ -81,7 +81,9 @@ def check_progress(world: World) -> None:
                 last = work.append(leader, 1)
         return 0 <= last < world.history.tip.end
 
-    wait(world, "V2", limit, written, "a commit")
+    # A follower far behind has to fetch all that before its offsets count.
+    ends = [host.log.end_offset for host in running(world)]
+    wait(world, "V2", limit + 60 * (max(ends) - min(ends)), written, "a commit")
     wait(world, "V6", limit + 2 * world.request_timeout_ms, lambda: not work.asked, "an operator's answer")
     work.is_writing = False
     behind = max(host.log.end_offset for host in running(world)) - min(host.log.end_offset for host in running(world))
