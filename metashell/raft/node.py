@@ -66,7 +66,7 @@ from metashell.raft.messages import (
 from metashell.raft.protocols import PartialSnapshot, ReplicatedLog
 from metashell.raft.ready import ElectionState, Ready
 from metashell.raft.replica import Random, Replica
-from metashell.raft.roles import Candidate, Leader, Prospective, Resigned
+from metashell.raft.roles import Candidate, Follower, Leader, Prospective, Resigned
 from metashell.raft.stats import Metrics
 from metashell.values import OffsetAndEpoch
 
@@ -287,6 +287,12 @@ class RaftNode(Replica):
     def leader_id(self) -> int:
         """-1 where none is known."""
         return self.role.leader_id
+
+    @property
+    def downloading(self) -> OffsetAndEpoch | None:
+        """The snapshot that is being fetched from the leader."""
+        role = self.role
+        return role.download.id if isinstance(role, Follower) and role.download is not None else None
 
     @property
     def log_end_offset(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from metashell.codec.batches import RecordBatch
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 PIECE_SIZE: Final = 1024 * 1024
 """Bytes of the log that a machine is given at once, unless one batch is larger."""
+RECORDS_AT_ONCE: Final = 500
+"""Records of a snapshot that are written before the replica has its turn again, some 10 ms."""
 
 
 class _SnapshotGoneError(Exception):
@@ -94,22 +97,33 @@ class Feed:
             wanted = await self.machine.handle_commit(batches)
             offset = batches[-1].header.last_offset + 1
             if wanted is not None:
-                self._make(wanted)
+                await self._make(wanted)
             await asyncio.sleep(0)
         self._consumed(offset)
 
-    def _make(self, wanted: SnapshotToMake) -> None:
-        """Write the snapshot, unless the core has it already or cannot take it now."""
+    async def _make(self, wanted: SnapshotToMake) -> None:
+        """Write the snapshot, unless the core has it already or cannot take it now. The replica goes on meanwhile: it may lead."""
         writer = self._driver.node.create_snapshot(wanted.id, wanted.last_contained_log_timestamp)
         if writer is None:
             return
         try:
-            writer.append(wanted.values)
+            values = iter(wanted.values)
+            while piece := list(islice(values, RECORDS_AT_ONCE)):
+                writer.append(piece)
+                await asyncio.sleep(0)
+                if self._is_overtaken(wanted.id):
+                    writer.close()
+                    return
             writer.freeze()
         except BaseException:
             writer.close()
             raise
         self._driver.step(lambda now_ms: self._driver.node.snapshot_frozen(wanted.id, now_ms))
+
+    def _is_overtaken(self, id: OffsetAndEpoch) -> bool:
+        """Whether the leader's snapshot has come, or comes, in place of the one that is written."""
+        log = self._log
+        return id.offset < log.start_offset or id in log.snapshots() or self._driver.node.downloading == id
 
     def _snapshot(self, id: OffsetAndEpoch) -> Iterator[RecordBatch]:
         """The snapshot's batches, read piece by piece. Errors: LogCorruptError."""

@@ -6,10 +6,15 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import pytest
+
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record, RecordBatch
+from metashell.raft.control_batches import SnapshotHeader
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.ready import Committed, LeaderChanged, Ready, SnapshotToLoad
+from metashell.raft.snapshot_check import read_snapshot_controls
+from metashell.raft.snapshot_writer import SnapshotWriter
 from metashell.server import feed as feed_module
 from metashell.server.feed import Feed
 from metashell.server.state_machine import SnapshotToMake
@@ -20,10 +25,13 @@ from tests.server.quorum import Values, eventually, run
 class Core:
     """As much of a driver and its node as a feed needs."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: MemoryLog | None = None) -> None:
         self.node = self
+        self.log = log
         self.consumed_to: list[int] = []
         self.stopped: list[BaseException] = []
+        self.frozen: list[OffsetAndEpoch] = []
+        self.downloading: OffsetAndEpoch | None = None
 
     def register(self, now_ms: int) -> tuple[int, Any]:
         return 7, None
@@ -31,6 +39,13 @@ class Core:
     def consumed(self, listener: int, offset: int, now_ms: int) -> Any:
         assert listener == 7
         self.consumed_to.append(offset)
+
+    def create_snapshot(self, id: OffsetAndEpoch, last_contained_log_timestamp: int) -> SnapshotWriter:
+        assert self.log is not None
+        return SnapshotWriter(self.log.create_snapshot(id), [SnapshotHeader(last_contained_log_timestamp)], 0)
+
+    def snapshot_frozen(self, id: OffsetAndEpoch, now_ms: int) -> Any:
+        self.frozen.append(id)
 
     def step(self, call: Callable[[int], Ready]) -> None:
         call(0)
@@ -136,6 +151,73 @@ def test_a_snapshot_that_ends_within_a_batch_stops_the_replica() -> None:
         await eventually(lambda: bool(core.stopped))
         assert "snapshot 2-1" in str(core.stopped[0])
         assert core.consumed_to == []
+        await feed.close()
+
+    run(main)
+
+
+MADE = OffsetAndEpoch(5, 1)
+
+
+class Making(Values):
+    """Wants one snapshot; `turns` is how often others had their turn while it was written."""
+
+    def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        super().__init__()
+        self.turns = 0
+        self.written = 0
+        self.meanwhile = meanwhile
+
+    async def handle_commit(self, batches: Sequence[RecordBatch]) -> SnapshotToMake | None:
+        return SnapshotToMake(MADE, 0, self.values_of_it())
+
+    def values_of_it(self) -> Iterable[bytes]:
+        asyncio.get_running_loop().call_soon(self.turn)
+        for number in range(10 * feed_module.RECORDS_AT_ONCE):
+            self.written = number + 1
+            yield b"%d" % number
+
+    def turn(self) -> None:
+        self.turns += 1
+        self.meanwhile()
+        asyncio.get_running_loop().call_soon(self.turn)
+
+
+def test_a_snapshot_is_written_while_the_replica_goes_on() -> None:
+    async def main() -> None:
+        log = filled(5)
+        core, machine = Core(log), Making()
+        feed = feeding(core, log, machine)
+        feed.notice(Committed(7, 0, 5))
+        await eventually(lambda: core.consumed_to == [5])
+        assert machine.turns >= 9 and core.frozen == [MADE]
+        assert read_snapshot_controls(log, MADE) == (None, None)
+        await feed.close()
+
+    run(main)
+
+
+@pytest.mark.parametrize("overtaken_by", ["download", "snapshot", "start"])
+def test_a_snapshot_that_is_overtaken_while_it_is_written_is_given_up(overtaken_by: str) -> None:
+    async def main() -> None:
+        log = filled(9)
+        core = Core(log)
+
+        def meanwhile() -> None:
+            if overtaken_by == "download":
+                core.downloading = MADE
+            elif overtaken_by == "snapshot":
+                log.add_snapshot(MADE, b"theirs")
+            else:
+                log.add_snapshot(OffsetAndEpoch(8, 1), b"theirs")
+                log.delete_before(OffsetAndEpoch(8, 1))
+
+        machine = Making(meanwhile)
+        feed = feeding(core, log, machine)
+        feed.notice(Committed(7, 0, 5))
+        await eventually(lambda: core.consumed_to == [5])
+        assert not core.frozen and not core.stopped and machine.written < 10 * feed_module.RECORDS_AT_ONCE
+        assert [log.read_snapshot(id, 0, 99) for id in log.snapshots()] == ([] if overtaken_by == "download" else [b"theirs"])
         await feed.close()
 
     run(main)
