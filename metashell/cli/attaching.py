@@ -28,7 +28,7 @@ def names_quorum(values: SimpleNamespace) -> bool:
 
 def target_of(values: SimpleNamespace) -> Target:
     """What the options name. Errors: UsageError with the option or property at fault."""
-    from metashell.live.target import Target
+    from metashell.live.target import ABSENT_TIMEOUT_S, ATTACH_TIMEOUT_S, Target
     from metashell.net.addresses import AddressMap, parse_addresses
 
     controllers = parse_addresses(_without_ids(values.bootstrap_controller)) if values.bootstrap_controller else ()
@@ -38,7 +38,8 @@ def target_of(values: SimpleNamespace) -> Target:
         brokers=tuple(brokers),
         security=_security(values.command_config),
         address_map=AddressMap.parse(",".join(values.address_map)),
-        timeout_s=values.timeout,
+        timeout_s=ATTACH_TIMEOUT_S if values.timeout is None else values.timeout,
+        absent_s=ABSENT_TIMEOUT_S if values.timeout is None else values.timeout,
         max_decompressed=values.max_decompressed,
     )
 

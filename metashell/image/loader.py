@@ -272,7 +272,8 @@ class ImageLoader:
         elif type == KRAFT_VOTERS:
             self._voters = voter_set(body, self._position.log_offset(offset, self._in_snapshot))
         elif type == LEADER_CHANGE:
-            self._leader = Leader(body.leader_id, header.leader_epoch)
+            voter_ids = tuple(sorted(voter.voter_id for voter in body.voters))
+            self._leader = Leader(body.leader_id, header.leader_epoch, voter_ids)
 
     # ---- images
 

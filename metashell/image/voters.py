@@ -34,10 +34,11 @@ class VoterSet(NamedTuple):
 
 
 class Leader(NamedTuple):
-    """Who won the newest election that the log tells of."""
+    """Who won the newest election that the log tells of, and the ids of who could vote, ordered; static voters are named nowhere else."""
 
     id: int
     epoch: int
+    voter_ids: tuple[int, ...] = ()
 
 
 def voter_set(record: Any, offset: int) -> VoterSet:

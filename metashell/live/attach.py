@@ -66,13 +66,13 @@ class _Session:
         self._attached = Event()
         self._error: BaseException | None = None
         self._first_high_watermark = -1
-        self._deadline_s = 0.0
+        self._began_s = 0.0
         self._driver = Driver(target, consumer, dial, self._moved)
         self._thread = Thread(target=self._run, name="quorum", daemon=True)
 
     def start(self) -> None:
         """Start the thread, and the time in which it has to attach."""
-        self._deadline_s = time.monotonic() + self.target.timeout_s
+        self._began_s = time.monotonic()
         self._thread.start()
 
     def attach(self) -> None:
@@ -91,8 +91,11 @@ class _Session:
             raise self._error
         if self._attached.is_set():
             return True
-        if time.monotonic() > self._deadline_s and not self._is_loading():
-            raise AttachError(f"not attached within {self.target.timeout_s:g} s: {self._driver.failure_text()}")
+        limit_s = self.target.timeout_s
+        if self._driver.is_hopeless:
+            limit_s = min(limit_s, self.target.absent_s)
+        if time.monotonic() > self._began_s + limit_s and not self._is_loading():
+            raise AttachError(f"not attached within {limit_s:g} s: {self._driver.failure_text()}")
         return False
 
     def _is_loading(self) -> bool:

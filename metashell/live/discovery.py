@@ -32,6 +32,9 @@ async def controllers_of(broker: Link, timeout_s: float) -> tuple[Address, ...]:
     try:
         answer = await broker.request(describe_quorum_request(), timeout_s=timeout_s)
     except MetashellError as error:
+        if getattr(error, "timed_out", False):
+            # The broker has to ask the controllers itself.
+            raise Refused(f"does not say within {timeout_s:g} s where the controllers are: it may have lost them itself") from None
         raise refused(error) from None
     found = controllers_in(answer)
     if not found:

@@ -167,6 +167,11 @@ class Driver:
         if self.failures.are_final(self.controllers):
             raise AttachError(self.failure_text())
 
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether no address that is known takes a connection."""
+        return self.failures.are_hopeless((*(self.controllers or self._target.brokers), *self._links.learned))
+
     def failure_text(self) -> str:
         """Why nothing is attached, naming all addresses, those that only a broker named too."""
         return self.failures.text(self.controllers or self._target.brokers)

@@ -13,11 +13,12 @@ class AttachError(MetashellError):
 
 
 class Refused(MetashellError):
-    """An exchange with a node failed; `final` tells that trying the same again cannot help."""
+    """An exchange with a node failed; `final` tells that trying the same again cannot help, `absent` that no connection came of it."""
 
-    def __init__(self, reason: str, *, final: bool = False) -> None:
+    def __init__(self, reason: str, *, final: bool = False, absent: bool = False) -> None:
         super().__init__(reason)
         self.final = final
+        self.absent = absent
 
 
 class Failures:
@@ -36,6 +37,11 @@ class Failures:
     def are_final(self, addresses: Iterable[Address]) -> bool:
         """Whether none of the addresses is worth another try."""
         return all(address in self._newest and self._newest[address].final for address in addresses)
+
+    def are_hopeless(self, addresses: Iterable[Address]) -> bool:
+        """Whether no connection came of any of the addresses, other than for lack of time, or none is worth another try."""
+        found = [self._newest.get(address) for address in addresses]
+        return bool(found) and all(failure is not None and (failure.final or failure.absent) for failure in found)
 
     def text(self, addresses: Iterable[Address]) -> str:
         """`a:1: Connection refused; b:2: no answer`, of these addresses and all others that failed."""

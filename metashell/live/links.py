@@ -97,10 +97,13 @@ class Links:
         if found is not None and not found.closed:
             return found
         self._open.pop(address, None)
+        place = self._map.resolve(address)
         try:
-            return await self._dial(self._map.resolve(address), address.host)
+            return await self._dial(place, address.host)
         except MetashellError as error:
-            raise refused(error) from None
+            failure = refused(error)
+            reason = str(failure) if place == address else f"at {place}: {failure}"
+            raise Refused(reason, final=failure.final, absent=not getattr(error, "timed_out", False)) from None
 
     def _check_role(self, link: Link) -> None:
         ranges = link.core.peer_ranges

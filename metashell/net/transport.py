@@ -31,13 +31,14 @@ class ConnectionFailedError(MetashellError):
     """A connection could not be made or ended; the message is the reason without the address.
 
     `authentication` tells that the peer refused who we are, or we refused who it is, `unsupported` that it has no common version of
-    what was asked: trying again is of no use.
+    what was asked: trying again is of no use. `timed_out` tells that nothing came of it in time.
     """
 
-    def __init__(self, reason: str, *, authentication: bool = False, unsupported: bool = False) -> None:
+    def __init__(self, reason: str, *, authentication: bool = False, unsupported: bool = False, timed_out: bool = False) -> None:
         super().__init__(reason)
         self.authentication = authentication
         self.unsupported = unsupported
+        self.timed_out = timed_out
 
 
 class Connection(asyncio.Protocol):
@@ -55,6 +56,11 @@ class Connection(asyncio.Protocol):
         self._writable = True
         self._expires_at = float("inf")
         self._retired = False
+
+    @property
+    def connected(self) -> bool:
+        """Whether the socket was connected, and its TLS handshake done."""
+        return self._transport is not None
 
     @property
     def expired(self) -> bool:
@@ -97,7 +103,7 @@ class Connection(asyncio.Protocol):
         except TimeoutError:
             reason = f"no answer within {timeout_s:g} s"
             self.close(reason)
-            raise ConnectionFailedError(reason) from None
+            raise ConnectionFailedError(reason, timed_out=True) from None
         except UnsupportedApiError as error:
             raise ConnectionFailedError(str(error), unsupported=True) from None
 
@@ -144,7 +150,9 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio."""
-        self._core.connection_lost(reason_of(exc) if exc is not None else "")
+        # Who closes with our first bytes unread resets: that is what the core has the better words for.
+        is_told = exc is not None and (self._ready.done() or not isinstance(exc, ConnectionResetError))
+        self._core.connection_lost(reason_of(exc) if exc is not None and is_told else "")
         self._pump()
         if not self._lost.done():
             self._lost.set_result(None)
@@ -215,8 +223,9 @@ async def connect(
             await loop.create_connection(lambda: made, address.host, address.port, ssl=tls, server_hostname=name)
             await made.wait_ready()
     except TimeoutError:
+        what = "connected, but no answer" if made.connected else "no connection"
         made.close("timed out")
-        raise ConnectionFailedError(f"no connection within {timeout_s:g} s") from None
+        raise ConnectionFailedError(f"{what} within {timeout_s:g} s", timed_out=True) from None
     except OSError as error:
         cut_off = tls is not None and isinstance(error, ConnectionResetError | ConnectionAbortedError)
         hint = " during the TLS handshake (does the peer talk TLS? see security.protocol)" if cut_off else ""

@@ -31,8 +31,7 @@ TIMEOUT = Option(
     names=("--timeout",),
     metavar="SECONDS",
     type="int",
-    default=10,
-    help="give up attaching after so long; once attached there is no limit",
+    help="give up attaching after so long (10; 2 where no address takes a connection); once attached there is no limit",
 )
 
 QUORUM_OPTIONS = (CONTROLLERS, BOOTSTRAP_SERVER, COMMAND_CONFIG, ADDRESS_MAP, TIMEOUT)

@@ -251,9 +251,10 @@ def test_control_records_give_the_voters_the_leader_and_the_kraft_version():
         k_raft_version_feature=message.structs["KRaftVersionFeature"](min_supported_version=0, max_supported_version=1),
     )
     version = message_type("control", "KRaftVersionRecord").cls(k_raft_version=1)
-    leader = message_type("control", "LeaderChangeMessage").cls(leader_id=3)
+    change = message_type("control", "LeaderChangeMessage")
+    leader = change.cls(leader_id=3, voters=tuple(change.structs["Voter"](voter_id=id) for id in (3, 1, 2)))
     image = load(control_batch((2, leader), (5, version), (6, message.cls(voters=(voter,))), base_offset=4))
-    assert image.leader == (3, EPOCH)
+    assert image.leader == (3, EPOCH, (1, 2, 3))
     assert image.features.kraft_version == 1
     assert image.voters is not None
     assert image.voters.offset == 6

@@ -308,7 +308,7 @@ def test_a_snapshot_is_what_a_late_observer_begins_with(running: Callable[..., Q
         wait_for(source, lambda image: default(image) == "1000039")
         image = source.view().image
         assert image.faults == ()
-        # Only a quorum of kraft.version 1 says in its log who votes.
+        # Only a quorum of kraft.version 1 has a record that says who votes.
         assert (image.features.kraft_version, image.voters is not None) == (int(standalone), standalone)
         quorum.set_default("log.retention.ms", "7")
         wait_for(source, lambda image: default(image) == "7")

@@ -94,7 +94,7 @@ def test_controllers_that_a_broker_named_and_nobody_reaches_are_named(three: Fak
     for id in (1, 2, 3):
         three._await(three._listeners[id].stop(0))
     found = failure(target(three, controllers=(), brokers=(Address("127.0.0.1", three.broker_port),), timeout_s=1.0))
-    refused = "; ".join(sorted(f"node-{id}:9093: Connection refused" for id in (1, 2, 3)))
+    refused = "; ".join(sorted(f"node-{id}:9093: at 127.0.0.1:{three.ports[id]}: Connection refused" for id in (1, 2, 3)))
     assert "; ".join(sorted(found.removeprefix("not attached within 1 s: ").split("; "))) == refused
 
 
@@ -145,6 +145,29 @@ def test_bytes_are_those_of_snapshot_and_log_and_end_where_they_are_not_followed
 def test_nobody_there_is_told_for_each_address_within_the_deadline():
     found = failure(Target(controllers=(Address("127.0.0.1", 1), Address("::1", 2)), timeout_s=0.5))
     assert found.startswith("not attached within 0.5 s: 127.0.0.1:1: Connection refused; [::1]:2: ")
+
+
+def test_nobody_there_ends_the_wait_early_however_long_an_answer_may_take():
+    nobody = (Address("localhost", 1), Address("nobody.invalid", 9093))
+    for addresses in ({"controllers": nobody}, {"brokers": nobody}):
+        found = failure(Target(**addresses, timeout_s=3600, absent_s=0.1))
+        assert found.startswith("not attached within 0.1 s: localhost:1: Connection refused; nobody.invalid:9093: ")
+
+
+def test_controllers_that_a_broker_named_and_are_not_there_end_the_wait_early(three: FakeQuorum):
+    for id in (1, 2, 3):
+        three._await(three._listeners[id].stop(0))
+    broker = Address("127.0.0.1", three.broker_port)
+    assert failure(target(three, controllers=(), brokers=(broker,), timeout_s=3600, absent_s=0.1)).count("Connection refused") == 3
+
+
+def test_one_that_accepts_and_says_nothing_is_waited_for():
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent_one = Address("127.0.0.1", silent.getsockname()[1])
+        found = failure(Target(controllers=(Address("127.0.0.1", 1), silent_one), timeout_s=0.5, absent_s=0.1))
+    assert found == f"not attached within 0.5 s: 127.0.0.1:1: Connection refused; {silent_one}: no answer"
 
 
 def test_a_broker_where_a_controller_should_be(three: FakeQuorum):
@@ -251,7 +274,7 @@ def test_tls_holds_the_certificate_against_the_nodes_own_name_and_tells_one_that
             wait_for(source, lambda image: bool(keys(image)))
         other = trusted | {"ssl.truststore.location": str(Authority("other CA").write_pem(tmp_path, "other"))}
         found = failure(target(quorum, security=security_config(other)))
-        assert found.startswith("node-1:9093: the certificate is refused: ")
+        assert found.startswith(f"node-1:9093: at 127.0.0.1:{quorum.ports[1]}: the certificate is refused: ")
 
 
 def test_a_store_that_is_not_there_is_told_before_anything_is_asked(three: FakeQuorum):

@@ -77,6 +77,15 @@ def test_status_tells_the_leader_and_that_all_is_certain(run: Run, words: list[s
     assert (status["lag"], status["trouble"]) == (0, None)
 
 
+def test_static_voters_are_named_by_their_last_election(quorum: FakeQuorum):
+    with attach(Target(controllers=quorum.addresses, address_map=quorum.address_map)) as source:
+        ctx = context_of(source)
+        assert ctx.image.leader.voter_ids == (1, 2, 3)
+        ctx.feed, ctx.image = None, ctx.image._replace(voters=None)
+        assert run_line(ctx, "status") == 0
+        assert "voters            1, 2, 3\n" in ctx.out.getvalue()
+
+
 def context_of(source, **fields) -> Context:
     def make_root(image, before):
         return build_root(image, voice="own", local=LocalInfo(), before=before)
@@ -142,6 +151,11 @@ def target(*given: str) -> Target:
 @pytest.mark.parametrize("name", ["--bootstrap-controller", "--controllers", "-C"])
 def test_controllers_have_all_their_names_and_ids_are_left_out(name: str):
     assert target(name, "1@a:1, 22@[::1]:2,c:3").controllers == (Address("a", 1), Address("::1", 2), Address("c", 3))
+
+
+def test_a_time_that_is_given_holds_also_where_nobody_is():
+    assert (target("-C", "a:1").timeout_s, target("-C", "a:1").absent_s) == (10, 2)
+    assert (target("-C", "a:1", "--timeout", "60").timeout_s, target("-C", "a:1", "--timeout", "60").absent_s) == (60, 60)
 
 
 def test_addresses_are_mapped_also_those_of_ipv6():

@@ -340,8 +340,22 @@ def test_a_host_that_never_answers_times_out() -> None:
         with socket.socket() as silent:
             silent.bind(("127.0.0.1", 0))
             silent.listen()
-            with pytest.raises(ConnectionFailedError, match=r"no connection within 0\.05 s"):
+            with pytest.raises(ConnectionFailedError, match=r"^connected, but no answer within 0\.05 s$"):
                 await connect(Address("127.0.0.1", silent.getsockname()[1]), timeout_s=0.05)
+
+    run(work)
+
+
+def test_a_peer_that_resets_what_it_does_not_understand_is_asked_about() -> None:
+    async def work() -> None:
+        async def reset(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            linger = struct.pack("ii", 1, 0)
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            writer.transport.abort()
+
+        async with await asyncio.start_server(reset, "127.0.0.1", 0) as server:
+            with pytest.raises(ConnectionFailedError, match=r"closed the connection during the handshake \(is it a Kafka listener"):
+                await connect(Address("127.0.0.1", server.sockets[0].getsockname()[1]))
 
     run(work)
 

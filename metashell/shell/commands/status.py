@@ -92,7 +92,8 @@ def _metadata_version(image: MetadataImage) -> str | None:
 
 def _voters(image: MetadataImage) -> list[dict[str, Any]]:
     if image.voters is None:
-        return []
+        # Static voters are in no record of their own; each election tells their ids.
+        return [] if image.leader is None else [{"id": id, "directory_id": None} for id in image.leader.voter_ids]
     return [{"id": voter.id, "directory_id": uuid_text(voter.directory_id)} for voter in image.voters.voters]
 
 
