@@ -34,6 +34,7 @@ log4j.appender.out.layout.ConversionPattern=%d [%t] %p %c - %m%n
 NO_ERROR = ("main ERROR Reconfiguration failed", "[ControllerApis ", "Overriding internal.metadata.log.segment.bytes")
 """What log4j says of having no file of settings, requests that came before the leader was ready, and what is said of `SMALL`."""
 QUORUM_TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
+FEATURE_TOOL = "org.apache.kafka.tools.FeatureCommand"
 STATIC = {"controller.quorum.voters": "1@localhost:{port_1},2@localhost:{port_2},3@localhost:{port_3}"}
 DYNAMIC = {"controller.quorum.bootstrap.servers": "localhost:{port_1},localhost:{port_2}"}
 DIRECTORY_IDS = {1: "iSWq0OPXTqOZ8aVrKmWO1A", 2: "mL1w5SXrSHKHKX4dPKoQTw"}
@@ -146,6 +147,26 @@ def test_kafkas_tool_adds_ours_to_a_dynamic_quorum_which_survives_each_death_and
     ask_tool(quorum, OURS, "remove-controller", "--controller-id", str(OURS), "--controller-directory-id", key)
     quorum.wait_for("ours observes again", lambda described: {state.id for state in described.voters} == {1, 2})
     quorum.commit("removed")
+    assert quorum.assert_logs_agree(1, 2, OURS) > 10
+    assert quorum.end(OURS, signal.SIGTERM) == 0
+    assert quorum.errors(*NO_ERROR) == []
+
+
+def test_a_static_quorum_with_ours_becomes_dynamic(quorum_of: Made) -> None:
+    quorum = quorum_of((NEWEST, NEWEST), STATIC, lambda id: [])
+    quorum.start(1, 2, OURS)
+    quorum.commit("static")
+    quorum.wait_until_caught_up(1, 2, OURS)
+    quorum.register(OURS, {"kraft.version": (0, 1)})
+    upgrade = ("--bootstrap-controller", f"localhost:{quorum.ports[1]}", "upgrade", "--feature", "kraft.version=1")
+    # It is refused until all voters, ours among them, have told the leader that they support it.
+    quorum.place.wait_until("kraft.version is 1", lambda: kafka(NEWEST, FEATURE_TOOL, *upgrade).returncode == 0, LIMIT_S)
+    described = quorum.wait_for("voters have directories", lambda described: all(any(state.directory_id) for state in described.voters))
+    assert {state.id for state in described.voters} == {1, 2, OURS}
+    assert quorum.end(described.leader_id) == -signal.SIGKILL
+    quorum.commit("dynamic")
+    quorum.start(described.leader_id)
+    quorum.wait_until_caught_up(1, 2, OURS)
     assert quorum.assert_logs_agree(1, 2, OURS) > 10
     assert quorum.end(OURS, signal.SIGTERM) == 0
     assert quorum.errors(*NO_ERROR) == []

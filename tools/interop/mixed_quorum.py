@@ -15,10 +15,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 from metashell.client.client import Client
 from metashell.client.errors import ConnectError
-from metashell.codec.messages import AlterClientQuotasRequest
+from metashell.codec.messages import AlterClientQuotasRequest, ControllerRegistrationRequest
 from metashell.net.addresses import Address
 from metashell.raft import messages as flat
 from metashell.raft.wire import decode_response, encode_request
@@ -138,6 +139,19 @@ class MixedQuorum:
         before = self.wait_for("a leader", lambda described: described.leader_id in self.nodes).high_watermark
         self.place.wait_until(f"{name} is committed", is_done, LIMIT_S)
         return self.wait_for("they are seen", lambda described: described.high_watermark >= before + count).high_watermark
+
+    def register(self, id: int, features: Mapping[str, tuple[int, int]]) -> None:
+        """Register a controller in its place, as one that supports features: what ours does not do while it is no controller."""
+        feature, listener = ControllerRegistrationRequest.Feature, ControllerRegistrationRequest.Listener
+        supported = (feature(name=name, min_supported_version=low, max_supported_version=high) for name, (low, high) in features.items())
+        listeners = (listener(name="CONTROLLER", host="localhost", port=self.ports[id]),)
+        request = ControllerRegistrationRequest(
+            controller_id=id, incarnation_id=uuid4().bytes, listeners=listeners, features=tuple(supported)
+        )
+        leader_id = self.wait_for("a leader", lambda described: described.leader_id in self.nodes).leader_id
+        with Client([Address("localhost", self.ports[leader_id])]) as client:
+            answer = client.request(request)
+        assert answer.error_code == 0, answer
 
     def wait_until_caught_up(self, *ids: int) -> flat.DescribeQuorumResponse:
         """Until the leader knows that replicas (the leader is one) have all that was committed when this was called."""
