@@ -35,12 +35,22 @@ class LiveView(NamedTuple):
     high_watermark: int
     leader_id: int
     epoch: int
+    voter_ids: tuple[int, ...] = ()
+    """Static voters, as the leader told them where neither snapshot nor log does."""
 
     @property
     def details(self) -> dict[str, object]:
         """What `status` tells of a quorum."""
         leader = None if self.leader_id < 0 else {"id": self.leader_id, "epoch": self.epoch}
-        return {"leader": leader, "high_watermark": self.high_watermark, "lag": self.lag, "trouble": self.trouble or None}
+        told: dict[str, object] = {"leader": leader, "high_watermark": self.high_watermark, "lag": self.lag, "trouble": self.trouble or None}
+        if names_no_voters(self.image) and self.voter_ids:
+            return {"voters": [{"id": id, "directory_id": None} for id in self.voter_ids], **told}
+        return told
+
+
+def names_no_voters(image: MetadataImage) -> bool:
+    """Whether neither a record nor an election that was read says who votes: static voters, and a log that begins at a snapshot."""
+    return image.voters is None and (image.leader is None or not image.leader.voter_ids)
 
 
 class _Position(NamedTuple):
@@ -111,6 +121,10 @@ class _Session:
         """What is wrong with the answers that come, empty if nothing is or none come."""
         return self._driver.refused
 
+    def voter_ids(self) -> tuple[int, ...]:
+        """The voters as the leader tells them, empty where it does not soon."""
+        return self._driver.voter_ids()
+
     def close(self) -> None:
         """End the thread; it may be closed twice."""
         self._driver.stop()
@@ -158,6 +172,7 @@ class LiveSource:
         self._session = _Session(target, self._consumer, dial, self._hub.fail)
         self._session.start()
         self._session.attach()
+        self._voter_ids = self._session.voter_ids() if names_no_voters(self._image) else ()
 
     def _publish(self, step: Step) -> None:
         self._image = step.after
@@ -167,7 +182,7 @@ class LiveSource:
         """How things stand now."""
         image, position = self._image, self._session.position
         lag = None if position.high_watermark < 0 else max(position.high_watermark - image.provenance.end_offset, 0)
-        return LiveView(image, lag, self._trouble(), position.high_watermark, position.leader_id, position.epoch)
+        return LiveView(image, lag, self._trouble(), position.high_watermark, position.leader_id, position.epoch, self._voter_ids)
 
     def _trouble(self) -> str:
         if self._session.failure:

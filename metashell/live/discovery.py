@@ -42,6 +42,16 @@ async def controllers_of(broker: Link, timeout_s: float) -> tuple[Address, ...]:
     return found
 
 
+async def voters_of(leader: Link, timeout_s: float) -> tuple[int, ...]:
+    """The ids of the voters, ordered, as their leader tells; empty where it does not tell us."""
+    try:
+        answer = await leader.request(describe_quorum_request(), timeout_s=timeout_s)
+    except MetashellError:
+        return ()
+    partitions = answer.topics[0].partitions if answer.topics else ()
+    return tuple(sorted({voter.replica_id for voter in partitions[0].current_voters[:CONTROLLERS_MAX]})) if partitions else ()
+
+
 def controllers_in(answer: Any) -> tuple[Address, ...]:
     """The same from an answer. Errors: Refused where it is an error."""
     partition = answer.topics[0].partitions[0] if answer.topics and answer.topics[0].partitions else None

@@ -8,10 +8,11 @@ import math
 import random
 import time
 from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.errors import DecodeError, MetashellError
-from metashell.live.discovery import controllers_of
+from metashell.live.discovery import controllers_of, voters_of
 from metashell.live.failures import AttachError, Failures, Refused
 from metashell.live.links import Dial, Links, MixedClustersError, refused
 from metashell.live.observer import REQUEST_TIMEOUT_MS, Observer
@@ -34,6 +35,7 @@ _LOOK_S = 1.0
 _BEAT_S = 1.0
 _PAUSE_S = 3.0
 _LEARN_S = 10.0
+_VOTERS_S = 1.0
 _NOT_AUTHORIZED = "not authorized: to fetch the metadata log needs the right CLUSTER_ACTION on the cluster"
 
 
@@ -57,6 +59,7 @@ class Driver:
         self._heard = (0.0, -math.inf)
         self._learned_s = 0.0
         self._turn = -1
+        self._leader: Address | None = None
 
     # ---- life
 
@@ -172,6 +175,21 @@ class Driver:
         """Whether no address that is known takes a connection."""
         return self.failures.are_hopeless((*(self.controllers or self._target.brokers), *self._links.learned))
 
+    def voter_ids(self) -> tuple[int, ...]:
+        """The voters as the leader tells them, empty where it does not soon. Called from another thread, which waits."""
+        if self._loop is None:
+            return ()
+        asked = asyncio.run_coroutine_threadsafe(self._ask_for_voters(), self._loop)
+        try:
+            return asked.result(_VOTERS_S)
+        except (TimeoutError, CancelledError, MetashellError, RuntimeError):
+            asked.cancel()
+            return ()
+
+    async def _ask_for_voters(self) -> tuple[int, ...]:
+        assert self._leader is not None, "somebody has answered a fetch"
+        return await voters_of(await self._links.controller(self._leader), _VOTERS_S)
+
     def failure_text(self) -> str:
         """Why nothing is attached, naming all addresses, those that only a broker named too."""
         return self.failures.text(self.controllers or self._target.brokers)
@@ -256,6 +274,7 @@ class Driver:
         else:
             self.failures.forget(address)
             if not response.error and not self.observer.refused:
+                self._leader = address
                 now_s = time.monotonic()
                 self._heard = (now_s, now_s)
 

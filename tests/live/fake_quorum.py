@@ -10,7 +10,7 @@ from collections.abc import Callable
 from threading import Thread
 from typing import Any, TypeVar
 
-from metashell.codec.messages import DescribeClusterResponse
+from metashell.codec.messages import DescribeClusterResponse, DescribeQuorumResponse
 from metashell.net.addresses import Address, AddressMap
 from metashell.net.api_versions import supported_ranges
 from metashell.net.listener import Listener, ListenerOptions, ServerRequest, secured_options, serve
@@ -21,6 +21,7 @@ from tests.raft.quorum import CLUSTER, Quorum, endpoint
 
 T = TypeVar("T")
 
+DESCRIBE_QUORUM = 55
 DESCRIBE_CLUSTER = 60
 BROKERS_APIS = (1, 18, 55, 60)
 TICK_S = 0.005
@@ -123,11 +124,6 @@ class FakeQuorum:
     def _on_broker_request(self, request: ServerRequest) -> None:
         leader = self.quorum.leader()
         assert leader is not None
-        if self.describe_error:
-            from metashell.codec.messages import DescribeQuorumResponse
-
-            request.respond(DescribeQuorumResponse(error_code=self.describe_error))
-            return
         self._on_request(leader.local_id, request)
 
     def _on_request(self, id: int, request: ServerRequest) -> None:
@@ -136,6 +132,9 @@ class FakeQuorum:
             make = DescribeClusterResponse.DescribeClusterBroker
             nodes = tuple(make(broker_id=each, host=endpoint(each)[0], port=endpoint(each)[1]) for each in self.ids)
             request.respond(DescribeClusterResponse(cluster_id=self.names.get(id, CLUSTER), endpoint_type=2, brokers=nodes))
+            return
+        if self.describe_error and header.api_key == DESCRIBE_QUORUM:
+            request.respond(DescribeQuorumResponse(error_code=self.describe_error))
             return
         flat = decode_request(header.api_key, header.api_version, request.message)
         self.asked.append((id, flat))

@@ -128,6 +128,19 @@ def test_a_snapshot_is_loaded_and_so_is_one_under_us():
             assert set(wait_for(source, lambda image: "b" in keys(image)).topics.by_name) == {"orders"}
 
 
+def test_voters_that_neither_log_nor_snapshot_names_are_told_by_the_leader():
+    with FakeQuorum(1, 2, 3) as quorum:
+        quorum.commit(setting("a"))
+        for id in quorum.ids:
+            quorum.call(lambda id=id: truncate_away(quorum.quorum, id, TOPIC))
+        with attach(target(quorum)) as source:
+            assert (source.view().image.voters, source.view().image.leader) == (None, None)
+            assert source.view().details["voters"] == [{"id": id, "directory_id": None} for id in quorum.ids]
+        quorum.describe_error = 31
+        with attach(target(quorum)) as source:
+            assert "voters" not in source.view().details
+
+
 def test_bytes_are_those_of_snapshot_and_log_and_end_where_they_are_not_followed():
     with FakeQuorum(1) as quorum:
         quorum.commit(setting("a"))
