@@ -73,14 +73,15 @@ def check_progress(world: World) -> None:
     limit = bound_ms(world)
     # Clients that append faster than followers can fetch would keep every leader from committing what precedes its epoch.
     work.is_writing = False
-    last = -1
+    last, epoch = -1, -1
 
     def written() -> bool:
-        nonlocal last
-        if last < 0:
-            leader = agreed_leader(world)
-            if leader is not None:
-                last = work.append(leader, 1)
+        nonlocal last, epoch
+        leader = agreed_leader(world)
+        # A leader that was being removed goes when that is committed, and what it appended behind it may go with it.
+        if leader is not None and leader.role.epoch != epoch:
+            last = work.append(leader, 1)
+            epoch = leader.role.epoch if last >= 0 else -1
         return 0 <= last < world.history.tip.end
 
     # A follower far behind has to fetch all that before its offsets count.
