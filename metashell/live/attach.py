@@ -42,7 +42,12 @@ class LiveView(NamedTuple):
     def details(self) -> dict[str, object]:
         """What `status` tells of a quorum."""
         leader = None if self.leader_id < 0 else {"id": self.leader_id, "epoch": self.epoch}
-        told: dict[str, object] = {"leader": leader, "high_watermark": self.high_watermark, "lag": self.lag, "trouble": self.trouble or None}
+        told: dict[str, object] = {
+            "leader": leader,
+            "high_watermark": self.high_watermark,
+            "lag": self.lag,
+            "trouble": self.trouble or None,
+        }
         if names_no_voters(self.image) and self.voter_ids:
             return {"voters": [{"id": id, "directory_id": None} for id in self.voter_ids], **told}
         return told

@@ -8,7 +8,6 @@ import math
 import random
 import time
 from collections.abc import Callable, Coroutine
-from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.errors import DecodeError, MetashellError
@@ -177,6 +176,8 @@ class Driver:
 
     def voter_ids(self) -> tuple[int, ...]:
         """The voters as the leader tells them, empty where it does not soon. Called from another thread, which waits."""
+        from concurrent.futures import CancelledError
+
         if self._loop is None:
             return ()
         asked = asyncio.run_coroutine_threadsafe(self._ask_for_voters(), self._loop)
