@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from metashell.errors import UsageError
 from metashell.image.steps import Step
 from metashell.shell.changes import Watch, change_line, change_object
+from metashell.shell.globs import expand
 from metashell.shell.output import object_writer
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ def print_changes(ctx: Context, patterns: Sequence[Sequence[str]]) -> None:
         return
     if ctx.output not in FORMS:
         raise UsageError(f"-o {ctx.output}: changes have the forms {', '.join(FORMS)}", ctx.output)
+    for pattern in patterns:
+        # It may come, and it may be misspelt: who waits for ever should know which.
+        if next(expand(ctx.root, pattern, lenient=True), None) is None:
+            ctx.complain(f"{ctx.command}: /{'/'.join(pattern)}: nothing there yet, waiting", 0)
     watch = Watch(patterns)
     writer = None if ctx.output == "text" else object_writer(ctx)
     try:

@@ -5,8 +5,8 @@ SYNOPSIS
 
 DESCRIPTION
     Waits for changes of the nodes that the paths name or hold, and prints each with its offset until Ctrl-C, which ends
-    the command with status 0. A path may be a pattern, and may name what is not there yet. A change is one of a leaf, or a topic
-    that was created or removed as a whole. On a quorum only what is committed shows; on a directory what its
+    the command with status 0. A path may be a pattern, and may name what is not there yet, which is told on stderr. A change is
+    one of a leaf, or a topic that was created or removed as a whole. On a quorum only what is committed shows; on a directory what its
     node writes, as it grows.
 
     With -o jsonl each change is one object: path, type, kind (created, changed, removed), offset, epoch, timestamp, record (the type
