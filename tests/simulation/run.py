@@ -23,6 +23,7 @@ EVENTS = 4_000
 """The least that a run has."""
 FAULTY_PART = 0.65
 PHASE_MS = 600_000
+REST_MS = 20 * PHASE_MS
 
 
 @dataclass(slots=True)
@@ -81,8 +82,8 @@ def play(world: World, events: int) -> None:
         elif shape < 0.6:
             liveness.check_healed_follower(world)
         restart_all(world)
-    # What is left of the events is plain work, without faults.
-    world.run(world.now + PHASE_MS, events)
+    # What is left of the events is plain work, without faults; a replica that is alone has few an hour.
+    world.run(world.now + REST_MS, events)
 
 
 def settle_down(world: World) -> bool:
