@@ -6,7 +6,7 @@ message, a timer or a disk completion; after each, whatever it may have changed 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from heapq import heappop, heappush
 from pathlib import Path
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAg"
 _TABLES = version_tables()
-ENTERED: list[Role] = []
-"""What the step that runs has entered so far: a step may pass through several states."""
+ENTERED: deque[Role] = deque(maxlen=64)
+"""What the step that runs has entered so far: a step may pass through several states. Other tests of this process come here too."""
 
 
 def _note_roles() -> None:
@@ -65,6 +65,7 @@ class World:
     """
 
     def __init__(self, options: Options, history: History, trace: Trace | None = None) -> None:
+        ENTERED.clear()
         self.options = options
         self.random = Random(options.seed)
         self.chance: Callable[[], float] = self.random.random
@@ -202,7 +203,7 @@ class World:
         """Check each transition of the step, of which there may be several, up to `role`."""
         if not ENTERED or ENTERED[-1] is not role:
             ENTERED.append(role)
-        steps = ENTERED[:]
+        steps = list(ENTERED)
         ENTERED.clear()
         for step in steps:
             before, host.role = host.role, step
