@@ -27,9 +27,17 @@ def test_a_leader_commits_although_its_own_sync_takes_for_ever(tmp_path: Path) -
     run(main)
 
 
+def patient(folder: Path) -> Quorum:
+    """A quorum whose leader keeps its place while followers are silent for seconds, which a busy machine alone can bring about."""
+    quorum = Quorum(folder)
+    for member in quorum.members.values():
+        member.settings["fetch_timeout_ms"] = 10_000
+    return quorum
+
+
 def test_nothing_is_committed_while_no_follower_can_sync(tmp_path: Path) -> None:
     async def main() -> None:
-        async with Quorum(tmp_path) as quorum:
+        async with patient(tmp_path) as quorum:
             leader = await quorum.leader()
             await leader.running.append([b"first"])
             for member in quorum.others(leader):
@@ -103,7 +111,7 @@ def test_a_disk_that_fails_stops_the_replica_and_the_others_go_on(tmp_path: Path
 
 def test_a_machine_that_cannot_apply_stops_its_replica_alone(tmp_path: Path) -> None:
     async def main() -> None:
-        async with Quorum(tmp_path) as quorum:
+        async with patient(tmp_path) as quorum:
             leader = await quorum.leader()
             failing = quorum.others(leader)[0]
 
