@@ -241,7 +241,7 @@ def test_a_quorum_is_followed_through_all_that_happens_to_it_and_does_not_notice
     topics = "/image/topics/byName"
 
     # Of all that were named one dies soon.
-    with attach(Target(controllers=(Address("localhost", quorum.ports[before.leader_id]),))) as source:
+    with attach(Target(controllers=tuple(Address("localhost", port) for port in quorum.ports.values()))) as source:
         shell = shells("-C", ",".join(f"{id}@localhost:{port}" for id, port in quorum.ports.items()), "watch", "-o", "jsonl", topics)
         wait_for(source, lambda image: BROKER_ID in image.cluster.brokers and not image.cluster.brokers[BROKER_ID].fenced)
         quorum.create_topic("orders")

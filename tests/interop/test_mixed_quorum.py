@@ -32,6 +32,8 @@ log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=%d [%t] %p %c - %m%n
 """
 NO_ERROR = ("main ERROR Reconfiguration failed", "[ControllerApis ", "Overriding internal.metadata.log.segment.bytes")
+# What Kafka says when its pre-vote meets an older voter, and goes on.
+NO_ERROR += ("failed due to unsupported version error",)
 """What log4j says of having no file of settings, requests that came before the leader was ready, and what is said of `SMALL`."""
 QUORUM_TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
 FEATURE_TOOL = "org.apache.kafka.tools.FeatureCommand"
