@@ -113,15 +113,23 @@ def handle_remove(node: Replica, token: Any, request: RemoveRaftVoterRequest, li
     leader.change = RemoveVoter(token, key, offset, node.now_ms + node.config.request_timeout_ms)
 
 
-def check_add(node: Replica, request: AddRaftVoterRequest) -> Refusal:
-    """Why a voter is not added, in Kafka's order."""
+def check_asked(node: Replica, request: AddRaftVoterRequest | RemoveRaftVoterRequest) -> Refusal:
+    """Why no change is asked of this replica: another cluster, no leader, or a key that no voter has."""
     if not node.is_cluster(request.cluster_id):
         return INCONSISTENT_CLUSTER_ID, "the cluster id is another one"
     error = common.check_leader_request(node, node.role.epoch)
     if error != NONE:
         return error, "this node is not the leader"
     if request.voter_id < 0 or request.directory_id == ZERO_UUID:
-        return INVALID_REQUEST, "a voter needs an id and a directory id"
+        return INVALID_REQUEST, "a voter has an id and a directory id"
+    return NONE, ""
+
+
+def check_add(node: Replica, request: AddRaftVoterRequest) -> Refusal:
+    """Why a voter is not added, in Kafka's order."""
+    refusal = check_asked(node, request)
+    if refusal[0] != NONE:
+        return refusal
     if node.config.default_listener not in request.endpoints:
         return INVALID_REQUEST, f"a voter needs the listener {node.config.default_listener}"
     if not are_plausible(request.endpoints):
@@ -145,14 +153,8 @@ def are_plausible(endpoints: Endpoints) -> bool:
 
 def check_remove(node: Replica, request: RemoveRaftVoterRequest) -> Refusal:
     """Why a voter is not removed, in Kafka's order, but for whether it is there."""
-    if not node.is_cluster(request.cluster_id):
-        return INCONSISTENT_CLUSTER_ID, "the cluster id is another one"
-    error = common.check_leader_request(node, node.role.epoch)
-    if error != NONE:
-        return error, "this node is not the leader"
-    if request.voter_id < 0 or request.directory_id == ZERO_UUID:
-        return INVALID_REQUEST, "a voter has an id and a directory id"
-    return check_change(node)
+    refusal = check_asked(node, request)
+    return refusal if refusal[0] != NONE else check_change(node)
 
 
 def check_change(node: Replica) -> Refusal:
