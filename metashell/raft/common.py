@@ -52,9 +52,21 @@ def is_consistent(node: Replica, leader_id: int, epoch: int) -> bool:
     return epoch > role.epoch or role.leader_id in (NO_LEADER, leader_id)
 
 
-def adoptable_epoch(node: Replica, epoch: int) -> bool:
-    """Whether a message makes this replica move on to its epoch."""
-    return epoch > node.role.epoch
+EPOCHS_PLENTY: Final = 1 << 30
+EPOCH_STEP_MAX: Final = 1 << 16
+"""How far a peer may move the epoch on once half of all epochs is used up, where elections alone get in thirty years."""
+
+
+def is_plausible_epoch(node: Replica, epoch: int) -> bool:
+    """Whether there may be such an epoch; one that is not is counted as a complaint and never adopted.
+
+    Epochs are int32, and after the last one nobody stands. While most of them are left any step is taken, because a replica may have been
+    away for long. From `EPOCHS_PLENTY` on only small steps are, so that no single message takes them all.
+    """
+    if epoch <= max(node.role.epoch, EPOCHS_PLENTY) + EPOCH_STEP_MAX:
+        return True
+    node.complain(f"a peer speaks of epoch {epoch}, here it is {node.role.epoch}")
+    return False
 
 
 def handle_leader(node: Replica, leader_id: int, epoch: int, endpoints: Endpoints) -> bool:
@@ -63,7 +75,7 @@ def handle_leader(node: Replica, leader_id: int, epoch: int, endpoints: Endpoint
     A leader that is named without endpoints is remembered, and followed when they become known.
     """
     role = node.role
-    if adoptable_epoch(node, epoch):
+    if epoch > role.epoch:
         if leader_id >= 0 and endpoints:
             transitions.become_follower(node, epoch, leader_id, endpoints)
         else:
@@ -89,6 +101,8 @@ def handle_response(node: Replica, error: int, leader_id: int, epoch: int, endpo
     role = node.role
     if epoch < role.epoch or error == UNKNOWN_LEADER_EPOCH:
         # Who is behind will say the same until it has caught up: Kafka asks again at once, here it is after the pause.
+        return FAILURE
+    if not is_plausible_epoch(node, epoch):
         return FAILURE
     if not is_consistent(node, leader_id, epoch):
         node.complain("a response names another leader of an epoch than the one that is known")

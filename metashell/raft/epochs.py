@@ -14,6 +14,7 @@ from metashell.raft.error_codes import (
     INVALID_REQUEST,
     INVALID_VOTER_KEY,
     NONE,
+    UNKNOWN_LEADER_EPOCH,
     UNKNOWN_SERVER_ERROR,
 )
 from metashell.raft.messages import (
@@ -69,6 +70,8 @@ def take_leader(node: Replica, leader_id: int, epoch: int, endpoints: Endpoints)
         return FENCED_LEADER_EPOCH
     if leader_id < 0:
         return INVALID_REQUEST
+    if not common.is_plausible_epoch(node, epoch):
+        return UNKNOWN_LEADER_EPOCH
     if not common.is_consistent(node, leader_id, epoch):
         # The sender may be confused, but is not to be killed: an error that it logs and forgets.
         node.complain("a request names another leader of an epoch than the one that is known")

@@ -10,6 +10,7 @@ from metashell.raft import appending, common, snapshot_client
 from metashell.raft.append_check import check_fetched
 from metashell.raft.error_codes import NONE
 from metashell.raft.messages import UNKNOWN_HIGH_WATERMARK, Endpoint, FetchRequest, FetchResponse
+from metashell.raft.ready import LogEnd
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Follower
 from metashell.values import ZERO_UUID, OffsetAndEpoch
@@ -47,29 +48,25 @@ def fetch_from_leader(node: Replica, role: Follower, leader_id: int, endpoint: E
         # A complete one is being made durable; `snapshot_frozen` goes on.
         if not role.download.is_complete:
             node.send(leader_id, endpoint, snapshot_client.next_request(node, role, role.download))
-    elif is_durable_enough(node):
-        node.send(leader_id, endpoint, next_fetch(node))
+    elif (end := node.log_end_to_claim()) is not None:
+        node.send_claim(leader_id, endpoint, next_fetch(node, end), end)
     return node.now_ms + node.config.request_timeout_ms
 
 
 def fetch_from_bootstrap(node: Replica) -> int:
     """Look for a leader at the next bootstrap server that is ready; when to look again."""
     now = node.now_ms
-    if is_durable_enough(node):
+    end = node.log_end_to_claim()
+    if end is not None:
         server = node.connections.ready_bootstrap(now)
         if server is not None:
-            node.send(server[0], server[1], next_fetch(node))
+            node.send_claim(server[0], server[1], next_fetch(node, end), end)
         return node.connections.bootstrap_ready_at(now)
     return now + node.config.request_timeout_ms
 
 
-def is_durable_enough(node: Replica) -> bool:
-    """Whether all that a Fetch says is here would survive a crash: its offset counts for the high watermark."""
-    return node.durable_end >= node.log_end or not node.needs_flush()
-
-
-def next_fetch(node: Replica) -> FetchRequest:
-    """Ask for what follows the end of the log."""
+def next_fetch(node: Replica, end: LogEnd) -> FetchRequest:
+    """Ask for what follows the end of the log: that offset counts for the high watermark."""
     config, local = node.config, node.local_key
     watermark = node.high_watermark
     return FetchRequest(
@@ -77,8 +74,8 @@ def next_fetch(node: Replica) -> FetchRequest:
         node.local_id,
         ZERO_UUID if local is None else local.directory_id,
         node.role.epoch,
-        node.log_end,
-        node.last_epoch,
+        end.offset,
+        end.epoch,
         config.fetch_max_wait_ms,
         config.fetch_max_size,
         UNKNOWN_HIGH_WATERMARK if watermark is None else watermark,
@@ -87,10 +84,14 @@ def next_fetch(node: Replica) -> FetchRequest:
 
 def handle_response(node: Replica, source: int, response: FetchResponse) -> bool:
     """Truncate, begin a snapshot, or append; whether the connection is fine."""
+    role = node.role
     outcome = common.handle_response(node, response.error, response.leader_id, response.epoch, response.leader_endpoint)
     if outcome != common.CONTINUE:
         return outcome == common.SUCCESS
-    role = node.role
+    if node.role is not role:
+        # Whom it follows is not on disk yet. Were the batches written now and the process killed, the log would have an epoch of which
+        # quorum-state says only for whom this replica voted: the leader is asked once more, as its follower.
+        return True
     if response.error != NONE:
         node.complain("a fetch was answered by an error that it cannot have")
         return False

@@ -42,6 +42,11 @@ class VoteRequest:
     pre_vote: bool = False
     shape_ok: bool = True
 
+    @property
+    def claimed_end(self) -> tuple[int, int]:
+        """(offset, epoch) of the end that the sender says its log has."""
+        return self.last_offset, self.last_epoch
+
 
 @dataclass(slots=True)
 class VoteResponse:
@@ -119,6 +124,11 @@ class FetchRequest:
     max_size: int
     high_watermark: int = HIGH_WATERMARK_NOT_SENT
     shape_ok: bool = True
+
+    @property
+    def claimed_end(self) -> tuple[int, int]:
+        """As VoteRequest."""
+        return self.fetch_offset, self.last_epoch
 
 
 @dataclass(slots=True)
@@ -275,11 +285,11 @@ class ApiVersionsResponse:
     kraft_versions: tuple[int, int] | None = None
 
 
-Request: TypeAlias = (
-    VoteRequest
-    | BeginQuorumEpochRequest
+LogClaim: TypeAlias = VoteRequest | FetchRequest
+"""The requests in which a replica says how far its log reaches, and by which votes are won and batches are committed."""
+PlainRequest: TypeAlias = (
+    BeginQuorumEpochRequest
     | EndQuorumEpochRequest
-    | FetchRequest
     | FetchSnapshotRequest
     | AddRaftVoterRequest
     | RemoveRaftVoterRequest
@@ -287,6 +297,7 @@ Request: TypeAlias = (
     | DescribeQuorumRequest
     | ApiVersionsRequest
 )
+Request: TypeAlias = LogClaim | PlainRequest
 Response: TypeAlias = (
     VoteResponse
     | BeginQuorumEpochResponse

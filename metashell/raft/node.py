@@ -1,7 +1,8 @@
 """One replica of the quorum, without I/O: what comes in goes to the part whose business it is, and all that shall happen comes out.
 
 `RaftNode` decides and never waits. Every call gives one `Ready`; the driver works them off in the order in which they came (`ready` says
-how), and may make the next calls meanwhile. The log can so be ahead of quorum-state on disk: `startup` never takes such an epoch up again.
+how), and makes the next call when the election state of the one before is on disk. A step that changes the role appends nothing, so the
+log is never ahead of quorum-state.
 Times are of one monotonic clock, in ms. Nothing that a peer sends raises; what it must not send is counted in `complaints`.
 
 The functions that decide (who gets a vote, what is committed, where to truncate, ...) are small and stand in a module each:

@@ -51,6 +51,10 @@ def act_prospective(node: Replica, role: Prospective) -> int:
 
 def act_candidate(node: Replica, role: Candidate) -> int:
     """Ask for votes while a majority can be had; after an election timeout, ask first whether to ask."""
+    if not (node.is_voter or node.is_leaving()):
+        # A snapshot that came late says so: the vote for itself stands, but it is an observer now.
+        transitions.become_unattached(node, role.epoch, NO_LEADER, role.voted, NEVER)
+        return node.now_ms
     if node.now_ms >= role.election_deadline_ms:
         if node.may_stand():
             transitions.become_prospective(node)

@@ -41,6 +41,29 @@ class Durable:
     kraft_version: int
 
 
+@dataclass(frozen=True, slots=True)
+class DurableEnd:
+    """The proof that the whole own log survives a crash: it ends before `offset`, with a batch of `epoch`. Only `Replica` makes one.
+
+    A vote is won, and a batch committed, by what others read of this end. A tail that a power cut takes away must never count for either,
+    so requests that speak of the log are made from this proof and wait until there is one.
+    """
+
+    offset: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class UncountedEnd:
+    """The log's end of a replica that neither votes nor may become a voter, on disk or not: no leader counts what it fetched."""
+
+    offset: int
+    epoch: int
+
+
+LogEnd: TypeAlias = DurableEnd | UncountedEnd
+
+
 @dataclass(slots=True)
 class Send:
     """A request for a peer: `destination` is its node id, or -2, -3, ... for a bootstrap server; the answer comes with `correlation_id`."""

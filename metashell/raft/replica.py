@@ -12,11 +12,11 @@ from metashell.raft.config import RaftConfig
 from metashell.raft.connections import NEVER, Connections
 from metashell.raft.epoch_cache import EpochCache
 from metashell.raft.listeners import Listener
-from metashell.raft.messages import NO_LEADER, Endpoint, Endpoints, Request, Response
+from metashell.raft.messages import NO_LEADER, Endpoint, Endpoints, LogClaim, PlainRequest, Request, Response
 from metashell.raft.parked import ParkedFetches
 from metashell.raft.partition_state import PartitionState
 from metashell.raft.protocols import PartialSnapshot, ReplicatedLog
-from metashell.raft.ready import ElectionState, Notice, Ready, Reply, Send
+from metashell.raft.ready import DurableEnd, ElectionState, LogEnd, Notice, Ready, Reply, Send, UncountedEnd
 from metashell.raft.roles import Leader, Role, Unattached
 from metashell.raft.stats import Stats
 from metashell.raft.voter_set import VoterSet
@@ -123,8 +123,16 @@ class Replica:
         ready = self.ready = Ready(self.election, self.election_version)
         return ready
 
-    def send(self, destination: int, endpoint: Endpoint, message: Request) -> None:
-        """Send a request and await its answer."""
+    def send(self, destination: int, endpoint: Endpoint, message: PlainRequest) -> None:
+        """Send a request that does not say how far the log reaches, and await its answer."""
+        self._send(destination, endpoint, message)
+
+    def send_claim(self, destination: int, endpoint: Endpoint, message: LogClaim, end: LogEnd) -> None:
+        """Send a request that says how far the log reaches, made from the proof `end`, and await its answer."""
+        assert message.claimed_end == (end.offset, end.epoch), f"{message} claims another end than {end}"
+        self._send(destination, endpoint, message)
+
+    def _send(self, destination: int, endpoint: Endpoint, message: Request) -> None:
         self.ready.add(Send(destination, endpoint, self.connections.sent(destination, message, self.now_ms), message))
 
     def reply(self, token: Any, message: Response) -> None:
@@ -182,6 +190,27 @@ class Replica:
     def needs_flush(self) -> bool:
         """Whether what it fetched must be durable before it says so: it is a voter, or may become one."""
         return self.is_voter or self.config.is_controller
+
+    def durable_log_end(self) -> DurableEnd | None:
+        """The proof that the whole log is durable; None while some of it is not, and then its fsync is asked for.
+
+        There is none for a part of the log. An end before an unsynced tail would be durable, too, but who waits for the rest makes itself
+        electable in the time of one fsync, and who cannot sync must not lead.
+        """
+        if self.durable_end >= self.log_end:
+            return DurableEnd(self.log_end, self.last_epoch)
+        self.ready.flush_to = self.log_end
+        return None
+
+    def log_end_to_claim(self) -> LogEnd | None:
+        """What a Fetch may say of the log, None while it has to wait.
+
+        A replica that neither votes nor may become a voter does not sync. Its position commits nothing: leaders count voters only, and an
+        AddRaftVoter for it finds no listener that answers.
+        """
+        if self.needs_flush():
+            return self.durable_log_end()
+        return UncountedEnd(self.log_end, self.last_epoch)
 
     def endpoints_of(self, id: int) -> Endpoints:
         """The endpoints of a node as the voter set has them, empty where it does not."""

@@ -20,6 +20,9 @@ def begin(node: Replica, role: Follower, id: OffsetAndEpoch) -> bool:
     if id.epoch < 0 or id.offset < 0:
         node.complain("a leader names half a snapshot id")
         return False
+    if id.epoch > role.epoch:
+        node.complain("a leader names a snapshot of an epoch that is to come")
+        return False
     if id.offset < node.committed or id == OffsetAndEpoch(node.log_end, node.last_epoch):
         node.complain("a leader offers a snapshot of what is here")
         return False

@@ -1,6 +1,8 @@
 """How a replica starts: what its log and quorum-state say it is (kraft.md 4.4).
 
-Nobody starts as leader: one that led its epoch resigns, so that no offset of it is ever written twice.
+Nobody starts as leader: one that led its epoch resigns, so that no offset of it is ever written twice. Nobody starts as candidate: the
+vote for itself stands, but the votes of others were given to a log that may have been longer than the one that is left, so none is asked
+for again in that epoch. (Kafka's candidates go on. Their logs cannot have become shorter, because they sync before they fetch again.)
 Source: org.apache.kafka.raft.QuorumState.initialize, KafkaRaftClient.initialize.
 """
 
@@ -16,8 +18,7 @@ from metashell.raft.control_batches import read_control_batch
 from metashell.raft.messages import NO_LEADER
 from metashell.raft.ready import ElectionState
 from metashell.raft.replica import Replica
-from metashell.raft.roles import Candidate, Follower, Resigned, Role, Tally, Unattached
-from metashell.raft.votes import is_voted_key
+from metashell.raft.roles import Follower, Resigned, Role, Unattached
 
 _LENGTH = Struct(">i")
 _READ_SIZE = 1024 * 1024
@@ -42,10 +43,7 @@ def start(node: Replica, election: ElectionState) -> None:
     node.ready.require(node.election, node.election_version)
     if node.durable_end < node.log_end:
         node.ready.flush_to = node.log_end
-    if isinstance(node.role, Candidate):
-        if node.role.tally.is_won():
-            transitions.become_leader(node)
-    elif node.voters.is_only_voter(node.local_key) and node.may_stand():
+    if node.voters.is_only_voter(node.local_key) and node.may_stand():
         transitions.become_prospective(node)
 
 
@@ -96,20 +94,10 @@ def first_role(node: Replica, election: ElectionState) -> Role:
         raise UsageError(f"quorum-state has a vote for {voted.id}, but this replica has no node id", "node.id")
     if epoch < node.last_epoch:
         return Unattached(node.last_epoch, NO_LEADER, None, deadline_ms)
-    is_own_vote = voted is not None and local is not None and is_voted_key(voted, local)
-    if local is not None and (leader_id == local.id or (is_own_vote and leader_id < 0 and led_its_epoch(node, epoch))):
+    if local is not None and leader_id == local.id:
         return Resigned(epoch, local.id, node.own_endpoints, (), node.election_timeout())
-    # A vote for itself of an epoch that has a leader by now binds still, but asks nobody: its log may have records of that epoch.
-    if is_own_vote and leader_id < 0 and node.is_voter and config.may_stand:
-        assert local is not None, "it has a vote"
-        return Candidate(epoch, local, Tally(node.voters, local.id), node.election_timeout(), now)
     if leader_id >= 0:
         endpoints = node.endpoints_of(leader_id)
         if endpoints:
             return Follower(epoch, leader_id, endpoints, voted, now + config.fetch_timeout_ms, now + config.fetch_timeout_ms)
     return Unattached(epoch, leader_id, voted, deadline_ms)
-
-
-def led_its_epoch(node: Replica, epoch: int) -> bool:
-    """Whether the log has batches of an epoch in which this replica voted for itself and knew no leader: only it can have written them."""
-    return epoch > 0 and node.last_epoch == epoch

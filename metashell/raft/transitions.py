@@ -20,7 +20,7 @@ def become_unattached(
 ) -> None:
     """Know the epoch, but no leader to follow; a deadline below 0 lets the table of 4.2 choose it."""
     role = node.role
-    assert epoch > role.epoch or role.__class__ is Prospective or role.__class__ is Unattached, "the epoch must grow"
+    assert epoch > role.epoch or isinstance(role, Unattached | Prospective | Candidate), "the epoch must grow"
     if deadline_ms < 0:
         deadline_ms = unattached_deadline(node, role)
     enter(node, Unattached(epoch, leader_id, voted, deadline_ms))

@@ -113,7 +113,9 @@ def test_a_leader_that_nobody_can_reach_is_remembered_and_followed_when_its_endp
     assert solo.node.state_name == "unattached" and solo.election == ElectionState(EPOCH + 1, 9)
     send = solo.next_fetch()
     solo.answer(send, fetched(9, EPOCH + 1, batches(2, 4)))
-    assert solo.node.state_name == "follower" and solo.node.log_end_offset == 3
+    assert solo.node.state_name == "follower" and solo.election == ElectionState(EPOCH + 1, 9)
+    solo.answer(solo.next_fetch(), fetched(9, EPOCH + 1, batches(2, 4)))
+    assert solo.node.log_end_offset == 3
 
 
 @pytest.mark.parametrize("request_of", [begin, end])

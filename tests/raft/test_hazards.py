@@ -218,7 +218,9 @@ def test_a_leader_that_was_remembered_without_endpoints_is_followed_by_its_answe
     solo = Solo(ElectionState(EPOCH, 9), log_of(1, 4))
     assert solo.node.state_name == "unattached" and solo.node.leader_id == 9
     solo.answer(solo.next_fetch(), fetched(9, EPOCH, batches(2, 4), 3))
-    assert solo.node.state_name == "follower" and (solo.node.log_end_offset, solo.node.high_watermark) == (3, 3)
+    assert solo.node.state_name == "follower" and solo.election == ElectionState(EPOCH, 9)
+    solo.answer(solo.next_fetch(), fetched(9, EPOCH, batches(2, 4), 3))
+    assert (solo.node.log_end_offset, solo.node.high_watermark) == (3, 3)
 
 
 def test_such_a_leader_without_endpoints_in_its_answer_is_survived() -> None:

@@ -11,12 +11,14 @@ from metashell.codec.batches import Record
 from metashell.errors import LogCorruptError, UsageError
 from metashell.raft.config import RaftConfig
 from metashell.raft.memory_log import MemoryLog
-from metashell.raft.messages import FetchRequest
+from metashell.raft.messages import FetchRequest, VoteRequest
 from metashell.raft.node import RaftNode
-from metashell.raft.ready import ElectionState
+from metashell.raft.ready import ElectionState, Send
 from metashell.values import OffsetAndEpoch, ReplicaKey
 from tests.raft.pump import endpoint
-from tests.raft.solo import Solo, directory, key, log_of
+from tests.raft.solo import Solo, batches, directory, fetched, key, log_of, vote
+
+EPOCH = 5
 
 
 @pytest.mark.parametrize(
@@ -27,8 +29,8 @@ from tests.raft.solo import Solo, directory, key, log_of
         (ElectionState(3, -1, key(1)), "unattached", ElectionState(4)),
         (ElectionState(4, 1), "resigned", ElectionState(4, 1)),
         (ElectionState(5, 1), "resigned", ElectionState(5, 1)),
-        (ElectionState(5, -1, key(1)), "candidate", ElectionState(5, -1, key(1))),
-        (ElectionState(5, -1, ReplicaKey(1)), "candidate", ElectionState(5, -1, key(1))),
+        (ElectionState(5, -1, key(1)), "unattached", ElectionState(5, -1, key(1))),
+        (ElectionState(5, -1, ReplicaKey(1)), "unattached", ElectionState(5, -1, ReplicaKey(1))),
         (ElectionState(5, -1, ReplicaKey(1, directory(9))), "unattached", ElectionState(5, -1, ReplicaKey(1, directory(9)))),
         (ElectionState(5, 2), "follower", ElectionState(5, 2)),
         (ElectionState(5, 2, key(3)), "follower", ElectionState(5, 2, key(3))),
@@ -37,8 +39,8 @@ from tests.raft.solo import Solo, directory, key, log_of
         (ElectionState(5, 9, key(3)), "unattached", ElectionState(5, 9, key(3))),
         (ElectionState(5, -1, key(3)), "unattached", ElectionState(5, -1, key(3))),
         (ElectionState(5), "unattached", ElectionState(5)),
-        # It leads if its own records are there, though the crash came before it was written down.
-        (ElectionState(4, -1, key(1)), "resigned", ElectionState(4, 1)),
+        # It lost that election: whose records of the epoch these are, nothing says.
+        (ElectionState(4, -1, key(1)), "unattached", ElectionState(4, -1, key(1))),
     ],
 )
 def test_quorum_state_and_the_end_of_the_log_decide_the_first_state(election: ElectionState, state: str, durable: ElectionState) -> None:
@@ -64,11 +66,38 @@ def test_an_anonymous_observer_looks_for_the_leader() -> None:
 
 @pytest.mark.parametrize(
     ("election", "epoch"),
-    [(ElectionState(0), 5), (ElectionState(4, 1), 5), (ElectionState(5, 9), 6), (ElectionState(5, -1, key(1)), 5)],
+    [(ElectionState(0), 5), (ElectionState(4, 1), 5), (ElectionState(5, 9), 6), (ElectionState(5, -1, key(1)), 6)],
 )
-def test_a_sole_voter_leads_at_once_in_a_new_epoch_or_in_the_one_it_voted_in(election: ElectionState, epoch: int) -> None:
+def test_a_sole_voter_leads_at_once_in_a_new_epoch(election: ElectionState, epoch: int) -> None:
     solo = Solo(election, log_of(3, 4), voters=(1,))
     assert solo.node.state_name == "leader" and solo.election == ElectionState(epoch, 1)
+
+
+def test_a_candidacy_is_not_resumed_after_a_restart() -> None:
+    solo = Solo(ElectionState(EPOCH), log_of(3, 4)).run_for_office()
+    assert solo.election == ElectionState(EPOCH + 1, -1, key(1))
+    again = Solo(solo.election, solo.log)
+    assert again.node.state_name == "unattached" and not again.take(VoteRequest)
+    assert not again.ask(vote(2, EPOCH + 1, last_epoch=4, last_offset=9)).granted, "its vote of the epoch is its own"
+    again.run_for_office()
+    assert again.node.epoch == EPOCH + 2
+
+
+def test_a_candidate_that_lost_to_another_leader_never_takes_its_records_for_its_own() -> None:
+    """Killed while quorum-state is written that names the leader: the log must not have anything of that leader yet."""
+    solo = Solo(ElectionState(EPOCH, -1, key(1)), log_of(3, 4))
+    before = solo.election
+    ready = solo.node.handle_response(*_awaited(solo.next_fetch()), fetched(2, EPOCH, batches(2, EPOCH)), solo.now_ms)
+    assert ready.election == ElectionState(EPOCH, 2, key(1)) and solo.log.end_offset == 2
+    again = Solo(before, solo.log)
+    assert again.node.state_name == "unattached" and again.node.leader_id == -1
+    solo.work(ready)
+    solo.answer(solo.next_fetch(), fetched(2, EPOCH, batches(2, EPOCH)))
+    assert solo.log.end_offset == 3
+
+
+def _awaited(send: Send) -> tuple[int, int]:
+    return send.destination, send.correlation_id
 
 
 def test_a_leaders_first_batch_is_written_after_the_step_that_elected_it() -> None:

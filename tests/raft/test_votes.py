@@ -6,19 +6,24 @@ from typing import Any
 
 import pytest
 
+from metashell.raft.accumulator import data_batch
+from metashell.raft.common import EPOCH_STEP_MAX, EPOCHS_PLENTY
+from metashell.raft.control_batches import KRaftVersion, SnapshotFooter, SnapshotHeader, write_control_batch
 from metashell.raft.error_codes import (
     FENCED_LEADER_EPOCH,
     INCONSISTENT_CLUSTER_ID,
     INVALID_REQUEST,
     INVALID_VOTER_KEY,
     NONE,
+    UNKNOWN_LEADER_EPOCH,
     UNSUPPORTED_VERSION,
 )
-from metashell.raft.messages import VoteRequest, VoteResponse
+from metashell.raft.messages import FetchRequest, FetchResponse, FetchSnapshotRequest, FetchSnapshotResponse, VoteRequest, VoteResponse
 from metashell.raft.ready import ElectionState
+from metashell.raft.voter_set import Voter, VoterSet
 from metashell.raft.votes import is_up_to_date
-from metashell.values import ReplicaKey
-from tests.raft.solo import Solo, begin, changed, directory, endpoint, fetched, key, log_of, vote
+from metashell.values import OffsetAndEpoch, ReplicaKey
+from tests.raft.solo import Solo, begin, changed, directory, end, endpoint, fetched, key, log_of, vote
 
 EPOCH = 5
 
@@ -58,10 +63,10 @@ LEVEL = {"last_epoch": 4, "last_offset": 2}
     ("state", "level", "behind"),
     [
         ("unattached", True, False),
-        ("unattached voted", True, True),  # the key it voted for, whatever its log
+        ("unattached voted", True, False),  # Kafka grants it again whatever the log: one that came back shorter has lost something
         ("unattached leader", False, False),
         ("prospective", True, False),
-        ("prospective voted", True, True),
+        ("prospective voted", True, False),
         ("prospective leader", False, False),
         ("follower", False, False),
         ("follower that voted", False, False),
@@ -118,7 +123,7 @@ def test_a_vote_goes_to_one_key_of_an_epoch_and_is_durable_before_it_leaves() ->
 
 def test_a_vote_without_a_stored_directory_id_is_for_whoever_has_the_id() -> None:
     solo = Solo(ElectionState(EPOCH, -1, ReplicaKey(2)), log_of(3, 4))
-    assert solo.ask(vote(2, EPOCH, **BEHIND)).granted
+    assert solo.ask(vote(2, EPOCH, **LEVEL)).granted
 
 
 def test_a_vote_gives_the_candidate_a_new_election_timeout() -> None:
@@ -272,10 +277,74 @@ def test_a_replica_that_may_not_stand_asks_for_nothing() -> None:
 
 
 def test_nobody_stands_after_the_last_epoch_there_is() -> None:
-    solo = Solo(ElectionState(EPOCH), log_of(3, 4))
+    solo = Solo(ElectionState(0x7FFFFFFE), log_of(3, 4))
     assert solo.ask(vote(2, 0x7FFFFFFF, **LEVEL)).granted
     solo.wait(60_000)
     assert solo.node.epoch == 0x7FFFFFFF and not solo.take(VoteRequest)
+
+
+PLENTY, STEP = EPOCHS_PLENTY, EPOCH_STEP_MAX
+
+
+@pytest.mark.parametrize(
+    ("known", "heard", "is_taken"),
+    [
+        (EPOCH, PLENTY, True),  # it was away for long
+        (EPOCH, PLENTY + STEP, True),
+        (EPOCH, PLENTY + STEP + 1, False),
+        (EPOCH, 0x7FFFFFFF, False),
+        (PLENTY + 7, PLENTY + 7 + STEP, True),
+        (PLENTY + 7, PLENTY + 8 + STEP, False),
+    ],
+)
+def test_no_single_message_uses_up_the_epochs(known: int, heard: int, is_taken: bool) -> None:
+    def solo() -> Solo:
+        return Solo(ElectionState(known), log_of(3, 4))
+
+    for request in (vote(2, heard, **LEVEL), vote(2, heard, pre_vote=True, **LEVEL), begin(3, heard), end(3, heard)):
+        asked = solo()
+        response = asked.ask(request)
+        assert (response.error, response.epoch) == ((NONE, heard) if is_taken else (UNKNOWN_LEADER_EPOCH, known))
+        assert asked.node.epoch == asked.election.epoch == response.epoch
+        assert asked.node.complaints == (not is_taken)
+    for response in (FetchResponse(0, FENCED_LEADER_EPOCH, -1, heard), FetchResponse(0, FENCED_LEADER_EPOCH, 3, heard, endpoint(3))):
+        answered = solo()
+        answered.answer(answered.next_fetch(), response)
+        assert answered.node.epoch == (heard if is_taken else known)
+        assert answered.node.complaints == (not is_taken)
+
+
+def test_an_epoch_out_of_the_blue_keeps_nobody_from_standing() -> None:
+    solo = Solo(ElectionState(EPOCH), log_of(3, 4))
+    assert not solo.ask(vote(3, 0x7FFFFFFF, **LEVEL)).granted
+    solo.run_for_office()
+    assert solo.node.epoch == EPOCH + 1
+    solo.ask(vote(3, 0x7FFFFFFF, **LEVEL))
+    solo.vote_from(2)
+    assert solo.node.state_name == "leader"
+
+
+def test_a_candidate_that_is_no_voter_any_more_looks_for_the_leader() -> None:
+    """The snapshot that says so was being synced while it stood."""
+    voters = VoterSet(Voter(key(id), {"CONTROLLER": endpoint(id)}, 0, 1) for id in (2, 3))
+    head = write_control_batch(0, EPOCH, 0, [SnapshotHeader(0), KRaftVersion(1), voters])
+    snapshot = head + data_batch(3, EPOCH, 0, [b"x"]) + write_control_batch(4, EPOCH, 0, [SnapshotFooter()])
+    id = OffsetAndEpoch(50, EPOCH)
+    solo = Solo(ElectionState(EPOCH, 3), log_of(3, 4))
+    solo.answer(solo.next_fetch(), fetched(3, EPOCH, snapshot_id=id))
+    solo.poll()
+    send, _ = solo.take(FetchSnapshotRequest)[-1]
+    solo.answer(send, FetchSnapshotResponse(0, 0, 3, EPOCH, endpoint(3), id, len(snapshot), 0, snapshot))
+    part = solo.node.downloaded_part()
+    assert part is not None
+    solo.run_for_office()
+    part.freeze()
+    solo.work(solo.node.snapshot_frozen(id, solo.now_ms))
+    assert solo.node.state_name == "unattached" and not solo.node.is_voter
+    assert solo.election == ElectionState(EPOCH + 1, -1, key(1))
+    solo.sent.clear()
+    solo.wait(5_000)
+    assert solo.take(FetchRequest) and not solo.take(VoteRequest)
 
 
 def test_begin_quorum_epoch_ends_a_round_of_votes() -> None:

@@ -27,7 +27,7 @@ from metashell.raft.connections import NEVER
 from metashell.raft.epoch_cache import EpochCache
 from metashell.raft.error_codes import NONE
 from metashell.raft.partition_state import PartitionState
-from metashell.raft.ready import ElectionState
+from metashell.raft.ready import DurableEnd, ElectionState
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Leader, Unattached
 
@@ -36,7 +36,7 @@ Patch = tuple[Any, str, Any]
 
 def answer_before_fsync() -> list[Patch]:
     """A follower says that it has what is not durable yet."""
-    return [(fetch_client, "is_durable_enough", lambda node: True)]
+    return [(Replica, "durable_log_end", lambda node: DurableEnd(node.log_end, node.last_epoch))]
 
 
 def count_own_log_before_fsync() -> list[Patch]:
