@@ -12,6 +12,10 @@ asks for, `appending` alone changes the log. Each rule has a module: `startup`, 
 
 Where it is stricter or kinder than Kafka:
 - a leader counts its own log only as far as it is durable, and resigns whenever the committed voters do without it;
+- votes, pre-votes and fetches name the end of the log only when all of it is durable (`ready.DurableEnd`), and a candidacy ends with its
+  process; a vote is given again in the same epoch only to a log that is still long enough;
+- a step that changes the role appends nothing, so that the log is never ahead of quorum-state;
+- no single message uses up the epochs (`common.is_plausible_epoch`);
 - what would kill a Kafka replica is refused, told in `complaints` and followed by a pause; none of it is sent: a leader is named only with
   an endpoint, and never to who asks as if it led;
 - a leader that is named without endpoints is remembered, and followed as soon as they are known;
