@@ -81,6 +81,7 @@ LATE_MODULES = {
     "metashell.server.links": {"asyncio"},
     "metashell.server.inbound": {"asyncio"},
     "metashell.server.feed": {"asyncio"},
+    "metashell.server.image_machine": {"asyncio"},
     "metashell.server.replica_server": {"asyncio"},
     "metashell.live.driver": {"asyncio"},
 }

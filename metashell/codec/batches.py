@@ -176,6 +176,11 @@ class RecordBatch:
             return message_crc(self.data) == self.header.crc
         return len(self.data) >= HEADER_SIZE and crc32c(self.data, CRC_START) == self.header.crc
 
+    def crc_fault(self) -> str | None:
+        """In one line what is wrong with the stored checksum of a batch of version 2, None where it is that of the bytes."""
+        found = crc32c(self.data, CRC_START)
+        return None if found == self.header.crc else f"CRC-32C {found:#x} is not {self.header.crc:#x}"
+
     def records_area(self, max_size: int = MAX_DECOMPRESSED) -> tuple[bytes, int, int]:
         """The buffer that holds the records of a version-2 batch, and their start and end in it.
 

@@ -37,6 +37,10 @@ class CutBatch:
             min(header.count, end_offset - header.base_offset),
         )
 
+    def crc_fault(self) -> str | None:
+        """See RecordBatch: the checksum is that of the whole batch."""
+        return self._batch.crc_fault()
+
     def records_area(self, max_size: int) -> tuple[bytes, int, int]:
         """The buffer that holds the records that are left, and their start and end in it. Errors: DecodeError."""
         buf, start, end = self._batch.records_area(max_size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from metashell.codec.batches import BatchHeader, Record
@@ -32,6 +32,7 @@ class Batch(Protocol):
     def position(self) -> int: ...
     @property
     def file(self) -> str: ...
+    def crc_fault(self) -> str | None: ...
     def records_area(self, max_size: int) -> tuple[bytes, int, int]: ...
     def records(self) -> Iterable[Record]: ...
 
@@ -145,6 +146,11 @@ class ImageLoader:
         self._batch: Batch | None = None
         self._in_snapshot = False
 
+    @property
+    def faults(self) -> Sequence[Fault]:
+        """What was wrong with what this loader was given so far, in order: all of it is not in its images, or there with a doubt."""
+        return self._faults
+
     # ---- batches
 
     def load_snapshot_batch(self, batch: Batch) -> None:
@@ -163,6 +169,9 @@ class ImageLoader:
         try:
             if header.magic != 2:
                 raise DecodeError(f"batch of magic {header.magic} holds no metadata")
+            fault = batch.crc_fault()
+            if fault is not None:
+                raise DecodeError(fault)
             if header.is_control:
                 self._load_control(batch)
             else:

@@ -7,10 +7,10 @@ from queue import Full, Queue
 from typing import NamedTuple, Protocol
 
 from metashell.codec.batches import RecordBatch
-from metashell.errors import DecodeError
+from metashell.codec.checked_batches import checked_batches
+from metashell.errors import DecodeError, LogCorruptError
 from metashell.image import EMPTY_IMAGE, ImageLoader, MetadataImage, load_image
 from metashell.image.steps import Step
-from metashell.live.batches import cut_batches
 from metashell.values import OffsetAndEpoch
 
 SOURCE_KIND = "quorum"
@@ -94,9 +94,9 @@ class SnapshotSource:
         """Its batches up to the first that is damaged."""
         name = f"{self.path}: {snapshot_name(self.snapshot_id)}"
         try:
-            yield from cut_batches(self._data, name)
-        except DecodeError as error:
-            self.faults.append(SnapshotFault(name, self.snapshot_id.offset, max(error.offset, 0), str(error)))
+            yield from checked_batches(self._data, name)
+        except LogCorruptError as error:
+            self.faults.append(SnapshotFault(name, error.offset, -1, error.reason))
 
     def log_batches(self, from_offset: int) -> Iterable[RecordBatch]:
         """None: what follows is fetched."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from metashell.live.batches import cut_batches
+from metashell.codec.checked_batches import checked_batches
 from metashell.raft.config import RaftConfig
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.messages import FetchResponse, Response
@@ -140,7 +140,7 @@ class Observer:
         while self._position < end_offset:
             data = self._log.read(self._position, end_offset, READ_SIZE)
             batches: list[RecordBatch] = []
-            for batch in cut_batches(data, self._label):
+            for batch in checked_batches(data, self._label):
                 if batch.header.last_offset >= end_offset:
                     break
                 batches.append(batch)

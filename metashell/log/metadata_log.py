@@ -22,7 +22,9 @@ from errno import EIO
 from typing import Final
 
 from metashell.codec.batches import LEAD_SIZE
+from metashell.codec.checked_batches import checked_batches
 from metashell.log.atomic_file import replace_file
+from metashell.log.checked_reads import RecentAppends
 from metashell.log.disk import DirectoryLock, Disk
 from metashell.log.log_segment import BATCH_LEAD, LogSegment
 from metashell.log.names import LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY
@@ -73,6 +75,7 @@ class MetadataLog:
         "_late_closes",
         "_lock",
         "_parts",
+        "_recent",
         "_segment_ms",
         "_segment_size",
         "_segments",
@@ -147,6 +150,7 @@ class MetadataLog:
         self._snapshots = SnapshotFiles(disk, directory, opened.snapshots)
         self._parts: dict[OffsetAndEpoch, SnapshotPart] = {}
         self._deleted = DeletedFiles(disk)
+        self._recent = RecentAppends()
         self._dirty: list[LogSegment] = []
         self._has_new_names = False
         self._flight: FlushToken | None = None
@@ -184,7 +188,13 @@ class MetadataLog:
         """Errors: OSError; LogCorruptError where the disk gives other bytes back than were written."""
         if not self._bases[0] <= start_offset < self._end:
             return b""
-        return self._segment_of(start_offset).read(start_offset, end_offset, max_size)
+        data = self._recent.read(start_offset, end_offset, max_size)
+        if not data:
+            segment = self._segment_of(start_offset)
+            data = segment.read(start_offset, end_offset, max_size)
+            for _ in checked_batches(data, segment.path):
+                pass
+        return data
 
     def is_batch_boundary(self, offset: int) -> bool:
         if offset == self._end:
@@ -211,6 +221,7 @@ class MetadataLog:
         except OSError as error:
             self._fail(error)
             raise
+        self._recent.add(self._end, end_offset, data)
         self._end = end_offset
 
     def _heads(self, data: bytes, end_offset: int) -> list[tuple[int, int, int]]:
@@ -319,6 +330,7 @@ class MetadataLog:
 
     def _set_end(self, offset: int) -> None:
         self._end = offset
+        self._recent.clear()
         self._flushed = min(self._flushed, offset)
         if self._flight is not None:
             # What is appended at these offsets from now on is not what the flush under way makes durable.

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Final
 
 from metashell.log.atomic_file import FILE_MODE
+from metashell.log.checked_reads import SnapshotReader
 from metashell.log.disk import Disk
 from metashell.log.names import checkpoint_name
 from metashell.values import OffsetAndEpoch
@@ -33,7 +34,7 @@ class SnapshotFiles:
         self._directory = directory
         self.ids = sorted(ids)
         self._sizes = {id: os.path.getsize(self.path(id)) for id in self.ids}
-        self._fds: dict[OffsetAndEpoch, int] = {}
+        self._readers: dict[OffsetAndEpoch, SnapshotReader] = {}
 
     def path(self, id: OffsetAndEpoch) -> str:
         return os.path.join(self._directory, checkpoint_name(id))
@@ -46,10 +47,11 @@ class SnapshotFiles:
         return sum(self._sizes.values())
 
     def read(self, id: OffsetAndEpoch, position: int, max_size: int) -> bytes:
-        size = self._sizes[id]
-        if id not in self._fds:
-            self._fds[id] = os.open(self.path(id), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        return self._disk.read_at(self._fds[id], max(0, min(max_size, size - position)), position)
+        """Errors: LogCorruptError for a batch that does not have its checksum; KeyError."""
+        reader = self._readers.get(id)
+        if reader is None:
+            reader = self._readers[id] = SnapshotReader(self._disk, self.path(id), self._sizes[id])
+        return reader.read(position, max_size)
 
     def add(self, id: OffsetAndEpoch, size: int) -> None:
         """A snapshot that has become complete; one of the same id is replaced."""
@@ -65,12 +67,12 @@ class SnapshotFiles:
         del self._sizes[id]
 
     def _close(self, id: OffsetAndEpoch) -> None:
-        fd = self._fds.pop(id, None)
-        if fd is not None:
-            os.close(fd)
+        reader = self._readers.pop(id, None)
+        if reader is not None:
+            reader.close()
 
     def close(self) -> None:
-        for id in list(self._fds):
+        for id in list(self._readers):
             self._close(id)
 
 

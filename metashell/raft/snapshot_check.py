@@ -134,7 +134,11 @@ def read_snapshot_head(log: ReplicatedLog, id: OffsetAndEpoch) -> SnapshotCheck:
     check = SnapshotCheck()
     position, size = 0, log.snapshot_size(id)
     while position < size and check.fault is None and not check.has_data:
-        piece = log.read_snapshot(id, position, _READ_SIZE)
+        try:
+            piece = log.read_snapshot(id, position, _READ_SIZE)
+        except LogCorruptError as error:
+            check.fault = error.reason
+            break
         if not piece:
             break
         check.feed(piece)

@@ -12,15 +12,18 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from metashell.codec.batches import RecordBatch
+from metashell.codec.checked_batches import whole_batches_size
 from metashell.errors import LogCorruptError
 from metashell.raft.ready import Committed, LeaderChanged, Notice, Ready, SnapshotToLoad
-from metashell.server.state_machine import SnapshotToMake, StateMachine, batches_in, whole_batches_size
+from metashell.raft.snapshot_check import SnapshotCheck
+from metashell.server.state_machine import SnapshotToMake, StateMachine, batches_in
 from metashell.values import OffsetAndEpoch
 
 if TYPE_CHECKING:
     from metashell.raft.protocols import ReplicatedLog
     from metashell.server.driver import Driver
 
+LOG_NAME: Final = "metadata log"
 PIECE_SIZE: Final = 1024 * 1024
 """Bytes of the log that a machine is given at once, unless one batch is larger."""
 RECORDS_AT_ONCE: Final = 500
@@ -93,7 +96,9 @@ class Feed:
             data = b"" if offset < self._log.start_offset else self._log.read(offset, end_offset, PIECE_SIZE)
             if not data:
                 break  # The log begins later by now: the core will say where to go on.
-            batches = batches_in(data, "metadata log")
+            batches = batches_in(data, LOG_NAME)
+            if not batches[0].header.base_offset <= offset <= batches[0].header.last_offset:
+                raise LogCorruptError(LOG_NAME, offset, f"the batch at offset {batches[0].header.base_offset} is in its place")
             wanted = await self.machine.handle_commit(batches)
             offset = batches[-1].header.last_offset + 1
             if wanted is not None:
@@ -126,23 +131,25 @@ class Feed:
         return id.offset < log.start_offset or id in log.snapshots() or self._driver.node.downloading == id
 
     def _snapshot(self, id: OffsetAndEpoch) -> Iterator[RecordBatch]:
-        """The snapshot's batches, read piece by piece. Errors: LogCorruptError."""
+        """The snapshot's batches, read piece by piece, each checked; the last one must be its footer. Errors: LogCorruptError."""
         name = f"snapshot {id.offset}-{id.epoch}"
+        check = SnapshotCheck()
         size, position, rest = 1, 0, b""
         while position < size:
             if id not in self._log.snapshots():
                 raise _SnapshotGoneError
             size = self._log.snapshot_size(id)
             piece = self._log.read_snapshot(id, position, PIECE_SIZE)
-            if not piece:
-                raise LogCorruptError(name, position, f"ends here, {size} bytes were expected")
+            check.feed(piece)
+            if check.fault is not None or not piece:
+                raise LogCorruptError(name, check.next_offset, check.fault or f"ends at byte {position}, {size} bytes were expected")
             position += len(piece)
             rest += piece
             whole = whole_batches_size(rest)
             yield from batches_in(rest[:whole], name)
             rest = rest[whole:]
-        if rest:
-            raise LogCorruptError(name, size - len(rest), "ends within a batch")
+        if not check.is_complete:
+            raise LogCorruptError(name, check.next_offset, "ends without its footer")
 
     def _consumed(self, offset: int) -> None:
         self.consumed_to = offset

@@ -1,16 +1,20 @@
 """An application that keeps the metadata image of what is committed, and makes snapshots of it.
 
-It decides nothing and writes no records: enough for a voter that replicates, votes and hands snapshots to others.
+It decides nothing and writes no records: enough for a voter that replicates, votes and hands snapshots to others. What it cannot apply
+stops it: an image without it would be kept and served as a snapshot, and be believed by whoever loads that. This module imports
+asyncio, so it is itself imported inside functions.
 Source: org.apache.kafka.image.loader.MetadataLoader, org.apache.kafka.image.publisher.SnapshotGenerator; kraft.md 11.2.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from metashell.codec.batches import RecordBatch
 from metashell.codec.frame import write_metadata_record
+from metashell.errors import LogCorruptError
 from metashell.image import EMPTY_IMAGE, ImageLoader, MetadataImage
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
@@ -37,8 +41,10 @@ class ImageMachine:
 
     async def handle_commit(self, batches: Sequence[RecordBatch]) -> SnapshotToMake | None:
         """See StateMachine."""
+        loader = self._loader
         for batch in batches:
-            self._loader.load_batch(batch)
+            loader.load_batch(batch)
+            refuse_faults(loader)
             self._size += len(batch.data)
         if self._size < self._snapshot_after_size:
             return None
@@ -49,6 +55,9 @@ class ImageMachine:
         loader = ImageLoader(EMPTY_IMAGE, snapshot_id=id)
         for batch in batches:
             loader.load_snapshot_batch(batch)
+            refuse_faults(loader)
+            # A batch may have thousands of records: others have their turn in between.
+            await asyncio.sleep(0)
         self._loader = loader
         self._size = 0
 
@@ -69,3 +78,10 @@ class ImageMachine:
         self._size = 0
         values = (write_metadata_record(body, version) for body, version in image.write())
         return SnapshotToMake(OffsetAndEpoch(end, last.header.leader_epoch), last.header.max_timestamp, values)
+
+
+def refuse_faults(loader: ImageLoader) -> None:
+    """Errors: LogCorruptError, one line, for the first thing that a loader could not apply, or has a doubt about."""
+    if loader.faults:
+        fault = loader.faults[0]
+        raise LogCorruptError(fault.file, fault.offset, f"{fault.record_type}: {fault.reason}" if fault.record_type else fault.reason)

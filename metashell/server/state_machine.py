@@ -6,15 +6,11 @@ Source: org.apache.kafka.raft.RaftClient.Listener; kraft.md 16.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from struct import Struct
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from metashell.codec.batches import HEADER_SIZE, LEAD_SIZE, RecordBatch, read_batch_header
-from metashell.errors import DecodeError, LogCorruptError
+from metashell.codec.batches import RecordBatch
+from metashell.codec.checked_batches import checked_batches
 from metashell.values import OffsetAndEpoch
-
-_LENGTH: Final = Struct(">i")
-_LENGTH_AT: Final = 8
 
 
 class SnapshotToMake(NamedTuple):
@@ -61,29 +57,5 @@ class NoMachine:
 
 
 def batches_in(data: bytes, name: str) -> list[RecordBatch]:
-    """The whole batches that lie in bytes of a log or snapshot; `name` is what faults name. Errors: LogCorruptError."""
-    found: list[RecordBatch] = []
-    position = 0
-    while position < len(data):
-        try:
-            header = read_batch_header(data, position)
-        except DecodeError as error:
-            raise LogCorruptError(name, position, str(error)) from None
-        end = position + header.size_bytes
-        if header.size_bytes < HEADER_SIZE or end > len(data):
-            raise LogCorruptError(name, position, f"a batch of {header.size_bytes} bytes, {len(data) - position} are left")
-        found.append(RecordBatch(header, position, data[position:end], name))
-        position = end
-    return found
-
-
-def whole_batches_size(data: bytes) -> int:
-    """How many bytes at the start of `data` are whole batches, going by their lengths alone."""
-    position = 0
-    while position + LEAD_SIZE <= len(data):
-        length = _LENGTH.unpack_from(data, position + _LENGTH_AT)[0]
-        end = position + LEAD_SIZE + max(int(length), 0)
-        if end > len(data):
-            break
-        position = end
-    return position
+    """The batches that fill `data`, each checked; `name` is what faults name. Errors: LogCorruptError."""
+    return list(checked_batches(data, name))

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from metashell.codec.batch_writer import write_batch
-from metashell.codec.batches import Record, RecordBatch, read_batch_header
+from metashell.codec.batches import CRC_START, Record, RecordBatch, read_batch_header
 from metashell.codec.control import write_control_record
+from metashell.codec.crc32c import crc32c
 from metashell.codec.frame import write_metadata_record
 from metashell.codec.registry import message_type
 from metashell.values import OffsetAndEpoch
@@ -52,6 +53,12 @@ def control_batch(*items: tuple[int, Any], base_offset: int = 0) -> RecordBatch:
     records = [Record(base_offset + i, TIMESTAMP, *write_control_record(type, body)) for i, (type, body) in enumerate(items)]
     data = write_batch(base_offset, records, leader_epoch=EPOCH, is_control=True)
     return RecordBatch(read_batch_header(data), 0, data, "a.log")
+
+
+def sealed(data: bytes, position: int = 0) -> RecordBatch:
+    """A batch of spoilt bytes that has its checksum all the same, so that what is inside is looked at."""
+    sealed = data[:17] + crc32c(data, CRC_START).to_bytes(4, "big") + data[CRC_START:]
+    return RecordBatch(read_batch_header(sealed), position, sealed, "a.log")
 
 
 class Trouble:

@@ -22,6 +22,7 @@ from tests.image.batches import (
     batch_of_values,
     control_batch,
     record,
+    sealed,
     value,
 )
 from tests.image.eager import EagerModel, plain
@@ -206,9 +207,7 @@ def test_a_count_that_lies_gives_the_records_that_are_there_and_a_fault():
     good = batch(topic(), partition(0))
     for count in (-1, 0, 1, 3, 2**31 - 1):
         data = good.data[:57] + count.to_bytes(4, "big", signed=True) + good.data[61:]
-        header = copy.copy(good.header)
-        header.count = count
-        image = load(RecordBatch(header, 0, data, "a.log"))
+        image = load(sealed(data))
         assert len(image.faults) == 1
         assert len(image.topics) == (count > 0)
         assert image.topics.partition_count == (count >= 2)
@@ -219,7 +218,7 @@ def test_a_bad_record_length_ends_the_batch_and_the_next_batch_is_read():
     broken = bytearray(good.data)
     second = 61 + 1 + good.data[61] // 2
     broken[second] = 0x7F
-    image = load(RecordBatch(good.header, 7, bytes(broken), "a.log"), batch(topic("b", bytes(16)), base_offset=3))
+    image = load(sealed(bytes(broken), 7), batch(topic("b", bytes(16)), base_offset=3))
     assert set(image.topics.by_name) == {"orders", "b"}
     [fault] = image.faults
     assert (fault.offset, fault.position) == (1, 7)
@@ -228,12 +227,14 @@ def test_a_bad_record_length_ends_the_batch_and_the_next_batch_is_read():
 def test_every_cut_of_a_batch_and_every_flipped_bit_is_survived():
     good = batch(topic(), partition(0), change(0, isr=(1,)), record("NoOpRecord"), partition(1))
     for end in range(61, len(good.data)):
-        image = load(RecordBatch(good.header, 0, good.data[:end], "a.log"))
-        assert image.faults
+        assert load(sealed(good.data[:end])).faults
+        assert load(RecordBatch(good.header, 0, good.data[:end], "a.log")).faults
     for bit in range(61 * 8, len(good.data) * 8):
         data = bytearray(good.data)
         data[bit // 8] ^= 1 << bit % 8
-        plain(load(RecordBatch(good.header, 0, bytes(data), "a.log")))
+        plain(load(sealed(bytes(data))))
+        [fault] = load(RecordBatch(good.header, 0, bytes(data), "a.log")).faults
+        assert "CRC-32C" in fault.reason
 
 
 def test_legacy_batches_hold_no_metadata():

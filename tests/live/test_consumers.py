@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from metashell.codec.batches import RecordBatch, read_batch_header
+from metashell.codec.checked_batches import checked_batches
 from metashell.codec.control import KRAFT_VOTERS
 from metashell.codec.messages import VotersRecord
-from metashell.errors import DecodeError
+from metashell.errors import LogCorruptError
 from metashell.image.steps import Step
-from metashell.live.batches import cut_batches
 from metashell.live.consumers import ChunkConsumer, ImageConsumer, says_nothing, snapshot_name
 from metashell.values import OffsetAndEpoch
 from tests.image.batches import batch, batch_of_values, control_batch, record
@@ -21,7 +21,7 @@ ID = OffsetAndEpoch(40, 3)
 
 def test_batches_are_cut_where_they_end_and_know_their_place():
     first, second = batch(SETTING), batch(SETTING, SETTING, base_offset=1)
-    found = list(cut_batches(first.data + second.data, "q", 100))
+    found = list(checked_batches(first.data + second.data, "q", 100))
     assert [each.data for each in found] == [first.data, second.data]
     assert [(each.position, each.file) for each in found] == [(100, "q"), (100 + len(first.data), "q")]
 
@@ -29,8 +29,8 @@ def test_batches_are_cut_where_they_end_and_know_their_place():
 @pytest.mark.parametrize("size", [1, 12, 60, 61, 80])
 def test_a_batch_that_does_not_fit_is_named_by_its_byte(size: int):
     data = batch(SETTING).data
-    with pytest.raises(DecodeError):
-        list(cut_batches(data[:size], "q"))
+    with pytest.raises(LogCorruptError):
+        list(checked_batches(data[:size], "q"))
 
 
 def test_every_flipped_bit_of_a_batch_is_found_or_harmless():
@@ -39,8 +39,8 @@ def test_every_flipped_bit_of_a_batch_is_found_or_harmless():
         spoiled = bytearray(data)
         spoiled[at // 8] ^= 1 << at % 8
         try:
-            (found,) = cut_batches(bytes(spoiled), "q")
-        except DecodeError:
+            (found,) = checked_batches(bytes(spoiled), "q")
+        except LogCorruptError:
             continue
         # Neither offset nor leader epoch is covered by the CRC: a leader sets them.
         assert at // 8 < 8 or 12 <= at // 8 < 16

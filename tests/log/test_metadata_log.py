@@ -191,20 +191,20 @@ def test_what_lies_before_a_snapshot_goes_after_a_delay(opened, batch: Batch, ch
     assert everything(again) == b"".join(made[40:])
 
 
-def test_a_snapshot_is_there_when_it_is_frozen_and_not_before(opened, batch: Batch, tmp_path: Path) -> None:
+def test_a_snapshot_is_there_when_it_is_frozen_and_not_before(opened, batch: Batch, checkpoint: Checkpoint, tmp_path: Path) -> None:
     log = opened()
     fill(log, batch, 5)
-    id = OffsetAndEpoch(3, 1)
+    id, data = OffsetAndEpoch(3, 1), checkpoint()
     first = log.create_snapshot(id)
     first.append(b"first")
     second = log.create_snapshot(id)
     assert len(files(tmp_path, ".part")) == 1
-    second.append(b"sec")
-    second.append(b"ond")
-    assert (second.size, log.snapshots()) == (6, [])
+    second.append(data[:70])
+    second.append(data[70:])
+    assert (second.size, log.snapshots()) == (len(data), [])
     second.freeze()
     second.close()
-    assert (log.snapshot_size(id), log.read_snapshot(id, 2, 3)) == (6, b"con")
+    assert (log.snapshot_size(id), log.read_snapshot(id, 2, 3)) == (len(data), data[2:5])
     assert not files(tmp_path, ".part")
     assert (tmp_path / METADATA_DIRECTORY / "00000000000000000003-0000000001.checkpoint").stat().st_mode & 0o777 == 0o444
     left = log.create_snapshot(OffsetAndEpoch(4, 1))
@@ -296,6 +296,8 @@ def test_a_failed_flush_in_a_thread_ends_the_log(batch: Batch, tmp_path: Path) -
 def test_reading_bytes_that_were_not_written_is_an_error(opened, batch: Batch, tmp_path: Path) -> None:
     log = opened(segment_size=1 << 20)
     fill(log, batch, 30)
+    log.close()
+    log = opened(segment_size=1 << 20)
     path = tmp_path / METADATA_DIRECTORY / f"{0:020d}.log"
     with open(path, "r+b") as file:
         file.truncate(700)

@@ -120,10 +120,9 @@ def test_a_snapshot_that_goes_away_while_it_is_read_is_given_back_and_the_next_o
     async def main() -> None:
         core, log = Core(), filled(20)
         for end in (5, 9):
-            part = log.create_snapshot(OffsetAndEpoch(end, 1))
-            for offset in range(end):
-                part.append(batch(offset, bytes(feed_module.PIECE_SIZE // 3)))
-            part.freeze()
+            writer = SnapshotWriter(log.create_snapshot(OffsetAndEpoch(end, 1)), [SnapshotHeader(0)], 0)
+            writer.append([bytes(feed_module.PIECE_SIZE)] * end)
+            writer.freeze()
         machine = Slow()
         feed = feeding(core, log, machine)
         feed.notice(SnapshotToLoad(7, OffsetAndEpoch(5, 1)))

@@ -11,6 +11,7 @@ import pytest
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
+from metashell.codec.checked_batches import whole_batches_size
 from metashell.codec.frame import write_metadata_record
 from metashell.codec.messages import BeginTransactionRecord, DescribeClusterRequest, EndTransactionRecord, TopicRecord
 from metashell.errors import LogCorruptError
@@ -19,7 +20,7 @@ from metashell.raft.ready import Durable, ElectionState
 from metashell.server.describe_cluster import CONTROLLERS, describe_cluster
 from metashell.server.election_store import ElectionStore
 from metashell.server.image_machine import ImageMachine
-from metashell.server.state_machine import batches_in, whole_batches_size
+from metashell.server.state_machine import batches_in
 from metashell.values import OffsetAndEpoch, ReplicaKey
 
 KEY = ReplicaKey(2, bytes(15) + b"\xab")

@@ -14,8 +14,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from metashell.codec.checked_batches import whole_batches_size
 from metashell.log.metadata_log import MetadataLog
-from metashell.server.state_machine import whole_batches_size
 from metashell.values import OffsetAndEpoch
 from tests.recording_files import ModelledDisk, RecordingDisk, Step, Tree, write_tree
 from tests.simulation.history import Entry, History
