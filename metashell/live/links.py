@@ -33,7 +33,10 @@ class Link(Protocol):
     def core(self) -> Any: ...
     @property
     def closed(self) -> str: ...
+    @property
+    def expired(self) -> bool: ...
     async def request(self, message: Any, *, version: int | None = None, timeout_s: float = ...) -> Any: ...
+    def retire(self) -> None: ...
     def close(self, reason: str = ...) -> None: ...
 
 
@@ -94,7 +97,9 @@ class Links:
 
     async def _link(self, address: Address) -> Link:
         found = self._open.get(address)
-        if found is not None and not found.closed:
+        if found is not None and found.expired:
+            found.retire()
+        elif found is not None and not found.closed:
             return found
         self._open.pop(address, None)
         place = self._map.resolve(address)

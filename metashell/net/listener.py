@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from metashell.errors import UsageError
 from metashell.net.api_versions import KRAFT_FEATURES, ApiRanges, NodeFeatures
 from metashell.net.limits import ConnectionLimits, Counters
+from metashell.net.sasl import PLAIN
 from metashell.net.server_connection import ANONYMOUS, Authenticated, Closed, Received, ServerConnection
 from metashell.net.transport import reason_of
 
@@ -37,7 +38,7 @@ class ListenerOptions:
     """How to listen.
 
     `ranges` are the APIs that are served. `tls` and `mechanisms` (SASL mechanism to its server side) are the security; a listener
-    that `tells_secrets` on an address that is not loopback needs `allow_plaintext`. `port` 0 lets the system choose.
+    with a `weakness` on an address that is not loopback needs `allow_plaintext`. `port` 0 lets the system choose.
     `held_max` bounds the bytes of unfinished requests and unsent answers of all connections: above it the one that holds most goes.
     A connection is idle when no whole request came for `idle_timeout_s`, whatever else it sent.
     """
@@ -419,11 +420,11 @@ class Listener:
 async def serve(on_request: OnRequest, options: ListenerOptions, *, on_closed: OnClosed | None = None) -> Listener:
     """Open a listener. `on_request` is called on the loop for each request, `on_closed` when a connection is over.
 
-    Errors: UsageError for plaintext on an address that others reach, without `allow_plaintext`; OSError.
+    Errors: UsageError for a listener with a `weakness` on an address that others reach, without `allow_plaintext`; OSError.
     """
-    if tells_secrets(options) and not options.allow_plaintext and not is_loopback(options.host):
-        what = "PLAINTEXT" if options.mechanisms is None else "PLAIN on a SASL_PLAINTEXT"
-        raise UsageError(f"{options.host}: a {what} listener that others can reach must be allowed explicitly", options.host)
+    what = weakness(options)
+    if what is not None and not options.allow_plaintext and not is_loopback(options.host):
+        raise UsageError(f"{options.host}: {what} that others can reach must be allowed explicitly", options.host)
     listener = Listener(on_request, options, on_closed)
     await listener.open()
     return listener
@@ -444,9 +445,18 @@ def secured_options(security: ListenerSecurity, credentials: Credentials | None 
     }
 
 
-def tells_secrets(options: ListenerOptions) -> bool:
-    """Whether anybody on the way may ask, or read passwords: no TLS, and no SASL or one that sends them."""
-    return options.tls is None and (options.mechanisms is None or "PLAIN" in options.mechanisms)
+def weakness(options: ListenerOptions) -> str | None:
+    """Why anybody may ask, or read passwords on the way: in words what kind of listener it is, None for one that knows who asks.
+
+    A certificate that is only requested need not be shown: who has none is ANONYMOUS, as with PLAINTEXT.
+    """
+    if options.tls is None:
+        if options.mechanisms is None:
+            return "a PLAINTEXT listener"
+        return "PLAIN on a SASL_PLAINTEXT listener" if PLAIN in options.mechanisms else None
+    if options.mechanisms is None and options.tls.verify_mode.name != "CERT_REQUIRED":
+        return "an SSL listener that requires no certificate of its clients (ssl.client.auth)"
+    return None
 
 
 def is_loopback(host: str) -> bool:

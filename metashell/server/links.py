@@ -1,7 +1,8 @@
 """Connections to peers: one a destination, opened when there is something to say, each with the versions that its peer has.
 
-A request that takes too long, or is followed by another one, ends its connection, because answers come in order; the next one opens a
-new connection, after a pause that grows while that fails. This module imports asyncio, so it is itself imported inside functions.
+A connection whose SASL session is nearly over is replaced before the next request. A request that takes too long, or is followed by
+another one, ends its connection, because answers come in order; the next one opens a new connection, after a pause that grows while
+that fails. This module imports asyncio, so it is itself imported inside functions.
 """
 
 from __future__ import annotations
@@ -124,6 +125,10 @@ class Links:
     async def _ask(self, link: _Link, request: Request) -> Response:
         timeout_s = self._options.request_timeout_ms / 1000
         connection = link.connection
+        if connection is not None and connection.expired:
+            # The peer would end the session with this request or one of the next. Nothing is under way on it.
+            link.drop_connection("the session is nearly over", keep_task=True)
+            connection = None
         if connection is None or connection.closed:
             connection = await self._open(link, timeout_s)
         key = api_key_of(request)

@@ -14,7 +14,7 @@ import pytest
 from metashell.codec.messages import DescribeClusterRequest
 from metashell.errors import UsageError
 from metashell.net.client_connection import ClientConnection
-from metashell.net.listener import principal_of, secured_options
+from metashell.net.listener import ListenerOptions, is_loopback, principal_of, secured_options, serve
 from metashell.net.security import ListenerSecurity, SecurityConfig, TlsConfig, listener_security, tls_config
 from metashell.net.tls import client_context, openssl_cipher, server_context
 from metashell.net.transport import ConnectionFailedError, connect
@@ -288,3 +288,54 @@ def test_properties_of_a_listener_make_its_options(files: Files) -> None:
     )
     options = secured_options(security)
     assert isinstance(options["tls"], ssl.SSLContext) and options["mechanisms"] is None
+
+
+def listener_properties(files: Files, protocol: str, client_auth: str, mechanisms: str) -> dict[str, str]:
+    """A server's properties for a listener C."""
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule required username=a password=b user_a=b;"
+    return {
+        "listener.security.protocol.map": f"C:{protocol}",
+        "ssl.keystore.location": str(files.server_p12),
+        "ssl.keystore.password": PASSWORD,
+        "ssl.truststore.location": str(files.ca),
+        "ssl.client.auth": client_auth,
+        "listener.name.c.sasl.enabled.mechanisms": mechanisms,
+        "listener.name.c.plain.sasl.jaas.config": login,
+    }
+
+
+KINDS = [
+    ("PLAINTEXT", "none", "", False),
+    ("SSL", "none", "", False),
+    ("SSL", "requested", "", False),
+    ("SSL", "required", "", True),
+    ("SASL_PLAINTEXT", "none", "PLAIN", False),
+    ("SASL_PLAINTEXT", "none", "SCRAM-SHA-256,PLAIN", False),
+    ("SASL_PLAINTEXT", "none", "SCRAM-SHA-256", True),
+    ("SASL_SSL", "none", "PLAIN", True),
+    ("SASL_SSL", "none", "SCRAM-SHA-512", True),
+    ("SASL_SSL", "required", "PLAIN", True),
+]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1"])
+@pytest.mark.parametrize(("protocol", "client_auth", "mechanisms", "knows_who_asks"), KINDS)
+def test_a_listener_that_lets_anybody_in_must_be_allowed_where_others_reach_it(
+    files: Files, protocol: str, client_auth: str, mechanisms: str, knows_who_asks: bool, host: str
+) -> None:
+    security = listener_security(listener_properties(files, protocol, client_auth, mechanisms), "C")
+
+    async def opens(**more: Any) -> bool:
+        try:
+            listener = await serve(lambda request: None, ListenerOptions(ranges={}, host=host, **secured_options(security), **more))
+        except UsageError as error:
+            assert "must be allowed explicitly" in str(error) and "\n" not in str(error)
+            return False
+        await listener.stop()
+        return True
+
+    async def work() -> None:
+        assert await opens() == (knows_who_asks or is_loopback(host))
+        assert await opens(allow_plaintext=True)
+
+    run(work)

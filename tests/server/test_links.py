@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -232,6 +233,49 @@ def test_a_certificate_that_nobody_vouches_for_is_an_authentication_failure(tmp_
         links = Links(options, heard)
         send(links, listener, 1, VOTE)
         await eventually(lambda: heard.answers == [(2, 1, NETWORK_EXCEPTION)])
+        await links.close()
+        await listener.stop()
+
+    run(main)
+
+
+def test_a_connection_is_replaced_before_its_session_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    from metashell.net import server_connection
+    from metashell.net.sasl import PlainClient, StaticCredentials, server_mechanisms
+
+    lasting = partial(server_connection.SaslAuthenticateResponse, session_lifetime_ms=3_600_000)
+    monkeypatch.setattr(server_connection, "SaslAuthenticateResponse", lasting)
+    asked: list[int] = []
+
+    def strict(request: ServerRequest) -> None:
+        # As Kafka does with what is asked in a session that is over.
+        if request.connection_id in over:
+            request.close_connection("the session is over")
+        else:
+            asked.append(request.connection_id)
+            grant(request)
+
+    over: set[int] = set()
+
+    async def main() -> None:
+        mechanisms = server_mechanisms(["PLAIN"], StaticCredentials({"quorum": "secret"}))
+        listener = await serve(strict, ListenerOptions(ranges=GENERATIONS["4.3"], mechanisms=mechanisms))
+        heard = Heard()
+        links = Links(LinkOptions(client_id="x", request_timeout_ms=2000, sasl=lambda: PlainClient("quorum", "secret")), heard)
+        for number in range(1, 7):
+            send(links, listener, number, VOTE)
+            await eventually(lambda number=number: len(heard.answers) == number)
+            connection = links._links[2].connection
+            assert connection is not None and not connection.expired
+            if number % 2 == 0:
+                over.add(asked[-1])
+                # As if the hour had passed.
+                monkeypatch.setattr(connection, "_expires_at", 0.0)
+                assert connection.expired
+        assert (links.opened, links.failures) == (3, 0)
+        assert heard.answers == [(2, number, flat.VoteResponse(epoch=5, granted=True)) for number in range(1, 7)]
+        assert asked == [1, 1, 2, 2, 3, 3]
+        await eventually(lambda: listener.counters.open == 1)
         await links.close()
         await listener.stop()
 

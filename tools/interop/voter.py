@@ -3,9 +3,10 @@
     python -m tools.interop.voter CONFIG [--may-stand] [--allow-plaintext] [-v]
 
 Without --may-stand it never asks for votes, since nothing here can act as the active controller: with the others it votes, replicates,
-makes snapshots. A listener without TLS on an address that others reach is refused without --allow-plaintext; whoever reaches a listener
-and passes its authentication may do whatever a controller may, since nothing here authorizes yet. SIGTERM and SIGINT end it
-gracefully. Status 1, with one line, when its disk or directory fails it.
+makes snapshots. On an address that others reach, a listener without TLS, or one with TLS that asks for neither a certificate
+(ssl.client.auth=required) nor SASL, is refused without --allow-plaintext; whoever reaches a listener and passes its authentication may do
+whatever a controller may, since nothing here authorizes yet. SIGTERM and SIGINT end it gracefully. Status 1, with one line, when its
+disk or directory fails it.
 """
 
 from __future__ import annotations
@@ -214,7 +215,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="voter", description="A controller of ours in a quorum.")
     parser.add_argument("config")
     parser.add_argument("--may-stand", action="store_true", help="ask for votes, and so lead")
-    parser.add_argument("--allow-plaintext", action="store_true", help="listen without TLS also where other machines reach it")
+    parser.add_argument("--allow-plaintext", action="store_true", help="listen where others reach it without TLS, or with TLS to anybody")
     parser.add_argument("-v", action="store_true", dest="verbose", help="one line on stderr for each event of note")
     options = parser.parse_args(argv)
 
