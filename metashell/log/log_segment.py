@@ -35,6 +35,20 @@ class BatchPlace(NamedTuple):
     size: int
 
 
+def batch_heads(data: bytes, start_offset: int, end_offset: int) -> list[tuple[int, int, int]]:
+    """Last offset, size and largest timestamp of each batch in `data`, which are appended at `start_offset` and end at `end_offset`."""
+    heads: list[tuple[int, int, int]] = []
+    position, following = 0, start_offset
+    while position < len(data):
+        base, length, _, delta, timestamp = BATCH_LEAD.unpack_from(data, position)
+        assert base == following, f"batch at {base} does not follow {following}"
+        heads.append((base + delta, length + LEAD_SIZE, timestamp))
+        position += length + LEAD_SIZE
+        following = base + delta + 1
+    assert position == len(data) and following == end_offset, f"the batches end at {following}, not at {end_offset}"
+    return heads
+
+
 class LogSegment:
     """An open segment. `end_offset` is exclusive; `is_dirty` while the file has bytes that were not synced."""
 
@@ -56,10 +70,14 @@ class LogSegment:
     @classmethod
     def create(cls, disk: Disk, directory: str, base_offset: int, index: SegmentIndex) -> LogSegment:
         """An empty, active segment; its name is not synced."""
-        fd = disk.create_file(os.path.join(directory, segment_name(base_offset)), FILE_MODE)
-        made = cls(disk, directory, base_offset, fd, index)
-        index.open_files()
+        made = cls(disk, directory, base_offset, -1, index)
+        made.make_files()
         return made
+
+    def make_files(self) -> None:
+        """Make the files of a segment that has none so far."""
+        self.fd = self._disk.create_file(self.path, FILE_MODE)
+        self.index.open_files()
 
     def has_room(self, size: int, last_offset: int, timestamp: int, size_max: int, age_max_ms: int) -> bool:
         """Whether a group of batches of `size` bytes may be added; an empty segment takes any.
@@ -150,16 +168,20 @@ class LogSegment:
             yield BatchPlace(base, base + delta, epoch, timestamp, position, size)
             position += size
 
-    def truncate(self, offset: int) -> None:
-        """Drop the batches from `offset` on, where one begins; durable on return."""
+    def cut(self, offset: int) -> None:
+        """Drop the batches from `offset` on, where one begins, in memory; `cut_files` brings that to the disk."""
         place = self._holding(offset)
         assert place is None or place.base_offset == offset, f"{self.path}: no batch begins at {offset}"
         if place is not None:
-            self._disk.truncate(self.fd, place.position)
             self.size = place.position
             self.end_offset = offset
         if not self.size:
             self.first_timestamp = NO_TIMESTAMP
-        self.index.truncate(offset)
-        self._disk.sync_file(self.fd)
+        self.index.cut(offset)
         self.is_dirty = False
+
+    def cut_files(self) -> None:
+        """End the files where the segment ends; durable on return."""
+        self._disk.truncate(self.fd, self.size)
+        self.index.remake_files()
+        self._disk.sync_file(self.fd)

@@ -6,6 +6,11 @@ One thread calls it, save for `sync`, which may run beside everything else:
     log.sync(token)                # in a thread: waits for the disk
     log.finish_flush(token)        # flushed_offset has moved
 
+`defer` gives the same freedom to what is rare and slow (see `disk_work`):
+
+    work = log.take_work()         # what the calls so far have left to be done, in order
+    work.carry_out()               # in a thread, one for all such work; also for `delete_due`
+
 What Kafka's layout asks for is written as Kafka writes it; of that only batches, names, epochs and snapshots are ever synced, because
 indexes are made again at each start. Whatever fails on the way to the disk ends the log: nothing is written, synced or retried after
 it, since what an fsync failed for may be lost although the next one succeeds.
@@ -19,14 +24,15 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
 from errno import EIO
+from functools import partial
 from typing import Final
 
-from metashell.codec.batches import LEAD_SIZE
 from metashell.codec.checked_batches import checked_batches
 from metashell.log.atomic_file import replace_file
 from metashell.log.checked_reads import RecentAppends
 from metashell.log.disk import DirectoryLock, Disk
-from metashell.log.log_segment import BATCH_LEAD, LogSegment
+from metashell.log.disk_work import DiskWork, Step, Work
+from metashell.log.log_segment import LogSegment, batch_heads
 from metashell.log.names import LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY
 from metashell.log.opening import Opening
 from metashell.log.recovery import IndexOf, segment_files
@@ -81,6 +87,7 @@ class MetadataLog:
         "_segments",
         "_snapshots",
         "_start",
+        "_work",
         "directory",
         "repairs",
     )
@@ -151,6 +158,7 @@ class MetadataLog:
         self._parts: dict[OffsetAndEpoch, SnapshotPart] = {}
         self._deleted = DeletedFiles(disk)
         self._recent = RecentAppends()
+        self._work = DiskWork(self._fail)
         self._dirty: list[LogSegment] = []
         self._has_new_names = False
         self._flight: FlushToken | None = None
@@ -209,7 +217,8 @@ class MetadataLog:
 
     def append(self, data: bytes, end_offset: int) -> None:
         self._check()
-        heads = self._heads(data, end_offset)
+        self._work.settle()
+        heads = batch_heads(data, self._end, end_offset)
         last_offset, _, timestamp = heads[-1] if len(heads) == 1 else (end_offset - 1, 0, max(head[2] for head in heads))
         segment = self._active
         try:
@@ -223,20 +232,6 @@ class MetadataLog:
             raise
         self._recent.add(self._end, end_offset, data)
         self._end = end_offset
-
-    def _heads(self, data: bytes, end_offset: int) -> list[tuple[int, int, int]]:
-        """Last offset, size and largest timestamp of each batch in `data`."""
-        base, length, _, delta, timestamp = BATCH_LEAD.unpack_from(data)
-        assert base == self._end, f"batch at {base} does not follow {self._end}"
-        heads = [(base + delta, length + LEAD_SIZE, timestamp)]
-        position = length + LEAD_SIZE
-        while position < len(data):
-            base, length, _, delta, timestamp = BATCH_LEAD.unpack_from(data, position)
-            assert base == heads[-1][0] + 1, f"batch at {base} does not follow {heads[-1][0]}"
-            heads.append((base + delta, length + LEAD_SIZE, timestamp))
-            position += length + LEAD_SIZE
-        assert position == len(data) and base + delta + 1 == end_offset, f"the batches end at {base + delta + 1}, not at {end_offset}"
-        return heads
 
     def _roll(self) -> LogSegment:
         """Begin a new segment at the log's end."""
@@ -256,6 +251,7 @@ class MetadataLog:
     def begin_flush(self) -> FlushToken:
         """Note all that was appended. One flush at a time: the one before must be finished."""
         self._check()
+        self._work.settle()
         assert self._flight is None, "a flush is under way"
         dirty = self._dirty
         token = self._flight = FlushToken(self._end, [segment.fd for segment in dirty], self._has_new_names)
@@ -315,18 +311,14 @@ class MetadataLog:
         if offset == self._end:
             return
         assert self._start <= offset and self.is_batch_boundary(offset), f"truncation to {offset} of {self._start} to {self._end}"
-        try:
-            count = max(bisect_right(self._bases, offset), 1)
-            self._remove_segments(self._segments[count:])
-            self._active = self._segments[-1]
-            self._active.truncate(offset)
-            self._disk.sync_directory(self.directory)
-        except OSError as error:
-            self._fail(error)
-            raise
+        count = max(bisect_right(self._bases, offset), 1)
+        dropped = self._forget_segments(self._segments[count:])
+        active = self._active = self._segments[-1]
+        active.cut(offset)
         self._has_new_names = False
         self._dirty = [segment for segment in self._dirty if segment.is_dirty and segment in self._segments]
         self._set_end(offset)
+        self._work.do(*dropped, active.cut_files, self._sync_directory)
 
     def _set_end(self, offset: int) -> None:
         self._end = offset
@@ -336,14 +328,20 @@ class MetadataLog:
             # What is appended at these offsets from now on is not what the flush under way makes durable.
             self._flight.end_offset = min(self._flight.end_offset, offset)
 
-    def _remove_segments(self, segments: list[LogSegment]) -> None:
-        """Take segments out of the log and their files from the directory, at once: nobody reads what is not committed."""
+    def _forget_segments(self, segments: list[LogSegment]) -> list[Step]:
+        """Take segments out of the log; the steps that remove their files, at once: nobody reads what is not committed."""
         for segment in segments:
-            segment.index.abandon()
-            for path in segment_files(self.directory, segment.base_offset):
-                if os.path.lexists(path):
-                    self._disk.remove_file(path)
             self._forget_segment(segment)
+        return [partial(self._remove_files, segment) for segment in segments]
+
+    def _remove_files(self, segment: LogSegment) -> None:
+        segment.index.abandon()
+        for path in segment_files(self.directory, segment.base_offset):
+            if os.path.lexists(path):
+                self._disk.remove_file(path)
+
+    def _sync_directory(self) -> None:
+        self._disk.sync_directory(self.directory)
 
     def _forget_segment(self, segment: LogSegment) -> None:
         self._close(segment.fd)
@@ -354,45 +352,40 @@ class MetadataLog:
         """Drop the whole log and begin at a complete snapshot. After a crash in the midst of it the next `open` does the same."""
         self._check()
         assert id in self._snapshots.ids, f"snapshot {id} is not there"
-        try:
-            # Were only these left by a crash, nothing would say that the snapshot stands for what was before them.
-            behind = [segment for segment in self._segments if segment.base_offset > id.offset]
-            if behind:
-                self._remove_segments(behind)
-                self._disk.sync_directory(self.directory)
-            self._remove_segments(list(self._segments))
-            self._begin_segment(id.offset)
-            self._drop_snapshots_before(id)
-            self._disk.sync_directory(self.directory)
-        except OSError as error:
-            self._fail(error)
-            raise
+        # Were only these left by a crash, nothing would say that the snapshot stands for what was before them.
+        behind = self._forget_segments([segment for segment in self._segments if segment.base_offset > id.offset])
+        if behind:
+            behind.append(self._sync_directory)
+        before = self._forget_segments(list(self._segments))
+        active = self._active = LogSegment(self._disk, self.directory, id.offset, -1, self._index_of(id.offset))
+        self._segments.append(active)
+        self._bases.append(id.offset)
+        older = self._drop_snapshots_before(id)
         self._has_new_names = False
         self._dirty = []
         self._set_end(id.offset)
         self._start = self._flushed = id.offset
         self._epochs = []
+        self._work.do(*behind, *before, active.make_files, *older, self._sync_directory)
 
     def delete_before(self, id: OffsetAndEpoch) -> None:
         """Begin the log at a complete snapshot's end; the last segment stays in any case. `delete_due` removes the files."""
         self._check()
         assert id in self._snapshots.ids and id.offset <= self._end, f"snapshot {id} is not there, or behind the log's end {self._end}"
         self._start = max(self._start, id.offset)
-        try:
-            for segment in [segment for segment in self._segments[:-1] if segment.end_offset <= self._start]:
-                for path in segment_files(self.directory, segment.base_offset):
-                    self._deleted.mark(path)
-                self._dirty = [other for other in self._dirty if other is not segment]
-                self._forget_segment(segment)
-            self._drop_snapshots_before(id)
-        except OSError as error:
-            self._fail(error)
-            raise
+        steps: list[Step] = []
+        for segment in [segment for segment in self._segments[:-1] if segment.end_offset <= self._start]:
+            steps += [partial(self._deleted.mark, path) for path in segment_files(self.directory, segment.base_offset)]
+            self._dirty = [other for other in self._dirty if other is not segment]
+            self._forget_segment(segment)
+        self._work.do(*steps, *self._drop_snapshots_before(id), is_awaited=False)
 
-    def _drop_snapshots_before(self, id: OffsetAndEpoch) -> None:
-        for older in [other for other in self._snapshots.ids if other < id]:
-            self._deleted.mark(self._snapshots.path(older))
+    def _drop_snapshots_before(self, id: OffsetAndEpoch) -> list[Step]:
+        """Take older snapshots out of use; the steps that rename their files."""
+        dropped = [other for other in self._snapshots.ids if other < id]
+        for older in dropped:
             self._snapshots.forget(older)
+        return [partial(self._deleted.mark, self._snapshots.path(older)) for older in dropped]
 
     def delete_due(self, now_ms: int, delay_ms: int = DELETE_DELAY_MS) -> int | None:
         """Remove the files that were taken out of use `delay_ms` ago, counted from the first call that saw them.
@@ -409,13 +402,13 @@ class MetadataLog:
     # Epochs
 
     def write_leader_epochs(self, entries: Sequence[tuple[int, int]]) -> None:
+        """Nothing rests on the file: each `open` derives it from the batches, and epochs without batches are quorum-state's."""
         self._check()
-        try:
-            replace_file(self._disk, os.path.join(self.directory, LEADER_EPOCH_CHECKPOINT), format_leader_epochs(entries))
-        except OSError as error:
-            self._fail(error)
-            raise
         self._epochs = list(entries)
+        self._work.do(self._write_epochs, is_awaited=False)
+
+    def _write_epochs(self) -> None:
+        replace_file(self._disk, os.path.join(self.directory, LEADER_EPOCH_CHECKPOINT), format_leader_epochs(self._epochs))
 
     # Snapshots
 
@@ -444,12 +437,29 @@ class MetadataLog:
             older.close()
         self._parts = {other: part for other, part in self._parts.items() if part.is_open}
         try:
-            part = SnapshotPart(self._disk, id, self._snapshots.path(id), self._snapshots, self._fail)
+            part = SnapshotPart(self._disk, id, self._snapshots.path(id), self._publish, self._fail)
         except OSError as error:
             self._fail(error)
             raise
         self._parts[id] = part
         return part
+
+    def _publish(self, part: SnapshotPart) -> None:
+        """A snapshot has become complete. One that the log begins behind by now stands for nothing that is needed."""
+        if part.id.offset < self._start:
+            self._work.do(partial(self._deleted.mark, self._snapshots.path(part.id)), is_awaited=False)
+        else:
+            self._snapshots.add(part.id, part.size)
+
+    # Work for another thread
+
+    def defer(self) -> None:
+        """From now on what changes more than the end of the log waits to be carried out by a thread; see `disk_work`."""
+        self._work.defer()
+
+    def take_work(self) -> Work | None:
+        """What the calls so far have left to be done, None for nothing. One thread carries out all that is taken, in order."""
+        return self._work.take()
 
     # The end
 
@@ -458,6 +468,7 @@ class MetadataLog:
         assert self._flight is None, "a flush is under way"
         try:
             if self._failure is None:
+                self._work.finish()
                 self.flush()
                 self._active.index.close_files()
         finally:

@@ -113,8 +113,8 @@ class SegmentIndex:
         slot = bisect_right(self._positions, min(position, 0x7FFFFFFF)) - 1
         return self._positions[slot] if slot >= 0 else 0
 
-    def truncate(self, offset: int) -> None:
-        """Drop the entries at and after `offset`.
+    def cut(self, offset: int) -> None:
+        """Drop the entries at and after `offset`; `remake_files` brings that to the files.
 
         As in Kafka the next entry is an interval away then, and the largest timestamp is that of the last entry.
         """
@@ -126,6 +126,9 @@ class SegmentIndex:
         self._since = 0
         self._max_timestamp = self._times[-1] if self._times else NO_TIMESTAMP
         self._offset_of_max = self._base + (self._time_offsets[-1] if self._time_offsets else 0)
+
+    def remake_files(self) -> None:
+        """Make the files of an active segment anew, after a cut."""
         self._forget_files()
         self.open_files()
 

@@ -79,16 +79,19 @@ class SnapshotFiles:
 class SnapshotPart:
     """A `PartialSnapshot`: written front to back, then frozen or dropped.
 
-    Errors: OSError, also told to `failed`, after which it is only closed.
+    Errors: OSError, also told to `failed`, after which it is only closed. `frozen` is told of a complete one.
     """
 
-    def __init__(self, disk: Disk, id: OffsetAndEpoch, final_path: str, files: SnapshotFiles, failed: Callable[[OSError], None]) -> None:
+    def __init__(
+        self, disk: Disk, id: OffsetAndEpoch, final_path: str, frozen: Callable[[SnapshotPart], None], failed: Callable[[OSError], None]
+    ) -> None:
         self._disk = disk
         self._id = id
         self._size = 0
         self._final_path = final_path
-        self._files = files
+        self._frozen = frozen
         self._failed = failed
+        self._is_freezing = False
         # A random number as Files.createTempFile gives it; a name for one process is all that is needed.
         number = int.from_bytes(os.urandom(8), "big")
         self._path = f"{final_path.removesuffix('.checkpoint')}-{number}{PART_SUFFIX}"
@@ -115,30 +118,37 @@ class SnapshotPart:
             raise
         self._size += len(data)
 
-    def sync(self) -> None:
-        """Bring the bytes to disk; may run in a thread of its own before `freeze`, which then has little left to wait for."""
-        assert self._fd >= 0, f"{self._path}: is closed"
-        try:
-            self._disk.sync_file(self._fd)
-        except OSError as error:
-            self._failed(error)
-            raise
-
     def freeze(self) -> None:
-        self.sync()
+        self.begin_freeze()()
+        self.end_freeze()
+
+    def begin_freeze(self) -> Callable[[], None]:
+        assert self._fd >= 0, f"{self._path}: is closed"
+        self._is_freezing = True
+        return self._make_durable
+
+    def sync(self) -> None:
+        """Bring the bytes to disk."""
+        self._disk.sync_file(self._fd)
+
+    def _make_durable(self) -> None:
         try:
+            self.sync()
             self._disk.set_mode(self._fd, _READ_ONLY)
             self._disk.rename(self._path, self._final_path)
             self._disk.sync_directory(os.path.dirname(self._path))
-            self._disk.close_file(self._fd)
         except OSError as error:
             self._failed(error)
             raise
+
+    def end_freeze(self) -> None:
+        self._disk.close_file(self._fd)
         self._fd = -1
-        self._files.add(self._id, self._size)
+        self._frozen(self)
 
     def close(self) -> None:
-        if self._fd < 0:
+        # While another thread makes it durable it is left to that.
+        if self._fd < 0 or self._is_freezing:
             return
         self._disk.close_file(self._fd)
         self._fd = -1

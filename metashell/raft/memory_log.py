@@ -6,7 +6,7 @@ Batches are kept as they came; every operation costs the logarithm of their numb
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from struct import Struct
 
 from metashell.values import OffsetAndEpoch
@@ -41,6 +41,13 @@ class MemorySnapshot:
         self._data += data
 
     def freeze(self) -> None:
+        self.begin_freeze()()
+        self.end_freeze()
+
+    def begin_freeze(self) -> Callable[[], None]:
+        return lambda: None
+
+    def end_freeze(self) -> None:
         assert self._log is not None, f"snapshot {self._id} is closed"
         self._log.add_snapshot(self._id, bytes(self._data))
         self._log = None

@@ -1,13 +1,14 @@
 """What the core needs of a log, as a Protocol: `metashell.log.metadata_log` fulfils it on disk, `memory_log` in memory.
 
-All calls return at once, with what they wrote in the system's cache; what must be durable when it returns says so. The core checks
+All calls return at once, with what they wrote in the system's cache; what must be durable when it returns says so. A driver may have the
+log leave such work to a thread, if it lets nobody see anything of the step, and makes no other one, before that is done. The core checks
 batches before it appends them; the log trusts it. Errors: OSError and LogCorruptError are the driver's: the replica stops.
 Source: org.apache.kafka.raft.ReplicatedLog.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from metashell.values import OffsetAndEpoch
@@ -27,6 +28,12 @@ class PartialSnapshot(Protocol):
 
     def freeze(self) -> None:
         """Make it complete: fsync, atomic rename, fsync of the directory; durable on return. It is then among the log's `snapshots`."""
+
+    def begin_freeze(self) -> Callable[[], None]:
+        """The same in three steps, for who cannot wait: this, then the slow part that is given, in any thread, then `end_freeze`."""
+
+    def end_freeze(self) -> None:
+        """The slow part is done: it is among the log's `snapshots` now."""
 
     def close(self) -> None:
         """Drop it, unless it is frozen."""
@@ -53,7 +60,7 @@ class ReplicatedLog(Protocol):
         """(epoch, start offset) of each epoch that has batches, or that this replica began, ascending; as recovered or last written."""
 
     def write_leader_epochs(self, entries: Sequence[tuple[int, int]]) -> None:
-        """Replace leader-epoch-checkpoint; durable on return."""
+        """Replace leader-epoch-checkpoint; durable at some time, since nothing rests on it: it can be derived from the batches."""
 
     def append(self, data: bytes, end_offset: int) -> None:
         """Add whole batches whose first base offset is the log's end; `end_offset` is the end after them."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
+from metashell.log.disk_work import Work
 from metashell.log.metadata_log import FlushToken, MetadataLog
 from metashell.log.names import METADATA_DIRECTORY
 from metashell.log.quorum_state import QuorumState, read_quorum_state, write_quorum_state
@@ -72,18 +73,33 @@ class History:
     epoch: int = 1
     token: FlushToken | None = None
     clock: int = 0
+    late: list[Work] = field(default_factory=list)
+    """What the log left to be carried out and nothing rests on."""
+    is_deferred: bool = False
 
     @classmethod
-    def begin(cls, root: Path) -> History:
+    def begin(cls, root: Path, *, is_deferred: bool = False) -> History:
         disk = RecordingDisk(root)
         log = MetadataLog.open(str(root), disk, lock=False, **SETTINGS)
-        made = cls(root, disk, log)
+        made = cls(root, disk, log, is_deferred=is_deferred)
+        if is_deferred:
+            log.defer()
         made.moments = [[made.now] for _ in disk.steps]
         return made
 
     def do(self, operation: Callable[[], object], after: Promise, *between: Promise) -> None:
-        """Carry out an operation: while it runs, a crash may leave what was promised before it, or after."""
+        """Carry out an operation: while it runs, a crash may leave what was promised before it, or after.
+
+        What the log left to be done is part of the operation where it is awaited; else it is done with the second operation after it.
+        """
+        if len(self.late) > 1:
+            self.late.pop(0).carry_out()
         operation()
+        work = self.log.take_work()
+        if work is not None:
+            self.late.append(work)
+            while work.is_awaited and self.late:
+                self.late.pop(0).carry_out()
         self.moments += [[self.now, *between, after]] * (len(self.disk.steps) - len(self.moments))
         self.now = after
         if self.moments:
@@ -187,7 +203,10 @@ class History:
         def again() -> None:
             end(self.log)
             self.log = MetadataLog.open(str(self.root), self.disk, lock=False, **SETTINGS)
+            if self.is_deferred:
+                self.log.defer()
 
+        self.late.clear()
         self.do(again, replace(self.now, flushed_offset=self.log.end_offset))
 
 

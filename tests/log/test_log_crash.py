@@ -5,13 +5,18 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metashell.codec.batch_writer import write_batch
+from metashell.codec.batches import Record
 from metashell.log import opening
+from metashell.log.disk_work import DiskWork
 from metashell.log.metadata_log import FlushToken, MetadataLog
 from metashell.log.opening import Opening
 from metashell.log.recovery import Run
@@ -94,12 +99,12 @@ def visit_crashes(start: Path, steps: list[Step], moments: list[list[Promise]], 
     return count
 
 
-def run(work: Path, drive: Callable[[History], None]) -> tuple[Path, History]:
+def run(work: Path, drive: Callable[[History], None], *, is_deferred: bool = False) -> tuple[Path, History]:
     """Drive a history in a folder below `work`, and an empty one to start the model from."""
     real, start = work / "real", work / "start"
     real.mkdir()
     start.mkdir()
-    history = History.begin(real)
+    history = History.begin(real, is_deferred=is_deferred)
     drive(history)
     history.finish_flush()
     history.log.close()
@@ -107,10 +112,16 @@ def run(work: Path, drive: Callable[[History], None]) -> tuple[Path, History]:
 
 
 def try_every_crash(
-    work: Path, drive: Callable[[History], None], samples: int, seed: int, keep: Callable[[Step], bool] = lambda _: True
+    work: Path,
+    drive: Callable[[History], None],
+    samples: int,
+    seed: int,
+    keep: Callable[[Step], bool] = lambda _: True,
+    *,
+    is_deferred: bool = False,
 ) -> int:
     """Check a history's promises after each of its steps; steps that `keep` refuses are played as if they had not been made."""
-    start, history = run(work, drive)
+    start, history = run(work, drive, is_deferred=is_deferred)
     chosen = [pair for pair in zip(history.disk.steps, history.moments, strict=False) if keep(pair[0])]
 
     def visit(tree: Tree, promises: list[Promise], where: str) -> None:
@@ -124,9 +135,10 @@ def try_every_crash(
     return visit_crashes(start, [step for step, _ in chosen], [promises for _, promises in chosen], samples, seed, visit)
 
 
+@pytest.mark.parametrize("is_deferred", [False, True], ids=["at once", "left to a thread"])
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_whatever_a_crash_leaves_is_what_was_promised(name: str, quick_folder: Path) -> None:
-    assert try_every_crash(quick_folder, SCRIPTS[name], 3, 1) > 100
+def test_whatever_a_crash_leaves_is_what_was_promised(name: str, is_deferred: bool, quick_folder: Path) -> None:
+    assert try_every_crash(quick_folder, SCRIPTS[name], 3, 1, is_deferred=is_deferred) > 100
 
 
 @pytest.mark.slow
@@ -139,8 +151,10 @@ def test_whatever_a_crash_leaves_is_what_was_promised_in_many_samples(name: str,
 @settings(max_examples=EXAMPLES)
 @given(seed=st.integers(0, 1 << 32))
 def test_random_histories_keep_their_promises(seed: int) -> None:
-    with quick_place() as folder:
-        assert try_every_crash(folder, lambda history: random_history(history, random.Random(seed), 50), 4, seed) > 20
+    for is_deferred in (False, True):
+        with quick_place() as folder:
+            drive = partial(random_history, chance=random.Random(seed), count=50)
+            assert try_every_crash(folder, drive, 4, seed, is_deferred=is_deferred) > 20
 
 
 @pytest.mark.slow
@@ -175,6 +189,35 @@ def test_a_recovery_that_is_interrupted_leads_to_the_same_log(name: str, quick_f
 
     visit_crashes(start, history.disk.steps[: len(history.moments)], history.moments, 6, 3, visit)
     assert count > 100
+
+
+def test_a_cut_that_waits_is_carried_out_before_anything_is_written_behind_it(quick_folder: Path) -> None:
+    def drive(history: History) -> None:
+        history.append(8, 40)
+        for _ in range(4):
+            history.append(1, 40)
+        history.flush()
+        history.epoch = 5
+
+        def cut_and_append() -> None:
+            # Nobody takes the work in between, as a driver does.
+            history.log.truncate_to(9)
+            record = Record(9, 1000, None, b"behind the cut")
+            history.log.append(write_batch(9, [record], leader_epoch=5), 10)
+
+        kept = tuple(entry for entry in history.now.batches if entry[0] < 9)
+        shortened = replace(history.now, batches=kept, flushed_offset=9)
+        log = history.log
+        history.do(
+            cut_and_append,
+            replace(shortened, batches=(*kept, (9, 5, write_batch(9, [Record(9, 1000, None, b"behind the cut")], leader_epoch=5)))),
+            replace(history.now, flushed_offset=9),
+            shortened,
+        )
+        assert log.end_offset == 10
+        history.flush()
+
+    assert try_every_crash(quick_folder, drive, 6, 1, is_deferred=True) > 30
 
 
 @pytest.mark.parametrize("left_out", ["sync_file", "sync_directory"])
@@ -214,6 +257,22 @@ def compare_as_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
         return None if keeps else newest
 
     monkeypatch.setattr(opening, "start_over_at", start_over_at)
+
+
+def write_before_the_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log that is appended to while it is still to be cut."""
+    do = DiskWork.do
+
+    def late(self: DiskWork, *steps: Step, is_awaited: bool = True) -> None:
+        do(self, *steps, is_awaited=False)
+
+    monkeypatch.setattr(DiskWork, "do", late)
+
+
+def test_writing_before_a_cut_is_on_disk_is_noticed(quick_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_before_the_cut(monkeypatch)
+    with pytest.raises(CrashError):
+        try_every_crash(quick_folder, plain, 6, 1, is_deferred=True)
 
 
 @pytest.mark.parametrize(
