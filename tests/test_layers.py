@@ -81,7 +81,9 @@ LATE_MODULES = {
     "metashell.server.links": {"asyncio"},
     "metashell.server.inbound": {"asyncio"},
     "metashell.server.feed": {"asyncio"},
+    "metashell.server.commits": {"asyncio"},
     "metashell.server.image_machine": {"asyncio"},
+    "metashell.server.snapshot_maker": {"asyncio"},
     "metashell.server.replica_server": {"asyncio"},
     "metashell.live.driver": {"asyncio"},
 }

@@ -480,7 +480,7 @@ class MetadataLog:
         if self._failure is None:
             self._failure = LogStoppedError(EIO, "is closed", self.directory)
         for part in self._parts.values():
-            part.close()
+            part.release()
         self._close_late()
         for segment in self._segments:
             segment.index.abandon()

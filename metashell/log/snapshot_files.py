@@ -155,6 +155,13 @@ class SnapshotPart:
         with suppress(OSError):
             self._disk.remove_file(self._path)
 
+    def release(self) -> None:
+        """The log is closed: drop it, or leave it as the freezing that nobody waited for has left it."""
+        self.close()
+        if self._fd >= 0:
+            self._disk.close_file(self._fd)
+            self._fd = -1
+
 
 class DeletedFiles:
     """Files that were renamed to `.deleted` and are removed after a delay."""

@@ -31,16 +31,19 @@ _AFTER_LENGTH: Final = 9
 
 
 class AppendedBatch:
-    """A closed batch; `append_ms` is the monotonic time of its first append."""
+    """A closed batch; `append_ms` is the monotonic time of its first append, `values` are those of its records, none of a control batch."""
 
-    __slots__ = ("append_ms", "base_offset", "data", "is_control", "last_offset")
+    __slots__ = ("append_ms", "base_offset", "data", "is_control", "last_offset", "values")
 
-    def __init__(self, base_offset: int, last_offset: int, data: bytes, append_ms: int, is_control: bool) -> None:
+    def __init__(
+        self, base_offset: int, last_offset: int, data: bytes, append_ms: int, is_control: bool, values: Sequence[bytes] = ()
+    ) -> None:
         self.base_offset = base_offset
         self.last_offset = last_offset
         self.data = data
         self.append_ms = append_ms
         self.is_control = is_control
+        self.values = values
 
     def __repr__(self) -> str:
         return f"AppendedBatch(offsets {self.base_offset} to {self.last_offset}, {len(self.data)} bytes)"
@@ -63,6 +66,7 @@ class BatchAccumulator:
         "_parts",
         "_size",
         "_timestamp",
+        "_values",
         "epoch",
         "linger_ms",
         "next_offset",
@@ -82,6 +86,7 @@ class BatchAccumulator:
         self._count = 0
         self._size = HEADER_SIZE
         self._parts: list[bytes] = []
+        self._values: list[bytes] = []
         self._opened_ms = 0
         self._timestamp = 0
 
@@ -110,7 +115,7 @@ class BatchAccumulator:
             raise ValueError(f"append in epoch {epoch}, which is after the leader's {self.epoch}")
         if not values or not all(values):
             raise ValueError("append without values, or with an empty one")
-        data = _encode_records(values, self._count)
+        data = encode_records(values, self._count)
         if self._size + len(data) > BATCH_SIZE_MAX:
             data = self._make_room(values, data)
         if not self._count:
@@ -118,6 +123,7 @@ class BatchAccumulator:
         if self._drain_before == _NEVER:
             self._drain_before = self.next_offset
         self._parts.append(data)
+        self._values += values
         self._size += len(data)
         self._count += len(values)
         self.next_offset += len(values)
@@ -164,7 +170,7 @@ class BatchAccumulator:
     def _make_room(self, values: Sequence[bytes], data: bytes) -> bytes:
         """Close the current batch, and encode the values for the start of a new one."""
         if self._count:
-            data = _encode_records(values, 0)
+            data = encode_records(values, 0)
         if HEADER_SIZE + len(data) > BATCH_SIZE_MAX:
             raise RecordBatchTooLargeError(f"{len(values)} records take {HEADER_SIZE + len(data)} bytes, more than {BATCH_SIZE_MAX}")
         if len(self._completed) >= COMPLETED_MAX:
@@ -182,24 +188,26 @@ class BatchAccumulator:
     def _close(self) -> None:
         if not self._count:
             return
-        data = _join_batch(self._base, self.epoch, self._timestamp, self._count, b"".join(self._parts))
-        self._completed.append(AppendedBatch(self._base, self._base + self._count - 1, data, self._opened_ms, False))
+        data = join_batch(self._base, self.epoch, self._timestamp, self._count, b"".join(self._parts))
+        self._completed.append(AppendedBatch(self._base, self._base + self._count - 1, data, self._opened_ms, False, self._values))
         self._parts.clear()
+        self._values = []
         self._count = 0
         self._size = HEADER_SIZE
 
 
 def data_batch(base_offset: int, epoch: int, timestamp: int, values: Sequence[bytes]) -> bytes:
     """One batch of data records: keys null, no headers, every record at the batch's timestamp."""
-    return _join_batch(base_offset, epoch, timestamp, len(values), _encode_records(values, 0))
+    return join_batch(base_offset, epoch, timestamp, len(values), encode_records(values, 0))
 
 
-def _join_batch(base_offset: int, epoch: int, timestamp: int, count: int, records: bytes) -> bytes:
+def join_batch(base_offset: int, epoch: int, timestamp: int, count: int, records: bytes) -> bytes:
+    """One batch of data records that are encoded."""
     body = _AFTER_CRC.pack(0, count - 1, timestamp, timestamp, -1, -1, -1, count) + records
     return _LEAD.pack(base_offset, _AFTER_LENGTH + len(body), epoch, 2, crc32c(body)) + body
 
 
-def _encode_records(values: Sequence[bytes], offset_delta: int) -> bytes:
+def encode_records(values: Sequence[bytes], offset_delta: int) -> bytes:
     """The records area for values at consecutive deltas: attributes 0, timestamp delta 0, key null, no headers."""
     varints = _VARINTS
     parts: list[bytes] = []

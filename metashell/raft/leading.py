@@ -39,6 +39,7 @@ def drain(node: Replica, leader: Leader) -> None:
     for batch in batches:
         appending.append_own(node, leader, batch)
         leader.waiting.append((batch.last_offset, batch.append_ms, batch.last_offset - batch.base_offset + 1))
+    node.ready.appended = (*node.ready.appended, *batches)
     node.ready.flush_to = node.log_end
     fetch_server.release(node, node.log_end)
 

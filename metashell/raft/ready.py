@@ -9,14 +9,17 @@ A driver takes each Ready in the order in which the core gave them:
 3. `flush_to` asks for an fsync of the log up to that offset, which may run beside everything else; then `node.flushed(offset, now_ms)`;
 4. `freeze` asks that the downloaded snapshot be made complete and durable; then `node.snapshot_frozen(id, now_ms)`;
 5. `notices` go to the listeners.
-The log itself is written by the core through `ReplicatedLog`, into the system's cache; only 3 makes it durable.
+The log itself is written by the core through `ReplicatedLog`, into the system's cache; only 3 makes it durable. `appended` asks for
+nothing: it is what a leader wrote so, in memory, for who would read it back when it is committed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from metashell.raft.accumulator import AppendedBatch
 from metashell.raft.messages import Endpoint, Request, Response
 from metashell.values import OffsetAndEpoch, ReplicaKey
 
@@ -122,7 +125,7 @@ Notice: TypeAlias = LeaderChanged | Committed | SnapshotToLoad | TruncatedTo
 class Ready:
     """One step's wishes; empty ones are false."""
 
-    __slots__ = ("_messages", "_required", "election", "flush_to", "freeze", "kraft_version", "notices")
+    __slots__ = ("_messages", "_required", "appended", "election", "flush_to", "freeze", "kraft_version", "notices")
 
     def __init__(self, required: ElectionState, kraft_version: int) -> None:
         self._required = required
@@ -132,6 +135,7 @@ class Ready:
         self.flush_to: int | None = None
         self.freeze: OffsetAndEpoch | None = None
         self.notices: list[Notice] = []
+        self.appended: Sequence[AppendedBatch] = ()
 
     def __bool__(self) -> bool:
         return bool(self.election is not None or self._messages or self.notices or self.flush_to is not None or self.freeze is not None)

@@ -7,10 +7,10 @@ Source: KIP-630; org.apache.kafka.snapshot.RecordsSnapshotWriter, KafkaRaftLog.c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from metashell.raft.accumulator import HEADER_SIZE, data_batch, encoded_size
+from metashell.raft.accumulator import HEADER_SIZE, encode_records, encoded_size, join_batch
 from metashell.raft.config import BATCH_SIZE_MAX
 from metashell.raft.control_batches import ControlValue, KRaftVersion, SnapshotFooter, SnapshotHeader, write_control_batch
 from metashell.raft.errors import RecordBatchTooLargeError
@@ -26,37 +26,53 @@ RECORDS_MAX: Final = 10_000
 class SnapshotWriter:
     """Writes one snapshot: header when made, then data, then the footer with `freeze`; `close` without it drops it.
 
+    Records are encoded when they are given, so that no call takes much longer than its own values ask for.
     Units: `last_contained_log_timestamp` and `timestamp` are Unix ms.
     """
 
-    __slots__ = ("_count", "_next_offset", "_part", "_size", "_timestamp", "_values", "id")
+    __slots__ = ("_count", "_next_offset", "_part", "_records", "_size", "_timestamp", "id")
 
     def __init__(self, part: PartialSnapshot, head: Sequence[ControlValue], timestamp: int) -> None:
         self.id = part.id
         self._part = part
         self._timestamp = timestamp
         self._next_offset = 0
-        self._values: list[bytes] = []
+        self._records: list[bytes] = []
+        self._count = 0
         self._size = HEADER_SIZE
         self._append_control(head)
 
     def append(self, values: Iterable[bytes]) -> None:
         """Add the values of data records. Errors: RecordBatchTooLargeError for one that fits in no batch; the rest before it is written."""
+        fitting: list[bytes] = []
         for value in values:
-            size = encoded_size(value, len(self._values))
-            if self._size + size > BATCH_SIZE_MAX or len(self._values) >= RECORDS_MAX:
+            count = self._count + len(fitting)
+            size = encoded_size(value, count)
+            if self._size + size > BATCH_SIZE_MAX or count >= RECORDS_MAX:
+                self._encode(fitting)
                 self._flush()
+                fitting = []
                 size = encoded_size(value, 0)
                 if HEADER_SIZE + size > BATCH_SIZE_MAX:
                     raise RecordBatchTooLargeError(f"snapshot {self.id}: a record of {len(value)} bytes fits in no batch")
-            self._values.append(value)
+            fitting.append(value)
             self._size += size
+        self._encode(fitting)
 
     def freeze(self) -> None:
         """Write the footer and make the snapshot complete; durable on return."""
+        self.begin_freeze()()
+        self.end_freeze()
+
+    def begin_freeze(self) -> Callable[[], None]:
+        """Write the footer; see PartialSnapshot for the rest."""
         self._flush()
         self._append_control([SnapshotFooter()])
-        self._part.freeze()
+        return self._part.begin_freeze()
+
+    def end_freeze(self) -> None:
+        """See PartialSnapshot."""
+        self._part.end_freeze()
 
     def close(self) -> None:
         self._part.close()
@@ -65,11 +81,17 @@ class SnapshotWriter:
         self._part.append(write_control_batch(self._next_offset, self.id.epoch, self._timestamp, values))
         self._next_offset += len(values)
 
+    def _encode(self, values: Sequence[bytes]) -> None:
+        if values:
+            self._records.append(encode_records(values, self._count))
+            self._count += len(values)
+
     def _flush(self) -> None:
-        if self._values:
-            self._part.append(data_batch(self._next_offset, self.id.epoch, self._timestamp, self._values))
-            self._next_offset += len(self._values)
-            self._values.clear()
+        if self._count:
+            self._part.append(join_batch(self._next_offset, self.id.epoch, self._timestamp, self._count, b"".join(self._records)))
+            self._next_offset += self._count
+            self._records.clear()
+            self._count = 0
             self._size = HEADER_SIZE
 
 

@@ -1,7 +1,13 @@
 """Performs what the steps of the core want, in the order in which the core gave them.
 
-The core runs on the loop's thread. Two threads write: one quorum-state, one syncs the log; so a slow disk delays messages that depend
-on it and nothing else. This module imports asyncio, so it is itself imported inside functions.
+The core runs on the loop's thread, which never waits for the disk longer than the system's cache takes to be written to. Threads do: one
+writes quorum-state, one syncs the log, one cuts it and does what else a change of it leaves to be done, one makes snapshots durable; so a
+slow disk delays what depends on it and nothing else.
+
+What is durable before what. A step's messages, notices and flush wait for its quorum-state and for the work that its log calls have left,
+and so does the next step: to everyone outside, a step that truncates has truncated. A flush waits for such work too, and is never begun
+beside it. Nothing waits for leader-epoch-checkpoint, which `open` derives from the batches, or for files that are out of use.
+This module imports asyncio, so it is itself imported inside functions.
 """
 
 from __future__ import annotations
@@ -11,11 +17,16 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from metashell.raft.errors import NotLeaderError
 from metashell.raft.messages import Request, Response
-from metashell.raft.ready import Durable, ElectionState, Notice, Ready, Reply, Send
+from metashell.raft.ready import Durable, ElectionState, Notice, Ready, Reply, Send, TruncatedTo
+from metashell.raft.roles import Leader
+from metashell.server.commits import CommitWaits
+from metashell.server.held import HeldTime
+from metashell.server.own_batches import OwnBatches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +34,8 @@ if TYPE_CHECKING:
     from metashell.raft.node import RaftNode
     from metashell.server.durable_log import DurableLog
     from metashell.values import OffsetAndEpoch
+
+LOG_NAME: Final = "metadata log"
 
 SHUTDOWN_MS: Final = 5_000
 SHUTDOWN_MARGIN_S: Final = 0.5
@@ -49,16 +62,18 @@ class Driver:
     """One core, its log and its store, on the running loop.
 
     All that a step wants is done before the next one begins, because what the core writes into its log may rest on the election state
-    of an earlier step; while quorum-state is written, what happens waits in line.
+    of an earlier step; while quorum-state is written or the log is cut, what happens waits in line.
 
     `failure` is set once: None when the replica was stopped, else why it stopped by itself. `durable` is the election state that is
-    known to be on disk.
+    known to be on disk. `held` measures how long the loop was held, `own` has what this replica appended and its application has not.
     """
 
     def __init__(self, node: RaftNode, log: DurableLog, store: Store, durable: Durable, wall_ms: Callable[[], int]) -> None:
         self.node = node
         self.durable = durable
         self.failure: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
+        self.held = HeldTime()
+        self.own = OwnBatches(LOG_NAME)
         self._loop = asyncio.get_running_loop()
         self._log = log
         self._store = store
@@ -72,11 +87,14 @@ class Driver:
         self._tidying: asyncio.TimerHandle | None = None
         self._flush_to: int | None = None
         self._is_flushing = False
+        self._is_cutting = False
         self._watchers: list[Callable[[], None]] = []
-        self._appends: deque[tuple[int, int, asyncio.Future[None]]] = deque()
+        self._commits = CommitWaits()
         self._begun: set[asyncio.Future[Any]] = set()
         self._writer = ThreadPoolExecutor(1, "quorum-state")
         self._syncer = ThreadPoolExecutor(1, "log-sync")
+        self._worker = ThreadPoolExecutor(1, "log-work")
+        self._freezer = ThreadPoolExecutor(1, "snapshots")
 
     def start(self, outward: Outward, first: Ready) -> None:
         """Begin with what the core wanted when it was made."""
@@ -120,19 +138,51 @@ class Driver:
         """Any other call into the core: it gets the time and gives a Ready."""
         self._step(call)
 
-    async def append(self, values: Sequence[bytes]) -> int:
-        """Append values as one atomic batch and wait until they are committed; returns the last one's offset.
+    def prepare(self, epoch: int, values: Sequence[bytes]) -> int:
+        """Give values their place as one atomic batch of an epoch, and say the offset of the last; they leave after `schedule`.
 
-        Errors: NotLeaderError, also when leadership ends before that (the values may be committed or not); RaftError.
+        They are appended in exactly that epoch, at these offsets, or never.
+        Errors: NotLeaderError where this replica does not lead that epoch, or has been told to resign; RecordBatchTooLargeError;
+        BufferAllocationError; ValueError for no values. Nothing was prepared then.
         """
         if self._is_stopped:
             raise NotLeaderError("the replica is stopped")
-        epoch = self.node.epoch
+        if epoch != self.node.epoch:
+            raise NotLeaderError(f"append in epoch {epoch}, the epoch is {self.node.epoch}")
         offset: int = self.node.prepare_append(epoch, values, self.now_ms())
-        committed: asyncio.Future[None] = self._loop.create_future()
-        self._appends.append((offset, epoch, committed))
+        return offset
+
+    def schedule(self) -> None:
+        """All that was prepared may leave; it does when the linger time is over."""
         self._step(self.node.schedule_append)
-        await committed
+
+    def committed(self, offset: int, epoch: int) -> asyncio.Future[None]:
+        """Done when an offset that was prepared in an epoch is committed.
+
+        It fails with NotLeaderError where leadership of that epoch ends before that is known: it may be committed or not.
+        """
+        committed: asyncio.Future[None] = self._loop.create_future()
+        self._commits.add(offset, epoch, committed)
+        self._settle_commits()
+        return committed
+
+    def resign(self, epoch: int) -> None:
+        """Give up leading `epoch`, as a step of its own; nothing more is prepared in it from now on.
+
+        Errors: ValueError for an epoch that is to come, or that this replica knows and does not lead.
+        """
+        self.node.resign(epoch)
+        self._step(self.node.poll)
+
+    async def append(self, values: Sequence[bytes]) -> int:
+        """Append values in the present epoch and wait until they are committed; returns the last one's offset.
+
+        For tests and tools: who decides on what it knows names the epoch of that. Errors: as `prepare` and `committed`.
+        """
+        epoch = self.node.epoch
+        offset = self.prepare(epoch, values)
+        self.schedule()
+        await self.committed(offset, epoch)
         return offset
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
@@ -151,23 +201,74 @@ class Driver:
 
     def _run(self) -> None:
         """Make the calls that wait, each when all that the one before it wanted is done."""
+        started = perf_counter()
         self._is_busy = True
         while self._calls and not self._is_stopped:
             try:
                 ready = self._calls.popleft()(self.now_ms())
-                if ready is None:
-                    continue
-                if ready.election is not None and self.durable != Durable(ready.election, ready.kraft_version):
-                    self._write(ready, ready.election)
+                if self._has_to_wait(ready):
+                    self.held.note(perf_counter() - started)
                     return
-                self._perform(ready)
+                if ready is not None:
+                    self._perform(ready)
             except Exception as error:
                 self.stop(error)
         self._is_busy = False
-        self._settle_appends()
+        self._settle_commits()
         for watcher in tuple(self._watchers):
             watcher()
         self._schedule_poll()
+        self.held.note(perf_counter() - started)
+
+    def _has_to_wait(self, ready: Ready | None) -> bool:
+        """Begin what has to be on disk before a step is performed; whether there is anything."""
+        waits: list[asyncio.Future[Any]] = []
+        if ready is not None and ready.election is not None and self.durable != Durable(ready.election, ready.kraft_version):
+            waits.append(self._begin(self._writer, self._store.write, ready.election, ready.kraft_version))
+        work = self._log.take_work()
+        if work is not None:
+            doing = self._begin(self._worker, work.carry_out)
+            if work.is_awaited:
+                self._is_cutting = True
+                waits.append(doing)
+        if not waits:
+            return False
+        for wait in waits:
+            wait.add_done_callback(lambda _: self._waited(ready, waits))
+        return True
+
+    def _begin(self, thread: ThreadPoolExecutor, call: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
+        """Have a thread do something; what goes wrong there stops the replica."""
+        begun = self._loop.run_in_executor(thread, call, *arguments)
+        self._begun.add(begun)
+        begun.add_done_callback(self._ended)
+        return begun
+
+    def _ended(self, done: asyncio.Future[Any]) -> None:
+        self._begun.discard(done)
+        error = None if done.cancelled() else done.exception()
+        if error is not None:
+            self.stop(error)
+
+    def _waited(self, ready: Ready | None, waits: list[asyncio.Future[Any]]) -> None:
+        """One of those that a step waits for is done; with the last one go on."""
+        if self._is_stopped or not all(wait.done() for wait in waits):
+            return
+        self._is_cutting = False
+        for wait in waits:
+            if isinstance(proof := wait.result(), Durable):
+                self.durable = proof
+        started = perf_counter()
+        try:
+            if ready is not None:
+                self._perform(ready)
+            self._flush()
+        except Exception as error:
+            self.stop(error)
+            return
+        finally:
+            self.held.note(perf_counter() - started)
+        self._run()
 
     def _perform(self, ready: Ready) -> None:
         outward = self._outward
@@ -179,36 +280,20 @@ class Driver:
                 else:
                     assert isinstance(message, Reply)
                     outward.reply(message.token, message.message)
+        if ready.appended:
+            self.own.add(ready.appended)
         if ready.flush_to is not None:
             self._flush_to = ready.flush_to
             self._flush()
         if ready.freeze is not None:
             self._freeze(ready.freeze)
         for notice in ready.notices:
+            if isinstance(notice, TruncatedTo):
+                self.own.cut(notice.offset)
             outward.notice(notice)
 
-    def _write(self, ready: Ready, election: ElectionState) -> None:
-        writing = self._loop.run_in_executor(self._writer, self._store.write, election, ready.kraft_version)
-        writing.add_done_callback(lambda done: self._written(ready, done))
-        self._begun.add(writing)
-
-    def _written(self, ready: Ready, done: asyncio.Future[Durable]) -> None:
-        self._begun.discard(done)
-        error = done.exception()
-        if error is not None:
-            self.stop(error)
-        if self._is_stopped:
-            return
-        try:
-            self.durable = done.result()
-            self._perform(ready)
-        except Exception as error:
-            self.stop(error)
-            return
-        self._run()
-
     def _flush(self) -> None:
-        if self._is_flushing or self._flush_to is None or self._is_stopped:
+        if self._is_flushing or self._flush_to is None or self._is_stopped or self._is_cutting:
             return
         if self._log.flushed_offset >= self._flush_to:
             # The flush before took it along.
@@ -218,32 +303,37 @@ class Driver:
         self._flush_to = None
         self._is_flushing = True
         token = self._log.begin_flush()
-        syncing = self._loop.run_in_executor(self._syncer, self._log.sync, token)
-        syncing.add_done_callback(lambda done: self._flushed(token, done))
-        self._begun.add(syncing)
+        self._begin(self._syncer, self._log.sync, token).add_done_callback(lambda done: self._flushed(token))
 
-    def _flushed(self, token: Any, done: asyncio.Future[None]) -> None:
-        self._begun.discard(done)
+    def _flushed(self, token: Any) -> None:
         self._is_flushing = False
-        error = done.exception()
         try:
             offset = self._log.finish_flush(token)
         except OSError as refused:
-            error = error or refused
-        if error is not None:
-            self.stop(error)
-        elif not self._is_stopped:
+            self.stop(refused)
+            return
+        if not self._is_stopped:
             self._step(lambda now_ms: self.node.flushed(offset, now_ms))
             self._flush()
 
     def _freeze(self, id: OffsetAndEpoch) -> None:
-        """A download is rare and small: it is made durable here and now, so that nothing can come between."""
+        """Make a download complete and durable, beside whatever happens: the core asks anew what it is good for then."""
         part = self.node.downloaded_part()
-        if part is not None and part.id == id:
-            part.freeze()
-            self._step(lambda now_ms: self.node.snapshot_frozen(id, now_ms))
+        if part is None or part.id != id:
+            return
 
-    # ---- time and appends
+        def frozen(done: asyncio.Future[None]) -> None:
+            if not self._is_stopped:
+                part.end_freeze()
+                self._step(lambda now_ms: self.node.snapshot_frozen(id, now_ms))
+
+        self.beside(part.begin_freeze()).add_done_callback(frozen)
+
+    def beside(self, call: Callable[[], None]) -> asyncio.Future[None]:
+        """Have the thread of the snapshots do something slow. What goes wrong stops the replica, before the future is done."""
+        return self._begin(self._freezer, call)
+
+    # ---- time and commits
 
     def _schedule_poll(self) -> None:
         if self._is_stopped:
@@ -266,32 +356,12 @@ class Driver:
         if self._is_stopped:
             return
         self.node.wall_offset_ms = self._wall_ms() - self.now_ms()
-        try:
-            self._log.delete_due(self.now_ms())
-        except OSError as error:
-            self.stop(error)
-            return
+        self._begin(self._worker, self._log.delete_due, self.now_ms())
         self._tidying = self._loop.call_later(TIDY_S, self._tidy)
 
-    def _settle_appends(self) -> None:
-        appends = self._appends
-        if not appends:
-            return
-        watermark = self.node.high_watermark
-        epoch = self.node.epoch
-        leads = not self._is_stopped and self.node.leader_id == self.node.local_id
-        while appends:
-            offset, appended_in, committed = appends[0]
-            lost = appended_in != epoch or not leads
-            if not lost and (watermark is None or offset >= watermark):
-                return
-            appends.popleft()
-            if committed.done():
-                continue
-            if lost:
-                committed.set_exception(NotLeaderError(f"leadership of epoch {appended_in} ended before offset {offset} was committed"))
-            else:
-                committed.set_result(None)
+    def _settle_commits(self) -> None:
+        leads = not self._is_stopped and isinstance(self.node.role, Leader)
+        self._commits.settle(self.node.epoch if leads else None, self.node.high_watermark)
 
     # ---- the end
 
@@ -304,9 +374,9 @@ class Driver:
             if timer is not None:
                 timer.cancel()
         self._calls.clear()
-        self._settle_appends()
-        self._writer.shutdown(wait=False)
-        self._syncer.shutdown(wait=False)
+        self._settle_commits()
+        for thread in (self._writer, self._syncer, self._worker, self._freezer):
+            thread.shutdown(wait=False)
         if not self.failure.done():
             self.failure.set_result(error)
         for watcher in tuple(self._watchers):

@@ -1,14 +1,13 @@
 """Gives a state machine what is committed, at the machine's own pace.
 
-One range or snapshot at a time: the core hands out the next one when this one is consumed, and a range is read in pieces. This module
-imports asyncio, so it is itself imported inside functions.
+One range or snapshot at a time: the core hands out the next one when this one is consumed, and a range is read in pieces. What the replica
+itself appended comes from memory, as `OwnBatch`. This module imports asyncio, so it is itself imported inside functions.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from metashell.codec.batches import RecordBatch
@@ -16,18 +15,17 @@ from metashell.codec.checked_batches import whole_batches_size
 from metashell.errors import LogCorruptError
 from metashell.raft.ready import Committed, LeaderChanged, Notice, Ready, SnapshotToLoad
 from metashell.raft.snapshot_check import SnapshotCheck
-from metashell.server.state_machine import SnapshotToMake, StateMachine, batches_in
+from metashell.server.driver import LOG_NAME
+from metashell.server.snapshot_maker import SnapshotMaker
+from metashell.server.state_machine import StateMachine, batches_in
 from metashell.values import OffsetAndEpoch
 
 if TYPE_CHECKING:
     from metashell.raft.protocols import ReplicatedLog
     from metashell.server.driver import Driver
 
-LOG_NAME: Final = "metadata log"
 PIECE_SIZE: Final = 1024 * 1024
 """Bytes of the log that a machine is given at once, unless one batch is larger."""
-RECORDS_AT_ONCE: Final = 500
-"""Records of a snapshot that are written before the replica has its turn again, some 10 ms."""
 
 
 class _SnapshotGoneError(Exception):
@@ -44,7 +42,8 @@ class Feed:
         self._log = log
         self._notices: asyncio.Queue[Notice] = asyncio.Queue()
         self._id = -1
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._maker = SnapshotMaker(driver, log)
+        self._task = asyncio.get_running_loop().create_task(driver.held.watched(self._run()))
 
     def register(self) -> None:
         """Begin; the core hands out what is committed already."""
@@ -65,6 +64,7 @@ class Feed:
         """Nothing follows."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
+        await self._maker.close()
         self.machine.begin_shutdown()
 
     async def _run(self) -> None:
@@ -91,44 +91,26 @@ class Feed:
             self._consumed(id.offset)
 
     async def _commit(self, base_offset: int, end_offset: int) -> None:
-        offset = base_offset
+        offset, own = base_offset, self._driver.own
         while offset < end_offset:
-            data = b"" if offset < self._log.start_offset else self._log.read(offset, end_offset, PIECE_SIZE)
-            if not data:
+            batches: Sequence[RecordBatch] = own.read(offset, end_offset, PIECE_SIZE) or self._read(offset, end_offset)
+            if not batches:
                 break  # The log begins later by now: the core will say where to go on.
-            batches = batches_in(data, LOG_NAME)
-            if not batches[0].header.base_offset <= offset <= batches[0].header.last_offset:
-                raise LogCorruptError(LOG_NAME, offset, f"the batch at offset {batches[0].header.base_offset} is in its place")
             wanted = await self.machine.handle_commit(batches)
             offset = batches[-1].header.last_offset + 1
+            own.drop_before(offset)
             if wanted is not None:
-                await self._make(wanted)
+                self._maker.want(wanted)
             await asyncio.sleep(0)
         self._consumed(offset)
 
-    async def _make(self, wanted: SnapshotToMake) -> None:
-        """Write the snapshot, unless the core has it already or cannot take it now. The replica goes on meanwhile: it may lead."""
-        writer = self._driver.node.create_snapshot(wanted.id, wanted.last_contained_log_timestamp)
-        if writer is None:
-            return
-        try:
-            values = iter(wanted.values)
-            while piece := list(islice(values, RECORDS_AT_ONCE)):
-                writer.append(piece)
-                await asyncio.sleep(0)
-                if self._is_overtaken(wanted.id):
-                    writer.close()
-                    return
-            writer.freeze()
-        except BaseException:
-            writer.close()
-            raise
-        self._driver.step(lambda now_ms: self._driver.node.snapshot_frozen(wanted.id, now_ms))
-
-    def _is_overtaken(self, id: OffsetAndEpoch) -> bool:
-        """Whether the leader's snapshot has come, or comes, in place of the one that is written."""
-        log = self._log
-        return id.offset < log.start_offset or id in log.snapshots() or self._driver.node.downloading == id
+    def _read(self, offset: int, end_offset: int) -> Sequence[RecordBatch]:
+        """The next piece of the log, checked; empty where it begins later by now. Errors: LogCorruptError."""
+        data = b"" if offset < self._log.start_offset else self._log.read(offset, end_offset, PIECE_SIZE)
+        batches = batches_in(data, LOG_NAME)
+        if batches and not batches[0].header.base_offset <= offset <= batches[0].header.last_offset:
+            raise LogCorruptError(LOG_NAME, offset, f"the batch at offset {batches[0].header.base_offset} is in its place")
+        return batches
 
     def _snapshot(self, id: OffsetAndEpoch) -> Iterator[RecordBatch]:
         """The snapshot's batches, read piece by piece, each checked; the last one must be its footer. Errors: LogCorruptError."""

@@ -104,6 +104,7 @@ class ReplicaServer:
         loop = asyncio.get_running_loop()
         now_ms = int(loop.time() * 1000)
         self._config = config
+        parts.log.defer()
         node = RaftNode(config, parts.log, parts.election, random=parts.random, now_ms=now_ms, wall_ms=parts.wall_ms())
         driver = self._driver = Driver(node, parts.log, parts.store, Durable(parts.election, -1), parts.wall_ms)
         self._links = Links(self._link_options(config), driver, self._on_trouble, self._on_reached)
@@ -150,7 +151,10 @@ class ReplicaServer:
 
     @property
     def counters(self) -> dict[str, int]:
-        """What has been counted since the start, by name: links to peers, complaints, and each listener's connections and requests."""
+        """What has been counted since the start, by name: links to peers, complaints, each listener's connections and requests.
+
+        `longest_hold_ms` is the longest time in which one piece of work held the loop, `long_holds` how many took 50 ms and more.
+        """
         links = self.links
         found = {
             "links_opened": links.opened,
@@ -158,6 +162,8 @@ class ReplicaServer:
             "answers": links.answered,
             "complaints": self.node.complaints,
             "unanswerable": self._inbound.unanswerable,
+            "longest_hold_ms": round(self.driver.held.longest_s * 1000),
+            "long_holds": self.driver.held.long_count,
         }
         for name, listener in self._inbound.listeners.items():
             found |= {f"{name}.{key}": value for key, value in asdict(listener.counters).items()}

@@ -28,7 +28,11 @@ class StateMachine(Protocol):
     """
 
     async def handle_commit(self, batches: Sequence[RecordBatch]) -> SnapshotToMake | None:
-        """Apply committed batches, in order and without gaps; control batches are among them. May ask for a snapshot."""
+        """Apply committed batches, in order and without gaps; control batches are among them. May ask for a snapshot.
+
+        Those that this replica appended are `OwnBatch`, with the values as they were given. A snapshot is made beside what follows, so its
+        `values` must stay as they are.
+        """
 
     async def handle_load_snapshot(self, id: OffsetAndEpoch, batches: Iterable[RecordBatch]) -> None:
         """Forget everything, then load a snapshot; the log goes on at its end offset."""

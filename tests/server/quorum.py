@@ -112,6 +112,12 @@ class GatedLog(MemoryLog):
         self.flush_to(min(token[0], self.end_offset))
         return self.flushed_offset
 
+    def defer(self) -> None:
+        """Nothing takes time in memory but what has a gate."""
+
+    def take_work(self) -> None:
+        return None
+
     def delete_due(self, now_ms: int) -> int | None:
         return None
 

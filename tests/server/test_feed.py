@@ -17,6 +17,9 @@ from metashell.raft.snapshot_check import read_snapshot_controls
 from metashell.raft.snapshot_writer import SnapshotWriter
 from metashell.server import feed as feed_module
 from metashell.server.feed import Feed
+from metashell.server.held import HeldTime
+from metashell.server.own_batches import OwnBatches
+from metashell.server.snapshot_maker import RECORDS_AT_ONCE
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
 from tests.server.quorum import Values, eventually, run
@@ -32,6 +35,11 @@ class Core:
         self.stopped: list[BaseException] = []
         self.frozen: list[OffsetAndEpoch] = []
         self.downloading: OffsetAndEpoch | None = None
+        self.held = HeldTime()
+        self.own = OwnBatches("metadata log")
+
+    def beside(self, call: Callable[[], None]) -> asyncio.Future[None]:
+        return asyncio.get_running_loop().run_in_executor(None, call)
 
     def register(self, now_ms: int) -> tuple[int, Any]:
         return 7, None
@@ -168,11 +176,11 @@ class Making(Values):
         self.meanwhile = meanwhile
 
     async def handle_commit(self, batches: Sequence[RecordBatch]) -> SnapshotToMake | None:
-        return SnapshotToMake(MADE, 0, self.values_of_it())
+        return SnapshotToMake(MADE, 0, self.values_of_it()) if batches[-1].header.last_offset == 4 else None
 
     def values_of_it(self) -> Iterable[bytes]:
         asyncio.get_running_loop().call_soon(self.turn)
-        for number in range(10 * feed_module.RECORDS_AT_ONCE):
+        for number in range(10 * RECORDS_AT_ONCE):
             self.written = number + 1
             yield b"%d" % number
 
@@ -184,12 +192,17 @@ class Making(Values):
 
 def test_a_snapshot_is_written_while_the_replica_goes_on() -> None:
     async def main() -> None:
-        log = filled(5)
+        log = filled(7)
         core, machine = Core(log), Making()
         feed = feeding(core, log, machine)
         feed.notice(Committed(7, 0, 5))
         await eventually(lambda: core.consumed_to == [5])
-        assert machine.turns >= 9 and core.frozen == [MADE]
+        assert not core.frozen
+        feed.notice(Committed(7, 5, 7))
+        await eventually(lambda: core.consumed_to == [5, 7])
+        assert not core.frozen and machine.written < 10 * RECORDS_AT_ONCE
+        await eventually(lambda: core.frozen == [MADE])
+        assert machine.turns >= 9
         assert read_snapshot_controls(log, MADE) == (None, None)
         await feed.close()
 
@@ -214,8 +227,8 @@ def test_a_snapshot_that_is_overtaken_while_it_is_written_is_given_up(overtaken_
         machine = Making(meanwhile)
         feed = feeding(core, log, machine)
         feed.notice(Committed(7, 0, 5))
-        await eventually(lambda: core.consumed_to == [5])
-        assert not core.frozen and not core.stopped and machine.written < 10 * feed_module.RECORDS_AT_ONCE
+        await eventually(lambda: feed._maker.given_up == 1)
+        assert core.consumed_to == [5] and not core.frozen and not core.stopped and machine.written < 10 * RECORDS_AT_ONCE
         assert [log.read_snapshot(id, 0, 99) for id in log.snapshots()] == ([] if overtaken_by == "download" else [b"theirs"])
         await feed.close()
 
