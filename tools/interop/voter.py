@@ -74,9 +74,8 @@ async def start_voter(
     if meta.node_id != node.node_id or meta.cluster_id is None or meta.directory_id is None:
         raise MetashellError(f"{directory}: formatted for node {meta.node_id}, {path} is of node {node.node_id}")
     voters = static_voters(values)
-    log = MetadataLog.open(
-        directory, segment_size=values.number("metadata.log.segment.bytes"), segment_ms=values.number("metadata.log.segment.ms")
-    )
+    segment_size, segment_ms = values.number("metadata.log.segment.bytes"), values.number("metadata.log.segment.ms")
+    log = await asyncio.to_thread(MetadataLog.open, directory, segment_size=segment_size, segment_ms=segment_ms)
     server: ReplicaServer | None = None
     try:
         store = ElectionStore(log.directory, sorted(voters))
