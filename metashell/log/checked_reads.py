@@ -17,7 +17,7 @@ from metashell.codec.checked_batches import checked_batches
 from metashell.errors import DecodeError, LogCorruptError
 from metashell.log.disk import Disk
 
-RECENT_SIZE: Final = 1024 * 1024
+RECENT_SIZE: Final = 256 * 1024
 """Bytes of the last appends that are kept."""
 
 

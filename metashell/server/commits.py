@@ -18,6 +18,11 @@ class CommitWaits:
         self._epoch = -1
         self._count = 0
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether anybody waits."""
+        return bool(self._waits)
+
     def add(self, offset: int, epoch: int, committed: Future[None]) -> None:
         """`committed` is done when `offset` is committed, and fails when leadership of `epoch` ends before that is known."""
         if epoch != self._epoch:
@@ -29,8 +34,6 @@ class CommitWaits:
     def settle(self, led_epoch: int | None, high_watermark: int | None) -> None:
         """The replica leads `led_epoch`, None for none, and knows that all before `high_watermark` is committed."""
         waits = self._waits
-        if not waits:
-            return
         if led_epoch != self._epoch:
             self._fail()
             return

@@ -163,7 +163,11 @@ class Driver:
         """
         committed: asyncio.Future[None] = self._loop.create_future()
         self._commits.add(offset, epoch, committed)
-        self._settle_commits()
+        node = self.node
+        watermark = node.high_watermark
+        if epoch != node.epoch or (watermark is not None and offset < watermark) or not isinstance(node.role, Leader):
+            # Else the next step that changes anything of it tells.
+            self._settle_commits()
         return committed
 
     def resign(self, epoch: int) -> None:
@@ -222,10 +226,13 @@ class Driver:
 
     def _has_to_wait(self, ready: Ready | None) -> bool:
         """Begin what has to be on disk before a step is performed; whether there is anything."""
-        waits: list[asyncio.Future[Any]] = []
-        if ready is not None and ready.election is not None and self.durable != Durable(ready.election, ready.kraft_version):
-            waits.append(self._begin(self._writer, self._store.write, ready.election, ready.kraft_version))
+        election = None if ready is None else ready.election
         work = self._log.take_work()
+        if work is None and election is None:
+            return False
+        waits: list[asyncio.Future[Any]] = []
+        if ready is not None and election is not None and self.durable != Durable(election, ready.kraft_version):
+            waits.append(self._begin(self._writer, self._store.write, election, ready.kraft_version))
         if work is not None:
             doing = self._begin(self._worker, work.carry_out)
             if work.is_awaited:
@@ -360,6 +367,8 @@ class Driver:
         self._tidying = self._loop.call_later(TIDY_S, self._tidy)
 
     def _settle_commits(self) -> None:
+        if not self._commits.is_waiting:
+            return
         leads = not self._is_stopped and isinstance(self.node.role, Leader)
         self._commits.settle(self.node.epoch if leads else None, self.node.high_watermark)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Generator
 from functools import partial
 from time import perf_counter
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -34,19 +34,20 @@ class HeldTime:
         return await _Watched(self, coroutine)
 
 
-class _Watched:
+class _Watched(Generic[T]):
     def __init__(self, held: HeldTime, coroutine: Coroutine[Any, Any, T]) -> None:
         self._held = held
         self._coroutine = coroutine
 
-    def __await__(self) -> Generator[Any, Any, Any]:
+    def __await__(self) -> Generator[Any, Any, T]:
         go_on = partial(self._coroutine.send, None)
         while True:
             started = perf_counter()
             try:
                 waited_for = go_on()
             except StopIteration as end:
-                return end.value
+                returned: T = end.value
+                return returned
             finally:
                 self._held.note(perf_counter() - started)
             try:
