@@ -105,3 +105,25 @@ class ReplicaKey:
 
     def __repr__(self) -> str:
         return f"ReplicaKey(id={self.id}, directory_id={uuid_text(self.directory_id)})"
+
+
+class Recovering:
+    """Why a replica has no vote: its log lost records that it may have acknowledged.
+
+    `until_offset` is where that log ended, None where nothing tells; `epoch` the newest that the replica knew then. `reason` names the file
+    and the place, for whoever reads it.
+    """
+
+    __slots__ = ("epoch", "reason", "until_offset")
+
+    def __init__(self, until_offset: int | None, epoch: int, reason: str) -> None:
+        self.until_offset = until_offset
+        self.epoch = epoch
+        self.reason = reason
+
+    def __eq__(self, other: object) -> bool:
+        own = self.until_offset, self.epoch, self.reason
+        return isinstance(other, Recovering) and own == (other.until_offset, other.epoch, other.reason)
+
+    def __repr__(self) -> str:
+        return f"Recovering(until_offset={self.until_offset}, epoch={self.epoch}, reason={self.reason!r})"

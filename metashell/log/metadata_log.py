@@ -12,8 +12,9 @@ One thread calls it, save for `sync`, which may run beside everything else:
     work.carry_out()               # in a thread, one for all such work; also for `delete_due`
 
 What Kafka's layout asks for is written as Kafka writes it; of that only batches, names, epochs and snapshots are ever synced, because
-indexes are made again at each start. Whatever fails on the way to the disk ends the log: nothing is written, synced or retried after
-it, since what an fsync failed for may be lost although the next one succeeds.
+indexes are made again at each start. Beside it lies how far the log is durable (`recovery_point`), written after each flush. Whatever
+fails on the way to the disk ends the log: nothing is written, synced or retried after it, since what an fsync failed for may be lost
+although the next one succeeds.
 Source: kraft.md 2; UnifiedLog, LocalLog, KafkaRaftLog.
 """
 
@@ -30,13 +31,15 @@ from typing import Final
 from metashell.codec.checked_batches import checked_batches
 from metashell.log.atomic_file import replace_file
 from metashell.log.checked_reads import RecentAppends
+from metashell.log.damage import remove_note
 from metashell.log.disk import DirectoryLock, Disk
 from metashell.log.disk_work import DiskWork, Step, Work
+from metashell.log.flush_token import FlushToken as FlushToken
+from metashell.log.flush_token import LogStoppedError as LogStoppedError
 from metashell.log.log_segment import LogSegment, batch_heads
-from metashell.log.names import LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY
-from metashell.log.opening import Opening
-from metashell.log.recovery import IndexOf, segment_files
-from metashell.log.segment_index import SegmentIndex
+from metashell.log.names import LEADER_EPOCH_CHECKPOINT
+from metashell.log.opening import Opened, open_metadata
+from metashell.log.recovery import segment_files
 from metashell.log.snapshot_files import DELETE_DELAY_MS, DeletedFiles, SnapshotFiles, SnapshotPart
 from metashell.log.text_checkpoints import format_leader_epochs
 from metashell.values import OffsetAndEpoch
@@ -47,23 +50,12 @@ INDEX_INTERVAL: Final = 4096
 INDEX_SIZE: Final = 10 * 1024 * 1024
 
 
-class LogStoppedError(OSError):
-    """Writing was refused because an earlier step on the disk failed, or the log is closed."""
-
-
-class FlushToken:
-    """One flush: the segments it has to sync, and the offset before which all is durable then."""
-
-    __slots__ = ("end_offset", "fds", "has_new_names")
-
-    def __init__(self, end_offset: int, fds: list[int], has_new_names: bool) -> None:
-        self.end_offset = end_offset
-        self.fds = fds
-        self.has_new_names = has_new_names
-
-
 class MetadataLog:
-    """An open log. Errors of all that writes: OSError, after which every such call raises LogStoppedError."""
+    """An open log. Errors of all that writes: OSError, after which every such call raises LogStoppedError.
+
+    `directory` has the segments, and quorum-state beside them. `repairs` is what recovery had to cut or to remove, `recovering` why this
+    log is not all that was acknowledged, None where it is.
+    """
 
     __slots__ = (
         "_active",
@@ -81,6 +73,7 @@ class MetadataLog:
         "_late_closes",
         "_lock",
         "_parts",
+        "_point",
         "_recent",
         "_segment_ms",
         "_segment_size",
@@ -89,6 +82,7 @@ class MetadataLog:
         "_start",
         "_work",
         "directory",
+        "recovering",
         "repairs",
     )
 
@@ -103,58 +97,43 @@ class MetadataLog:
         index_interval: int = INDEX_INTERVAL,
         index_size: int = INDEX_SIZE,
         lock: bool = True,
+        accept_loss: bool = False,
     ) -> MetadataLog:
         """The recovered log in `__cluster_metadata-0` of a log directory, which is made if it is not there; all of it is durable.
 
-        The directory's `.lock` is held until `close`, unless `lock` is False: then the caller holds it.
+        The directory's `.lock` is held until `close`, unless `lock` is False: then the caller holds it. A log that lost what was durable
+        is cut as after a crash, and has a `recovering`, also when it is opened again, unless `accept_loss`.
         Units: bytes; `segment_ms` counts between timestamps of batches.
         Errors: BlockingIOError where another process holds the lock; LogCorruptError where the log cannot start; OSError.
         """
         disk = disk or Disk()
         held = DirectoryLock(log_directory, disk) if lock else None
         try:
-            return cls(log_directory, disk, segment_size, segment_ms, index_interval, index_size, held)
+            opened = open_metadata(disk, log_directory, index_interval, index_size, accept_loss=accept_loss)
+            return cls(disk, opened, segment_size, segment_ms, held)
         except BaseException:
             if held is not None:
                 held.release()
             raise
 
-    def __init__(
-        self,
-        log_directory: str,
-        disk: Disk,
-        segment_size: int,
-        segment_ms: int,
-        index_interval: int,
-        index_size: int,
-        lock: DirectoryLock | None,
-    ) -> None:
+    def __init__(self, disk: Disk, opened: Opened, segment_size: int, segment_ms: int, lock: DirectoryLock | None) -> None:
         """See `open`."""
-        directory = os.path.join(log_directory, METADATA_DIRECTORY)
-        if not os.path.isdir(directory):
-            disk.make_directory(directory)
-        disk.sync_directory(log_directory)
-
-        def index_of(base_offset: int) -> SegmentIndex:
-            return SegmentIndex(disk, directory, base_offset, index_interval, index_size)
-
-        opened = Opening(disk, directory, index_of).run()
-        self.directory = directory
-        """Where the segments are, and quorum-state beside them."""
+        self.directory = opened.directory
         self.repairs = opened.repairs
-        """What recovery had to cut or remove."""
+        self.recovering = opened.recovering
         self._disk = disk
         self._lock = lock
         self._segment_size = segment_size
         self._segment_ms = segment_ms
-        self._index_of: IndexOf = index_of
+        self._index_of = opened.index_of
         self._segments = opened.segments
         self._bases = [segment.base_offset for segment in opened.segments]
         self._active = opened.segments[-1]
         self._start = opened.start_offset
         self._end = self._flushed = self._active.end_offset
         self._epochs = opened.epochs
-        self._snapshots = SnapshotFiles(disk, directory, opened.snapshots)
+        self._point = opened.point
+        self._snapshots = SnapshotFiles(disk, self.directory, opened.snapshots)
         self._parts: dict[OffsetAndEpoch, SnapshotPart] = {}
         self._deleted = DeletedFiles(disk)
         self._recent = RecentAppends()
@@ -164,6 +143,7 @@ class MetadataLog:
         self._flight: FlushToken | None = None
         self._late_closes: list[int] = []
         self._failure: OSError | None = None
+        self._point.tell(self._fail)
 
     # What is there
 
@@ -231,6 +211,7 @@ class MetadataLog:
             self._fail(error)
             raise
         self._recent.add(self._end, end_offset, data)
+        self._point.appended(data)
         self._end = end_offset
 
     def _roll(self) -> LogSegment:
@@ -255,6 +236,7 @@ class MetadataLog:
         assert self._flight is None, "a flush is under way"
         dirty = self._dirty
         token = self._flight = FlushToken(self._end, [segment.fd for segment in dirty], self._has_new_names)
+        self._point.begin_flush(self._end)
         for segment in dirty:
             segment.is_dirty = False
         self._dirty = []
@@ -268,6 +250,7 @@ class MetadataLog:
                 self._disk.sync_file(fd)
             if token.has_new_names:
                 self._disk.sync_directory(self.directory)
+            self._point.sync_now_and_then()
         except OSError as error:
             self._fail(error)
             raise
@@ -279,6 +262,7 @@ class MetadataLog:
         self._close_late()
         self._check()
         self._flushed = max(self._flushed, token.end_offset)
+        self._point.finish_flush()
         return self._flushed
 
     def flush(self) -> int:
@@ -311,6 +295,7 @@ class MetadataLog:
         if offset == self._end:
             return
         assert self._start <= offset and self.is_batch_boundary(offset), f"truncation to {offset} of {self._start} to {self._end}"
+        lower = self._point.cut(offset)
         count = max(bisect_right(self._bases, offset), 1)
         dropped = self._forget_segments(self._segments[count:])
         active = self._active = self._segments[-1]
@@ -318,7 +303,7 @@ class MetadataLog:
         self._has_new_names = False
         self._dirty = [segment for segment in self._dirty if segment.is_dirty and segment in self._segments]
         self._set_end(offset)
-        self._work.do(*dropped, active.cut_files, self._sync_directory)
+        self._work.do(lower, *dropped, active.cut_files, self._sync_directory)
 
     def _set_end(self, offset: int) -> None:
         self._end = offset
@@ -352,6 +337,7 @@ class MetadataLog:
         """Drop the whole log and begin at a complete snapshot. After a crash in the midst of it the next `open` does the same."""
         self._check()
         assert id in self._snapshots.ids, f"snapshot {id} is not there"
+        lower = self._point.begin_at(id.offset, id.epoch)
         # Were only these left by a crash, nothing would say that the snapshot stands for what was before them.
         behind = self._forget_segments([segment for segment in self._segments if segment.base_offset > id.offset])
         if behind:
@@ -366,7 +352,7 @@ class MetadataLog:
         self._set_end(id.offset)
         self._start = self._flushed = id.offset
         self._epochs = []
-        self._work.do(*behind, *before, active.make_files, *older, self._sync_directory)
+        self._work.do(lower, *behind, *before, active.make_files, *older, self._sync_directory)
 
     def delete_before(self, id: OffsetAndEpoch) -> None:
         """Begin the log at a complete snapshot's end; the last segment stays in any case. `delete_due` removes the files."""
@@ -451,6 +437,13 @@ class MetadataLog:
         else:
             self._snapshots.add(part.id, part.size)
 
+    # What was lost
+
+    def end_recovery(self) -> None:
+        """The log is whole again; durable on return, or before anything of the step is seen."""
+        self.recovering = None
+        self._work.do(partial(remove_note, self._disk, self.directory))
+
     # Work for another thread
 
     def defer(self) -> None:
@@ -470,6 +463,7 @@ class MetadataLog:
             if self._failure is None:
                 self._work.finish()
                 self.flush()
+                self._point.sync()
                 self._active.index.close_files()
         finally:
             self._release()
@@ -487,6 +481,7 @@ class MetadataLog:
             with suppress(OSError):
                 self._disk.close_file(segment.fd)
         self._segments = []
+        self._point.close()
         self._snapshots.close()
         if self._lock is not None:
             self._lock.release()

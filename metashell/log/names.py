@@ -20,6 +20,11 @@ QUORUM_STATE = "quorum-state"
 META_PROPERTIES = "meta.properties"
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
+RECOVERY_POINT = "recovery-point"
+"""Ours: how far the log is known to be durable. Kafka ignores it, as it does the next one and what ends in DAMAGED_SUFFIX and a number."""
+DAMAGED = "damaged"
+"""Ours: this replica has no vote until its log is whole again."""
+DAMAGED_SUFFIX = ".damaged-"
 
 SNAPSHOT_HEADER_TYPE = 3
 SNAPSHOT_FOOTER_TYPE = 4

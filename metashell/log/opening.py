@@ -2,19 +2,29 @@
 
 Nothing is changed before it is known that the log can start. Each change may be the last one before a crash: the next opening then finds a
 directory that leads to the same log.
+
+Where records were lost that may have been acknowledged (`damage`), that is noted first, durably; then the log is cut as after any crash,
+but what is taken out of it keeps its bytes under another name. A log so cut has a `recovering`, and its replica no vote.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from metashell.errors import LogCorruptError
 from metashell.log.atomic_file import replace_file
+from metashell.log.damage import aside_path, copy_aside, joined, read_note, remove_note, write_note
 from metashell.log.disk import Disk
+from metashell.log.files import open_file
 from metashell.log.log_segment import LogSegment
-from metashell.log.names import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, checkpoint_name
+from metashell.log.loss import Loss, find_loss
+from metashell.log.names import LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE, checkpoint_name
+from metashell.log.quorum_state import read_quorum_state
 from metashell.log.recovery import (
+    FoundFiles,
     IndexOf,
     Repair,
     Run,
@@ -24,106 +34,259 @@ from metashell.log.recovery import (
     start_offset_of,
     start_over_at,
 )
-from metashell.log.text_checkpoints import format_leader_epochs, format_topic_id
+from metashell.log.recovery_point import RecoveryPoint, read_recovery_point
+from metashell.log.segment_index import SegmentIndex
+from metashell.log.snapshot import first_snapshot_fault
+from metashell.log.text_checkpoints import format_leader_epochs, format_topic_id, read_leader_epochs
 from metashell.log.text_files import read_text_file
-from metashell.values import METADATA_TOPIC_ID, OffsetAndEpoch
+from metashell.values import METADATA_TOPIC_ID, OffsetAndEpoch, Recovering
+
+_BOOTSTRAP = OffsetAndEpoch(0, 0)
 
 
 @dataclass(slots=True)
 class Opened:
     """A recovered log: its segments are open, the last one active, and all of it is durable."""
 
+    directory: str
+    index_of: IndexOf
     segments: list[LogSegment]
     start_offset: int
     epochs: list[tuple[int, int]]
     snapshots: list[OffsetAndEpoch]
     repairs: list[Repair]
+    recovering: Recovering | None
+    point: RecoveryPoint
+
+
+@dataclass(slots=True)
+class Plan:
+    """What becomes of the directory. `run` is the log, None where it begins anew at `start`; `over` is the snapshot it begins at.
+
+    `rotten` are the snapshots to put aside, with what is wrong with them.
+    """
+
+    run: Run | None
+    over: OffsetAndEpoch | None
+    start: int
+    sound: list[OffsetAndEpoch]
+    rotten: dict[OffsetAndEpoch, str]
+    loss: Loss | None
+
+
+def open_metadata(disk: Disk, log_directory: str, index_interval: int, index_size: int, *, accept_loss: bool) -> Opened:
+    """Recover the log in `__cluster_metadata-0` of a log directory, which is made if it is not there. Errors: as `Opening.run`."""
+    directory = os.path.join(log_directory, METADATA_DIRECTORY)
+    if not os.path.isdir(directory):
+        disk.make_directory(directory)
+    disk.sync_directory(log_directory)
+
+    def index_of(base_offset: int) -> SegmentIndex:
+        return SegmentIndex(disk, directory, base_offset, index_interval, index_size)
+
+    return Opening(disk, directory, index_of, accept_loss=accept_loss).run()
 
 
 class Opening:
-    """One recovery of a directory."""
+    """One recovery of a directory. With `accept_loss` what was lost is lost: a log that was cut is taken for the whole one."""
 
-    def __init__(self, disk: Disk, directory: str, index_of: IndexOf) -> None:
+    def __init__(self, disk: Disk, directory: str, index_of: IndexOf, *, accept_loss: bool = False) -> None:
         self._disk = disk
         self._directory = directory
         self._index_of = index_of
+        self._accept_loss = accept_loss
         self._repairs: list[Repair] = []
-        self._scan = Scan(disk, directory, index_of)
+        self._note = read_note(directory)
+        self._point = read_recovery_point(directory)
+        self._epoch = self._quorum_epoch()
+        # Only another program could have cut the log below it without lowering it: Kafka, at the word of a leader of a later epoch.
+        trusted = self._point if self._point is not None and self._epoch <= self._point.epoch else None
+        self._scan = Scan(disk, directory, index_of, trusted)
+        self._trusted = trusted
 
     def run(self) -> Opened:
         """Errors: OSError; LogCorruptError for a log that cannot start. Nothing stays open then."""
         try:
             return self._run()
         except BaseException:
-            for run in self._scan.runs:
-                for segment in run.segments:
-                    segment.index.abandon()
-                    if segment.fd >= 0:
-                        with suppress(OSError):
-                            self._disk.close_file(segment.fd)
+            self._scan.close()
             raise
 
     def _run(self) -> Opened:
         found = list_files(self._directory)
         self._scan.read(found.segments)
-        run = self._scan.choose(found.snapshots)
-        over = start_over_at(run, found.snapshots)
-        if run is None or over is not None:
-            start = over.offset if over is not None else 0
-            run = None
-        else:
-            start = start_offset_of(self._directory, run, found.snapshots)
+        plan = self._plan(found)
+        note = self._note
+        if plan.loss is not None and not self._accept_loss:
+            epoch = max(self._epoch, plan.loss.epoch, *(id.epoch for id in found.snapshots))
+            note = joined(note, Recovering(plan.loss.until_offset, epoch, plan.loss.reason))
+            if note != self._note:
+                write_note(self._disk, self._directory, note)
         for name in found.leftovers:
             self._remove(os.path.join(self._directory, name))
-        self._drop_runs_but(run, over)
-        snapshots = self._drop_snapshots(found.snapshots, over, start)
-        run = self._cut(run) if run is not None else self._begin(start)
+        self._put_snapshots_aside(plan)
+        self._drop_runs_but(plan)
+        snapshots = self._drop_snapshots(plan)
+        run = self._cut(plan.run, plan.loss) if plan.run is not None else self._begin(plan.start)
         self._sync(run)
         self._finish_indexes(run)
-        epochs = _epochs_from(run, start)
+        epochs = _epochs_from(run, plan.start)
         self._write_texts(epochs)
-        return Opened(run.segments, start, epochs, snapshots, self._repairs)
+        point = RecoveryPoint(self._disk, self._directory, self._epochs_for_point(run, plan), run.end_offset)
+        try:
+            if note is not None and self._accept_loss:
+                remove_note(self._disk, self._directory)
+                note = None
+        except BaseException:
+            point.close()
+            raise
+        return Opened(self._directory, self._index_of, run.segments, plan.start, epochs, snapshots, self._repairs, note, point)
+
+    def _epochs_for_point(self, run: Run, plan: Plan) -> list[tuple[int, int]]:
+        """(epoch, first offset) of all batches; where there are none, of the snapshot that the log begins at."""
+        return run.epochs or [(max((id.epoch for id in plan.sound if id.offset == run.end_offset), default=0), run.end_offset)]
+
+    # What is there
+
+    def _quorum_epoch(self) -> int:
+        """The newest epoch that the replica knew, 0 where quorum-state does not say: whoever starts the replica has to read it, too."""
+        try:
+            return max(0, read_quorum_state(os.path.join(self._directory, QUORUM_STATE)).leader_epoch)
+        except (OSError, LogCorruptError):
+            return 0
+
+    def _known_epochs(self) -> Sequence[tuple[int, int]]:
+        try:
+            path = os.path.join(self._directory, LEADER_EPOCH_CHECKPOINT)
+            return [(entry.epoch, entry.start_offset) for entry in read_leader_epochs(path)]
+        except (OSError, LogCorruptError):
+            return []
+
+    def _plan(self, found: FoundFiles) -> Plan:
+        """Errors: LogCorruptError for a log that cannot start."""
+        sound, rotten = self._check_snapshots(found.snapshots)
+        run = self._scan.choose(sound)
+        over = start_over_at(run, sound)
+        is_headless = False
+        start = 0
+        if over is not None:
+            start = over.offset
+        elif run is not None:
+            try:
+                start = start_offset_of(self._directory, run, sound)
+            except LogCorruptError:
+                if not rotten and self._note is None:
+                    raise
+                # Its beginning was in what is rotten, or was put aside already: only a leader has it.
+                is_headless = True
+                over = sound[-1] if sound else None
+                start = 0 if over is None else over.offset
+        kept = None if over is not None or is_headless else run
+        loss = find_loss(
+            self._scan,
+            run,
+            kept,
+            start,
+            point=self._point,
+            trusted=self._trusted,
+            # What contradicts a snapshot was never committed, and the leader that sent it said so.
+            is_contradicted=over is not None and not is_headless and run is not None and over.offset <= run.end_offset,
+            is_headless=is_headless,
+            epochs=self._known_epochs(),
+            rotten=[f"{checkpoint_name(id)}: {reason}" for id, reason in rotten.items()],
+        )
+        return Plan(kept, over, start, sound, rotten, loss)
+
+    def _check_snapshots(self, ids: list[OffsetAndEpoch]) -> tuple[list[OffsetAndEpoch], dict[OffsetAndEpoch, str]]:
+        """The snapshots without those newest ones that are rotten, and these. Older ones than the newest whole one are not read.
+
+        Errors: LogCorruptError where the bootstrap snapshot is among them: it names the voters, and nobody sends it.
+        """
+        rotten: dict[OffsetAndEpoch, str] = {}
+        for id in reversed(ids):
+            path = os.path.join(self._directory, checkpoint_name(id))
+            with open_file(path) as file:
+                fault = first_snapshot_fault(file)
+            if fault is None:
+                break
+            if id == _BOOTSTRAP:
+                reason = f"{fault.reason}; it names the first voters: copy that file from another controller of the cluster"
+                raise LogCorruptError(path, max(fault.position, 0), reason)
+            rotten[id] = f"byte {max(fault.position, 0)}: {fault.reason}"
+        return [id for id in ids if id not in rotten], rotten
+
+    # What is changed
 
     def _remove(self, path: str) -> None:
         with suppress(FileNotFoundError):
             self._disk.remove_file(path)
 
-    def _drop_runs_but(self, kept: Run | None, over: OffsetAndEpoch | None) -> None:
-        """Remove the segments that are no part of the log."""
+    def _put_snapshots_aside(self, plan: Plan) -> None:
+        for id, reason in plan.rotten.items():
+            name = checkpoint_name(id)
+            kept_as = self._put_aside(os.path.join(self._directory, name))
+            self._repairs.append(Repair(name, 0, reason, kept_as))
+
+    def _put_aside(self, path: str) -> str:
+        target = aside_path(path)
+        self._disk.rename(path, target)
+        return os.path.basename(target)
+
+    def _drop_runs_but(self, plan: Plan) -> None:
+        """Take the segments out of the directory that are no part of the log."""
+        kept, over = plan.run, plan.over
         dropped = [segment for run in self._scan.runs if run is not kept for segment in run.segments]
         if over is not None:
             # As in MetadataLog.start_at_snapshot: what lies behind the snapshot must not be all that a crash leaves.
             behind = [segment for segment in dropped if segment.base_offset > over.offset]
             dropped = [segment for segment in dropped if segment not in behind]
-            self._drop_segments(behind, over)
+            self._drop_segments(behind, plan)
             if behind:
                 self._disk.sync_directory(self._directory)
-        self._drop_segments(dropped, over)
+        self._drop_segments(dropped, plan)
         self._scan.runs = [run for run in self._scan.runs if run is kept]
 
-    def _drop_segments(self, segments: list[LogSegment], over: OffsetAndEpoch | None) -> None:
+    def _drop_segments(self, segments: list[LogSegment], plan: Plan) -> None:
         for segment in segments:
-            reason = "does not join the log" if over is None else f"the log starts anew at snapshot {checkpoint_name(over)}"
-            self._repairs.append(Repair(segment.name, 0, reason))
+            flaw = self._scan.flaws.get(segment.path)
+            if flaw is not None:
+                reason = flaw.reason
+            elif plan.over is not None:
+                reason = f"the log starts anew at snapshot {checkpoint_name(plan.over)}"
+            else:
+                reason = "does not join the log"
             self._disk.close_file(segment.fd)
             segment.fd = -1
-            for path in segment_files(self._directory, segment.base_offset):
-                if os.path.lexists(path):
-                    self._remove(path)
+            path, *derived = segment_files(self._directory, segment.base_offset)
+            kept_as = ""
+            if plan.loss is not None or (flaw is not None and not flaw.may_be_torn):
+                kept_as = self._put_aside(path)
+                derived = [other for other in derived if os.path.lexists(other)]
+            else:
+                derived = [other for other in (path, *derived) if os.path.lexists(other)]
+            for other in derived:
+                self._remove(other)
+            self._repairs.append(Repair(segment.name, 0 if flaw is None else flaw.position, reason, kept_as))
 
-    def _drop_snapshots(self, ids: list[OffsetAndEpoch], over: OffsetAndEpoch | None, start: int) -> list[OffsetAndEpoch]:
+    def _drop_snapshots(self, plan: Plan) -> list[OffsetAndEpoch]:
         """Remove the snapshots that lie before the log; the others."""
-        kept = [id for id in ids if id.offset >= start and not (over is not None and id < over)]
-        for id in ids:
+        over = plan.over
+        kept = [id for id in plan.sound if id.offset >= plan.start and not (over is not None and id < over)]
+        for id in plan.sound:
             if id not in kept:
                 self._remove(os.path.join(self._directory, checkpoint_name(id)))
         return kept
 
-    def _cut(self, run: Run) -> Run:
+    def _cut(self, run: Run, loss: Loss | None) -> Run:
         """Cut the last segment where its good batches end."""
         last = run.segments[-1]
-        repair = self._scan.cuts.get(last.path)
-        if repair is not None:
+        flaw = self._scan.flaws.get(last.path)
+        if flaw is not None:
+            repair = Repair(last.name, last.size, flaw.reason)
+            if loss is not None:
+                kept_as = os.path.basename(copy_aside(self._disk, last.path, last.fd))
+                self._disk.sync_directory(self._directory)
+                repair = replace(repair, kept_as=kept_as)
             self._disk.truncate(last.fd, last.size)
             self._repairs.append(repair)
         return run

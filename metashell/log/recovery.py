@@ -2,7 +2,7 @@
 
 Kafka opens the metadata log as after an unclean shutdown each time, and so do we: every batch is checked, and the log ends before the
 first that is bad, cut off, out of order, or of a lower epoch than the one before. What is found is not believed to be durable either: it
-may have been written a moment before the process ended.
+may have been written a moment before the process ended. Whether what comes behind that end was lost or never there, `damage` says.
 
 Segments that do not join are what an interrupted deletion left, or an interrupted truncation. A later run of segments counts only where
 a complete snapshot covers everything before it; then what lies before it is dropped, else what lies behind the gap.
@@ -14,16 +14,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 from metashell.codec.batches import RecordBatch
 from metashell.errors import LogCorruptError
 from metashell.log.atomic_file import ASIDE_SUFFIX
+from metashell.log.damage import Flaw, flaw_at
 from metashell.log.disk import Disk
 from metashell.log.files import RegularFile
 from metashell.log.log_segment import BatchPlace, LogSegment
 from metashell.log.names import index_name, parse_name, segment_name, time_index_name
+from metashell.log.recovery_point import DurableTo
 from metashell.log.segment import BatchFault, read_batches
 from metashell.log.segment_index import SegmentIndex
 from metashell.values import OffsetAndEpoch
@@ -35,11 +38,18 @@ _PRODUCER_SUFFIXES: Final = (".snapshot", ".txnindex")
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Something that recovery changed, for whoever reports: the file, the byte it was cut at (0: it was removed), and why."""
+    """Something that recovery changed, for whoever reports: the file, the byte it was cut at (0: it was removed), and why.
+
+    `kept_as` is the name under which the file still lies there as it was, empty where that was not worth it.
+    """
 
     file: str
     position: int
     reason: str
+    kept_as: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}: byte {self.position}: {self.reason}{f', kept as {self.kept_as}' if self.kept_as else ''}"
 
 
 @dataclass(slots=True)
@@ -107,37 +117,66 @@ class Run:
 
 
 class Scan:
-    """All segments of a directory, read and checked; nothing is changed by it."""
+    """All segments of a directory, read and checked; nothing is changed by it.
 
-    def __init__(self, disk: Disk, directory: str, index_of: IndexOf) -> None:
+    `point` is what is known to have been durable: a batch before it is of no later epoch than the one that ends there.
+    """
+
+    def __init__(self, disk: Disk, directory: str, index_of: IndexOf, point: DurableTo | None = None) -> None:
         self._disk = disk
         self._directory = directory
         self._index_of = index_of
+        self._point = point
+        self._distrusted: set[int] = set()
         self.runs: list[Run] = []
-        self.cuts: dict[str, Repair] = {}
+        self.flaws: dict[str, Flaw] = {}
         """By path: where a segment has to be cut."""
 
     def read(self, bases: Sequence[int]) -> None:
         """Errors: OSError; LogCorruptError where the disk gives back an error instead of bytes."""
+        while not self._read(bases):
+            self.close()
+
+    def _read(self, bases: Sequence[int]) -> bool:
+        """Read all; False where a batch taken for good before turned out to be of a wrong epoch: then all is read once more."""
+        distrusted = len(self._distrusted)
         for base in bases:
             path = os.path.join(self._directory, segment_name(base))
             segment = LogSegment(self._disk, self._directory, base, self._disk.open_file(path), self._index_of(base))
-            joins = bool(self.runs) and self.runs[-1].end_offset == base and self.runs[-1].segments[-1].path not in self.cuts
+            joins = bool(self.runs) and self.runs[-1].end_offset == base and self.runs[-1].segments[-1].path not in self.flaws
             run = self.runs[-1] if joins else Run()
             run.segments.append(segment)
             if not joins:
                 self.runs.append(run)
-            reason = self._read_segment(segment, run)
-            if reason is not None:
-                self.cuts[path] = Repair(segment.name, segment.size, reason)
+            flaw = self._read_segment(segment, run)
+            if len(self._distrusted) > distrusted:
+                return False
+            if flaw is not None:
+                self.flaws[path] = flaw
+        return True
 
-    def _read_segment(self, segment: LogSegment, run: Run) -> str | None:
+    def close(self) -> None:
+        """Give the files back."""
+        for run in self.runs:
+            for segment in run.segments:
+                segment.index.abandon()
+                if segment.fd >= 0:
+                    with suppress(OSError):
+                        self._disk.close_file(segment.fd)
+        self.runs = []
+        self.flaws = {}
+
+    def _read_segment(self, segment: LogSegment, run: Run) -> Flaw | None:
         """Add the good batches to the segment; what is wrong behind them."""
         last_epoch = run.last_epoch
-        for item in read_batches(RegularFile(segment.fd, segment.path)):
-            reason = _flaw(item, segment, last_epoch)
+        file = RegularFile(segment.fd, segment.path)
+        items = read_batches(file)
+        for item in items:
+            reason = _flaw(item, segment, last_epoch) or self._wrong_epoch(item)
             if reason is not None:
-                return reason
+                if isinstance(item, RecordBatch) and item.header.leader_epoch < last_epoch:
+                    self._distrust(run, next(items, None))
+                return flaw_at(file, segment.name, segment.size, item, reason, segment.end_offset)
             assert isinstance(item, RecordBatch)
             header = item.header
             if header.leader_epoch > last_epoch or not run.epochs:
@@ -147,6 +186,31 @@ class Scan:
                 BatchPlace(header.base_offset, header.last_offset, last_epoch, header.max_timestamp, item.position, header.size_bytes)
             )
         return None
+
+    def _wrong_epoch(self, item: RecordBatch | BatchFault) -> str | None:
+        """Why the epoch of a batch cannot be true. No CRC covers it, so nothing else would tell: a replica that believed a later epoch than
+        it has would win elections without what is committed."""
+        if not isinstance(item, RecordBatch):
+            return None
+        header, point = item.header, self._point
+        if header.base_offset in self._distrusted:
+            return f"leader epoch {header.leader_epoch} at offset {header.base_offset} is above those behind it"
+        if point is not None and header.last_offset < point.offset:
+            epoch = header.leader_epoch
+            if epoch > point.epoch or (epoch != point.epoch and header.last_offset + 1 == point.offset):
+                return f"leader epoch {epoch} at offset {header.base_offset} is not that of the recovery point, {point.epoch}"
+        return None
+
+    def _distrust(self, run: Run, following: RecordBatch | BatchFault | None) -> None:
+        """Epochs went down: unless they go up again at once, it is the higher one, before, that is wrong."""
+        goes_on = isinstance(following, RecordBatch) and following.header.leader_epoch >= run.last_epoch
+        if run.epochs and not goes_on:
+            self._distrusted.add(run.epochs[-1][1])
+
+    @property
+    def end_offset(self) -> int:
+        """The end of all good batches, whether they join or not."""
+        return max((run.end_offset for run in self.runs), default=0)
 
     def choose(self, snapshots: Sequence[OffsetAndEpoch]) -> Run | None:
         """The run that is the log, None where there is no segment."""

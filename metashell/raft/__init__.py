@@ -6,7 +6,7 @@ It never opens a file or socket and never reads a clock. Source: KIP-595, KIP-63
 
 To read it: `messages`, `ready` and `protocols` are its borders, `config` its settings. `node` routes what comes in; `replica` is the state
 that all parts share and `roles` what each state of the quorum knows; `transitions` alone changes the role, `polling` does what time
-asks for, `appending` alone changes the log. Each rule has a module: `startup`, `votes`, `epochs`, `common`, `fetch_server`,
+asks for, `appending` alone changes the log. Each rule has a module: `startup`, `recovering`, `votes`, `epochs`, `common`, `fetch_server`,
 `fetch_client`, `progress`, `leading`, `snapshot_server`, `snapshot_client`, `reconfiguration`, `voter_update`, `self_update`,
 `listeners`. Below them lie values and pure parts: `voter_set`, `partition_state`, `epoch_cache`, `accumulator`, `connections`.
 
@@ -23,5 +23,7 @@ Where it is stricter or kinder than Kafka:
 - who resigns says where it is, so that a voter that does not know it as one yet can take in that it led;
 - what would be written into the log for good (listeners, hosts, ranges of levels of a voter) is bounded, and such as Kafka can read;
 - the cleaner never overtakes a listener that was told that its replica leads;
+- a replica whose log lost records that were on disk has no vote until it has them again from a leader (`recovering`); Kafka's cuts its
+  log at the first damaged batch, deletes the whole ones behind it, and votes with the rest;
 - a downloaded snapshot is checked while it comes, and replaces also a log of a later epoch that nobody else knew.
 """

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Sequence
 from struct import Struct
 
-from metashell.values import OffsetAndEpoch
+from metashell.values import OffsetAndEpoch, Recovering
 
 _OFFSET_AND_LENGTH = Struct(">qi")
 _INT32 = Struct(">i")
@@ -59,9 +59,22 @@ class MemorySnapshot:
 class MemoryLog:
     """Batches by their base offsets, with snapshots and the entries of leader-epoch-checkpoint."""
 
-    __slots__ = ("_bases", "_batches", "_data", "_end", "_epochs", "_flushed", "_leader_epochs", "_size", "_snapshots", "_start")
+    __slots__ = (
+        "_bases",
+        "_batches",
+        "_data",
+        "_end",
+        "_epochs",
+        "_flushed",
+        "_leader_epochs",
+        "_size",
+        "_snapshots",
+        "_start",
+        "recovering",
+    )
 
     def __init__(self) -> None:
+        self.recovering: Recovering | None = None
         self._start = self._end = self._flushed = 0
         self._bases: list[int] = []
         self._epochs: list[int] = []
@@ -95,6 +108,9 @@ class MemoryLog:
     def lose_unflushed(self) -> None:
         """What a crash may do: the log ends where it was flushed to, at a batch."""
         self.truncate_to(self._flushed)
+
+    def end_recovery(self) -> None:
+        self.recovering = None
 
     def leader_epochs(self) -> Sequence[tuple[int, int]]:
         return self._leader_epochs

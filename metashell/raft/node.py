@@ -26,6 +26,7 @@ from metashell.raft import (
     polling,
     progress,
     reconfiguration,
+    recovering,
     self_update,
     snapshot_client,
     snapshot_server,
@@ -315,6 +316,8 @@ class RaftNode(Replica):
     def _finish(self) -> None:
         if self.has_new_watermark and isinstance(self.role, Leader):
             leading.watermark_advanced(self, self.role)
+        if self.recovering is not None:
+            recovering.maybe_end(self)
         self.next_poll = polling.act(self)
         if self.has_new_watermark:
             self._catch_up()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from metashell.values import OffsetAndEpoch
+from metashell.values import OffsetAndEpoch, Recovering
 
 
 class PartialSnapshot(Protocol):
@@ -55,6 +55,13 @@ class ReplicatedLog(Protocol):
     @property
     def size(self) -> int:
         """Bytes of all batches, without snapshots."""
+
+    @property
+    def recovering(self) -> Recovering | None:
+        """Why this log is not all that its replica may have acknowledged, None where it is. As found when it was opened."""
+
+    def end_recovery(self) -> None:
+        """The log is whole again; durable on return."""
 
     def leader_epochs(self) -> Sequence[tuple[int, int]]:
         """(epoch, start offset) of each epoch that has batches, or that this replica began, ascending; as recovered or last written."""

@@ -33,9 +33,10 @@ class Replica:
     """The state of one replica between steps.
 
     `committed` is the highest high watermark ever known here: nothing below it is ever truncated. `high_watermark` is what the present
-    role knows, None where it knows none. `durable_end` is how far the own log is durable. `last_epoch` is that of the last batch, of the
-    latest snapshot where the log is empty, else 0. `has_news` asks for a look at the listeners; `ended` is a leadership that
-    this step ended. `complaints` counts what peers sent and must not, `last_complaint` says it.
+    role knows, None where it knows none. `durable_end` is how far the own log is durable, `recovering` why this replica has no vote (None
+    where it has). `last_epoch` is that of the last batch, of the latest snapshot where the log is empty, else 0. `has_news` asks for a
+    look at the listeners; `ended` is a leadership that this step ended. `complaints` counts what peers sent and must not,
+    `last_complaint` says it.
     """
 
     __slots__ = (
@@ -68,6 +69,7 @@ class Replica:
         "partition",
         "random",
         "ready",
+        "recovering",
         "role",
         "shutdown_deadline_ms",
         "stats",
@@ -99,6 +101,7 @@ class Replica:
         self.has_news = False
         self.ended: Leader | None = None
         self.freezing: PartialSnapshot | None = None
+        self.recovering = log.recovering
         self.parked = ParkedFetches()
         self.listeners: dict[int, Listener] = {}
         self.last_listener_id = 0
@@ -167,7 +170,9 @@ class Replica:
 
     def may_stand(self) -> bool:
         """Whether it may ask for votes now. Epochs are int32: after the last one nobody can."""
-        return (self.is_voter or self.is_leaving()) and self.config.may_stand and self.role.epoch < 0x7FFFFFFF
+        if self.recovering is not None or not self.config.may_stand:
+            return False
+        return (self.is_voter or self.is_leaving()) and self.role.epoch < 0x7FFFFFFF
 
     def is_leaving(self) -> bool:
         """Whether the last voter set removed this replica, and is not known to be committed.

@@ -12,7 +12,7 @@ from struct import Struct
 
 from metashell.codec.batches import CONTROL, LEAD_SIZE, BatchHeader, unpack_header
 from metashell.errors import DecodeError, LogCorruptError, UsageError
-from metashell.raft import appending, snapshot_loading, transitions
+from metashell.raft import appending, recovering, snapshot_loading, transitions
 from metashell.raft.connections import NEVER
 from metashell.raft.control_batches import read_control_batch
 from metashell.raft.messages import NO_LEADER
@@ -34,6 +34,7 @@ def start(node: Replica, election: ElectionState) -> None:
     node.committed = 0 if latest is None else latest.offset
     replay_log(node)
     node.refresh_voters()
+    recovering.check_start(node)
     if node.epochs.truncate_from_end(node.log_end):
         node.log.write_leader_epochs(node.epochs.entries)
     node.last_epoch = appending.last_epoch_of(node)

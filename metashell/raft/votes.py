@@ -58,6 +58,9 @@ def decide(node: Replica, request: VoteRequest) -> bool:
     if request.candidate_id == node.local_id:
         node.complain("a vote was asked for by the own id")
         return False
+    if node.recovering is not None:
+        # Its log does not say any more what it may have acknowledged (`recovering`).
+        return False
     candidate = ReplicaKey(request.candidate_id, request.candidate_directory_id)
     up_to_date = is_up_to_date(request.last_epoch, request.last_offset, node.last_epoch, node.log_end)
     role = node.role

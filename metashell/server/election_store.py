@@ -9,12 +9,14 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
+from metashell.errors import LogCorruptError
 from metashell.log.disk import Disk
 from metashell.log.quorum_state import NO_NODE, QuorumState, read_quorum_state, write_quorum_state
 from metashell.raft.ready import Durable, ElectionState
 from metashell.values import ZERO_UUID, ReplicaKey
 
 FILE_NAME: Final = "quorum-state"
+_WAYS_OUT: Final = "put the file back, or let this node join anew with an empty directory, or accept the loss (--accept-loss)"
 
 
 class ElectionStore:
@@ -33,6 +35,25 @@ class ElectionStore:
         state = read_quorum_state(self._path)
         voted = None if state.voted_id == NO_NODE else ReplicaKey(state.voted_id, state.voted_directory_id)
         return ElectionState(max(state.leader_epoch, 0), state.leader_id, voted)
+
+    def read_for(self, log_epoch: int, *, accept_loss: bool = False) -> ElectionState:
+        """What was written last, for a log whose newest batch or snapshot is of `log_epoch`.
+
+        An epoch is on disk before anything of it is in the log, so a state of an older one is not the last that was written. That one is
+        lost, and with it perhaps a vote that this replica gave, and its promise not to follow an older leader: neither can be known again.
+        With `accept_loss` it starts in the log's epoch all the same, as Kafka's replicas do.
+        Errors: LogCorruptError for a state that is older, missing or cannot be read; OSError.
+        """
+        try:
+            election = self.read()
+        except LogCorruptError as error:
+            if accept_loss:
+                return ElectionState(log_epoch)
+            raise LogCorruptError(self._path, error.offset, f"{error.reason}; {_WAYS_OUT}") from error
+        if election.epoch < log_epoch and not accept_loss:
+            found = f"is of epoch {election.epoch}" if os.path.lexists(self._path) else "is missing"
+            raise LogCorruptError(self._path, 0, f"{found}, but the log goes on to epoch {log_epoch}: a vote may be lost; {_WAYS_OUT}")
+        return election
 
     def write(self, election: ElectionState, kraft_version: int) -> Durable:
         """Replace the file, durably: version 0 of it, without directory ids, at kraft.version 0.

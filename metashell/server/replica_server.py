@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from metashell.raft.ready import ElectionState
     from metashell.raft.replica import Random
     from metashell.server.durable_log import DurableLog
+    from metashell.values import Recovering
 
 STOP_GRACE_S: Final = 1.0
 REQUEST_SIZE_MAX: Final = 64 * 1024
@@ -78,6 +79,12 @@ def bounded(limits: ConnectionLimits) -> ConnectionLimits:
     )
 
 
+def no_vote_line(found: Recovering) -> str:
+    """What a replica says at its start that has no vote."""
+    reached = "" if found.until_offset is None else f"offset {found.until_offset}, or "
+    return f"this replica has no vote until its log reaches {reached}an epoch after {found.epoch}: {found.reason}"
+
+
 class ReplicaServer:
     """See the module. First `open` the listeners, then `start`: the endpoints to advertise may depend on ports that the system chose."""
 
@@ -89,6 +96,7 @@ class ReplicaServer:
         self._feed: Feed | None = None
         self._config: RaftConfig | None = None
         self._seen: tuple[str, int, int] | None = None
+        self._is_recovering = False
         self._complaints = 0
         self._troubles: dict[Endpoint, str] = {}
 
@@ -106,6 +114,9 @@ class ReplicaServer:
         self._config = config
         parts.log.defer()
         node = RaftNode(config, parts.log, parts.election, random=parts.random, now_ms=now_ms, wall_ms=parts.wall_ms())
+        if node.recovering is not None:
+            self._is_recovering = True
+            parts.on_event(no_vote_line(node.recovering))
         driver = self._driver = Driver(node, parts.log, parts.store, Durable(parts.election, -1), parts.wall_ms)
         self._links = Links(self._link_options(config), driver, self._on_trouble, self._on_reached)
         self._feed = Feed(driver, parts.log, parts.machine)
@@ -230,6 +241,9 @@ class ReplicaServer:
         if self.driver.is_stopped:
             return
         node = self.node
+        if self._is_recovering and node.recovering is None:
+            self._is_recovering = False
+            self._parts.on_event(f"the log is whole again, to offset {node.log_end_offset}: this replica votes")
         state = node.state_name, node.epoch, node.leader_id
         if state != self._seen:
             self._seen = state

@@ -110,6 +110,46 @@ def test_a_directory_goes_from_kafka_to_us_and_back(nodes: tuple[str, Cluster], 
     log.close()
 
 
+def test_kafka_starts_on_a_directory_that_lost_something_and_was_made_whole(nodes: tuple[str, Cluster], tmp_path: Path) -> None:
+    """Its files that we put aside, the note beside them and the recovery point are nothing to Kafka; nor is what it writes damage to us."""
+    version, place = nodes
+    log_dir = tmp_path / "d1"
+    config = controller(place, version, log_dir)
+    run_until_it_wrote(place, config, log_dir, 20_000)
+    directory = log_dir / METADATA_DIRECTORY
+    log = MetadataLog.open(str(log_dir))
+    batches = batches_of(log)
+    log.close()
+    segment = directory / f"{0:020d}.log"
+    data = bytearray(segment.read_bytes())
+    data[len(data) // 2] ^= 1
+    segment.write_bytes(data)
+
+    log = MetadataLog.open(str(log_dir))
+    assert log.recovering is not None and log.recovering.until_offset == end_of(batches[-1][2])
+    log.close()
+    assert (directory / f"{segment.name}.damaged-1").read_bytes() == data and (directory / "damaged").exists()
+    require_that_kafka_dumps_it_as_we_do(directory)
+    log = MetadataLog.open(str(log_dir))
+    for base, _, whole in batches:
+        if base >= log.end_offset:
+            log.append(whole, end_of(whole))
+    log.flush()
+    log.close()
+    require_that_kafka_dumps_it_as_we_do(directory)
+
+    run_until_it_wrote(place, config, log_dir, 5_000)
+    log = MetadataLog.open(str(log_dir))
+    assert batches_of(log)[: len(batches)] == batches
+    assert log.recovering is not None, "Kafka does not know of it: it is for the replica to end"
+    log.end_recovery()
+    log.close()
+    assert (directory / f"{segment.name}.damaged-1").read_bytes() == data
+    log = MetadataLog.open(str(log_dir))
+    assert log.recovering is None
+    log.close()
+
+
 def test_a_directory_that_we_wrote_starts_a_controller(nodes: tuple[str, Cluster], tmp_path: Path) -> None:
     """Batches of a controller are written by us in small segments, with a snapshot at the log's start and an election state of ours."""
     version, place = nodes

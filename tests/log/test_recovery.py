@@ -59,6 +59,7 @@ def test_a_directory_that_is_not_there_is_made(tmp_path: Path) -> None:
         "00000000000000000000.timeindex",
         "leader-epoch-checkpoint",
         "partition.metadata",
+        "recovery-point",
     ]
 
 

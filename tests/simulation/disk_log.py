@@ -99,6 +99,7 @@ class DiskLog(SimLog):
         write_tree(tree, place)
         self.disk = FusedDisk(place, self)
         self.real = MetadataLog.open(str(place), self.disk, segment_size=self.segment_size, lock=False)
+        self.recovering = self.real.recovering
         self.disk.catch_up()
 
     def agree(self) -> None:
@@ -118,6 +119,10 @@ class DiskLog(SimLog):
     @property
     def size(self) -> int:
         return self.real.size
+
+    def end_recovery(self) -> None:
+        self.real.end_recovery()
+        super().end_recovery()
 
     def leader_epochs(self) -> Sequence[tuple[int, int]]:
         return self.real.leader_epochs()

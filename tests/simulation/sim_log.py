@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from random import Random
 
-from metashell.values import OffsetAndEpoch
+from metashell.values import OffsetAndEpoch, Recovering
 from tests.simulation.history import Entry, History
 from tests.simulation.violation import Violation
 
@@ -65,6 +65,7 @@ class SimLog:
         "history",
         "on_truncate",
         "parts",
+        "recovering",
         "snapshot_data",
         "snapshot_ids",
         "start_offset",
@@ -87,6 +88,7 @@ class SimLog:
         self.snapshot_data: dict[OffsetAndEpoch, bytes] = {}
         self.parts: dict[tuple[int, int], SimPartial] = {}
         self.truncations: list[int] = []
+        self.recovering: Recovering | None = None
         self.changed = False
         self.epochs_changed = False
         self.fuse: Callable[[], None] = no_fuse
@@ -97,6 +99,10 @@ class SimLog:
         return sum([len(entry.data) for entry in self.entries])
 
     # What the core asks for.
+
+    def end_recovery(self) -> None:
+        self.fuse()
+        self.recovering = None
 
     def leader_epochs(self) -> Sequence[tuple[int, int]]:
         return self.epochs

@@ -1,12 +1,16 @@
 """One of ours as a controller in a quorum, from the server.properties of a Kafka controller, on a directory that is formatted.
 
-    python -m tools.interop.voter CONFIG [--may-stand] [--allow-plaintext] [-v]
+    python -m tools.interop.voter CONFIG [--may-stand] [--allow-plaintext] [--accept-loss] [-v]
 
 Without --may-stand it never asks for votes, since nothing here can act as the active controller: with the others it votes, replicates,
 makes snapshots. On an address that others reach, a listener without TLS, or one with TLS that asks for neither a certificate
 (ssl.client.auth=required) nor SASL, is refused without --allow-plaintext; whoever reaches a listener and passes its authentication may do
 whatever a controller may, since nothing here authorizes yet. SIGTERM and SIGINT end it gracefully. Status 1, with one line, when its
 disk or directory fails it.
+
+A voter whose log lost records that it may have acknowledged says so on stderr, and has no vote until it has them again from a leader; one
+that lost its quorum-state, and a sole voter with a damaged log, do not start. --accept-loss lets either go on with what is left, as Kafka
+does: for a quorum of which a majority is damaged, once, at the voter whose log reaches furthest.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ from metashell.raft.config import RaftConfig
 from metashell.raft.messages import Endpoint
 from metashell.server.election_store import ElectionStore
 from metashell.server.image_machine import ImageMachine
-from metashell.server.replica_server import Parts, PeerSecurity, ReplicaServer
+from metashell.server.replica_server import Parts, PeerSecurity, ReplicaServer, no_vote_line
 from metashell.server.state_machine import StateMachine
 from metashell.storage.config import config_of
 from metashell.storage.config_values import ConfigValues
@@ -61,6 +65,7 @@ async def start_voter(
     machine: StateMachine | None = None,
     on_event: Callable[[str], None] = lambda line: None,
     allow_plaintext: bool = False,
+    accept_loss: bool = False,
 ) -> Voter:
     """Start the replica that a properties file describes. Errors: MetashellError, OSError."""
     properties = parse_properties(read_text_file(path))
@@ -75,14 +80,14 @@ async def start_voter(
         raise MetashellError(f"{directory}: formatted for node {meta.node_id}, {path} is of node {node.node_id}")
     voters = static_voters(values)
     segment_size, segment_ms = values.number("metadata.log.segment.bytes"), values.number("metadata.log.segment.ms")
-    log = await asyncio.to_thread(MetadataLog.open, directory, segment_size=segment_size, segment_ms=segment_ms)
+    log = await asyncio.to_thread(MetadataLog.open, directory, segment_size=segment_size, segment_ms=segment_ms, accept_loss=accept_loss)
     server: ReplicaServer | None = None
     try:
         store = ElectionStore(log.directory, sorted(voters))
         parts = Parts(
             log=log,
             store=store,
-            election=store.read(),
+            election=store.read_for(newest_epoch(log), accept_loss=accept_loss),
             random=random.Random(),
             wall_ms=lambda: int(time.time() * 1000),
             machine=machine or ImageMachine(values.number("metadata.log.max.record.bytes.between.snapshots")),
@@ -102,6 +107,11 @@ async def start_voter(
     for repair in log.repairs:
         on_event(f"recovery: {repair}")
     return Voter(server, log)
+
+
+def newest_epoch(log: MetadataLog) -> int:
+    """The latest epoch of which the log has a batch or a snapshot."""
+    return max([0, *(epoch for epoch, _ in log.leader_epochs()), *(id.epoch for id in log.snapshots())])
 
 
 def static_voters(values: ConfigValues) -> dict[int, Endpoint]:
@@ -186,13 +196,15 @@ def peer_security(properties: Mapping[str, str], listener: str) -> PeerSecurity:
     return PeerSecurity(tls=tls, sasl=sasl)
 
 
-async def run(path: str, *, may_stand: bool, allow_plaintext: bool, on_event: Callable[[str], None]) -> int:
+async def run(path: str, *, may_stand: bool, allow_plaintext: bool, accept_loss: bool, on_event: Callable[[str], None]) -> int:
     """Run until a signal, or until the disk fails."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    voter = await start_voter(path, may_stand=may_stand, on_event=on_event, allow_plaintext=allow_plaintext)
+    voter = await start_voter(path, may_stand=may_stand, on_event=on_event, allow_plaintext=allow_plaintext, accept_loss=accept_loss)
+    if voter.server.node.recovering is not None:
+        print(f"voter: {voter.log.directory}: {no_vote_line(voter.server.node.recovering)}", file=sys.stderr, flush=True)
     waiting = asyncio.ensure_future(stopping.wait())
     await asyncio.wait({waiting, voter.server.failure}, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
@@ -215,6 +227,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("config")
     parser.add_argument("--may-stand", action="store_true", help="ask for votes, and so lead")
     parser.add_argument("--allow-plaintext", action="store_true", help="listen where others reach it without TLS, or with TLS to anybody")
+    parser.add_argument("--accept-loss", action="store_true", help="vote although records or a vote of this one are lost, as Kafka does")
     parser.add_argument("-v", action="store_true", dest="verbose", help="one line on stderr for each event of note")
     options = parser.parse_args(argv)
 
@@ -223,7 +236,15 @@ def main(argv: list[str] | None = None) -> int:
             print(f"{time.strftime('%H:%M:%S', time.gmtime())} {line}", file=sys.stderr, flush=True)
 
     try:
-        return asyncio.run(run(options.config, may_stand=options.may_stand, allow_plaintext=options.allow_plaintext, on_event=tell))
+        return asyncio.run(
+            run(
+                options.config,
+                may_stand=options.may_stand,
+                allow_plaintext=options.allow_plaintext,
+                accept_loss=options.accept_loss,
+                on_event=tell,
+            )
+        )
     except (OSError, MetashellError) as error:
         print(f"voter: {error}", file=sys.stderr)
         return 1
