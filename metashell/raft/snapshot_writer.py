@@ -61,13 +61,12 @@ class SnapshotWriter:
 
     def freeze(self) -> None:
         """Write the footer and make the snapshot complete; durable on return."""
-        self.begin_freeze()()
-        self.end_freeze()
+        self._finish()
+        self._part.freeze()
 
     def begin_freeze(self) -> Callable[[], None]:
         """Write the footer; see PartialSnapshot for the rest."""
-        self._flush()
-        self._append_control([SnapshotFooter()])
+        self._finish()
         return self._part.begin_freeze()
 
     def end_freeze(self) -> None:
@@ -80,6 +79,10 @@ class SnapshotWriter:
     def _append_control(self, values: Sequence[ControlValue]) -> None:
         self._part.append(write_control_batch(self._next_offset, self.id.epoch, self._timestamp, values))
         self._next_offset += len(values)
+
+    def _finish(self) -> None:
+        self._flush()
+        self._append_control([SnapshotFooter()])
 
     def _encode(self, values: Sequence[bytes]) -> None:
         if values:
