@@ -27,6 +27,8 @@ from tools.interop.nodes import Cluster, CommandOf, Node
 
 REPOSITORY: Final = Path(__file__).parents[2]
 DESCRIBE_QUORUM: Final = 55
+QUIET: Final = {"metadata.max.idle.interval.ms": 0}
+"""Settings with which an active controller appends nothing while nobody asks it to."""
 LIMIT_S: Final = 120.0
 ASK_LIMIT_MS: Final = 5_000
 PREFIX: Final = struct.Struct(">qi")
@@ -81,12 +83,28 @@ class MixedQuorum:
         answer: dict[str, Any] = json.loads(process.stdout.readline())
         return answer
 
-    def end(self, id: int, number: signal.Signals = signal.SIGKILL) -> int:
-        """Send a signal, which must end the node; gives its status."""
+    def end(self, id: int, number: signal.Signals = signal.SIGKILL, *, is_voter: bool = True) -> int:
+        """Send a signal, which must end the node; gives its status.
+
+        A voter of Kafka's is ended when all have what its quorum has. Else ours may be left with a record that the other one lacks, by
+        chance on an idle machine and often on a busy one: it would rightly not vote for that one, and does not stand itself, so nobody
+        would ever lead; or, where ours is to lead, it would be ours that lacks one.
+        """
+        if id in self.kafka and is_voter:
+            self.settle()
         node = self.nodes.pop(id)
         self.place.nodes.remove(node)
         node.process.send_signal(number)
         return node.wait(LIMIT_S)
+
+    def settle(self) -> None:
+        """Wait until all nodes that run have the whole log of their leader; `QUIET` keeps it from growing by itself."""
+
+        def are_equal(described: flat.DescribeQuorumResponse) -> bool:
+            ends = {state.id: state.log_end_offset for state in (*described.observers, *described.voters)}
+            return len({ends.get(id, -1) for id in self.nodes}) == 1 and described.high_watermark == ends.get(described.leader_id)
+
+        self.wait_for("all nodes have the same log", are_equal)
 
     def describe(self) -> flat.DescribeQuorumResponse | None:
         """The quorum as its leader sees it, None while nobody leads."""
