@@ -15,6 +15,7 @@ from metashell.errors import LogCorruptError
 from metashell.log.metadata_log import MetadataLog
 from metashell.raft.accumulator import data_batch
 from metashell.raft.control_batches import SnapshotHeader
+from metashell.raft.memory_log import MemoryLog
 from metashell.raft.ready import Committed, SnapshotToLoad
 from metashell.raft.snapshot_writer import SnapshotWriter
 from metashell.server.image_machine import ImageMachine
@@ -103,15 +104,14 @@ def spoil(path: str, text: bytes) -> None:
 
 
 @pytest.mark.parametrize("padding", [0, 30_000])
-def test_a_bit_that_flipped_in_a_snapshot_at_rest_stops_the_replica_that_loads_it(tmp_path: Path, padding: int) -> None:
+def test_a_bit_that_flips_in_a_snapshot_of_an_open_log_stops_the_replica_that_loads_it(tmp_path: Path, padding: int) -> None:
     log = made_log(tmp_path, padding)
     log.start_at_snapshot(ID)
-    path = log.snapshot_path(ID)
     log.close()
-    spoil(path, b"orders")
 
     async def main() -> None:
         log = MetadataLog.open(str(tmp_path))
+        spoil(log.snapshot_path(ID), b"orders")
         core, machine = Core(), ImageMachine()
         feed = feeding(core, log, machine)  # type: ignore[arg-type]
         feed.notice(SnapshotToLoad(7, ID))
@@ -126,21 +126,38 @@ def test_a_bit_that_flipped_in_a_snapshot_at_rest_stops_the_replica_that_loads_i
 
 @pytest.mark.parametrize("cut", ["footer", "batch"])
 def test_a_snapshot_that_ends_too_early_stops_the_replica_that_loads_it(tmp_path: Path, cut: str) -> None:
-    log = made_log(tmp_path)
-    log.start_at_snapshot(ID)
-    path, size = log.snapshot_path(ID), log.snapshot_size(ID)
-    ends = [batch.position for batch in batches_in(log.read_snapshot(ID, 0, size), "x")]
-    log.close()
-    os.chmod(path, 0o644)
-    os.truncate(path, ends[-1] if cut == "footer" else ends[-1] - 1)
+    made = made_log(tmp_path)
+    data = made.read_snapshot(ID, 0, made.snapshot_size(ID))
+    made.close()
+    end = batches_in(data, "x")[-1].position
+
+    async def main() -> None:
+        log = MemoryLog()
+        log.add_snapshot(ID, data[:end] if cut == "footer" else data[: end + 1])
+        core, machine = Core(), ImageMachine()
+        feed = feeding(core, log, machine)
+        feed.notice(SnapshotToLoad(7, ID))
+        await eventually(lambda: bool(core.stopped))
+        assert isinstance(core.stopped[0], LogCorruptError) and not core.consumed_to
+        assert "footer" in str(core.stopped[0])
+        await feed.close()
+
+    run(main)
+
+
+def test_a_snapshot_whose_file_was_cut_short_stops_the_replica_that_loads_it(tmp_path: Path) -> None:
+    made_log(tmp_path).close()
 
     async def main() -> None:
         log = MetadataLog.open(str(tmp_path))
+        path = log.snapshot_path(ID)
+        os.chmod(path, 0o644)
+        os.truncate(path, log.snapshot_size(ID) - 1)
         core, machine = Core(), ImageMachine()
         feed = feeding(core, log, machine)  # type: ignore[arg-type]
         feed.notice(SnapshotToLoad(7, ID))
         await eventually(lambda: bool(core.stopped))
-        assert isinstance(core.stopped[0], LogCorruptError) and not core.consumed_to
+        assert isinstance(core.stopped[0], LogCorruptError) and "the file ends at byte" in str(core.stopped[0])
         await feed.close()
         log.close()
 
@@ -175,11 +192,11 @@ def test_no_page_of_a_snapshot_is_read_without_its_batches_checksums(tmp_path: P
     with open(path, "rb") as file:
         whole = file.read()
     assert b"".join(pages(log, size)) == whole
+    log.close()
+    log = MetadataLog.open(str(tmp_path))
     spoil(path, b"orders")
-    other = MetadataLog.open(str(tmp_path), lock=False)
     with pytest.raises(LogCorruptError, match="CRC-32C"):
-        pages(other, size)
-    other.close()
+        pages(log, size)
     log.close()
 
 
