@@ -103,15 +103,15 @@ def spoil(path: str, text: bytes) -> None:
 
 
 @pytest.mark.parametrize("padding", [0, 30_000])
-def test_a_bit_that_flipped_in_a_snapshot_at_rest_stops_the_replica_that_loads_it(tmp_path: Path, padding: int) -> None:
+def test_a_bit_that_flips_in_a_snapshot_while_the_log_is_open_stops_the_replica_that_loads_it(tmp_path: Path, padding: int) -> None:
+    """What flipped before is put aside when the log is opened."""
     log = made_log(tmp_path, padding)
     log.start_at_snapshot(ID)
-    path = log.snapshot_path(ID)
     log.close()
-    spoil(path, b"orders")
 
     async def main() -> None:
         log = MetadataLog.open(str(tmp_path))
+        spoil(log.snapshot_path(ID), b"orders")
         core, machine = Core(), ImageMachine()
         feed = feeding(core, log, machine)  # type: ignore[arg-type]
         feed.notice(SnapshotToLoad(7, ID))
@@ -131,11 +131,11 @@ def test_a_snapshot_that_ends_too_early_stops_the_replica_that_loads_it(tmp_path
     path, size = log.snapshot_path(ID), log.snapshot_size(ID)
     ends = [batch.position for batch in batches_in(log.read_snapshot(ID, 0, size), "x")]
     log.close()
-    os.chmod(path, 0o644)
-    os.truncate(path, ends[-1] if cut == "footer" else ends[-1] - 1)
 
     async def main() -> None:
         log = MetadataLog.open(str(tmp_path))
+        os.chmod(path, 0o644)
+        os.truncate(path, ends[-1] if cut == "footer" else ends[-1] - 1)
         core, machine = Core(), ImageMachine()
         feed = feeding(core, log, machine)  # type: ignore[arg-type]
         feed.notice(SnapshotToLoad(7, ID))
@@ -175,8 +175,8 @@ def test_no_page_of_a_snapshot_is_read_without_its_batches_checksums(tmp_path: P
     with open(path, "rb") as file:
         whole = file.read()
     assert b"".join(pages(log, size)) == whole
-    spoil(path, b"orders")
     other = MetadataLog.open(str(tmp_path), lock=False)
+    spoil(path, b"orders")
     with pytest.raises(LogCorruptError, match="CRC-32C"):
         pages(other, size)
     other.close()
