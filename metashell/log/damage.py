@@ -33,6 +33,7 @@ from metashell.log.torn import whole_batch_behind
 from metashell.values import Recovering
 
 _VERSION: Final = 1
+_WAY_OUT: Final = "how much this log lost is not known: let the node join anew with an empty directory, or accept the loss (--accept-loss)"
 _SECTOR: Final = 512
 _LOOK: Final = 1 << 20
 _PIECE: Final = 1 << 20
@@ -127,9 +128,9 @@ def read_note(directory: str) -> Recovering | None:
         fields = json.loads(data)
         version, until, epoch, reason = (fields[name] for name in ("version", "untilOffset", "epoch", "reason"))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise LogCorruptError(path, 0, f"is no note of damage: {error}") from error
+        raise LogCorruptError(path, 0, f"is no note of damage: {error}; {_WAY_OUT}") from error
     if version != _VERSION or not isinstance(until, int | None) or not isinstance(epoch, int) or not isinstance(reason, str):
-        raise LogCorruptError(path, 0, "is no note of damage of version 1")
+        raise LogCorruptError(path, 0, f"is no note of damage of version {_VERSION}; {_WAY_OUT}")
     return Recovering(until, epoch, reason)
 
 

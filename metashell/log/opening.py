@@ -96,7 +96,7 @@ class Opening:
         self._index_of = index_of
         self._accept_loss = accept_loss
         self._repairs: list[Repair] = []
-        self._note = read_note(directory)
+        self._note = self._read_note()
         self._point = read_recovery_point(directory)
         self._epoch = self._quorum_epoch()
         # Only another program could have cut the log below it without lowering it: Kafka, at the word of a leader of a later epoch.
@@ -147,6 +147,14 @@ class Opening:
         return run.epochs or [(max((id.epoch for id in plan.sound if id.offset == run.end_offset), default=0), run.end_offset)]
 
     # What is there
+
+    def _read_note(self) -> Recovering | None:
+        try:
+            return read_note(self._directory)
+        except LogCorruptError as error:
+            if not self._accept_loss:
+                raise
+            return Recovering(None, 0, error.reason)
 
     def _quorum_epoch(self) -> int:
         """The newest epoch that the replica knew, 0 where quorum-state does not say: whoever starts the replica has to read it, too."""

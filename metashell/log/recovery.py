@@ -171,10 +171,16 @@ class Scan:
         last_epoch = run.last_epoch
         file = RegularFile(segment.fd, segment.path)
         items = read_batches(file)
+        known_end = -1 if self._point is None else self._point.offset
         for item in items:
-            reason = _flaw(item, segment, last_epoch) or self._wrong_epoch(item)
+            reason = _flaw(item, segment, last_epoch)
+            if reason is None:
+                assert isinstance(item, RecordBatch)
+                # An epoch that is wrong shows where epochs change, or where one is known for sure.
+                if item.header.leader_epoch != last_epoch or item.header.last_offset + 1 == known_end or not run.epochs:
+                    reason = self._wrong_epoch(item)
             if reason is not None:
-                if isinstance(item, RecordBatch) and item.header.leader_epoch < last_epoch:
+                if _is_of_lower_epoch(item, segment, last_epoch):
                     self._distrust(run, next(items, None))
                 return flaw_at(file, segment.name, segment.size, item, reason, segment.end_offset)
             assert isinstance(item, RecordBatch)
@@ -187,12 +193,13 @@ class Scan:
             )
         return None
 
-    def _wrong_epoch(self, item: RecordBatch | BatchFault) -> str | None:
-        """Why the epoch of a batch cannot be true. No CRC covers it, so nothing else would tell: a replica that believed a later epoch than
-        it has would win elections without what is committed."""
-        if not isinstance(item, RecordBatch):
-            return None
-        header, point = item.header, self._point
+    def _wrong_epoch(self, batch: RecordBatch) -> str | None:
+        """Why the epoch of a batch cannot be true.
+
+        No CRC covers it, so nothing else would tell; and a replica that believed a later epoch than it has would win elections without what
+        is committed.
+        """
+        header, point = batch.header, self._point
         if header.base_offset in self._distrusted:
             return f"leader epoch {header.leader_epoch} at offset {header.base_offset} is above those behind it"
         if point is not None and header.last_offset < point.offset:
@@ -234,6 +241,11 @@ def _flaw(item: RecordBatch | BatchFault, segment: LogSegment, last_epoch: int) 
     if header.leader_epoch < last_epoch:
         return f"leader epoch {header.leader_epoch} at offset {header.base_offset} is below {last_epoch}"
     return None
+
+
+def _is_of_lower_epoch(item: RecordBatch | BatchFault, segment: LogSegment, last_epoch: int) -> bool:
+    """Whether that is all that is wrong with it."""
+    return isinstance(item, RecordBatch) and item.header.base_offset == segment.end_offset and item.header.leader_epoch < last_epoch
 
 
 def start_over_at(run: Run | None, snapshots: Sequence[OffsetAndEpoch]) -> OffsetAndEpoch | None:

@@ -172,6 +172,7 @@ class ReplicaServer:
             "link_failures": links.failures,
             "answers": links.answered,
             "complaints": self.node.complaints,
+            "without_vote": int(self.node.recovering is not None),
             "unanswerable": self._inbound.unanswerable,
             "longest_hold_ms": round(self.driver.held.longest_s * 1000),
             "long_holds": self.driver.held.long_count,

@@ -314,6 +314,8 @@ def test_a_note_that_cannot_be_read_is_refused(written: Written) -> None:
         (directory / "damaged").write_bytes(text)
         with pytest.raises(LogCorruptError, match="is no note of damage"):
             opened(directory.parent)
+    opened(directory.parent, accept_loss=True).close()
+    assert not (directory / "damaged").exists()
 
 
 def test_further_damage_is_added_to_the_note(written: Written) -> None:
