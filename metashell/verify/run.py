@@ -6,6 +6,7 @@ import os
 
 from metashell.errors import MetashellError
 from metashell.log.files import STREAM_NAMES
+from metashell.verify.census import Census
 from metashell.verify.finding import Report
 from metashell.verify.options import VerifyOptions
 from metashell.verify.output import TextSink, make_writer
@@ -18,8 +19,10 @@ def run_verify(options: VerifyOptions, out: TextSink) -> int:
     """Check all paths and print what was found; gives the exit status."""
     writer = make_writer(options.output, out, verbose=options.verbose)
     report = Report(writer.finding)
+    census = Census()
     for path in options.paths:
-        _check(path, report, options)
+        _check(path, report, options, census)
+    census.finish(report)
     if options.digest:
         from metashell.verify.digests import Digest, compare, digest_of
 
@@ -37,14 +40,14 @@ def run_verify(options: VerifyOptions, out: TextSink) -> int:
     return STATUS_FINE if report.is_fine else STATUS_FINDINGS
 
 
-def _check(path: str, report: Report, options: VerifyOptions) -> None:
+def _check(path: str, report: Report, options: VerifyOptions, census: Census) -> None:
     if path in STREAM_NAMES and options.digest:
         return  # A stream is read once, for its image.
     try:
         if path not in STREAM_NAMES and os.path.isdir(path):
             from metashell.verify.tree import check_directory
 
-            check_directory(path, report, options)
+            check_directory(path, report, options, census)
         else:
             from metashell.verify.files import check_file
 
