@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from metashell.log.directory import Listing, MetadataDirectory, SegmentEntry
 from metashell.log.files import OpenFile
-from metashell.log.names import LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE, parse_name
+from metashell.log.names import DAMAGED_SUFFIX, LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE, parse_name
 from metashell.log.segment import read_batches
 from metashell.verify.checkpoint import CheckpointFacts, check_checkpoint
 from metashell.verify.epochs import check_epoch_cache
@@ -248,6 +248,8 @@ class _PartitionCheck:
             stem, suffix = os.path.splitext(name)
             if suffix in INDEX_SUFFIXES and stem not in bases and _STEM.fullmatch(stem):
                 self.report.warn(path, "index of a segment that is not there")
+            elif DAMAGED_SUFFIX in name:
+                self.report.warn(path, "was found damaged and put aside: the log does without it, and it was not looked at")
             elif suffix == PRODUCER_SUFFIX and _STEM.fullmatch(stem):
                 # A running node removes old ones.
                 if os.path.exists(path):

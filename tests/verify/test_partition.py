@@ -8,6 +8,9 @@ from struct import pack
 import pytest
 
 from metashell.codec.crc32c import crc32c
+from metashell.log.damage import Recovering, write_note
+from metashell.log.disk import Disk
+from metashell.log.recovery_point import DurableTo, format_recovery_point
 from tests.verify.making import NO_OP, T0, MetadataLog, checkpoint_bytes, data_batch, findings_in, leader_change, only, topic_value
 
 LOG = "00000000000000000000.log"
@@ -173,6 +176,25 @@ def test_a_last_segment_that_is_gone_is_found_by_what_still_speaks_of_it(made: M
     made.write("quorum-state", b'{"leaderId":1,"leaderEpoch":2,"votedId":-1,"data_version":1}')
     made.write(*producer_snapshot(end_offset=12))
     assert only(made.findings()).what == "was written when the log had reached offset 12, but it ends at 8"
+
+
+def test_what_controllers_of_ours_know_to_have_lost_is_found(made: MetadataLog):
+    made.write("recovery-point", format_recovery_point(DurableTo(12, 2)))
+    assert not made.findings()
+    made.write("recovery-point", format_recovery_point(DurableTo(15, 2)))
+    found = only(made.findings())
+    assert (found.severity, found.what) == ("error", "all before offset 15 was on disk, but the log ends at 12")
+    # A later leader may have had the log cut, by a server that does not know the file.
+    made.write("recovery-point", format_recovery_point(DurableTo(15, 1)))
+    assert only(made.findings()).severity == "warning"
+    (made.path / "recovery-point").unlink()
+    write_note(Disk(), str(made.path), Recovering(20, 2, "rot at byte 7"))
+    assert only(made.findings()).what == "this replica has no vote until it has from a leader what it lost: rot at byte 7"
+    made.write("damaged", b"{")
+    assert "is no note of damage" in only(made.findings()).what
+    (made.path / "damaged").unlink()
+    made.write("00000000000000000008.log.damaged-1", b"x")
+    assert only(made.findings()).severity == "warning"
 
 
 def test_an_empty_directory_of_a_partition_is_found(made: MetadataLog):
