@@ -1,6 +1,7 @@
 """Run the property tests and the simulation again and again with new seeds until the time is up: `python -m tools.soak --seconds 3600`.
 
-`--run simulation` or `--run properties` takes one of the two alone.
+`--run simulation`, `--run properties` or `--run starts` takes one of the three alone; `starts` are real Kafka servers on damaged
+directories, held against `metashell verify --start-safe`.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SEEDS = 200
 """Seeds of the simulation a round, for each worker."""
-RUNS = ("properties", "simulation")
+RUNS = ("properties", "simulation", "starts")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=600, help="stop before the next round once they are over")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--run", action="append", choices=RUNS, help="both, if none is named")
+    parser.add_argument("--run", action="append", choices=RUNS, help="all, if none is named")
     parser.add_argument("paths", nargs="*", default=["tests"])
     arguments = parser.parse_args()
     end = time.monotonic() + arguments.seconds
@@ -38,6 +39,9 @@ def main() -> int:
             return status
         if "simulation" in wanted and run_simulation(arguments.workers):
             print(f"round {rounds} failed; the command above repeats it", flush=True)
+            return 1
+        if "starts" in wanted and run_starts():
+            print(f"round {rounds} failed", flush=True)
             return 1
     print(f"{rounds} rounds passed")
     return 0
@@ -64,6 +68,15 @@ def run_simulation(workers: int) -> int:
         command = [sys.executable, "-m", "tests.simulation", str(first), "--count", str(SEEDS), "--shrink", "--last", "40"]
         running.append(subprocess.Popen(command, cwd=ROOT))
     return max([process.wait() for process in running])
+
+
+def run_starts() -> int:
+    """Every damaged directory that tests/interop/start_cases.py makes, and new random ones: METASHELL_SEED repeats them."""
+    seed = str(random.SystemRandom().randrange(1 << 40))
+    print(f"METASHELL_SEED={seed}", flush=True)
+    environment = {**os.environ, "METASHELL_SOAK": "1", "METASHELL_SEED": seed, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "tests/interop/test_start_safe.py"]
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -27,13 +27,21 @@ def run(words: list[str]) -> int:
     values = parsed(VERIFY._replace(name=NAME), words)
     if values is None:
         return STATUS_OK
+    from metashell.errors import UsageError
     from metashell.verify import VerifyOptions, run_verify
+
+    if values.start_safe and (values.deep or values.digest is not None):
+        raise UsageError("--start-safe is a question of its own: --deep and --digest do not go with it", "--start-safe")
+    if values.config is not None and not values.start_safe:
+        raise UsageError("--config goes with --start-safe alone", "--config")
 
     options = VerifyOptions(
         paths=values.paths,
         deep=values.deep,
         digest=values.digest is not None,
         digest_offset=values.digest if isinstance(values.digest, int) else None,
+        start_safe=values.start_safe,
+        config=values.config,
         output=values.output,
         verbose=values.verbose,
         max_decompressed=values.max_decompressed,

@@ -19,6 +19,16 @@ VERIFY = CommandSpec(
         same at the same offset; for an OFFSET the log of a directory is replayed, also where a checkpoint ends just there. Paths
         whose digests differ at the same offset are a finding. kraft.version and the voters count;
         the leader, and who has the last block of producer ids, do not: no checkpoint keeps them.
+
+        Directories of one cluster in one call are compared with each other: batches of one epoch and offset, and all that lies
+        before the end of a checkpoint of both, are the same in each replica; so are the images of checkpoints of one name. A
+        digest at another offset that differs is a finding: it was not compared.
+
+        --start-safe answers for the metadata log what Apache Kafka 4.3.1 would do when it starts: it cuts a log at the first bad batch and
+        deletes all segments behind it, and takes gaps, torn checkpoints, and offsets and epochs that were changed without a
+        word. Told are each file that would be changed, with byte, offset, bytes and records; what of that is nowhere else in the
+        directory; and what else is lost already. Nothing is changed. A server that replays less than all of it, since it is one of
+        several voters and the rest is not committed, may start where this says that replay ends it.
         """,
     options=(
         Option(names=("--deep",), type="flag", help="decode every record of metadata, groups, transactions and share groups"),
@@ -28,6 +38,18 @@ VERIFY = CommandSpec(
             type="optional-int",
             choices=("end",),
             help="hash the image of each path, of all that lies before OFFSET, as checkpoints are named; by default at the end",
+        ),
+        Option(
+            names=("--start-safe",),
+            type="flag",
+            help="tell instead whether Kafka would start on each log directory, what it would cut or delete, and what would be lost",
+        ),
+        Option(
+            names=("--config", "-c"),
+            metavar="FILE",
+            type="path",
+            kind="file",
+            help="the server's configuration, for --start-safe: a directory of another node.id is refused",
         ),
         Option(
             names=("--output", "-o"),
@@ -54,10 +76,18 @@ VERIFY = CommandSpec(
     examples=(
         ("metashell verify /var/lib/kafka", "everything in a log directory"),
         ("metashell verify --deep -o json __cluster_metadata-0 | jq .summary", "the metadata log, every record decoded"),
+        ("metashell verify --start-safe -c server.properties /var/lib/kafka", "what a restart would do"),
         (
             "metashell verify --digest 329 node-1 node-2 00000000000000000329-0000000001.checkpoint",
             "whether these agree on the image at offset 329",
         ),
     ),
-    epilog=(("EXIT STATUS", "0  nothing was found\n1  there are findings\n2  the command line is wrong"),),
+    epilog=(
+        (
+            "EXIT STATUS",
+            "0  nothing was found; with --start-safe: Kafka would start and lose nothing\n"
+            "1  there are findings, errors or warnings; Kafka would not start, or lose something, or it cannot be told\n"
+            "2  the command line is wrong",
+        ),
+    ),
 )

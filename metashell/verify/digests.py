@@ -76,10 +76,19 @@ def _image(path: str, options: VerifyOptions) -> MetadataImage:
 
 
 def compare(digests: list[Digest], report: Report) -> None:
-    """Tell of digests that differ though they are of the same offset."""
+    """Tell of digests that differ, at the same offset or not: those of different offsets cannot show that inputs agree."""
     first: dict[int, Digest] = {}
     for digest in digests:
         other = first.setdefault(digest.end_offset, digest)
         if other.digest != digest.digest:
             what = f"the image at offset {digest.end_offset} is not that of {other.file}"
             report.error(digest.file, what, offset=digest.end_offset)
+    offsets = list(first)
+    for end_offset in offsets[1:]:
+        digest, other = first[end_offset], first[offsets[0]]
+        if digest.digest != other.digest:
+            what = (
+                f"the image at offset {end_offset} is not that of {other.file} at offset {other.end_offset}:"
+                f" --digest {min(offsets)} compares them where all have one"
+            )
+            report.error(digest.file, what, offset=end_offset)

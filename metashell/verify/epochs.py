@@ -25,10 +25,6 @@ def check_epoch_cache(path: str, state: LogState, report: Report) -> None:
     if state.first_offset is None or not state.is_certain:
         return
     end = state.end_offset
-    for entry in entries:
-        if entry.start_offset > end:
-            what = f"epoch {entry.epoch} starts at offset {entry.start_offset}, past the log's end, {end}: it is dropped at the next start"
-            report.note(path, what, offset=entry.start_offset)
     for run in _runs(state, end):
         _check_run(path, entries, run, report)
 

@@ -11,6 +11,8 @@ from metashell.codec.compression import MAX_DECOMPRESSED
 class VerifyOptions:
     """`paths` are directories and files; `digest` asks for one of each path's image, at `digest_offset` or at its end.
 
+    `start_safe` asks instead what a server would do that starts there, the one of the file `config` if that is given.
+
     `output` is `text`, `json` or `jsonl`; with `verbose` text has what is no finding too.
     """
 
@@ -18,6 +20,8 @@ class VerifyOptions:
     deep: bool = False
     digest: bool = False
     digest_offset: int | None = None
+    start_safe: bool = False
+    config: str | None = None
     output: str = "text"
     verbose: bool = False
     max_decompressed: int = MAX_DECOMPRESSED

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from metashell.escape import terminal_line, writable
 from metashell.verify.digests import Digest
 from metashell.verify.finding import Finding, Report
+from metashell.verify.start.verdict import StartVerdict, verdict_value
 
 
 class TextSink(Protocol):
@@ -21,6 +22,7 @@ class Writer(Protocol):
 
     def finding(self, finding: Finding) -> None: ...
     def digest(self, digest: Digest) -> None: ...
+    def start(self, verdict: StartVerdict) -> None: ...
     def summary(self, report: Report) -> None: ...
 
 
@@ -34,6 +36,9 @@ class TextWriter:
     def finding(self, finding: Finding) -> None:
         if self._verbose or finding.severity != "info":
             self._line(str(finding))
+
+    def start(self, verdict: StartVerdict) -> None:
+        self._line(f"{verdict.path}: {verdict}")
 
     def digest(self, digest: Digest) -> None:
         self._line(f"{digest.file}: {digest.text} at offset {digest.end_offset}")
@@ -51,13 +56,16 @@ class TextWriter:
 
 
 class JsonLinesWriter:
-    """One object a line, of kind `finding`, `digest` or `summary`."""
+    """One object a line, of kind `finding`, `digest`, `start` or `summary`."""
 
     def __init__(self, out: TextSink) -> None:
         self._out = out
 
     def finding(self, finding: Finding) -> None:
         self._row(finding_value(finding))
+
+    def start(self, verdict: StartVerdict) -> None:
+        self._row(verdict_value(verdict))
 
     def digest(self, digest: Digest) -> None:
         self._row(digest_value(digest))
@@ -70,16 +78,24 @@ class JsonLinesWriter:
 
 
 class JsonWriter:
-    """One value, `{"findings": [...], "digests": [...], "summary": {...}}`, whose findings are written as they come."""
+    """One value, `{"findings": [...], "digests": [...], "summary": {...}}`, whose findings are written as they come.
 
-    def __init__(self, out: TextSink) -> None:
+    With `tells_starts` it has `"starts": [...]` in place of digests.
+    """
+
+    def __init__(self, out: TextSink, *, tells_starts: bool = False) -> None:
         self._out = out
+        self._tells_starts = tells_starts
         self._before = '{"findings":['
         self._digests: list[dict[str, Any]] = []
+        self._starts: list[dict[str, Any]] = []
 
     def finding(self, finding: Finding) -> None:
         self._out.write(f"{self._before}\n{_json(finding_value(finding))}")
         self._before = ","
+
+    def start(self, verdict: StartVerdict) -> None:
+        self._starts.append(verdict_value(verdict))
 
     def digest(self, digest: Digest) -> None:
         self._digests.append(digest_value(digest))
@@ -87,7 +103,8 @@ class JsonWriter:
     def summary(self, report: Report) -> None:
         before = "" if self._before == "," else self._before
         end = "\n]" if self._before == "," else "]"
-        self._out.write(f'{before}{end},\n"digests":{_json(self._digests)},\n"summary":{_json(summary_value(report))}}}\n')
+        name, rows = ("starts", self._starts) if self._tells_starts else ("digests", self._digests)
+        self._out.write(f'{before}{end},\n"{name}":{_json(rows)},\n"summary":{_json(summary_value(report))}}}\n')
 
 
 def finding_value(finding: Finding) -> dict[str, Any]:
@@ -120,10 +137,10 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def make_writer(form: str, out: TextSink, *, verbose: bool) -> Writer:
+def make_writer(form: str, out: TextSink, *, verbose: bool, tells_starts: bool = False) -> Writer:
     """The writer of an output form."""
     if form == "json":
-        return JsonWriter(out)
+        return JsonWriter(out, tells_starts=tells_starts)
     if form == "jsonl":
         return JsonLinesWriter(out)
-    return TextWriter(out, verbose=verbose)
+    return TextWriter(out, verbose=verbose or tells_starts)

@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 from metashell.log.directory import Listing, MetadataDirectory, SegmentEntry
 from metashell.log.files import OpenFile
-from metashell.log.names import LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE, parse_name
+from metashell.log.names import DAMAGED_SUFFIX, LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE, parse_name
 from metashell.log.segment import read_batches
 from metashell.verify.checkpoint import CheckpointFacts, check_checkpoint
 from metashell.verify.epochs import check_epoch_cache
 from metashell.verify.finding import Report
 from metashell.verify.indexes import OffsetIndexCheck, TimeIndexCheck, TransactionIndexCheck
 from metashell.verify.options import VerifyOptions
+from metashell.verify.promises import check_promises, read_promises
 from metashell.verify.records import LogKind, RecordCheck
 from metashell.verify.small_files import check_producer_snapshot, check_quorum_state, check_topic_id
 from metashell.verify.walk import LogState, LogWalk, SegmentIndexes, kind_of_items
@@ -30,11 +31,20 @@ _COORDINATOR_KINDS: dict[str, LogKind] = {
     "__share_group_state": "share",
 }
 _PARTITION_NAME = re.compile(r"(.+)-(\d+)(?:[.-].*-(?:delete|future|stray))?", re.DOTALL)
+_STEM = re.compile(r"[0-9]{20}", re.ASCII)
+_NEEDED = (
+    (QUORUM_STATE, "a server that starts has forgotten its vote"),
+    (LEADER_EPOCH_CHECKPOINT, "a server makes it anew of the log when it starts"),
+    (PARTITION_METADATA, "a server makes it anew when it starts"),
+)
 _LEFT_OVER = re.compile(r".*\.(?:deleted|swap|cleaned|part|tmp)", re.DOTALL)
 
 
 class PartitionFacts(NamedTuple):
-    """What a partition's directory told, for what lies above it: where its log starts and ends, -1 where it has none."""
+    """What a partition's directory told, for what lies above it: where its log starts and ends, -1 where it has none.
+
+    Of a metadata log `checkpoints` are the names of the whole ones, and `certain_to` is where the newest ends, 0 without one.
+    """
 
     topic: str
     partition: int
@@ -42,6 +52,9 @@ class PartitionFacts(NamedTuple):
     start_offset: int
     end_offset: int
     is_certain: bool
+    is_metadata: bool = False
+    certain_to: int = 0
+    checkpoints: tuple[str, ...] = ()
 
 
 def partition_name(directory: str) -> tuple[str, int] | None:
@@ -56,14 +69,18 @@ def kind_of_path(directory: str) -> LogKind | None:
     return None if name is None else _COORDINATOR_KINDS.get(name[0], "data")
 
 
-def check_partition(path: str, report: Report, options: VerifyOptions) -> PartitionFacts:
-    """Check all that is in a partition's directory. Errors: OSError where it cannot be listed."""
-    return _PartitionCheck(path, report, options).run()
+def check_partition(path: str, report: Report, options: VerifyOptions, *, is_of_log_directory: bool = False) -> PartitionFacts:
+    """Check all that is in a partition's directory; in a log directory it also has to be complete, as a server leaves it.
+
+    Errors: OSError where it cannot be listed.
+    """
+    return _PartitionCheck(path, report, options, is_of_log_directory).run()
 
 
 class _PartitionCheck:
-    def __init__(self, path: str, report: Report, options: VerifyOptions) -> None:
+    def __init__(self, path: str, report: Report, options: VerifyOptions, is_of_log_directory: bool) -> None:
         self.path = path
+        self.is_of_log_directory = is_of_log_directory
         self.report = report
         self.options = options
         self.directory = MetadataDirectory(path)
@@ -79,17 +96,45 @@ class _PartitionCheck:
             self.names = set(os.listdir(self.path))
             if self.kind == "data":
                 self.kind = self._kind_of_data()
+            # A running node writes the log first: what is said now, it holds when it is read.
+            promises = read_promises(self.path, self.names, is_metadata=self.kind == "metadata")
             self._check_checkpoints(listing)
             self._check_segments(listing)
+            self._check_presence(listing)
             self._check_gap(listing)
+            check_promises(promises, self.state, self._end_offset(), self.report)
             self._check_small_files(listing)
         finally:
             self.directory.close()
         topic, partition = partition_name(self.path) or ("", -1)
         start = self.state.first_offset
+        whole = [facts for facts in self.checkpoints if facts.is_whole]
         return PartitionFacts(
-            topic, partition, self._topic_id(topic), -1 if start is None else start, self._end_offset(), self.state.is_certain
+            topic,
+            partition,
+            self._topic_id(topic),
+            -1 if start is None else start,
+            self._end_offset(),
+            self.state.is_certain,
+            self.kind == "metadata",
+            max((facts.end_offset for facts in whole), default=0),
+            tuple(os.path.basename(facts.file) for facts in whole),
         )
+
+    def _check_presence(self, listing: Listing) -> None:
+        """A server leaves at least one segment, and of the metadata log the small files that it cannot do without."""
+        label = self.path
+        if not listing.segments:
+            if listing.checkpoints:
+                what = "there is a checkpoint but no segment: a server begins a new log at its end"
+                self.report.warn(label, what)
+            else:
+                self.report.error(label, "holds neither a segment nor a checkpoint: there is nothing to verify")
+        if not (self.is_of_log_directory and self.kind == "metadata" and listing.segments):
+            return
+        for name, meaning in _NEEDED:
+            if name not in self.names:
+                self.report.warn(os.path.join(label, name), f"is not there: {meaning}")
 
     def _kind_of_data(self) -> LogKind | None:
         """What the log is in a directory that is named like a topic's: `backup-1` may be a copy of another."""
@@ -184,7 +229,7 @@ class _PartitionCheck:
                 self._compare(facts, *seen)
             elif self.state.is_certain and facts.end_offset > self.state.end_offset >= 0:
                 what = f"ends after the log, whose end is offset {self.state.end_offset}: a server drops the log when it starts"
-                self.report.note(facts.file, what, offset=facts.end_offset)
+                self.report.warn(facts.file, what, offset=facts.end_offset)
 
     def _compare(self, facts: CheckpointFacts, epoch: int, timestamp: int) -> None:
         last = facts.end_offset - 1
@@ -201,12 +246,16 @@ class _PartitionCheck:
         for name in sorted(self.names):
             path = os.path.join(self.path, name)
             stem, suffix = os.path.splitext(name)
-            if suffix in INDEX_SUFFIXES and stem not in bases:
+            if suffix in INDEX_SUFFIXES and stem not in bases and _STEM.fullmatch(stem):
                 self.report.warn(path, "index of a segment that is not there")
-            elif suffix == PRODUCER_SUFFIX:
+            elif DAMAGED_SUFFIX in name:
+                self.report.warn(path, "was found damaged and put aside: the log does without it, and it was not looked at")
+            elif suffix == PRODUCER_SUFFIX and _STEM.fullmatch(stem):
                 # A running node removes old ones.
                 if os.path.exists(path):
                     check_producer_snapshot(path, self.report)
+            elif suffix in (*INDEX_SUFFIXES, PRODUCER_SUFFIX, ".log", ".checkpoint") and stem not in bases and parse_name(name) is None:
+                self.report.warn(path, "is not named like a file of a log, and was not looked at")
             elif _LEFT_OVER.fullmatch(name) and parse_name(name.removesuffix(".deleted")) is not None:
                 self.report.note(path, "was being written or removed")
         if LEADER_EPOCH_CHECKPOINT in self.names:

@@ -6,9 +6,10 @@ import os
 
 from metashell.errors import MetashellError
 from metashell.log.files import STREAM_NAMES
+from metashell.verify.census import Census
 from metashell.verify.finding import Report
 from metashell.verify.options import VerifyOptions
-from metashell.verify.output import TextSink, make_writer
+from metashell.verify.output import TextSink, Writer, make_writer
 
 STATUS_FINE = 0
 STATUS_FINDINGS = 1
@@ -16,10 +17,14 @@ STATUS_FINDINGS = 1
 
 def run_verify(options: VerifyOptions, out: TextSink) -> int:
     """Check all paths and print what was found; gives the exit status."""
-    writer = make_writer(options.output, out, verbose=options.verbose)
+    writer = make_writer(options.output, out, verbose=options.verbose, tells_starts=options.start_safe)
     report = Report(writer.finding)
+    if options.start_safe:
+        return _run_starts(options, writer, report)
+    census = Census()
     for path in options.paths:
-        _check(path, report, options)
+        _check(path, report, options, census)
+    census.finish(report)
     if options.digest:
         from metashell.verify.digests import Digest, compare, digest_of
 
@@ -37,14 +42,30 @@ def run_verify(options: VerifyOptions, out: TextSink) -> int:
     return STATUS_FINE if report.is_fine else STATUS_FINDINGS
 
 
-def _check(path: str, report: Report, options: VerifyOptions) -> None:
+def _run_starts(options: VerifyOptions, writer: Writer, report: Report) -> int:
+    """Tell of each log directory whether a server would start on it; status 0 if all would, and lose nothing."""
+    from metashell.verify.start_answers import tell_start
+    from metashell.verify.start_places import node_id_of
+
+    node_id = None if options.config is None else node_id_of(options.config)
+    is_safe = True
+    for path in options.paths:
+        try:
+            is_safe = tell_start(path, node_id, writer, report) and is_safe
+        except (MetashellError, OSError) as error:
+            report.error(path, _reason(path, error))
+    writer.summary(report)
+    return STATUS_FINE if is_safe and report.is_fine else STATUS_FINDINGS
+
+
+def _check(path: str, report: Report, options: VerifyOptions, census: Census) -> None:
     if path in STREAM_NAMES and options.digest:
         return  # A stream is read once, for its image.
     try:
         if path not in STREAM_NAMES and os.path.isdir(path):
             from metashell.verify.tree import check_directory
 
-            check_directory(path, report, options)
+            check_directory(path, report, options, census)
         else:
             from metashell.verify.files import check_file
 

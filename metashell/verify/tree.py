@@ -13,10 +13,11 @@ from metashell.log.meta_properties import META_PROPERTIES, MetaProperties
 from metashell.log.names import BOOTSTRAP_CHECKPOINT
 from metashell.log.text_checkpoints import PartitionOffset
 from metashell.values import uuid_text
+from metashell.verify.census import Census, MetadataPlace
 from metashell.verify.checkpoint import check_checkpoint
 from metashell.verify.finding import Report
 from metashell.verify.options import VerifyOptions
-from metashell.verify.partition import PartitionFacts, check_partition, is_partition, partition_directories
+from metashell.verify.partition import PartitionFacts, check_partition, is_partition, partition_directories, partition_name
 from metashell.verify.small_files import (
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
@@ -26,22 +27,27 @@ from metashell.verify.small_files import (
     check_partition_offsets,
 )
 
-_DEPTH_MAX = 4
+_DEPTH_MAX = 8
 _MEANS = {HIGH_WATERMARKS: "high watermark", LOG_STARTS: "log start", CLEANER_OFFSETS: "cleaned up to"}
 
 
-def check_directory(path: str, report: Report, options: VerifyOptions) -> None:
+def check_directory(path: str, report: Report, options: VerifyOptions, census: Census | None = None) -> None:
     """Check a partition's directory, a log directory, or all that lie below a folder.
 
+    What several directories have to agree about is told when the `census` is finished, which is here where none is given.
     Errors: UsageError where there is none of these; OSError.
     """
-    _Tree(report, options).check(path)
+    taken = Census() if census is None else census
+    _Tree(report, options, taken).check(path)
+    if census is None:
+        taken.finish(report)
 
 
 class _Tree:
-    def __init__(self, report: Report, options: VerifyOptions) -> None:
+    def __init__(self, report: Report, options: VerifyOptions, census: Census) -> None:
         self.report = report
         self.options = options
+        self.census = census
         self.topic_ids: dict[str, tuple[bytes, str]] = {}
 
     def check(self, path: str) -> None:
@@ -54,46 +60,90 @@ class _Tree:
             self._check_log_directory(path)
             return True
         if is_partition(path):
-            self._take(check_partition(path, self.report, self.options), path)
+            self._check_partition(path, _meta_above(path), is_of_log_directory=False)
             return True
         if any(True for _ in partition_directories(path)) or os.path.exists(os.path.join(path, BOOTSTRAP_CHECKPOINT)):
             self._check_log_directory(path)
             return True
-        if depth == 0:
+        below = self._folders_in(path)
+        if below and depth == 0:
+            self.report.warn(path, "lies too deep: what is in it was not looked at")
             return False
-        below = [entry.path for entry in sorted(os.scandir(path), key=lambda entry: entry.name) if entry.is_dir(follow_symlinks=False)]
-        found = [place for place in below if self._check_below(place, depth - 1)]
+        found = [place for place in below if self._is_something(place, depth)]
         self._compare_nodes(found)
         return bool(found)
+
+    def _is_something(self, place: str, depth: int) -> bool:
+        """As `_check_below`, of a folder that cannot be listed too: that is told, and the others are checked."""
+        try:
+            return self._check_below(place, depth - 1)
+        except OSError as error:
+            self.report.error(place, error.strerror or str(error))
+            return True
+
+    def _folders_in(self, path: str) -> list[str]:
+        """The folders in a folder, in order. Links are not followed, since they may lead round in circles, and that is told."""
+        below = []
+        with os.scandir(path) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                if entry.is_dir(follow_symlinks=False):
+                    below.append(entry.path)
+                elif entry.is_dir():
+                    self.report.warn(entry.path, "is a link to a directory, which was not looked at: name it")
+        return below
 
     # ---- one log directory
 
     def _check_log_directory(self, path: str) -> None:
+        if not self.census.is_new(path):
+            return
         self.report.counts["directories"] += 1
         partitions: dict[tuple[str, int], PartitionFacts] = {}
-        meta = os.path.join(path, META_PROPERTIES)
-        if os.path.exists(meta):
-            check_meta_properties(meta, self.report)
+        meta = self._check_meta_properties(path)
         # A running node moves these on: what they say now, the logs hold when they are read.
         offsets = {
             place: check_partition_offsets(place, self.report)
             for place in (os.path.join(path, name) for name in OFFSET_CHECKPOINTS)
             if os.path.exists(place)
         }
-        for below in partition_directories(path):
-            try:
-                facts = check_partition(below, self.report, self.options)
-            except FileNotFoundError:
-                self.report.note(below, "was removed before it was read")
-                continue
-            except OSError as error:
-                self.report.error(below, error.strerror or str(error))
-                continue
-            self._take(facts, below)
-            partitions[facts.topic, facts.partition] = facts
+        for below in self._partitions_in(path):
+            facts = self._check_partition(below, meta, is_of_log_directory=True)
+            if facts is not None:
+                partitions[facts.topic, facts.partition] = facts
         self._check_bootstrap(path)
         for place, entries in offsets.items():
             self._check_offsets(place, entries, partitions)
+
+    def _check_meta_properties(self, path: str) -> MetaProperties | None:
+        place = os.path.join(path, META_PROPERTIES)
+        if not os.path.lexists(place):
+            self.report.error(place, "is not there: a server takes this directory for one that was never formatted")
+            return None
+        meta = check_meta_properties(place, self.report)
+        if meta is not None:
+            self.census.metas[place] = meta
+        return meta
+
+    def _partitions_in(self, path: str) -> list[str]:
+        """The directories of a log directory that a server loads: all that are named like partitions, empty ones too."""
+        return [place for place in self._folders_in(path) if partition_name(place) is not None]
+
+    def _check_partition(self, path: str, meta: MetaProperties | None, *, is_of_log_directory: bool) -> PartitionFacts | None:
+        if not self.census.is_new(path):
+            return None
+        try:
+            facts = check_partition(path, self.report, self.options, is_of_log_directory=is_of_log_directory)
+        except FileNotFoundError:
+            self.report.note(path, "was removed before it was read")
+            return None
+        except OSError as error:
+            self.report.error(path, error.strerror or str(error))
+            return None
+        self._take(facts, path)
+        if facts.is_metadata:
+            cluster_id = None if meta is None else meta.cluster_id
+            self.census.metadata.append(MetadataPlace(path, cluster_id, facts.certain_to, facts.checkpoints))
+        return facts
 
     def _check_bootstrap(self, path: str) -> None:
         if not os.path.exists(os.path.join(path, BOOTSTRAP_CHECKPOINT)):
@@ -132,29 +182,15 @@ class _Tree:
     # ---- log directories side by side
 
     def _compare_nodes(self, paths: list[str]) -> None:
-        """Tell where log directories of one folder are of different nodes or clusters, or have the same id."""
-        metas = {}
-        for path in paths:
-            place = os.path.join(path, META_PROPERTIES)
-            if os.path.exists(place):
-                quiet = Report(lambda finding: None)
-                if (meta := check_meta_properties(place, quiet)) is not None:
-                    metas[place] = meta
-        first: tuple[str, MetaProperties] | None = None
-        directories: dict[bytes, str] = {}
-        for place, meta in metas.items():
-            if first is None:
-                first = place, meta
-            self._compare(first, place, meta)
-            if meta.directory_id is None:
-                continue
-            other = directories.setdefault(meta.directory_id, place)
-            if other != place:
-                self.report.error(place, f"directory.id {uuid_text(meta.directory_id)} is that of {other} too")
+        """Tell where log directories of one folder are of different nodes."""
+        places = [place for place in (os.path.join(path, META_PROPERTIES) for path in paths) if place in self.census.metas]
+        for place in places[1:]:
+            node_id, expected = self.census.metas[place].node_id, self.census.metas[places[0]].node_id
+            if node_id != expected:
+                self.report.error(place, f"node.id {node_id} is not that of {places[0]}, {expected}")
 
-    def _compare(self, first: tuple[str, MetaProperties], place: str, meta: MetaProperties) -> None:
-        other, expected = first
-        if meta.cluster_id != expected.cluster_id:
-            self.report.error(place, f"cluster.id {meta.cluster_id} is not that of {other}, {expected.cluster_id}")
-        if meta.node_id != expected.node_id:
-            self.report.error(place, f"node.id {meta.node_id} is not that of {other}, {expected.node_id}")
+
+def _meta_above(path: str) -> MetaProperties | None:
+    """The meta.properties beside a partition's directory that was named by itself, where it can be read."""
+    above = os.path.join(os.path.dirname(os.path.abspath(path)), META_PROPERTIES)
+    return check_meta_properties(above, Report(lambda finding: None)) if os.path.isfile(above) else None

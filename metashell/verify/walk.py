@@ -11,10 +11,10 @@ from metashell.codec.control import LEADER_CHANGE
 from metashell.log.files import OpenFile
 from metashell.log.segment import BatchFault
 from metashell.log.source_fault import OrderCheck
+from metashell.log.torn import whole_batch_behind
 from metashell.verify.finding import Report
 from metashell.verify.indexes import NEVER, OffsetIndexCheck, TimeIndexCheck, TransactionIndexCheck
 from metashell.verify.records import LogKind, RecordCheck, looks_like_metadata
-from metashell.verify.tail import whole_batch_after
 
 _LOOKED_AT_MAX = 16
 
@@ -209,7 +209,7 @@ class LogWalk:
         self._is_cut_short = fault.ends_walk
         reason = fault.reason
         if active is not None and fault.may_be_tail:
-            whole = whole_batch_after(active, fault.position, max(state.end_offset, 0), state.epoch or 0)
+            whole = whole_batch_behind(active, fault.position)
             if whole is None:
                 self.report.note(fault.file, reason, position=fault.position, offset=offset)
                 return

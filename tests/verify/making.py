@@ -13,6 +13,7 @@ from metashell.codec.control import LEADER_CHANGE, SNAPSHOT_FOOTER, SNAPSHOT_HEA
 from metashell.codec.crc32c import crc32c
 from metashell.codec.frame import write_metadata_record
 from metashell.codec.registry import message_type
+from metashell.values import uuid_text
 from metashell.verify import Finding, Report, VerifyOptions
 from metashell.verify.files import check_file
 from metashell.verify.tree import check_directory
@@ -65,11 +66,13 @@ def sealed(data: bytes) -> bytes:
 class MetadataLog:
     """A sound metadata directory: epoch 1 from offset 0, epoch 2 from 6; segments at 0 and 8, a checkpoint that ends at 5."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, node: int = 1, cluster: str = "c") -> None:
         self.log_directory = folder
         self.path = folder / "__cluster_metadata-0"
         self.path.mkdir(parents=True)
-        (folder / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\ndirectory.id=AAAAAAAAAAAAAAAAAAAAew\n")
+        (folder / "meta.properties").write_text(
+            f"version=1\ncluster.id={cluster}\nnode.id={node}\ndirectory.id={uuid_text((122 + node).to_bytes(16, 'big'))}\n"
+        )
         self.first = [
             leader_change(0),
             data_batch(1, [topic_value(1), topic_value(2)]),

@@ -63,10 +63,11 @@ def test_what_the_image_could_not_take_is_found(made: MetadataLog):
     assert found
 
 
-def test_digests_of_different_offsets_are_not_compared():
+def test_digests_of_different_offsets_that_differ_are_a_finding_too():
     found: list[Finding] = []
-    compare([Digest("a", 1, 1, "x"), Digest("b", 2, 1, "y"), Digest("c", 1, 1, "x")], Report(found.append))
-    assert not found
+    compare([Digest("a", 1, 1, "x"), Digest("b", 2, 1, "y"), Digest("c", 1, 1, "x"), Digest("d", 3, 1, "x")], Report(found.append))
+    assert only(found).file == "b"
+    assert only(found).what.startswith("the image at offset 2 is not that of a at offset 1: --digest 1 compares them")
 
 
 @pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "__share_group_state"])

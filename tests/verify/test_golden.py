@@ -72,6 +72,13 @@ ONLY_IN_THE_IMAGE = {
 """Sound records that do not fit each other: the digest's image tells of them."""
 
 
+STOPPED_IN_AN_ELECTION = {
+    "3.3.2/main/stopped/node-1": "epoch 6 has no record: it ended before its first was written, or what was written is lost",
+    "3.3.2/main/stopped/node-3": "node 1 leads epoch 6, of which the log has nothing: its last epoch is 5",
+}
+"""Nothing in what is left tells these from nodes that lost the first records of an epoch."""
+
+
 def findings_of(path: Path, *, deep: bool = False, digest: bool = False) -> list[Finding]:
     found: list[Finding] = []
     report = Report(found.append)
@@ -88,8 +95,10 @@ def label(path: Path) -> str:
 
 @pytest.mark.parametrize("path", NODES, ids=label)
 def test_what_a_real_node_left_is_fine(path: Path) -> None:
-    assert not findings_of(path)
-    assert not findings_of(path, deep=True)
+    unusual = STOPPED_IN_AN_ELECTION.get(label(path))
+    for deep in (False, True):
+        told = [(finding.severity, finding.what) for finding in findings_of(path, deep=deep)]
+        assert told == ([("warning", unusual)] if unusual else [])
 
 
 @pytest.mark.parametrize("path", DAMAGED, ids=label)

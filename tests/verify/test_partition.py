@@ -8,6 +8,9 @@ from struct import pack
 import pytest
 
 from metashell.codec.crc32c import crc32c
+from metashell.log.damage import Recovering, write_note
+from metashell.log.disk import Disk
+from metashell.log.recovery_point import DurableTo, format_recovery_point
 from tests.verify.making import NO_OP, T0, MetadataLog, checkpoint_bytes, data_batch, findings_in, leader_change, only, topic_value
 
 LOG = "00000000000000000000.log"
@@ -59,6 +62,17 @@ def test_a_damaged_length_is_no_torn_tail(made: MetadataLog):
     assert only(made.findings()).severity == "info"
 
 
+def test_a_damaged_length_before_a_batch_of_a_later_epoch_is_no_torn_tail_either(made: MetadataLog):
+    made.second.append(leader_change(12, epoch=3))
+    data = bytearray(b"".join(made.second))
+    data[len(made.second[0]) + 8] = 1
+    made.write(LAST, bytes(data))
+    made.write("quorum-state", b'{"leaderId":1,"leaderEpoch":3,"votedId":-1,"data_version":1}')
+    found = only(made.findings())
+    assert found.severity == "error"
+    assert found.what.endswith(f", but a whole batch follows at byte {len(made.second[0]) + len(made.second[1])}")
+
+
 def test_a_gap_between_segments_is_found(made: MetadataLog):
     made.first.pop()
     made.write_segments()
@@ -103,9 +117,9 @@ def test_a_checkpoint_that_says_something_else_than_the_log_is_found(made: Metad
     assert found.offset == 4
 
 
-def test_a_checkpoint_after_the_end_of_the_log_is_information(made: MetadataLog):
+def test_a_checkpoint_after_the_end_of_the_log_is_a_warning(made: MetadataLog):
     made.write("00000000000000000020-0000000002.checkpoint", checkpoint_bytes([topic_value(1)], epoch=2))
-    assert only(made.findings()).severity == "info"
+    assert only(made.findings()).severity == "warning"
 
 
 def test_a_checkpoints_epoch_is_that_of_its_name(made: MetadataLog):
@@ -132,12 +146,91 @@ def test_an_epoch_cache_that_does_not_hold_is_found(made: MetadataLog, cache: by
 
 
 def test_epochs_without_records_and_those_before_the_log_are_no_finding(made: MetadataLog):
-    made.write("leader-epoch-checkpoint", b"0\n3\n1 0\n2 6\n3 12\n")
-    assert not made.findings()
     made.write("leader-epoch-checkpoint", b"0\n2\n1 3\n2 6\n")
     assert not made.findings()
-    made.write("leader-epoch-checkpoint", b"0\n3\n1 0\n2 6\n3 99\n")
-    assert only(made.findings()).severity == "info"
+
+
+@pytest.mark.parametrize(
+    ("cache", "election", "severity", "what"),
+    (
+        (b"0\n3\n1 0\n2 6\n3 99\n", 2, "error", "epoch 3 starts at offset 99, past the log's end, 12"),
+        (b"0\n3\n1 0\n2 6\n3 12\n", 3, "warning", "epoch 3 has no record: it ended before its first was written, or"),
+        (b"0\n2\n1 0\n2 6\n", 3, "warning", "node 1 leads epoch 3, of which the log has nothing: its last epoch is 2"),
+    ),
+)
+def test_epochs_that_the_log_does_not_reach_are_findings(made: MetadataLog, cache: bytes, election: int, severity: str, what: str):
+    made.write("leader-epoch-checkpoint", cache)
+    made.write("quorum-state", b'{"leaderId":1,"leaderEpoch":%d,"votedId":-1,"data_version":1}' % election)
+    found = only(made.findings())
+    assert (found.severity, found.what[: len(what)]) == (severity, what)
+
+
+def test_a_last_segment_that_is_gone_is_found_by_what_still_speaks_of_it(made: MetadataLog):
+    for suffix in ("log", "index", "timeindex"):
+        (made.path / f"{8:020d}.{suffix}").unlink()
+    made.write("leader-epoch-checkpoint", b"0\n3\n1 0\n2 6\n3 10\n")
+    made.write("quorum-state", b'{"leaderId":2,"leaderEpoch":3,"votedId":-1,"data_version":1}')
+    assert "past the log's end, 8" in only(made.findings()).what
+    made.write("leader-epoch-checkpoint", b"0\n2\n1 0\n2 6\n")
+    assert "leads epoch 3, of which the log has nothing" in only(made.findings()).what
+    made.write("quorum-state", b'{"leaderId":1,"leaderEpoch":2,"votedId":-1,"data_version":1}')
+    made.write(*producer_snapshot(end_offset=12))
+    assert only(made.findings()).what == "was written when the log had reached offset 12, but it ends at 8"
+
+
+def test_what_controllers_of_ours_know_to_have_lost_is_found(made: MetadataLog):
+    made.write("recovery-point", format_recovery_point(DurableTo(12, 2)))
+    assert not made.findings()
+    made.write("recovery-point", format_recovery_point(DurableTo(15, 2)))
+    found = only(made.findings())
+    assert (found.severity, found.what) == ("error", "all before offset 15 was on disk, but the log ends at 12")
+    # A later leader may have had the log cut, by a server that does not know the file.
+    made.write("recovery-point", format_recovery_point(DurableTo(15, 1)))
+    assert only(made.findings()).severity == "warning"
+    (made.path / "recovery-point").unlink()
+    write_note(Disk(), str(made.path), Recovering(20, 2, "rot at byte 7"))
+    assert only(made.findings()).what == "this replica has no vote until it has from a leader what it lost: rot at byte 7"
+    made.write("damaged", b"{")
+    assert "is no note of damage" in only(made.findings()).what
+    (made.path / "damaged").unlink()
+    made.write("00000000000000000008.log.damaged-1", b"x")
+    assert only(made.findings()).severity == "warning"
+
+
+def test_an_empty_directory_of_a_partition_is_found(made: MetadataLog):
+    for place in made.path.iterdir():
+        place.unlink()
+    found = only(made.findings())
+    assert (found.file, found.severity) == (str(made.path), "error")
+    assert found.what == "holds neither a segment nor a checkpoint: there is nothing to verify"
+    assert only(findings_in(made.path)).what == found.what
+    topic = made.log_directory / "orders-0"
+    topic.mkdir()
+    assert {finding.file for finding in made.findings()} == {str(made.path), str(topic)}
+
+
+def test_a_checkpoint_without_a_log_is_a_warning(made: MetadataLog):
+    for place in made.path.iterdir():
+        if place.suffix != ".checkpoint":
+            place.unlink()
+    assert "there is a checkpoint but no segment" in only(made.findings()).what
+
+
+@pytest.mark.parametrize("name", ("quorum-state", "leader-epoch-checkpoint", "partition.metadata"))
+def test_a_small_file_that_a_server_always_writes_and_that_is_gone_is_a_warning(made: MetadataLog, name: str):
+    (made.path / name).unlink()
+    found = only(made.findings())
+    assert (Path(found.file).name, found.severity) == (name, "warning")
+    # Of a copy of the log alone nothing is known.
+    assert not findings_in(made.path)
+
+
+@pytest.mark.parametrize(
+    "name", ("x.log", "8.log", "backup.index", "00000000000000000008 (1).log", "x.checkpoint", "1-2.checkpoint", "x.snapshot")
+)
+def test_a_file_that_is_named_almost_like_one_of_the_log_is_a_warning(made: MetadataLog, name: str):
+    made.write(name, b"")
+    assert only(made.findings()).what == "is not named like a file of a log, and was not looked at"
 
 
 @pytest.mark.parametrize(

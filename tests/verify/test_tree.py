@@ -101,10 +101,42 @@ def test_a_damaged_bootstrap_checkpoint_is_found(node: Path):
 def test_folders_of_nodes_are_searched_though_they_are_named_like_partitions(node: Path, tmp_path_factory: pytest.TempPathFactory):
     above = tmp_path_factory.mktemp("cluster")
     for number in (1, 2):
-        MetadataLog(above / f"node-{number}" / "d1")
+        MetadataLog(above / f"node-{number}" / "d1", node=number)
     assert not findings_in(above)
     (above / "node-2" / "d1" / "__cluster_metadata-0" / "quorum-state").write_bytes(b"{")
     assert "node-2" in only(findings_in(above)).file
+
+
+def test_a_log_directory_without_its_meta_properties_is_found(node: Path):
+    (node / "d1" / "meta.properties").unlink()
+    found = only(findings_in(node / "d1"))
+    assert (found.file, found.severity) == (str(node / "d1" / "meta.properties"), "error")
+    assert found.what == "is not there: a server takes this directory for one that was never formatted"
+
+
+def test_directories_that_were_not_looked_at_are_told(node: Path, tmp_path_factory: pytest.TempPathFactory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (node / "d3").symlink_to(elsewhere, target_is_directory=True)
+    assert only(findings_in(node)).what == "is a link to a directory, which was not looked at: name it"
+    deep = elsewhere.joinpath(*"abcdefghij")
+    deep.mkdir(parents=True)
+    MetadataLog(elsewhere / "node")
+    assert "lies too deep" in only(findings_in(elsewhere)).what
+
+
+def test_a_folder_that_cannot_be_listed_is_told_and_the_others_are_checked(node: Path, monkeypatch: pytest.MonkeyPatch):
+    locked = node / "d0"
+    locked.mkdir()
+    whole = os.listdir
+
+    def listdir(path: str) -> list[str]:
+        if path == str(locked):
+            raise PermissionError(13, "Permission denied")
+        return whole(path)
+
+    monkeypatch.setattr(os, "listdir", listdir)
+    (node / "d1" / "__cluster_metadata-0" / "quorum-state").write_bytes(b"{")
+    assert [Path(finding.file).name for finding in findings_in(node)] == ["d0", "quorum-state"]
 
 
 def test_a_folder_without_anything_of_kafka_is_a_mistake(tmp_path: Path):

@@ -1,0 +1,93 @@
+"""The batches of a file as Kafka's recovery walks over them, which is not quite how our reader does.
+
+A file ends where fewer than 18 bytes are left, or fewer than a batch says that it has: that is no error. A length below 14 is one, and so
+is a batch that is shorter than its header or has a wrong checksum. Magic numbers above 2 pass, until a record is read.
+Source: FileLogInputStream, DefaultRecordBatch.ensureValid, LegacyRecord.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from metashell.codec.batches import CRC_START, HEADER_SIZE, LEAD_SIZE, MAGIC_END, BatchHeader, RecordBatch, unpack_header
+from metashell.codec.crc32c import crc32c
+from metashell.codec.legacy import message_crc, read_message_header
+from metashell.log.files import RegularFile
+
+LENGTH_MIN = 14
+
+
+class Placed(NamedTuple):
+    """One batch: where it lies and what recovery looks at; `flaw` is what is wrong with it in itself."""
+
+    position: int
+    size: int
+    base_offset: int
+    last_offset: int
+    epoch: int
+    magic: int
+    max_timestamp: int
+    record_count: int
+    flaw: str = ""
+
+    @property
+    def end(self) -> int:
+        return self.position + self.size
+
+
+class BadLengthError(Exception):
+    """A length that no batch has, at this byte."""
+
+    def __init__(self, position: int, length: int) -> None:
+        super().__init__(f"a batch length of {length} is below {LENGTH_MIN}")
+        self.position = position
+
+
+def placed_batches(file: RegularFile) -> Iterator[Placed]:
+    """What lies in a segment, up to where Kafka sees its end. Errors: BadLengthError."""
+    position = 0
+    size = file.size() or 0
+    while position < size - MAGIC_END:
+        lead = file.read_at(position, HEADER_SIZE)
+        length = int.from_bytes(lead[8:LEAD_SIZE], "big", signed=True)
+        if length < LENGTH_MIN:
+            raise BadLengthError(position, length)
+        if position > size - LEAD_SIZE - length:
+            return
+        yield _placed(file.read_at(position, LEAD_SIZE + length), position)
+        position += LEAD_SIZE + length
+
+
+def _placed(data: bytes, position: int) -> Placed:
+    magic = int.from_bytes(data[MAGIC_END - 1 : MAGIC_END], "big", signed=True)
+    if magic < 2:
+        header = read_message_header(data[:HEADER_SIZE])
+        flaw = "" if message_crc(data) == header.crc and magic >= 0 else f"a message of magic {magic} whose checksum is wrong"
+    else:
+        header = BatchHeader(*unpack_header(data[:HEADER_SIZE].ljust(HEADER_SIZE, b"\0")))
+        flaw = _flaw(data, header)
+    return Placed(
+        position,
+        len(data),
+        header.base_offset,
+        header.last_offset,
+        header.leader_epoch,
+        magic,
+        header.max_timestamp,
+        header.count,
+        flaw,
+    )
+
+
+def _flaw(data: bytes, header: BatchHeader) -> str:
+    if len(data) < HEADER_SIZE:
+        return f"a batch of {len(data)} bytes is shorter than its header"
+    found = crc32c(data, CRC_START)
+    return "" if found == header.crc else f"CRC-32C {found:#x} is not {header.crc:#x}"
+
+
+def read_placed(file: RegularFile, placed: Placed) -> RecordBatch:
+    """The whole batch, to be decoded."""
+    data = file.read_at(placed.position, placed.size)
+    return RecordBatch(BatchHeader(*unpack_header(data)), placed.position, data, file.name)

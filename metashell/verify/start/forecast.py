@@ -1,0 +1,201 @@
+"""The verdict on one log directory: the start on paper, and what of what it cuts and deletes is nowhere else."""
+
+from __future__ import annotations
+
+import os
+
+from metashell.errors import LogCorruptError
+from metashell.log.files import RegularFile
+from metashell.log.names import LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, QUORUM_STATE
+from metashell.log.segment import BatchFault, read_batches
+from metashell.log.text_checkpoints import read_leader_epochs
+from metashell.log.torn import whole_batch_behind
+from metashell.verify.start.load import Start, StartLog
+from metashell.verify.start.replay import Replay
+from metashell.verify.start.segments import Segment
+from metashell.verify.start.verdict import Action, Change, Ends, StartVerdict
+
+
+def forecast(log_directory: str, directory: str, node_id: int | None = None, not_judged: tuple[str, ...] = ()) -> StartVerdict:
+    """What Kafka would do with the metadata log in `directory` when it starts on `log_directory`. Errors: OSError."""
+    return _Forecast(log_directory, directory, node_id, not_judged).run()
+
+
+class _Forecast:
+    def __init__(self, log_directory: str, directory: str, node_id: int | None, not_judged: tuple[str, ...]) -> None:
+        self._directory = directory
+        self._verdict = StartVerdict(log_directory, not_judged=not_judged)
+        self._start = Start(log_directory, directory, node_id)
+        self._lost: list[tuple[int, int]] = []
+
+    def run(self) -> StartVerdict:
+        verdict = self._verdict
+        log = self._start.log
+        try:
+            self._start.run()
+            self._tell_changes(log)
+            verdict.start_offset, verdict.end_offset, verdict.epoch = log.start_offset, log.end_offset, log.epoch
+            self._tell_missing(log)
+            replay = Replay(log)
+            try:
+                replay.run()
+            finally:
+                verdict.unnoticed += replay.concerns
+        except Ends as end:
+            if not verdict.changes:
+                self._tell_changes(log)
+            verdict.starts = False if end.is_known else None
+            verdict.reason = _reason(end)
+        segments = [*log.kept, *(segment for segment, _ in log.dropped)]
+        batches = [batch for segment in segments for batch in segment.batches]
+        verdict.counts = len(segments) + len(log.snapshots), len(batches), sum(max(batch.record_count, 0) for batch in batches)
+        verdict.lost[:0] = [f"offsets {first} to {last}" for first, last in _merged(self._lost)]
+        return verdict
+
+    # ---- changes
+
+    def _tell_changes(self, log: StartLog) -> None:
+        last = max((segment.base_offset for segment in (*log.kept, *(segment for segment, _ in log.dropped))), default=0)
+        for segment in log.kept:
+            if segment.split_at is not None:
+                what = segment.split_at
+                self._add(segment, "split", what.position, what.base_offset, (1, what.record_count), loses=True, reason=segment.reason)
+                self._verdict.unnoticed.append(f"{os.path.basename(segment.path)}: the log jumps to offset {what.base_offset}")
+            elif segment.valid_size < segment.size:
+                self._cut(segment, is_last=segment.base_offset == last)
+        for segment, reason in log.dropped:
+            if segment.size or os.path.exists(segment.path):
+                self._drop(segment, reason)
+        for name, reason in log.dropped_files:
+            path = os.path.join(self._directory, name)
+            self._verdict.changes.append(
+                Change(file=path, action="delete", position=0, bytes=os.path.getsize(path) if os.path.isfile(path) else 0, reason=reason)
+            )
+
+    def _cut(self, segment: Segment, *, is_last: bool) -> None:
+        contents = _Contents(segment.path, segment.valid_size, self._covered)
+        offset = segment.next_offset
+        loses = bool(contents.lost) or not (is_last and contents.is_torn)
+        if contents.lost:
+            self._lost += contents.lost
+        elif loses and not contents.is_zero:
+            self._verdict.lost.append(f"{segment.size - segment.valid_size} bytes of {os.path.basename(segment.path)} that are no batch")
+        else:
+            loses = False
+        self._add(segment, "cut", segment.valid_size, offset, contents.counts, loses=loses, reason=segment.reason)
+
+    def _drop(self, segment: Segment, reason: str) -> None:
+        contents = _Contents(segment.path, 0, self._covered)
+        self._lost += contents.lost
+        self._add(segment, "delete", 0, segment.base_offset, contents.counts, loses=bool(contents.lost), reason=reason)
+
+    def _add(
+        self, segment: Segment, action: Action, position: int, offset: int, counts: tuple[int, int], *, loses: bool, reason: str
+    ) -> None:
+        self._verdict.changes.append(
+            Change(
+                file=segment.path,
+                action=action,
+                position=position,
+                bytes=segment.size - position,
+                offset=offset,
+                batches=counts[0],
+                records=counts[1],
+                loses=loses,
+                reason=reason,
+            )
+        )
+
+    @property
+    def _covered(self) -> int:
+        """Offsets below this one are in a snapshot that the server loads."""
+        snapshot = self._start.log.snapshot
+        return 0 if snapshot is None else snapshot.offset
+
+    # ---- what is gone already
+
+    def _tell_missing(self, log: StartLog) -> None:
+        lost = self._verdict.lost
+        if not log.knows_vote:
+            lost.append(f"the vote of this node, so that it may vote twice: {QUORUM_STATE} is missing, or older than the log")
+        if self._lost:
+            return
+        is_empty = log.end_offset == 0 and not os.path.exists(os.path.join(self._directory, QUORUM_STATE))
+        if is_empty and (os.path.isdir(self._directory) or self._verdict.not_judged):
+            what = "is empty" if os.path.isdir(self._directory) else "is not there"
+            lost.append(f"all of the log: {METADATA_DIRECTORY} {what}, and a new one would begin at offset 0")
+        elif log.end_offset == 0 and os.path.exists(os.path.join(self._directory, QUORUM_STATE)):
+            lost.append("all of the log: there is no segment, and a new one would begin at offset 0")
+        for offset, what in self._promised():
+            if offset > log.end_offset:
+                lost.append(f"what lay before offset {offset}, by {what}: the log ends at {log.end_offset}")
+
+    def _promised(self) -> list[tuple[int, str]]:
+        """Offsets that the log had reached by what other files say."""
+        found = []
+        try:
+            entries = read_leader_epochs(os.path.join(self._directory, LEADER_EPOCH_CHECKPOINT))
+        except (OSError, LogCorruptError):
+            entries = ()
+        found += [(entry.start_offset, f"epoch {entry.epoch} in {LEADER_EPOCH_CHECKPOINT}") for entry in entries[-1:]]
+        names = os.listdir(self._directory) if os.path.isdir(self._directory) else []
+        stems = [name.removesuffix(".snapshot") for name in names if name.endswith(".snapshot")]
+        found += [(int(stem), f"{stem}.snapshot") for stem in sorted(stems) if len(stem) == 20]
+        return found
+
+
+class _Contents:
+    """What lies in a file from a byte on: sound batches, and the offsets of those, and of damaged ones, that no snapshot covers."""
+
+    def __init__(self, path: str, position: int, covered: int) -> None:
+        self.counts = 0, 0
+        self.lost: list[tuple[int, int]] = []
+        self.is_torn = False
+        self.is_zero = False
+        if not os.path.isfile(path):
+            return
+        file = RegularFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path)
+        try:
+            self._read(file, position, covered)
+        finally:
+            file.close()
+
+    def _read(self, file: RegularFile, position: int, covered: int) -> None:
+        batches = records = 0
+        for number, item in enumerate(read_batches(file, start=position)):
+            if isinstance(item, BatchFault) and item.batch is None:
+                behind = whole_batch_behind(file, item.position) if item.kind != "zero-tail" else None
+                self.is_zero = item.kind == "zero-tail"
+                self.is_torn = number == 0 and item.may_be_tail and behind is None
+                if behind is not None:
+                    rest = _Contents(file.name, behind, covered)
+                    batches, records = batches + rest.counts[0], records + rest.counts[1]
+                    # The batch whose length is wrong reaches to the next one.
+                    first = covered if item.offset is None else max(item.offset, covered)
+                    self.lost += [(first, rest.lost[-1][1])] if rest.lost and first <= rest.lost[-1][1] else rest.lost
+                break
+            batch = item.batch if isinstance(item, BatchFault) else item
+            assert batch is not None
+            header = batch.header
+            if not isinstance(item, BatchFault):
+                batches += 1
+                records += max(header.count, 0)
+            if header.last_offset >= covered:
+                self.lost.append((max(header.base_offset, covered), header.last_offset))
+        self.counts = batches, records
+
+
+def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges of offsets, those that touch made one."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(found[-1][1], last)
+        else:
+            found.append((first, last))
+    return found
+
+
+def _reason(end: Ends) -> str:
+    place = f"byte {end.position}: " if end.position >= 0 else ""
+    return f"{end.file}: {place}{end.reason}"

@@ -1,0 +1,186 @@
+"""The small files that a server reads when it starts, by the rules of Kafka's readers where these differ from ours.
+
+Source: MetaPropertiesEnsemble, PropertiesUtils, PartitionMetadataFile, CheckpointFile, FileQuorumStateStore and the generated
+QuorumStateDataJsonConverter, BootstrapDirectory; each rule seen in real 4.3.1.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from metashell.codec.frame import FrameError, read_metadata_record
+from metashell.errors import DecodeError, LogCorruptError
+from metashell.log.files import RegularFile
+from metashell.log.meta_properties import MetaProperties, read_meta_properties
+from metashell.log.text_checkpoints import read_leader_epochs
+from metashell.log.text_files import read_text_file
+from metashell.values import METADATA_TOPIC_ID, ZERO_UUID, uuid_from_text, uuid_text
+from metashell.verify.start.batches import BadLengthError, placed_batches, read_placed
+from metashell.verify.start.epochs import EpochCache
+from metashell.verify.start.verdict import Ends
+
+T = TypeVar("T")
+
+RESERVED_IDS = 100
+"""Directory ids below this number mean something else; so no directory may have one."""
+_VERSION_LINE = re.compile(r"version: \+?([0-9]{1,9})", re.ASCII)
+_TOPIC_LINE = re.compile(r"topic_id: (\S+)", re.ASCII)
+
+
+def read_identity(path: str, node_id: int | None) -> MetaProperties:
+    """A meta.properties; `node_id` is the one that the server is configured with. Errors: Ends."""
+    if not os.path.lexists(path):
+        raise Ends(path, "is not there: the directory was never formatted")
+    meta = _read(path, read_meta_properties)
+    if meta.node_id is None:
+        raise Ends(path, "names no node")
+    if meta.cluster_id is None:
+        raise Ends(path, "names no cluster")
+    if node_id is not None and meta.node_id != node_id:
+        raise Ends(path, f"is of node {meta.node_id}, and the server is configured as node {node_id}")
+    if meta.directory_id is not None and int.from_bytes(meta.directory_id, "big") < RESERVED_IDS:
+        raise Ends(path, f"directory.id {uuid_text(meta.directory_id)} is reserved")
+    return meta
+
+
+def check_bootstrap(path: str) -> None:
+    """A bootstrap checkpoint is read at each start, without its checksums, and has to name a metadata.version. Errors: Ends."""
+    if not os.path.lexists(path):
+        return
+    if not os.path.isfile(path):
+        raise Ends(path, "is not a regular file")
+    file = RegularFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path)
+    try:
+        if not _names_metadata_version(file):
+            raise Ends(path, "has no record of a metadata.version")
+    except (BadLengthError, DecodeError, FrameError) as error:
+        raise Ends(path, str(error)) from None
+    finally:
+        file.close()
+
+
+def _names_metadata_version(file: RegularFile) -> bool:
+    for placed in placed_batches(file):
+        batch = read_placed(file, placed)
+        if batch.header.is_control:
+            continue
+        for record in batch.records():
+            found = read_metadata_record(record.value or b"", 0, len(record.value or b""))
+            if found.type_name == "FEATURE_LEVEL_RECORD" and getattr(found.body, "name", "") == "metadata.version":
+                return True
+    return False
+
+
+def read_epochs(path: str) -> EpochCache:
+    """The leader epoch cache as it is loaded. Errors: Ends."""
+    cache = EpochCache()
+    if os.path.lexists(path) and _read(path, read_text_file).strip() != b"0":  # a version alone is no entries
+        for entry in _read(path, read_leader_epochs):
+            cache.assign(entry.epoch, entry.start_offset, path)
+    return cache
+
+
+def check_topic_id(path: str) -> None:
+    """A partition.metadata: two lines, of which more may follow. Errors: Ends."""
+    if not os.path.lexists(path):
+        return
+    lines = _read(path, read_text_file).decode("utf-8", "replace").split("\n")
+    version = _VERSION_LINE.fullmatch(lines[0].rstrip("\r"))
+    topic = _TOPIC_LINE.fullmatch(lines[1].rstrip("\r")) if len(lines) > 1 else None
+    if version is None or topic is None:
+        raise Ends(path, "is no partition metadata")
+    try:
+        topic_id = uuid_from_text(topic[1])
+    except ValueError as error:
+        raise Ends(path, str(error)) from None
+    if topic_id == ZERO_UUID:
+        raise Ends(path, "has the topic id of no topic")
+    if topic_id != METADATA_TOPIC_ID:
+        raise Ends(path, f"topic id {uuid_text(topic_id)} is not that of the metadata log")
+
+
+class Election(NamedTuple):
+    """The newest epoch that a node knows."""
+
+    epoch: int
+    leader_id: int
+    voted_id: int
+    voted_directory_id: bytes
+
+
+def read_election(path: str) -> Election | None:
+    """A quorum-state, None where there is none: one JSON value in the first line, in which every field of its version has to be.
+
+    Errors: Ends.
+    """
+    if not os.path.lexists(path):
+        return None
+    line = _read(path, read_text_file).decode("utf-8", "replace").split("\n")[0]
+    try:
+        fields, _ = json.JSONDecoder().raw_decode(line.lstrip())
+    except (ValueError, RecursionError):
+        raise Ends(path, "is no JSON") from None
+    version = fields.get("data_version") if isinstance(fields, dict) else None
+    if version is None:
+        raise Ends(path, "has no data_version")
+    if version not in _MANDATORY:
+        raise Ends(path, f"data_version {version} is not known")
+    for name, holds in _MANDATORY[version].items():
+        if name not in fields:
+            raise Ends(path, f"has no {name}, which version {version} requires")
+        if not holds(fields[name]):
+            raise Ends(path, f"{name} {json.dumps(fields[name])[:80]} is of another type")
+    directory_id = fields["votedDirectoryId"] if version else None
+    return Election(
+        fields["leaderEpoch"], fields["leaderId"], fields["votedId"], ZERO_UUID if directory_id is None else uuid_from_text(directory_id)
+    )
+
+
+def _is_int32(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(1 << 31) <= value < 1 << 31
+
+
+def _is_int64(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
+
+
+def _is_uuid(value: object) -> bool:
+    try:
+        uuid_from_text(str(value))
+    except ValueError:
+        return False
+    return isinstance(value, str)
+
+
+def _are_voters(value: object) -> bool:
+    if value is None:
+        return True
+    return isinstance(value, list) and all(isinstance(voter, dict) and _is_int32(voter.get("voterId")) for voter in value)
+
+
+_MANDATORY: dict[int, dict[str, Callable[[object], bool]]] = {
+    0: {
+        "clusterId": lambda value: isinstance(value, str),
+        "leaderId": _is_int32,
+        "leaderEpoch": _is_int32,
+        "votedId": _is_int32,
+        "appliedOffset": _is_int64,
+        "currentVoters": _are_voters,
+    },
+    1: {"leaderId": _is_int32, "leaderEpoch": _is_int32, "votedId": _is_int32, "votedDirectoryId": _is_uuid},
+}
+
+
+def _read(path: str, read: Callable[[str], T]) -> T:
+    if not os.path.isfile(path):
+        raise Ends(path, "is not a regular file")
+    try:
+        return read(path)
+    except LogCorruptError as error:
+        raise Ends(path, error.reason) from None
+    except OSError as error:
+        raise Ends(path, error.strerror or str(error)) from None

@@ -1,0 +1,126 @@
+"""What a start would do: whether it succeeds, each change of a file, and what of the log is gone afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from metashell.escape import writable
+
+Action = Literal["cut", "delete", "split"]
+"""`cut`: the file ends at `position` afterwards; `delete`: it is gone, or renamed to be deleted; `split`: what lies from `position` on
+becomes a segment of its own, named by its offset."""
+
+
+class Ends(Exception):
+    """Kafka would end here, for this reason; with `is_known` false it cannot be told what it would do."""
+
+    def __init__(self, file: str, reason: str, *, position: int = -1, offset: int = -1, is_known: bool = True) -> None:
+        super().__init__(reason)
+        self.file = file
+        self.reason = reason
+        self.position = position
+        self.offset = offset
+        self.is_known = is_known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One file that a start changes.
+
+    `offset` is the first one that goes, -1 for none. `batches` and `records` count what is whole and sound in what goes, `bytes` all of
+    it. With `loses` something is in it that is nowhere else in the directory.
+    """
+
+    file: str
+    action: Action
+    position: int
+    bytes: int
+    offset: int = -1
+    batches: int = 0
+    records: int = 0
+    loses: bool = False
+    reason: str = ""
+
+    def __str__(self) -> str:
+        done = {
+            "cut": f"is cut to {self.position} bytes",
+            "delete": "is deleted",
+            "split": f"is split at byte {self.position}",
+        }[self.action]
+        held = f", {self.batches} whole batches with {self.records} records" if self.file.endswith(".log") else ""
+        went = f": {self.bytes} bytes{held}" if self.bytes else ""
+        return f"{done}{went}: {self.reason}"
+
+
+@dataclass(slots=True)
+class StartVerdict:
+    """The answer for one log directory. `starts` is None where it cannot be told.
+
+    `end_offset` and `epoch` are the log's end and last epoch after the start, before anything is written; None where it does not come so
+    far. `lost` is what goes, or is gone already; `unnoticed` what cannot be right and Kafka takes without a word.
+    """
+
+    path: str
+    starts: bool | None = True
+    reason: str = ""
+    changes: list[Change] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    unnoticed: list[str] = field(default_factory=list)
+    start_offset: int | None = None
+    end_offset: int | None = None
+    epoch: int | None = None
+    not_judged: tuple[str, ...] = ()
+    counts: tuple[int, int, int] = (0, 0, 0)
+    """Files, batches and records that were read."""
+
+    @property
+    def is_safe(self) -> bool:
+        return self.starts is True and not self.lost and not self.unnoticed
+
+    def __str__(self) -> str:
+        if self.starts is None:
+            return f"it cannot be told whether Kafka would start: {self.reason}"
+        if not self.starts:
+            return f"Kafka would not start: {self.reason}"
+        log = f"log from offset {self.start_offset} to {self.end_offset}, epoch {self.epoch}"
+        if self.is_safe:
+            told = "and lose nothing"
+        else:
+            losses = [f"lose {'; '.join(self.lost)}"] if self.lost else []
+            losses += [f"not notice {len(self.unnoticed)} faults"] if self.unnoticed else []
+            told = f"and {', and '.join(losses)}"
+        left_out = f"; {len(self.not_judged)} other partitions were not judged" if self.not_judged else ""
+        return f"Kafka would start ({log}) {told}{left_out}"
+
+
+def verdict_value(verdict: StartVerdict) -> dict[str, Any]:
+    """A verdict's JSON; what is not known is null."""
+    return {
+        "kind": "start",
+        "path": writable(verdict.path),
+        "starts": verdict.starts,
+        "safe": verdict.is_safe,
+        "reason": verdict.reason or None,
+        "start_offset": verdict.start_offset,
+        "end_offset": verdict.end_offset,
+        "epoch": verdict.epoch,
+        "changes": [_change_value(change) for change in verdict.changes],
+        "lost": verdict.lost,
+        "unnoticed": verdict.unnoticed,
+        "not_judged": [writable(path) for path in verdict.not_judged],
+    }
+
+
+def _change_value(change: Change) -> dict[str, Any]:
+    return {
+        "file": writable(change.file),
+        "action": change.action,
+        "position": change.position,
+        "offset": change.offset if change.offset >= 0 else None,
+        "bytes": change.bytes,
+        "batches": change.batches,
+        "records": change.records,
+        "loses": change.loses,
+        "reason": change.reason,
+    }

@@ -1,0 +1,72 @@
+"""Where to look: the log directories that a path means, and what in each is the metadata log."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from metashell.errors import UsageError
+from metashell.log.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES, METADATA_DIRECTORY, QUORUM_STATE, parse_name
+from metashell.log.properties import parse_properties
+from metashell.log.text_files import read_text_file
+from metashell.verify.partition import partition_name
+
+_DEPTH_MAX = 3
+
+
+class Place(NamedTuple):
+    """A log directory, the metadata directory in it, which need not be there, and the partitions that are not judged."""
+
+    log_directory: str
+    directory: str
+    not_judged: tuple[str, ...]
+
+
+def find_places(path: str) -> list[Place]:
+    """The log directories at or below a path that hold a metadata log, or would get one.
+
+    Errors: UsageError where there is none; OSError.
+    """
+    found = _below(path, _DEPTH_MAX)
+    if not found:
+        raise UsageError(f"{path}: no log directory with a metadata log here", path)
+    # Of the directories of one server only one has the metadata log.
+    with_log = [place for place in found if os.path.isdir(place.directory)]
+    return with_log or found
+
+
+def _below(path: str, depth: int) -> list[Place]:
+    if not os.path.isdir(path):
+        raise UsageError(f"{path}: not a directory: a server starts on a log directory", path)
+    names = os.listdir(path)
+    if os.path.basename(os.path.abspath(path)) == METADATA_DIRECTORY or _is_metadata(names):
+        above = (
+            os.path.dirname(os.path.abspath(path)) if os.path.isabs(path) else os.path.dirname(path.rstrip("/")) or os.path.join(path, "..")
+        )
+        return [Place(above, path, ())]
+    if META_PROPERTIES in names or METADATA_DIRECTORY in names or BOOTSTRAP_CHECKPOINT in names:
+        directory = os.path.join(path, METADATA_DIRECTORY)
+        below = (os.path.join(path, name) for name in sorted(names) if name != METADATA_DIRECTORY)
+        return [Place(path, directory, tuple(place for place in below if os.path.isdir(place) and partition_name(place) is not None))]
+    if depth == 0:
+        return []
+    folders = [os.path.join(path, name) for name in sorted(names)]
+    return [place for folder in folders if os.path.isdir(folder) for place in _below(folder, depth - 1)]
+
+
+def _is_metadata(names: list[str]) -> bool:
+    """Whether a directory of another name holds a metadata log: a segment beside a quorum-state."""
+    return QUORUM_STATE in names and any((parsed := parse_name(name)) is not None and parsed.kind == "segment" for name in names)
+
+
+def node_id_of(config: str) -> int:
+    """The node of a server's configuration. Errors: UsageError."""
+    try:
+        values = parse_properties(read_text_file(config))
+    except (OSError, ValueError) as error:
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        raise UsageError(f"{config}: {reason}", config) from error
+    text = values.get("node.id", values.get("broker.id"))
+    if text is None or not text.strip().isdecimal():
+        raise UsageError(f"{config}: names no node.id", config)
+    return int(text)

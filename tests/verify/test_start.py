@@ -1,0 +1,222 @@
+"""Whether Kafka would start: the rules by themselves. That they are Kafka's is shown in tests/interop/test_start_safe.py."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from metashell.cli.verify import main as verify
+from metashell.demo import demo_directory
+from metashell.verify import VerifyOptions, run_verify
+from metashell.verify.start.forecast import forecast
+from metashell.verify.start.verdict import StartVerdict
+from tests.interop.start_cases import CHECKPOINT, LOG, cases, make_base
+from tests.running import run_main
+
+CASES = cases()
+
+
+def verdict_of(folder: Path, name: str) -> StartVerdict:
+    """The verdict on one of the cases that Kafka is held against."""
+    kind, damage = CASES[name]
+    place = make_base(folder, kind)
+    damage(place)
+    return forecast(str(folder), str(place))
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.endswith(": sound")])
+def test_a_sound_directory_is_safe(tmp_path: Path, name: str):
+    verdict = verdict_of(tmp_path / "d", name)
+    assert verdict.is_safe
+    assert not verdict.changes
+    assert verdict.end_offset == (0 if name.startswith("fresh") else LOG.end)
+
+
+def test_what_is_cut_and_deleted_is_counted(tmp_path: Path):
+    verdict = verdict_of(tmp_path / "d", "log: middle segment, inner batch, body")
+    assert verdict.starts
+    assert not verdict.is_safe
+    cut, deleted = verdict.changes
+    position = LOG.starts(1)[3]
+    assert (Path(cut.file).name, cut.action, cut.position) == (LOG.name(1), "cut", position)
+    assert (cut.bytes, cut.batches) == (LOG.starts(1)[-1] - position, len(LOG.segments[1]) - 4)
+    assert cut.records == (cut.batches - 1) * 21 + 1
+    assert (Path(deleted.file).name, deleted.action, deleted.batches, deleted.records) == (LOG.name(2), "delete", 8, 8 * 21)
+    assert verdict.lost == [f"offsets {cut.offset} to {LOG.end - 1}"]
+    assert (verdict.end_offset, verdict.epoch) == (cut.offset, 1)
+
+
+@pytest.mark.parametrize("tail", ("61 zeros", "5000 zeros"))
+def test_a_torn_tail_is_cut_and_nothing_is_lost(tmp_path: Path, tail: str):
+    verdict = verdict_of(tmp_path / "d", f"log: last segment with a tail of {tail}")
+    assert verdict.is_safe
+    assert [(change.action, change.loses) for change in verdict.changes] == [("cut", False)]
+
+
+def test_zeros_behind_an_earlier_segment_cost_all_later_ones(tmp_path: Path):
+    verdict = verdict_of(tmp_path / "d", "log: first segment with a tail of 1 zeros")
+    assert verdict.lost == [f"offsets {LOG.bases[1]} to {LOG.end - 1}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    (
+        ("log: middle segment missing", "are missing"),
+        ("log: a batch missing in the middle", "are missing"),
+        ("log: first segment, inner batch, base-offset", "are missing"),
+        ("log: first segment, inner batch, epoch-high", "without a leader"),
+        ("log: two batches swapped", "goes back"),
+        ("middle: checkpoint cut to 5136", "has no end"),
+    ),
+)
+def test_what_kafka_does_not_notice_is_not_safe(tmp_path: Path, name: str, what: str):
+    if name not in CASES:
+        name = next(case for case in CASES if case.startswith("middle: checkpoint cut to") and len(case) > 30)
+    verdict = verdict_of(tmp_path / "d", name)
+    assert verdict.starts
+    assert not verdict.is_safe
+    assert any(what in fault for fault in verdict.unnoticed)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    (
+        ("log: meta.properties missing", "never formatted"),
+        ("log: meta.properties with a reserved directory", "is reserved"),
+        ("log: quorum-state with garbage", "is no JSON"),
+        ("log: quorum-state with no voters", "has no currentVoters"),
+        ("log: leader-epoch-checkpoint with too few entries", "Expected 3 entries"),
+        ("log: partition.metadata with another topic", "is not that of the metadata log"),
+        ("log: first segment missing", "needs a checkpoint from there on: there is none"),
+        ("log: last batch with a topic again", "replay ends over offset"),
+        ("log: last batch with an unknown type", "replay ends over offset"),
+        ("log: an empty segment far behind", "for ever"),
+        ("log: a file x.log", "fails to read the name"),
+        ("compact: checkpoint missing", "there is none"),
+        ("compact: checkpoint garbage", ""),
+    ),
+)
+def test_what_kafka_ends_over_is_named(tmp_path: Path, name: str, reason: str):
+    verdict = verdict_of(tmp_path / "d", name)
+    assert verdict.starts is False
+    assert reason in verdict.reason
+
+
+def test_another_node_than_the_configured_one_is_refused(tmp_path: Path):
+    place = make_base(tmp_path / "d", "log")
+    assert forecast(str(tmp_path / "d"), str(place), 1).is_safe
+    assert "the server is configured as node 2" in forecast(str(tmp_path / "d"), str(place), 2).reason
+
+
+def test_what_a_checkpoint_holds_is_not_lost_with_the_log(tmp_path: Path):
+    verdict = verdict_of(tmp_path / "d", "middle: middle segment, inner batch damaged")
+    assert not any(change.loses for change in verdict.changes if LOG.name(1) in change.file)
+    later = verdict_of(tmp_path / "e", "middle: checkpoint past the log, epoch 2")
+    assert later.is_safe
+    assert {Path(change.file).name for change in later.changes} == {LOG.name(1), LOG.name(2), CHECKPOINT}
+
+
+def test_a_lost_vote_is_not_safe(tmp_path: Path):
+    verdict = verdict_of(tmp_path / "d", "log: quorum-state missing")
+    assert verdict.starts
+    assert verdict.lost[0].startswith("the vote of this node")
+
+
+def test_an_emptied_directory_would_begin_a_new_log(tmp_path: Path):
+    assert "all of the log" in verdict_of(tmp_path / "d", "log: an empty metadata directory").lost[0]
+
+
+def test_what_is_not_known_is_not_safe(tmp_path: Path):
+    place = make_base(tmp_path / "d", "log")
+    (place / f"{0:020d}.log.swap").write_bytes(b"")
+    verdict = forecast(str(tmp_path / "d"), str(place))
+    assert verdict.starts is None
+    assert not verdict.is_safe
+    assert str(verdict).startswith("it cannot be told")
+
+
+# ---- as it is printed
+
+
+def test_lines_and_status(tmp_path: Path):
+    sound, bad = tmp_path / "sound", tmp_path / "bad"
+    make_base(sound, "log")
+    kind, damage = CASES["log: last segment, last batch, body"]
+    damage(make_base(bad, kind))
+    done = run_main(verify, ["--start-safe", str(sound)], cwd=tmp_path)
+    assert (done.status, done.stderr) == (0, "")
+    first, summary = done.stdout.decode().splitlines()
+    assert first == f"{sound}: Kafka would start (log from offset 0 to {LOG.end}, epoch 2) and lose nothing"
+    assert summary.endswith(": fine")
+    done = run_main(verify, ["--start-safe", str(bad)], cwd=tmp_path)
+    assert done.status == 1
+    cut, lost, answer, _ = done.stdout.decode().splitlines()
+    at = LOG.starts(2)[-2]
+    assert cut.startswith(f"{bad}/__cluster_metadata-0/{LOG.name(2)}: byte {at}: offset {LOG.end - 21}: error: is cut to {at} bytes: ")
+    assert lost == f"{bad}: error: lost: offsets {LOG.end - 21} to {LOG.end - 1}"
+    assert answer.endswith(f"epoch 2) and lose offsets {LOG.end - 21} to {LOG.end - 1}")
+
+
+def test_json_has_the_verdicts(tmp_path: Path):
+    make_base(tmp_path / "d", "log")
+    done = run_main(verify, ["--start-safe", "-o", "json", str(tmp_path / "d")], cwd=tmp_path)
+    value = json.loads(done.stdout)
+    assert set(value) == {"findings", "starts", "summary"}
+    (start,) = value["starts"]
+    assert set(start) == {
+        "kind", "path", "starts", "safe", "reason", "start_offset", "end_offset", "epoch", "changes", "lost", "unnoticed", "not_judged",
+    }  # fmt: skip
+    assert (start["kind"], start["starts"], start["safe"], start["end_offset"]) == ("start", True, True, LOG.end)
+
+
+def test_a_configuration_names_the_node(tmp_path: Path):
+    make_base(tmp_path / "d", "log")
+    config = tmp_path / "server.properties"
+    config.write_text("node.id=7\n")
+    done = run_main(verify, ["--start-safe", "-c", str(config), str(tmp_path / "d")], cwd=tmp_path)
+    assert done.status == 1
+    assert b"Kafka would not start: " in done.stdout
+    assert b"configured as node 7" in done.stdout
+    config.write_text("process.roles=controller\n")
+    assert run_main(verify, ["--start-safe", "-c", str(config), str(tmp_path / "d")], cwd=tmp_path).status != 0
+
+
+@pytest.mark.parametrize("words", (["--start-safe", "--deep"], ["--start-safe", "--digest=3"], ["-c", "x"]))
+def test_options_that_do_not_go_together_are_refused(tmp_path: Path, words: list[str]):
+    done = run_main(verify, [*words, str(tmp_path)], cwd=tmp_path)
+    assert done.status == 2
+    assert done.stderr.count("\n") == 1
+
+
+def test_folders_are_searched_and_partitions_are_named_as_not_judged(tmp_path: Path):
+    make_base(tmp_path / "node-1" / "d1", "log")
+    (tmp_path / "node-1" / "d1" / "orders-0").mkdir()
+    done = run_main(verify, ["--start-safe", str(tmp_path)], cwd=tmp_path)
+    assert done.status == 0
+    assert b"and lose nothing; 1 other partitions were not judged" in done.stdout
+    inner = run_main(verify, ["--start-safe", str(tmp_path / "node-1" / "d1" / "__cluster_metadata-0")], cwd=tmp_path)
+    assert inner.status == 0
+
+
+def test_where_there_is_no_log_directory_it_is_an_error(tmp_path: Path):
+    done = run_main(verify, ["--start-safe", str(tmp_path)], cwd=tmp_path)
+    assert done.status == 1
+    assert b"no log directory with a metadata log here" in done.stdout
+
+
+def test_nothing_is_changed(tmp_path: Path):
+    def state(folder: Path) -> dict[str, tuple[bytes, int]]:
+        return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
+
+    shutil.copytree(demo_directory(), tmp_path / "d")
+    before = state(tmp_path)
+
+    class Nothing:
+        def write(self, text: str, /) -> object:
+            return len(text)
+
+    assert run_verify(VerifyOptions(paths=(str(tmp_path / "d"),), start_safe=True), Nothing()) == 0
+    assert state(tmp_path) == before
