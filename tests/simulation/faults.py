@@ -98,6 +98,7 @@ def resign(world: World) -> None:
         host.node.resign(host.role.epoch)
     except RaftError:
         return
+    host.asked_to_resign = host.role.epoch
     world.settle(host, host.node.poll(host.local_ms(world.now)))
 
 

@@ -23,6 +23,7 @@ from metashell.raft.wire import (
     encode_response,
     message_versions,
 )
+from tests.simulation.checkers.operators import check_answer
 from tests.simulation.checkers.protocol import check_delivery, check_request, check_response
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 class Flight:
     """A request on its way: who asked, in which life, under which name of the destination; `source` is None for a client's."""
 
-    __slots__ = ("correlation_id", "destination", "life", "receiver", "request", "source")
+    __slots__ = ("arrived", "correlation_id", "destination", "life", "receiver", "request", "source")
 
     def __init__(self, source: Host | None, life: int, destination: int, correlation_id: int, request: Request, receiver: Host) -> None:
         self.source = source
@@ -42,6 +43,8 @@ class Flight:
         self.correlation_id = correlation_id
         self.request = request
         self.receiver = receiver
+        self.arrived = 0
+        """When it came in last, on the receiver's own clock."""
 
 
 def send(world: World, host: Host, message: Send) -> None:
@@ -75,6 +78,7 @@ def reply(world: World, host: Host, message: Reply) -> None:
         world.trace.replies(world, host, flight.source, response)
     source = flight.source
     if source is None:
+        check_answer(world, host, flight.request, response)
         world.work.answered(flight, response)
         return
     check_response(world, host, flight, response)
@@ -155,7 +159,10 @@ def deliver_request(world: World, flight: Flight, extra: None) -> None:
     world.events += 1
     if world.trace is not None:
         world.trace.arrives(world, host, flight.source, flight.request)
-    world.settle(host, host.node.handle_request(flight, flight.request, "CONTROLLER", host.local_ms(world.now)))  # type: ignore[union-attr]
+    flight.arrived = local = host.local_ms(world.now)
+    if flight.source is not None:
+        host.contacts[flight.source.key] = local
+    world.settle(host, host.node.handle_request(flight, flight.request, "CONTROLLER", local))  # type: ignore[union-attr]
 
 
 def deliver_response(world: World, flight: Flight, response: Response) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from metashell.values import OffsetAndEpoch, Recovering
+from tests.simulation.checkers.snapshots import check_head
 from tests.simulation.history import Entry, History
 from tests.simulation.violation import Violation
 
@@ -197,6 +198,8 @@ class SimLog:
 
     def add_snapshot(self, id: OffsetAndEpoch, data: bytes) -> None:
         """A complete snapshot, durable at once."""
+        if id.offset:
+            check_head(self.history, id, data)
         if id not in self.snapshot_data:
             self.snapshot_ids = sorted([*self.snapshot_ids, id])
         self.snapshot_data[id] = data

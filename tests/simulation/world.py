@@ -21,8 +21,10 @@ from metashell.raft.ready import Committed, Durable, LeaderChanged, Ready, Reply
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Role
 from metashell.values import OffsetAndEpoch
+from tests.simulation.checkers.clients import Record
 from tests.simulation.checkers.delivery import on_committed, on_leader_changed, on_snapshot
 from tests.simulation.checkers.election import Elections, on_role, on_written
+from tests.simulation.checkers.leadership import on_polled
 from tests.simulation.checkers.logs import on_epochs, on_log, on_truncate
 from tests.simulation.checkers.watermark import on_committed_offset, on_high_watermark
 from tests.simulation.disk_log import DiskLog, scratch_folder
@@ -75,6 +77,7 @@ class World:
         self.heap: list[tuple[int, int, Callable[..., None], Any, Any]] = []
         self.history = history
         self.elections = Elections()
+        self.record = Record()
         self.hosts: list[Host] = []
         self.by_id: dict[int, Host] = {}
         self.by_endpoint: dict[Endpoint, Host] = {}
@@ -362,6 +365,8 @@ def timer(world: World, host: Host, life: int) -> None:
     if world.trace is not None:
         world.trace.polls(world, host)
     world.settle(host, host.node.poll(local))  # type: ignore[union-attr]
+    if host.up and host.role.name == "leader":
+        on_polled(world, host)
 
 
 def flushed(world: World, host: Host, about: tuple[int, int, int]) -> None:
