@@ -23,6 +23,8 @@ from tests.simulation.sim_log import SimLog, SimPartial, no_fuse
 from tests.simulation.violation import Violation
 
 RULE = "the log on disk"
+INDEX_SIZE = 1 << 10
+"""Bytes that an index may have: the files are made as large, and copied at every crash."""
 
 
 def scratch_folder() -> Path:
@@ -43,11 +45,11 @@ class FusedDisk(RecordingDisk):
         super()._note(name, path, other)
         self._log.fuse()
 
-    def what_is_left(self, random: Random) -> Tree:
-        """One of the states that a crash now may leave."""
+    def what_is_left(self, random: Random, share: float | None = None) -> Tree:
+        """One of the states that a crash now may leave: the one with all that was done, the one with what is sure, or one between them."""
         self.catch_up()
         states = list(self.model.samples(random, 1))
-        return states[int(random.random() * len(states))]
+        return states[int(random.random() * len(states)) if share is None else 1 - round(share)]
 
     def catch_up(self) -> None:
         steps: list[Step] = self.steps
@@ -98,7 +100,7 @@ class DiskLog(SimLog):
         place.mkdir(parents=True)
         write_tree(tree, place)
         self.disk = FusedDisk(place, self)
-        self.real = MetadataLog.open(str(place), self.disk, segment_size=self.segment_size, lock=False)
+        self.real = MetadataLog.open(str(place), self.disk, segment_size=self.segment_size, index_size=INDEX_SIZE, lock=False)
         self.recovering = self.real.recovering
         self.disk.catch_up()
 
@@ -204,9 +206,9 @@ class DiskLog(SimLog):
         self.disk.catch_up()
         return min(offset, self.flushed_offset)
 
-    def crash(self, random: Random) -> None:
+    def crash(self, random: Random, share: float | None = None) -> None:
         self.fuse = no_fuse
-        tree = self.disk.what_is_left(random)
+        tree = self.disk.what_is_left(random, share)
         self.close()
         before, start, flushed, ids = self.entries, self.start_offset, self.flushed_offset, self.snapshot_ids
         self.open(tree)

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 
+STRANGER = -1
+"""The number of a request whose answer nobody waits for."""
+
+
 class Flight:
     """A request on its way: who asked, in which life, under which name of the destination; `source` is None for a client's."""
 
@@ -77,6 +81,8 @@ def reply(world: World, host: Host, message: Reply) -> None:
     if world.trace is not None:
         world.trace.replies(world, host, flight.source, response)
     source = flight.source
+    if source is None and flight.destination == STRANGER:
+        return
     if source is None:
         check_answer(world, host, flight.request, response)
         world.work.answered(flight, response)

@@ -67,6 +67,7 @@ class SimLog:
         "on_truncate",
         "parts",
         "recovering",
+        "rotten",
         "snapshot_data",
         "snapshot_ids",
         "start_offset",
@@ -88,6 +89,8 @@ class SimLog:
         self.snapshot_ids: list[OffsetAndEpoch] = []
         self.snapshot_data: dict[OffsetAndEpoch, bytes] = {}
         self.parts: dict[tuple[int, int], SimPartial] = {}
+        self.rotten: set[OffsetAndEpoch] = set()
+        """Snapshots whose bytes are others than were written."""
         self.truncations: list[int] = []
         self.recovering: Recovering | None = None
         self.changed = False
@@ -204,16 +207,24 @@ class SimLog:
             self.snapshot_ids = sorted([*self.snapshot_ids, id])
         self.snapshot_data[id] = data
 
+    def rot_snapshot(self, id: OffsetAndEpoch, random: Random) -> None:
+        """A bit of a snapshot flips."""
+        data = bytearray(self.snapshot_data[id])
+        data[int(random.random() * len(data))] ^= 1 << int(random.random() * 8)
+        self.snapshot_data[id] = bytes(data)
+        self.rotten.add(id)
+
     def flush(self, offset: int, truncations: int) -> int:
         """All up to `offset` is on disk, as far as it was there when `truncations` of them had been done; where that is now."""
         offset = min([offset, self.end_offset, *self.truncations[truncations:]])
         self.flushed_offset = max(self.flushed_offset, offset)
         return offset
 
-    def crash(self, random: Random) -> None:
-        """Lose any number of the last batches that were not flushed; the recovery flushes the rest and drops what is not complete."""
+    def crash(self, random: Random, share: float | None = None) -> None:
+        """Lose any number of the last batches that were not flushed, or keep a share of them; the recovery flushes these."""
         flushed = bisect_right(self.ends, self.flushed_offset)
-        kept = flushed + int(random.random() * (len(self.entries) - flushed + 1))
+        count = len(self.entries) - flushed
+        kept = flushed + (int(random.random() * (count + 1)) if share is None else round(share * count))
         self._cut(self.ends[kept - 1] if kept else self.start_offset)
         self.flushed_offset = self.end_offset
         self._recover_epochs()

@@ -40,8 +40,9 @@ def voter_sets(world: World) -> set[frozenset[Key]]:
 
 
 def is_gone(world: World, key: Key) -> bool:
-    """Whether a voter's disk does not exist any more."""
-    return any(key[1]) and world.by_id[key[0]].key != key
+    """Whether a voter's disk does not exist any more, or will be taken away as soon as its replica starts."""
+    host = world.by_id[key[0]]
+    return any(key[1]) and (host.key != key or bool(host.log.rotten))
 
 
 def can_lose(world: World, host: Host) -> bool:

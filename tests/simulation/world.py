@@ -14,6 +14,7 @@ from random import Random
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
+from metashell.errors import LogCorruptError
 from metashell.raft import transitions
 from metashell.raft.config import RaftConfig
 from metashell.raft.messages import Endpoint
@@ -21,6 +22,7 @@ from metashell.raft.ready import Committed, Durable, LeaderChanged, Ready, Reply
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Role
 from metashell.values import OffsetAndEpoch
+from tests.simulation import triggers
 from tests.simulation.checkers.clients import Record
 from tests.simulation.checkers.delivery import on_committed, on_leader_changed, on_snapshot
 from tests.simulation.checkers.election import Elections, on_role, on_written
@@ -98,6 +100,7 @@ class World:
         self.folder: Path | None = None
         self.work: Work
         self.is_spinning = (0, 0)
+        self.has_triggers = triggers.are_wanted(options)
         self.set_faults(True)
 
     def set_faults(self, on: bool) -> None:
@@ -130,6 +133,18 @@ class World:
                 log.close()
         if self.folder is not None:
             rmtree(self.folder, ignore_errors=True)
+
+    def some_host(self) -> Host | None:
+        """A running replica for a fault; in one of three cases the leader."""
+        running = [host for host in self.hosts if host.up]
+        leader = self.work.leader()
+        if leader is not None and self.chance() < 0.33:
+            return leader
+        return running[int(self.chance() * len(running))] if running else None
+
+    def note(self, text: str) -> None:
+        if self.trace is not None:
+            self.trace.note(self, text)
 
     # The loop
 
@@ -214,6 +229,8 @@ class World:
             on_role(self, host, before, step)
             if self.trace is not None:
                 self.trace.role(self, host)
+            if self.has_triggers:
+                triggers.on_role(self, host)
 
     def perform(self, host: Host, ready: Ready) -> None:
         """Do what a step asked for, in its order."""
@@ -226,6 +243,8 @@ class World:
             if delay:
                 due = self.now + 1 + int(self.chance() * delay)
                 host.writing = ready
+                if self.has_triggers:
+                    triggers.on_writing(self, host, due)
                 host.paused_until = max(host.paused_until, due + 1)
                 self.push(due, election_written, host, host.life)
                 return
@@ -236,6 +255,7 @@ class World:
         election = ready.election
         assert election is not None
         on_written(self, host, election)
+        host.election_before = host.election
         host.election = election
         host.quorum_version = ready.kraft_version
         host.proof = Durable(election, ready.kraft_version)
@@ -258,7 +278,7 @@ class World:
             self.start_flush(host, ready.flush_to)
         if ready.freeze is not None:
             delay = self.fsync_delay(host)
-            self.push(self.now + delay, frozen, host, (life, ready.freeze))
+            self.push(self.now + delay, frozen, host, (life, ready.freeze, host.replica.freezing))
         for notice in ready.notices:
             kind = notice.__class__
             if kind is Committed:
@@ -266,11 +286,15 @@ class World:
                 self.push(self.now, consumed, host, life)
             elif kind is LeaderChanged:
                 on_leader_changed(self, host, notice)  # type: ignore[arg-type]
+            elif kind is SnapshotToLoad and notice.id in host.log.rotten:  # type: ignore[union-attr]
+                self.push(self.now, stop_rotten, host, life)
             elif kind is SnapshotToLoad:
                 on_snapshot(self, host, notice)  # type: ignore[arg-type]
                 self.push(self.now, consumed, host, life)
 
     def fsync_delay(self, host: Host) -> int:
+        if host.hang_until > self.now:
+            return host.hang_until - self.now
         delay = self.options.fsync_ms
         if host.slow_until > self.now:
             delay += self.options.slow_disk_ms
@@ -308,7 +332,14 @@ class World:
         if self.options.generations and self.chance() < 0.2:
             # The binary was replaced while it was down.
             host.generation = self.options.generations[int(self.chance() * len(self.options.generations))]
-        host.start(self.config(host), self.now)
+        try:
+            host.start(self.config(host), self.now)
+        except LogCorruptError as error:
+            if not host.log.rotten:
+                raise
+            self.note(f"{host.name} does not start: {error}")
+            self.replace_disk(host)
+            return
         if self.trace is not None:
             self.trace.note(self, f"{host.name} starts: log {host.log.start_offset} to {host.log.end_offset}, {host.election}")
         node = host.node
@@ -317,8 +348,11 @@ class World:
         self.settle(host, node.take_ready())
         self.push(self.now, register, host, host.life)
 
-    def crash(self, host: Host) -> None:
-        """A process ends and its disk keeps what is durable, perhaps more; it comes back after a while."""
+    def crash(self, host: Host, kept: float | None = None) -> None:
+        """A process ends and its disk keeps what is durable, perhaps more; it comes back after a while.
+
+        `kept` is the share of what was not durable that is left, drawn where it is None: all of it where only the process was killed.
+        """
         if not host.up:
             return
         self.counts["crashes"] += 1
@@ -326,16 +360,27 @@ class World:
             # The write of quorum-state was under way: its rename may have reached the disk.
             assert host.writing.election is not None
             on_written(self, host, host.writing.election)
+            host.election_before = host.election
             host.election, host.quorum_version = host.writing.election, host.writing.kraft_version
         ENTERED.clear()
         host.log.on_truncate = None
-        host.log.crash(self.random)
+        host.log.crash(self.random, kept)
         if self.trace is not None:
             self.trace.note(self, f"{host.name} crashes: log to {host.log.end_offset}, {host.election}")
         self.work.lost(host)
         host.forget()
         host.restart_at = self.now + 1 + int(self.chance() * self.options.down_ms)
         self.push(host.restart_at, restart, host, host.life)
+
+    def replace_disk(self, host: Host) -> None:
+        """A replica comes back with an empty disk and a new directory id; `tolerance.can_lose` says whether that may be."""
+        self.counts["lost disks"] += 1
+        self.crash(host)
+        log = self.new_log()
+        host.format(host.directory + 1, log)
+        self.disks[host.key] = log
+        if self.elections.top is not None and self.elections.top[1] is host:
+            self.elections.top = None
 
 
 # What the heap holds
@@ -369,6 +414,19 @@ def timer(world: World, host: Host, life: int) -> None:
         on_polled(world, host)
 
 
+def hangs(world: World, host: Host, function: Callable[..., None], about: Any) -> bool:
+    """Whether an fsync is not done yet, or never will be: an error after a hang stops the replica."""
+    if host.hang_until > world.now:
+        world.push(host.hang_until, function, host, about)
+        return True
+    if host.hang_fails:
+        world.counts["fsync errors"] += 1
+        world.crash(host)
+        return True
+    host.hang_until = 0
+    return False
+
+
 def flushed(world: World, host: Host, about: tuple[int, int, int]) -> None:
     """An fsync of the log is done."""
     life, offset, truncations = about
@@ -376,6 +434,8 @@ def flushed(world: World, host: Host, about: tuple[int, int, int]) -> None:
         return
     if host.paused_until > world.now:
         world.push(host.paused_until, flushed, host, about)
+        return
+    if host.hang_until and hangs(world, host, flushed, about):
         return
     world.events += 1
     if host.fuse_left >= 0:
@@ -386,17 +446,18 @@ def flushed(world: World, host: Host, about: tuple[int, int, int]) -> None:
     world.settle(host, host.node.flushed(offset, host.local_ms(world.now)))  # type: ignore[union-attr]
 
 
-def frozen(world: World, host: Host, about: tuple[int, OffsetAndEpoch]) -> None:
-    """A downloaded snapshot is complete and durable, if it is still wanted."""
-    life, id = about
+def frozen(world: World, host: Host, about: tuple[int, OffsetAndEpoch, Any]) -> None:
+    """A downloaded snapshot is complete and durable, unless a later download of the same one took its place."""
+    life, id, part = about
     if host.life != life or not host.up:
         return
     if host.paused_until > world.now:
         world.push(host.paused_until, frozen, host, about)
         return
+    if host.hang_until and hangs(world, host, frozen, about):
+        return
     world.events += 1
-    part = host.log.parts.get((id.offset, id.epoch))
-    if part is None:
+    if host.log.parts.get((id.offset, id.epoch)) is not part:
         return
     part.freeze()
     world.counts["downloads"] += 1
@@ -422,6 +483,13 @@ def consumed(world: World, host: Host, life: int) -> None:
         world.push(host.paused_until, consumed, host, life)
         return
     world.settle(host, host.node.consumed(host.listener, host.applied, host.local_ms(world.now)))  # type: ignore[union-attr]
+
+
+def stop_rotten(world: World, host: Host, life: int) -> None:
+    """The application finds a wrong checksum in its snapshot: the replica stops, and its operator gives it another disk."""
+    if host.life == life and host.up:
+        world.note(f"{host.name} cannot load its snapshot")
+        world.replace_disk(host)
 
 
 def register(world: World, host: Host, life: int) -> None:

@@ -53,7 +53,8 @@ def on_resigned(world: World, host: Host, before: Any) -> None:
     voters = host.log.tail.voters
     now = host.replica.now_ms
     since = now - window_ms(world)
-    if host.led_since <= since and count(host, host.heard, since) <= len(voters) // 2:
+    # Who was heard counted for the set of voters of that time.
+    if host.voters_since > since or (host.led_since <= since and count(host, host.heard, since) <= len(voters) // 2):
         return
     committed = host.log.entry_ending_at(max(host.replica.committed, host.log.start_offset))
     if committed is not None and not is_among(host, committed.voters) and not is_among(host, voters):
