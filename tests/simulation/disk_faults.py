@@ -13,7 +13,8 @@ from metashell.errors import LogCorruptError
 from metashell.log.quorum_state import format_quorum_state, read_quorum_state
 from metashell.raft.ready import ElectionState
 from metashell.server.election_store import FILE_NAME, ElectionStore
-from tests.simulation.tolerance import can_forget, can_lose, forgets
+from tests.simulation.disk_log import DiskLog
+from tests.simulation.tolerance import can_forget, can_lose, forgets, note_caught_up
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def lose_election_state(world: World) -> None:
         world.counts["forgotten votes"] += 1
     world.counts["lost election states"] += 1
     world.note(f"{host.name} has {lost} in place of {host.election} on disk")
+    if lost.leader_id != host.id:
+        host.unaware_of = max(host.led_epochs, default=-1)
     host.election = host.election_before = lost
 
 
@@ -86,9 +89,10 @@ def rot(world: World) -> None:
     host = world.some_host()
     if host is None or host.is_broker or not can_lose(world, host):
         return
-    if world.options.log_on_disk and world.chance() < 0.8:
+    log = host.log
+    if isinstance(log, DiskLog) and world.chance() < 0.8:
         world.crash(host)
-        host.log.rot(world.random)
+        rot_log(world, host, log)
         return
     id = host.log.snapshot_ids[-1] if host.log.snapshot_ids else None
     if id is None or not id.offset:
@@ -99,3 +103,19 @@ def rot(world: World) -> None:
     host.log.rot_snapshot(id, world.random)
     world.counts["rotten snapshots"] += 1
     world.note(f"a bit of snapshot {id} of {host.name} flips")
+
+
+def rot_log(world: World, host: Host, log: DiskLog) -> None:
+    """One batch of a log is damaged, an old one as likely as any."""
+    end = log.end_offset
+    try:
+        what = log.rot(world.random)
+    except LogCorruptError as error:
+        world.note(f"{host.name} refuses to start: {error}")
+        world.replace_disk(host)
+        return
+    world.counts["rotten batches"] += 1
+    world.note(f"{host.name}: {what}; its log is {log.start_offset} to {log.end_offset}, it ended at {end}")
+    if log.lost:
+        host.lost_end = max(end, host.lost_end or 0)
+        note_caught_up(world, host)

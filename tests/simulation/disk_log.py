@@ -7,6 +7,7 @@ nothing that was never written.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
@@ -31,6 +32,46 @@ def scratch_folder() -> Path:
     """A new folder for the directories of a world."""
     memory = Path("/dev/shm")
     return Path(tempfile.mkdtemp(prefix="simulation-", dir=memory if memory.is_dir() else None))
+
+
+DAMAGED_MAX = 2
+"""Batches that one fault damages: a write that went astray may reach into the next one."""
+Place = tuple[str, int, int]
+"""A batch: its file, its position and its size in bytes."""
+
+
+def batches_of(data: bytes) -> list[tuple[int, int]]:
+    """Position and size of each batch of a segment."""
+    found, position = [], 0
+    while position + 12 <= len(data):
+        size = 12 + int.from_bytes(data[position + 8 : position + 12], "big")
+        found.append((position, size))
+        position += size
+    return found
+
+
+def damage(tree: Tree, places: list[Place], index: int, random: Random) -> str:
+    """Let a batch be other bytes than were written: a bit flips, a sector is never written, or another write lands there."""
+    path, position, size = places[index]
+    data = bytearray(tree[path] or b"")
+    shape = int(random.random() * 4)
+    if shape < 2:
+        # The epoch is outside the checksum: a flip there that still fits between its neighbours is never found.
+        bit = int(random.random() * (size - 4))
+        at = position + bit + (4 if bit >= 12 else 0)
+        data[at] ^= 1 << int(random.random() * 8)
+        what = f"a bit at {at - position} of the batch at {position} in {path} flips"
+    elif shape == 2:
+        length = min(size, 512)
+        data[position : position + length] = bytes(length)
+        what = f"{length} bytes at {position} in {path} are zeros"
+    else:
+        other, start, length = places[int(random.random() * len(places))]
+        length = min(size, length)
+        data[position : position + length] = (tree[other] or b"")[start : start + length]
+        what = f"{length} bytes of {start} in {other} are written at {position} in {path}"
+    tree[path] = bytes(data)
+    return what
 
 
 class FusedDisk(RecordingDisk):
@@ -222,6 +263,49 @@ class DiskLog(SimLog):
             if ids and (not self.snapshot_ids or self.snapshot_ids[-1] < ids[-1]):
                 raise Violation(RULE, f"has snapshots {self.snapshot_ids} after a crash, there were {ids}")
         self.is_cutting = self.is_adding = False
+
+    # Rot
+
+    def rot(self, random: Random) -> str:
+        """Damage one batch that has whole batches behind it, while nobody runs on the log, and open it again; what was damaged.
+
+        Errors: LogCorruptError where the log refuses to start. Violation where sound batches are gone.
+        """
+        tree = self.files()
+        places = [(path, *place) for path in sorted(tree) if path.endswith(".log") for place in batches_of(tree[path] or b"")]
+        if len(places) < 3:
+            return "nothing"
+        index = int(random.random() * (len(places) - 1))
+        what = damage(tree, places, index, random)
+        before, start, end = self.entries, self.start_offset, self.end_offset
+        self.close()
+        self.open(tree)
+        self.recover()
+        self.check_kept([entry for entry in before if entry not in self.entries], what)
+        self.lost.update(entry for entry in before if entry not in self.entries and entry.end > self.start_offset)
+        if self.start_offset < start or self.end_offset > end:
+            raise Violation(RULE, f"reaches from {self.start_offset} to {self.end_offset} after {what}, before from {start} to {end}")
+        return what
+
+    def rot_snapshot(self, id: OffsetAndEpoch, random: Random) -> None:
+        super().rot_snapshot(id, random)
+        path = self.real.snapshot_path(id)
+        os.chmod(path, 0o600)
+        Path(path).write_bytes(self.snapshot_data[id])
+
+    def files(self) -> Tree:
+        """What lies in the log's directory, by path."""
+        place = self.folder / str(self.lives)
+        return {
+            str(path.relative_to(place)): None if path.is_dir() else path.read_bytes() for path in sorted(place.rglob("*")) if path.name != ".lock"
+        }
+
+    def check_kept(self, entries: list[Entry], what: str) -> None:
+        """Of what is not in the log any more all but one batch is sound, and lies somewhere: nothing of it is deleted."""
+        files = [data for data in self.files().values() if data]
+        gone = [entry for entry in entries if not any(entry.data in data for data in files)]
+        if len(gone) > DAMAGED_MAX:
+            raise Violation(RULE, f"has deleted {gone} after {what}")
 
     def recover(self) -> None:
         """Memory takes over what the real recovery found, of which every batch was written once."""

@@ -137,6 +137,18 @@ def split(world: World) -> None:
     cut_pairs(world, pairs, what)
 
 
+def block(world: World) -> None:
+    """Nobody opens a connection to a replica: requests to it are lost, while its own are answered."""
+    host = world.hosts[int(world.chance() * len(world.hosts))]
+    world.blocked.add(host.index)
+    world.note(f"nobody can connect to {host.name}")
+    world.push(world.now + 50 + int(world.random.expovariate(1 / world.options.cut_ms)), unblock, host, None)
+
+
+def unblock(world: World, host: Host, second: None) -> None:
+    world.blocked.discard(host.index)
+
+
 def slow_link(world: World) -> None:
     count = len(world.hosts)
     pair = int(world.chance() * count), int(world.chance() * count)
@@ -221,6 +233,30 @@ def member(world: World) -> None:
     cut_off_after_change(world, leader)
 
 
+def evict(world: World) -> None:
+    """A voter is removed while nobody reaches it; it comes back to a log that begins behind its own, with a disk that hangs."""
+    leader = world.work.leader()
+    if leader is None or are_voters_held(world) or world.adding.get(-1, -ADDING_MS) > world.now - 3_000:
+        return
+    voters = leader.log.tail.voters
+    hosts = [host for host in world.hosts if host.up and host is not leader and host.key in voters]
+    if len(hosts) < 2 or any(is_gone(world, key) for key in voters):
+        return
+    host = hosts[int(world.chance() * len(hosts))]
+    world.adding[-1] = world.now
+    pairs = [pair for other in world.hosts if other is not host for pair in ((host.index, other.index), (other.index, host.index))]
+    world.cuts.update(pairs)
+    world.note(f"{host.name} is cut off to be removed")
+    world.work.remove_voter(leader, *host.key)
+    world.push(world.now + 2_000 + int(world.chance() * 4_000), come_back, host, pairs)
+
+
+def come_back(world: World, host: Host, pairs: list[tuple[int, int]]) -> None:
+    if world.faults_on:
+        heal(world, pairs, None)
+        host.hang_until = world.now + 3 * (world.options.election_timeout_ms + world.options.fetch_timeout_ms)
+
+
 def cut_off_after_change(world: World, leader: Host) -> None:
     """In some cases the leader is alone before its change is known to others: it is truncated, or found again, later."""
     if world.chance() < 0.25:
@@ -281,6 +317,7 @@ KINDS: dict[str, Callable[[World], None]] = {
     "cut_every": cut,
     "split_every": split,
     "slow_link_every": slow_link,
+    "block_every": block,
     "slow_disk_every": slow_disk,
     "full_disk_every": full_disk,
     "rot_every": disk_faults.rot,
@@ -290,6 +327,7 @@ KINDS: dict[str, Callable[[World], None]] = {
     "replace_disk_every": replace_disk,
     "wall_step_every": wall_step,
     "member_every": member,
+    "evict_every": evict,
     "move_every": move,
     "upgrade_every": upgrade_level,
 }

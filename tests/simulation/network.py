@@ -71,6 +71,8 @@ def send(world: World, host: Host, message: Send) -> None:
             return
     else:
         world.codec_countdown -= 1
+    if world.blocked and receiver.index in world.blocked:
+        return
     route(world, host.index, receiver.index, 0, deliver_request, flight, None)
 
 

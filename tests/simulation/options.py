@@ -53,6 +53,8 @@ class Options:
     cut_every: int = 0
     split_every: int = 0
     slow_link_every: int = 0
+    block_every: int = 0
+    """Nobody can open a connection to a replica for a while; its own work."""
     cut_ms: int = 2_000
 
     # Disk.
@@ -88,6 +90,7 @@ class Options:
 
     # Membership.
     member_every: int = 0
+    evict_every: int = 0
     replace_disk_every: int = 0
     move_every: int = 0
     upgrade_every: int = 0

@@ -28,14 +28,18 @@ def hanging_disk_election_power_cut(options: Options, random: Random) -> None:
 
 
 def crash_inside_the_write_of_quorum_state(options: Options, random: Random) -> None:
-    """Writes of quorum-state are slow, and processes die in the midst of them, with the log that is in the cache, or without."""
+    """Writes of quorum-state are slow, and processes die in the midst of them, with the log that is in the cache, or without. So much gets
+    lost on the way that some learn of their leader only from what it has for them to append."""
     options.write_crash_chance = random.choice((0.1, 0.3))
     options.election_write_ms = random.choice((20, 60))
-    options.drop_chance = random.choice((0.02, 0.1))
-    options.cut_every = random.choice((800, 2_000))
-    options.leader_crash_chance = random.choice((0.0, 0.3))
+    options.drop_chance = random.choice((0.1, 0.3))
+    options.block_every = random.choice((300, 600))
+    options.leader_crash_chance = random.choice((0.3, 0.7))
     options.down_ms = random.choice((50, 500))
-    options.voters = max(options.voters, 3)
+    options.voters = random.choice((3, 5))
+    options.election_timeout_ms, options.fetch_timeout_ms = 250, 500
+    options.fsync_ms = min(options.fsync_ms, 3)
+    options.delay_ms = random.choice((5, 20))
 
 
 def candidate_with_an_unsynced_tail(options: Options, random: Random) -> None:
@@ -106,9 +110,12 @@ def late_downloads_among_old_peers(options: Options, random: Random) -> None:
     options.snapshot_padding = 1_000
     options.append_every = 60
     options.burst = 5
-    options.member_every = random.choice((300, 800))
-    options.hang_every = random.choice((400, 1_000))
-    options.crash_every = random.choice((1_500, 4_000))
+    options.member_every = random.choice((800, 3_000))
+    options.evict_every = random.choice((2_000, 4_000))
+    options.hang_every = random.choice((0, 1_000))
+    options.crash_every = random.choice((0, 4_000))
+    options.all_down_every = options.rot_every = 0
+    options.replace_disk_every = 0
     options.election_timeout_ms, options.fetch_timeout_ms = 250, 500
     options.fsync_ms = min(options.fsync_ms, 3)
     options.down_ms = 2_000

@@ -141,7 +141,7 @@ def stop_faults(world: World) -> None:
     for host in world.hosts:
         host.fuse_left = -1
         host.slow_until = 0
-        host.hang_until = min(host.hang_until, world.now)
+        host.hang_until, host.hang_fails = min(host.hang_until, world.now), False
         if host.writing is None:
             host.paused_until = min(host.paused_until, world.now + 50)
     for endpoint, host in world.moved.items():

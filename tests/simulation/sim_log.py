@@ -64,6 +64,7 @@ class SimLog:
         "flushed_offset",
         "fuse",
         "history",
+        "lost",
         "on_truncate",
         "parts",
         "recovering",
@@ -91,6 +92,8 @@ class SimLog:
         self.parts: dict[tuple[int, int], SimPartial] = {}
         self.rotten: set[OffsetAndEpoch] = set()
         """Snapshots whose bytes are others than were written."""
+        self.lost: set[Entry] = set()
+        """Batches that were durable until they rotted: who counted them was right, and who has them no more knows."""
         self.truncations: list[int] = []
         self.recovering: Recovering | None = None
         self.changed = False
@@ -256,7 +259,7 @@ class SimLog:
         return index < len(self.ends) and self.entries[index] is entry
 
     def holds_durably(self, entry: Entry) -> bool:
-        return entry.end <= self.flushed_offset and self.holds(entry)
+        return entry in self.lost or (entry.end <= self.flushed_offset and self.holds(entry))
 
     def entry_ending_at(self, offset: int) -> Entry | None:
         """The batch that ends at `offset`, which may be the one before the start."""

@@ -28,6 +28,7 @@ from tests.simulation.host import Host
 
 if TYPE_CHECKING:
     from metashell.raft.ready import ElectionState
+    from tests.simulation.history import Entry
     from tests.simulation.world import World
 
 ADDING_MS = 15_000
@@ -40,9 +41,9 @@ def voter_sets(world: World) -> set[frozenset[Key]]:
 
 
 def is_gone(world: World, key: Key) -> bool:
-    """Whether a voter's disk does not exist any more, or will be taken away as soon as its replica starts."""
+    """Whether a voter's disk does not exist any more, will be taken away as soon as its replica starts, or is not fit for voting."""
     host = world.by_id[key[0]]
-    return any(key[1]) and (host.key != key or bool(host.log.rotten))
+    return host.lost_end is not None or (any(key[1]) and (host.key != key or bool(host.log.rotten)))
 
 
 def can_lose(world: World, host: Host) -> bool:
@@ -94,6 +95,22 @@ def can_forget(world: World, host: Host, election: ElectionState) -> bool:
 def are_voters_held(world: World) -> bool:
     """Whether nobody may change the voters now: one of them has forgotten a vote."""
     return any(has_forgotten(world, host) for host in world.hosts)
+
+
+# Batches that were lost
+
+
+def note_caught_up(world: World, host: Host) -> None:
+    """Whether a replica whose log lost batches has again what of them is committed: then its word is good again."""
+    lost_end = host.lost_end
+    assert lost_end is not None
+    entry: Entry | None = world.history.tip
+    while entry is not None and entry.end > lost_end:
+        entry = entry.prev
+    if entry is None or host.log.holds(entry) and entry.end <= host.log.flushed_offset:
+        host.lost_end = None
+        host.log.lost.clear()
+        world.note(f"{host.name} has all again")
 
 
 # Elections that must succeed

@@ -35,6 +35,7 @@ from tests.simulation.host import NEVER, CrashError, Host
 from tests.simulation.network import Flight, reply, send, version_tables
 from tests.simulation.options import Options
 from tests.simulation.sim_log import SimLog
+from tests.simulation.tolerance import note_caught_up
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ _note_roles()
 class World:
     """One run of one seed; `quorum.build` fills it.
 
-    `cuts` are directed pairs of hosts that cannot talk, `slow_links` their bytes a ms. `disks` has the logs of all metadata directories
+    `cuts` are directed pairs of hosts that cannot talk, `blocked` hosts that get no requests, `slow_links` their bytes a ms. `disks` has the logs of all metadata directories
     that ever were, also of lost ones. `adding` is when an operator last asked to add a replica (-1: to remove any), `moved` the addresses
     that replicas had before. `counts` is what happened, for the summary.
     """
@@ -89,6 +90,7 @@ class World:
         self.adding: dict[int, int] = {}
         self.moved: dict[Endpoint, Host] = {}
         self.cuts: set[tuple[int, int]] = set()
+        self.blocked: set[int] = set()
         self.slow_links: dict[tuple[int, int], int] = {}
         self.versions = _TABLES if options.generations else None
         self.own_versions = _TABLES
@@ -115,6 +117,7 @@ class World:
         self.late_read_chance = options.late_read_chance if on else 0.0
         if not on:
             self.cuts.clear()
+            self.blocked.clear()
             self.slow_links.clear()
 
     def new_log(self) -> SimLog:
@@ -441,6 +444,8 @@ def flushed(world: World, host: Host, about: tuple[int, int, int]) -> None:
     if host.fuse_left >= 0:
         host.burn()
     offset = host.log.flush(offset, truncations)
+    if host.lost_end is not None:
+        note_caught_up(world, host)
     if world.trace is not None:
         world.trace.note(world, f"{host.name} has flushed up to {offset}")
     world.settle(host, host.node.flushed(offset, host.local_ms(world.now)))  # type: ignore[union-attr]

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 def check_asked_vote(host: Host, request: VoteRequest) -> None:
     """A vote or pre-vote is asked for: with the log's durable end, and the epoch of the batch before it."""
+    if host.lost_end is not None:
+        raise Violation("L6 AckedDurable", f"{host.name} asks for votes, and its log lost batches up to {host.lost_end}")
     log = host.log
     end = request.last_offset
     if end > log.flushed_offset:

@@ -76,7 +76,7 @@ def on_role(world: World, host: Host, before: Any, role: Any) -> None:
         raise Violation("I3 MonotonicEpoch", f"{host.name} is in epoch {epoch}, and wrote {host.election.epoch}")
     state = role.name
     # A sole voter may stand at once when it starts: nobody else can be voted for.
-    if epoch in host.led_epochs and state not in ("leader", "resigned") and len(host.log.tail.voters) > 1:
+    if epoch in host.led_epochs and epoch > host.unaware_of and state not in ("leader", "resigned") and len(host.log.tail.voters) > 1:
         raise Violation("I2 VoteUniqueness", f"{host.name} is {state} in epoch {epoch}, which it led")
     if state == "follower":
         if role.leader_id in (host.id, -1) or not role.endpoints:
@@ -103,7 +103,12 @@ def on_role(world: World, host: Host, before: Any, role: Any) -> None:
         host.pending_acks.clear()
         if state == "resigned":
             on_resigned(world, host, before)
-    check_transition(host, None if before is None else before.name, state, before is not None and before.epoch == epoch)
+    if host.lost_end is not None and state in ("prospective", "candidate", "leader"):
+        raise Violation("L6 AckedDurable", f"{host.name} is {state}, and its log lost batches up to {host.lost_end} that it had said to have")
+    is_out = state == "unattached" and not is_voter(world, host) and not is_leaving(host)
+    if not (is_out and before is not None and before.name == "candidate"):
+        # A candidate that learns that it is no voter any more asks nobody.
+        check_transition(host, None if before is None else before.name, state, before is not None and before.epoch == epoch)
 
 
 SAME_EPOCH = {
