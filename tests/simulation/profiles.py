@@ -168,5 +168,8 @@ def apply(options: Options, wanted: str | None = None) -> None:
         wanted = "rotten-disks" if random.random() < ROT_SHARE else random.choice(names)
     options.profile = wanted
     PROFILES[wanted](options, random)
+    if options.level or options.upgrade_every:
+        # What came before directory ids can only talk where there are none.
+        options.generations = [max(name, "3.9") for name in options.generations]
     while 0 < len(options.generations) < options.voters + options.observers:
         options.generations.append(random.choice(options.generations))
