@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -111,9 +111,12 @@ class DiskPartial(SimPartial):
         self._real.append(data)
         self.data += data
 
-    def freeze(self) -> None:
-        self._real.freeze()
-        super().freeze()
+    def begin_freeze(self) -> Callable[[], None]:
+        return self._real.begin_freeze()
+
+    def end_freeze(self) -> None:
+        self._real.end_freeze()
+        super().end_freeze()
         self._disk_log.agree()
 
     def close(self) -> None:

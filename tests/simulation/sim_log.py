@@ -33,7 +33,14 @@ class SimPartial:
         self.data += data
 
     def freeze(self) -> None:
+        self.begin_freeze()()
+        self.end_freeze()
+
+    def begin_freeze(self) -> Callable[[], None]:
         self._log.fuse()
+        return no_fuse
+
+    def end_freeze(self) -> None:
         self._log.parts.pop((self.id.offset, self.id.epoch), None)
         self._log.add_snapshot(self.id, bytes(self.data))
 
