@@ -284,8 +284,10 @@ class DiskLog(SimLog):
         self.close()
         self.open(tree)
         self.recover()
-        self.check_kept([entry for entry in before if entry not in self.entries], what)
-        self.lost.update(entry for entry in before if entry not in self.entries and entry.end > self.start_offset)
+        # What a later snapshot stands for is missed by nobody.
+        lost = [entry for entry in before if entry not in self.entries and entry.end > self.start_offset]
+        self.check_kept(lost, what)
+        self.lost.update(lost)
         if self.start_offset < start or self.end_offset > end:
             raise Violation(RULE, f"reaches from {self.start_offset} to {self.end_offset} after {what}, before from {start} to {end}")
         return what
