@@ -43,7 +43,12 @@ def voter_sets(world: World) -> set[frozenset[Key]]:
 def is_gone(world: World, key: Key) -> bool:
     """Whether a voter's disk does not exist any more, will be taken away as soon as its replica starts, or is not fit for voting."""
     host = world.by_id[key[0]]
-    return host.lost_end is not None or (any(key[1]) and (host.key != key or bool(host.log.rotten)))
+    return has_no_vote(host) or (any(key[1]) and (host.key != key or bool(host.log.rotten)))
+
+
+def has_no_vote(host: Host) -> bool:
+    """Whether a replica's log lost batches. The replica may have to know less than we do: it waits for all that it had, committed or not."""
+    return host.lost_end is not None or host.log.recovering is not None
 
 
 def can_lose(world: World, host: Host) -> bool:
@@ -126,7 +131,7 @@ def can_be_elected(world: World, host: Host, down: set[int]) -> bool:
     voters = host.log.tail.voters
     change = host.log.tail.last_change
     is_leaving = change is not None and change.prev is not None and host.key in change.prev.voters
-    if host.is_broker or host.lost_end is not None or not (is_among(host, voters) or is_leaving):
+    if host.is_broker or has_no_vote(host) or not (is_among(host, voters) or is_leaving):
         return False
     own = log_end(host)
     for_it = 0
@@ -134,7 +139,7 @@ def can_be_elected(world: World, host: Host, down: set[int]) -> bool:
         other = world.by_id.get(id)
         if other is None or id in down or (directory != ZERO_UUID and other.key != (id, directory)):
             continue
-        if other is host or (other.lost_end is None and log_end(other) <= own):
+        if other is host or (not has_no_vote(other) and log_end(other) <= own):
             for_it += 1
     return for_it > len(voters) // 2
 
@@ -156,6 +161,6 @@ def is_electable_whatever_is_in_force(world: World, down: set[int]) -> bool:
     whom to take down while logs may still change."""
 
     def is_lost(voters: frozenset[Key]) -> bool:
-        return sum(is_gone(world, key) or key[0] in down or world.by_id[key[0]].lost_end is not None for key in voters) > (len(voters) - 1) // 2
+        return sum(is_gone(world, key) or key[0] in down for key in voters) > (len(voters) - 1) // 2
 
     return not any(is_lost(voters) for voters in voter_sets(world))

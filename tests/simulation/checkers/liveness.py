@@ -93,6 +93,11 @@ def check_progress(world: World) -> None:
     behind = max(host.log.end_offset for host in running(world)) - min(host.log.end_offset for host in running(world))
     wait(world, "V3", limit + 60 * behind, lambda: has_all(world), "that all have everything")
     work.is_writing = True
+    for host in running(world):
+        found = host.log.recovering
+        # Where nothing told how far the log went, only a later epoch shows that all is here.
+        if found is not None and (found.until_offset is not None or host.log.tail.epoch > found.epoch):
+            raise Violation("V7", f"{host.name} has everything and goes on without a vote: {found}")
 
 
 def has_all(world: World) -> bool:
