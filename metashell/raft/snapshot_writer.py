@@ -120,7 +120,8 @@ def refusal(node: Replica, id: OffsetAndEpoch) -> str | None:
     if node.high_watermark is None or id.offset > node.high_watermark:
         return f"snapshot {id} would hold what is not committed"
     latest = node.latest_snapshot()
-    if latest is not None and id.epoch < latest.epoch:
+    if latest is not None and (id.epoch < latest.epoch or id.offset < latest.offset):
+        # The voters and the level of that time are forgotten: `frozen` and a start keep those of the latest one.
         return f"snapshot {id} would be older than {latest}"
     if id.offset <= 0:
         return f"snapshot {id} would hold nothing"

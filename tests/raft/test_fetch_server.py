@@ -106,6 +106,14 @@ def test_a_position_is_valid_where_the_logs_agree_before_it(offset: int, last_ep
     assert (response.records != b"") is (diverging is None and offset < 9)
 
 
+def test_a_position_of_an_epoch_that_is_not_in_the_log_is_not_valid_though_the_log_goes_on_behind_it() -> None:
+    # A leader of epoch 2 wrote two records behind 5 of epoch 1 and died; the leader of epoch 3 had ten of epoch 1.
+    solo = Solo(ElectionState(2), log_of(*[1] * 10)).lead()
+    response = solo.ask(fetch(2, 3, 7, 2, 0))
+    assert response.diverging == OffsetAndEpoch(10, 1) and response.records == b""
+    assert solo.node.role.voters[2].end_offset == -1  # type: ignore[union-attr]
+
+
 def with_snapshot(*ids: tuple[int, int], start: tuple[int, int] | None = None) -> Solo:
     log = log_of(1, 1, 1, 2, 2, 4, 4, 4)
     for id in ids:

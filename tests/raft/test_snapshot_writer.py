@@ -67,6 +67,13 @@ def test_a_snapshot_is_not_made_of_what_is_gone_nor_after_its_epoch_ended():
     assert refusal(leader, OffsetAndEpoch(end, old)) is None
 
 
+def test_a_snapshot_is_not_made_behind_a_later_one_since_the_voters_of_that_time_are_forgotten():
+    quorum, node = settled()
+    make(quorum, node, OffsetAndEpoch(node.log_end, node.epoch), [b"s"])
+    text = refusal(node, OffsetAndEpoch(node.log_end - 2, node.epoch))
+    assert text is not None and "older than" in text
+
+
 def test_nothing_is_made_before_anything_is_known_to_be_committed():
     quorum = Quorum.dynamic([1, 2, 3])
     assert quorum.run(60_000, lambda: quorum.leader() is not None)

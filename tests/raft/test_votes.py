@@ -20,6 +20,7 @@ from metashell.raft.error_codes import (
 )
 from metashell.raft.messages import FetchRequest, FetchResponse, FetchSnapshotRequest, FetchSnapshotResponse, VoteRequest, VoteResponse
 from metashell.raft.ready import ElectionState
+from metashell.raft.roles import Tally
 from metashell.raft.voter_set import Voter, VoterSet
 from metashell.raft.votes import is_up_to_date
 from metashell.values import OffsetAndEpoch, ReplicaKey
@@ -124,6 +125,16 @@ def test_a_vote_goes_to_one_key_of_an_epoch_and_is_durable_before_it_leaves() ->
 def test_a_vote_without_a_stored_directory_id_is_for_whoever_has_the_id() -> None:
     solo = Solo(ElectionState(EPOCH, -1, ReplicaKey(2)), log_of(3, 4))
     assert solo.ask(vote(2, EPOCH, **LEVEL)).granted
+
+
+def test_who_asks_counts_its_own_vote_only_where_it_is_a_voter() -> None:
+    voters = VoterSet(Voter(key(id), {"CONTROLLER": endpoint(id)}, 0, 1) for id in (2, 3))
+    outside, inside = Tally(voters, 1), Tally(voters, 2)
+    assert (outside.granted, inside.granted) == (0, 1)
+    outside.record(2, True)
+    assert not outside.is_won()
+    outside.record(3, True)
+    assert outside.is_won()
 
 
 def test_a_vote_gives_the_candidate_a_new_election_timeout() -> None:

@@ -21,6 +21,7 @@ def main() -> int:
     parser.add_argument("--without", default="", help="options that take their plain value, separated by commas")
     parser.add_argument("--shrink", action="store_true", help="find the fewest faults that still break the rule")
     parser.add_argument("--bug", default="", help="with this planted bug")
+    parser.add_argument("--profile", default=None, help="let every seed follow this one of tests/simulation/profiles.py ('': none)")
     parser.add_argument("--go-on", action="store_true", help="do not stop at the first failure")
     arguments = parser.parse_args()
     from tests.simulation.planted import planted
@@ -36,7 +37,7 @@ def play(arguments: argparse.Namespace) -> int:
     begin = time.process_time()
     for seed in range(arguments.seed, arguments.seed + arguments.count):
         trace = Trace(sys.stdout, is_verbose=True) if arguments.trace else None
-        result = run(seed, without=without, events=arguments.events, trace=trace)
+        result = run(seed, without=without, events=arguments.events, trace=trace, profile=arguments.profile)
         events += result.events
         counts.update(result.counts)
         if result.violation is not None:
@@ -54,12 +55,13 @@ def report(result: Result, arguments: argparse.Namespace, without: list[str]) ->
     if arguments.shrink:
         from tests.simulation.shrink import shrink
 
-        without = shrink(result, without, arguments.events)
+        without = shrink(result, without, arguments.events, arguments.profile)
         bug = f" --bug {arguments.bug}" if arguments.bug else ""
+        bug += "" if arguments.profile is None else f" --profile '{arguments.profile}'"
         print(f"  python -m tests.simulation {result.seed} --trace --without {','.join(without)}{bug}")
     if arguments.last:
         trace = Trace(last=arguments.last)
-        run(result.seed, without=without, events=arguments.events, trace=trace)
+        run(result.seed, without=without, events=arguments.events, trace=trace, profile=arguments.profile)
         print("\n".join(trace.last[-arguments.last :]))
 
 

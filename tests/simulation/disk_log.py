@@ -7,8 +7,9 @@ nothing that was never written.
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -23,12 +24,54 @@ from tests.simulation.sim_log import SimLog, SimPartial, no_fuse
 from tests.simulation.violation import Violation
 
 RULE = "the log on disk"
+INDEX_SIZE = 1 << 10
+"""Bytes that an index may have: the files are made as large, and copied at every crash."""
 
 
 def scratch_folder() -> Path:
     """A new folder for the directories of a world."""
     memory = Path("/dev/shm")
     return Path(tempfile.mkdtemp(prefix="simulation-", dir=memory if memory.is_dir() else None))
+
+
+DAMAGED_MAX = 2
+"""Batches that one fault damages: a write that went astray may reach into the next one."""
+Place = tuple[str, int, int]
+"""A batch: its file, its position and its size in bytes."""
+
+
+def batches_of(data: bytes) -> list[tuple[int, int]]:
+    """Position and size of each batch of a segment."""
+    found, position = [], 0
+    while position + 12 <= len(data):
+        size = 12 + int.from_bytes(data[position + 8 : position + 12], "big")
+        found.append((position, size))
+        position += size
+    return found
+
+
+def damage(tree: Tree, places: list[Place], index: int, random: Random) -> str:
+    """Let a batch be other bytes than were written: a bit flips, a sector is never written, or another write lands there."""
+    path, position, size = places[index]
+    data = bytearray(tree[path] or b"")
+    shape = int(random.random() * 4)
+    if shape < 2:
+        # The epoch is outside the checksum: a flip there that still fits between its neighbours is never found.
+        bit = int(random.random() * (size - 4))
+        at = position + bit + (4 if bit >= 12 else 0)
+        data[at] ^= 1 << int(random.random() * 8)
+        what = f"a bit at {at - position} of the batch at {position} in {path} flips"
+    elif shape == 2:
+        length = min(size, 512)
+        data[position : position + length] = bytes(length)
+        what = f"{length} bytes at {position} in {path} are zeros"
+    else:
+        other, start, length = places[int(random.random() * len(places))]
+        length = min(size, length)
+        data[position : position + length] = (tree[other] or b"")[start : start + length]
+        what = f"{length} bytes of {start} in {other} are written at {position} in {path}"
+    tree[path] = bytes(data)
+    return what
 
 
 class FusedDisk(RecordingDisk):
@@ -43,11 +86,11 @@ class FusedDisk(RecordingDisk):
         super()._note(name, path, other)
         self._log.fuse()
 
-    def what_is_left(self, random: Random) -> Tree:
-        """One of the states that a crash now may leave."""
+    def what_is_left(self, random: Random, share: float | None = None) -> Tree:
+        """One of the states that a crash now may leave: the one with all that was done, the one with what is sure, or one between them."""
         self.catch_up()
         states = list(self.model.samples(random, 1))
-        return states[int(random.random() * len(states))]
+        return states[int(random.random() * len(states)) if share is None else 1 - round(share)]
 
     def catch_up(self) -> None:
         steps: list[Step] = self.steps
@@ -68,9 +111,12 @@ class DiskPartial(SimPartial):
         self._real.append(data)
         self.data += data
 
-    def freeze(self) -> None:
-        self._real.freeze()
-        super().freeze()
+    def begin_freeze(self) -> Callable[[], None]:
+        return self._real.begin_freeze()
+
+    def end_freeze(self) -> None:
+        self._real.end_freeze()
+        super().end_freeze()
         self._disk_log.agree()
 
     def close(self) -> None:
@@ -98,7 +144,7 @@ class DiskLog(SimLog):
         place.mkdir(parents=True)
         write_tree(tree, place)
         self.disk = FusedDisk(place, self)
-        self.real = MetadataLog.open(str(place), self.disk, segment_size=self.segment_size, lock=False)
+        self.real = MetadataLog.open(str(place), self.disk, segment_size=self.segment_size, index_size=INDEX_SIZE, lock=False)
         self.recovering = self.real.recovering
         self.disk.catch_up()
 
@@ -204,9 +250,9 @@ class DiskLog(SimLog):
         self.disk.catch_up()
         return min(offset, self.flushed_offset)
 
-    def crash(self, random: Random) -> None:
+    def crash(self, random: Random, share: float | None = None) -> None:
         self.fuse = no_fuse
-        tree = self.disk.what_is_left(random)
+        tree = self.disk.what_is_left(random, share)
         self.close()
         before, start, flushed, ids = self.entries, self.start_offset, self.flushed_offset, self.snapshot_ids
         self.open(tree)
@@ -220,6 +266,51 @@ class DiskLog(SimLog):
             if ids and (not self.snapshot_ids or self.snapshot_ids[-1] < ids[-1]):
                 raise Violation(RULE, f"has snapshots {self.snapshot_ids} after a crash, there were {ids}")
         self.is_cutting = self.is_adding = False
+
+    # Rot
+
+    def rot(self, random: Random) -> str:
+        """Damage one batch that has whole batches behind it, while nobody runs on the log, and open it again; what was damaged.
+
+        Errors: LogCorruptError where the log refuses to start. Violation where sound batches are gone.
+        """
+        tree = self.files()
+        places = [(path, *place) for path in sorted(tree) if path.endswith(".log") for place in batches_of(tree[path] or b"")]
+        if len(places) < 3:
+            return "nothing"
+        index = int(random.random() * (len(places) - 1))
+        what = damage(tree, places, index, random)
+        before, start, end = self.entries, self.start_offset, self.end_offset
+        self.close()
+        self.open(tree)
+        self.recover()
+        # What a later snapshot stands for is missed by nobody.
+        lost = [entry for entry in before if entry not in self.entries and entry.end > self.start_offset]
+        self.check_kept(lost, what)
+        self.lost.update(lost)
+        if self.start_offset < start or self.end_offset > end:
+            raise Violation(RULE, f"reaches from {self.start_offset} to {self.end_offset} after {what}, before from {start} to {end}")
+        return what
+
+    def rot_snapshot(self, id: OffsetAndEpoch, random: Random) -> None:
+        super().rot_snapshot(id, random)
+        path = self.real.snapshot_path(id)
+        os.chmod(path, 0o600)
+        Path(path).write_bytes(self.snapshot_data[id])
+
+    def files(self) -> Tree:
+        """What lies in the log's directory, by path."""
+        place = self.folder / str(self.lives)
+        return {
+            str(path.relative_to(place)): None if path.is_dir() else path.read_bytes() for path in sorted(place.rglob("*")) if path.name != ".lock"
+        }
+
+    def check_kept(self, entries: list[Entry], what: str) -> None:
+        """Of what is not in the log any more all but one batch is sound, and lies somewhere: nothing of it is deleted."""
+        files = [data for data in self.files().values() if data]
+        gone = [entry for entry in entries if not any(entry.data in data for data in files)]
+        if len(gone) > DAMAGED_MAX:
+            raise Violation(RULE, f"has deleted {gone} after {what}")
 
     def recover(self) -> None:
         """Memory takes over what the real recovery found, of which every batch was written once."""

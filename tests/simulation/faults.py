@@ -6,15 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from metashell.raft.errors import RaftError
-from tests.simulation.history import Key
+from tests.simulation import disk_faults, strangers
 from tests.simulation.host import Host
+from tests.simulation.tolerance import ADDING_MS, are_voters_held, can_lose, is_gone
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
-
-ADDING_MS = 15_000
-"""So long after an operator asked to add a replica its disk is not replaced: the request may still be under way."""
-
 
 def begin(world: World) -> None:
     """Let every kind come that the options ask for."""
@@ -32,25 +29,11 @@ def strike(world: World, act: Callable[[World], None], mean: int) -> None:
     act(world)
 
 
-def some_host(world: World) -> Host | None:
-    """A running replica; in one of three cases the leader."""
-    running = [host for host in world.hosts if host.up]
-    leader = world.work.leader()
-    if leader is not None and world.chance() < 0.33:
-        return leader
-    return running[int(world.chance() * len(running))] if running else None
-
-
-def note(world: World, text: str) -> None:
-    if world.trace is not None:
-        world.trace.note(world, text)
-
-
 # Processes
 
 
 def crash(world: World) -> None:
-    host = some_host(world)
+    host = world.some_host()
     if host is None:
         return
     if world.chance() < world.options.fuse_share:
@@ -72,18 +55,18 @@ def all_down(world: World) -> None:
 
 
 def pause(world: World) -> None:
-    host = some_host(world)
+    host = world.some_host()
     if host is not None:
         until = world.now + 10 + int(world.random.expovariate(1 / world.options.pause_ms))
         host.paused_until = max(host.paused_until, until)
-        note(world, f"{host.name} pauses until {host.paused_until}")
+        world.note( f"{host.name} pauses until {host.paused_until}")
 
 
 def shutdown(world: World) -> None:
-    host = some_host(world)
+    host = world.some_host()
     if host is None or host.node is None or host.paused_until > world.now:
         return
-    note(world, f"{host.name} is asked to shut down")
+    world.note( f"{host.name} is asked to shut down")
     host.is_stopping = True
     world.settle(host, host.node.begin_shutdown(1_000, host.local_ms(world.now)))
     world.push(world.now + 1_500, crash_late, host, host.life)
@@ -93,11 +76,12 @@ def resign(world: World) -> None:
     host = world.work.leader()
     if host is None or host.node is None or host.paused_until > world.now:
         return
-    note(world, f"{host.name} is asked to resign")
+    world.note( f"{host.name} is asked to resign")
     try:
         host.node.resign(host.role.epoch)
     except RaftError:
         return
+    host.asked_to_resign = host.role.epoch
     world.settle(host, host.node.poll(host.local_ms(world.now)))
 
 
@@ -107,11 +91,11 @@ def resign(world: World) -> None:
 def heal(world: World, pairs: list[tuple[int, int]], second: None) -> None:
     if world.faults_on:
         world.cuts.difference_update(pairs)
-        note(world, "a cut heals")
+        world.note( "a cut heals")
 
 
 def cut_pairs(world: World, pairs: list[tuple[int, int]], what: str) -> None:
-    note(world, f"cut: {what}")
+    world.note( f"cut: {what}")
     world.cuts.update(pairs)
     world.push(world.now + 50 + int(world.random.expovariate(1 / world.options.cut_ms)), heal, pairs, None)
 
@@ -153,6 +137,18 @@ def split(world: World) -> None:
     cut_pairs(world, pairs, what)
 
 
+def block(world: World) -> None:
+    """Nobody opens a connection to a replica: requests to it are lost, while its own are answered."""
+    host = world.hosts[int(world.chance() * len(world.hosts))]
+    world.blocked.add(host.index)
+    world.note(f"nobody can connect to {host.name}")
+    world.push(world.now + 50 + int(world.random.expovariate(1 / world.options.cut_ms)), unblock, host, None)
+
+
+def unblock(world: World, host: Host, second: None) -> None:
+    world.blocked.discard(host.index)
+
+
 def slow_link(world: World) -> None:
     count = len(world.hosts)
     pair = int(world.chance() * count), int(world.chance() * count)
@@ -168,62 +164,26 @@ def link_recovers(world: World, pair: tuple[int, int], second: None) -> None:
 
 
 def slow_disk(world: World) -> None:
-    host = some_host(world)
+    host = world.some_host()
     if host is not None:
         host.slow_until = world.now + int(world.random.expovariate(1 / 3_000))
-        note(world, f"the disk of {host.name} is slow until {host.slow_until}")
+        world.note( f"the disk of {host.name} is slow until {host.slow_until}")
 
 
 def full_disk(world: World) -> None:
-    host = some_host(world)
+    host = world.some_host()
     if host is not None:
-        note(world, f"the disk of {host.name} is full")
+        world.note( f"the disk of {host.name} is full")
         host.is_full = True
         host.log.fuse = host.burn
 
 
-def rot(world: World) -> None:
-    """A checksum on a disk is wrong: the replica stops, and its operator gives it another disk."""
-    replace_disk(world)
-
-
 def replace_disk(world: World) -> None:
     """A replica comes back with an empty disk and a new directory id, where the quorum can bear the loss."""
-    host = some_host(world)
-    if host is None or host.is_broker or not can_lose(world, host):
-        return
-    world.counts["lost disks"] += 1
-    note(world, f"{host.name} loses its disk")
-    world.crash(host)
-    log = world.new_log()
-    host.format(host.directory + 1, log)
-    world.disks[host.key] = log
-    if world.elections.top is not None and world.elections.top[1] is host:
-        world.elections.top = None
-
-
-def voter_sets(world: World) -> set[frozenset[Key]]:
-    """All sets that may be in force, now or after truncations."""
-    return {world.history.tip.voters, *[host.log.tail.voters for host in world.hosts]}
-
-
-def is_gone(world: World, key: Key) -> bool:
-    """Whether a voter's disk does not exist any more."""
-    return any(key[1]) and world.by_id[key[0]].key != key
-
-
-def can_lose(world: World, host: Host) -> bool:
-    last = max(world.adding.get(host.id, -ADDING_MS), world.adding.get(-1, -ADDING_MS))
-    if world.now - last < ADDING_MS or world.options.auto_join:
-        return False
-    for voters in voter_sets(world):
-        if not all(any(directory) for _, directory in voters):
-            # Without directory ids nobody can tell that a vote or an offset was forgotten.
-            return False
-        gone = sum(is_gone(world, key) or key == host.key for key in voters)
-        if gone > (len(voters) - 1) // 2:
-            return False
-    return True
+    host = world.some_host()
+    if host is not None and not host.is_broker and can_lose(world, host):
+        world.note( f"{host.name} loses its disk")
+        world.replace_disk(host)
 
 
 # Clocks
@@ -231,7 +191,7 @@ def can_lose(world: World, host: Host) -> bool:
 
 def wall_step(world: World) -> None:
     """The wall clock of a replica is set, forwards or backwards."""
-    host = some_host(world)
+    host = world.some_host()
     if host is not None and host.node is not None:
         host.wall_ms += int((world.chance() - 0.5) * 7_200_000)
         host.node.wall_offset_ms = host.wall_ms
@@ -242,16 +202,18 @@ def wall_step(world: World) -> None:
 
 def member(world: World) -> None:
     """An operator adds or removes a voter; one in ten asks a replica that need not lead."""
+    if are_voters_held(world):
+        return
     work = world.work
     leader = work.leader()
     if leader is None or world.chance() < 0.1:
-        leader = some_host(world)
+        leader = world.some_host()
     if leader is None:
         return
     voters = leader.log.tail.voters
     wanted = world.options.voters
     if world.chance() < (0.75 if len(voters) < wanted else 0.4):
-        hosts = [host for host in world.hosts if not host.is_broker]
+        hosts = [host for host in world.hosts if not host.is_broker and not host.log.rotten]
         outside = [host for host in hosts if host.key not in voters]
         host = (outside or hosts)[int(world.chance() * len(outside or hosts))]
         world.adding[host.id] = world.now
@@ -269,6 +231,30 @@ def member(world: World) -> None:
     world.adding[-1] = world.now
     work.remove_voter(leader, *key)
     cut_off_after_change(world, leader)
+
+
+def evict(world: World) -> None:
+    """A voter is removed while nobody reaches it; it comes back to a log that begins behind its own, with a disk that hangs."""
+    leader = world.work.leader()
+    if leader is None or are_voters_held(world) or world.adding.get(-1, -ADDING_MS) > world.now - 3_000:
+        return
+    voters = leader.log.tail.voters
+    hosts = [host for host in world.hosts if host.up and host is not leader and host.key in voters]
+    if len(hosts) < 2 or any(is_gone(world, key) for key in voters):
+        return
+    host = hosts[int(world.chance() * len(hosts))]
+    world.adding[-1] = world.now
+    pairs = [pair for other in world.hosts if other is not host for pair in ((host.index, other.index), (other.index, host.index))]
+    world.cuts.update(pairs)
+    world.note(f"{host.name} is cut off to be removed")
+    world.work.remove_voter(leader, *host.key)
+    world.push(world.now + 2_000 + int(world.chance() * 4_000), come_back, host, pairs)
+
+
+def come_back(world: World, host: Host, pairs: list[tuple[int, int]]) -> None:
+    if world.faults_on:
+        heal(world, pairs, None)
+        host.hang_until = world.now + 3 * (world.options.election_timeout_ms + world.options.fetch_timeout_ms)
 
 
 def cut_off_after_change(world: World, leader: Host) -> None:
@@ -304,7 +290,7 @@ def move(world: World) -> None:
     world.by_endpoint[host.endpoint] = host
     world.moved[old] = host
     world.counts["moves"] += 1
-    note(world, f"{host.name} moves to {host.endpoint}")
+    world.note( f"{host.name} moves to {host.endpoint}")
 
 
 def upgrade_level(world: World) -> None:
@@ -316,7 +302,7 @@ def upgrade_level(world: World) -> None:
         leader.node.upgrade_kraft_version(leader.role.epoch, 1, False)
     except RaftError as error:
         world.counts["refused upgrades"] += 1
-        note(world, f"{leader.name} does not upgrade: {error}")
+        world.note( f"{leader.name} does not upgrade: {error}")
         return
     world.counts["upgrades"] += 1
     world.settle(leader, leader.node.poll(leader.local_ms(world.now)))
@@ -331,12 +317,17 @@ KINDS: dict[str, Callable[[World], None]] = {
     "cut_every": cut,
     "split_every": split,
     "slow_link_every": slow_link,
+    "block_every": block,
     "slow_disk_every": slow_disk,
     "full_disk_every": full_disk,
-    "rot_every": rot,
+    "rot_every": disk_faults.rot,
+    "hang_every": disk_faults.hang,
+    "election_state_every": disk_faults.lose_election_state,
+    "stranger_every": strangers.speak,
     "replace_disk_every": replace_disk,
     "wall_step_every": wall_step,
     "member_every": member,
+    "evict_every": evict,
     "move_every": move,
     "upgrade_every": upgrade_level,
 }

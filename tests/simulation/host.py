@@ -30,7 +30,10 @@ class Host:
 
     `life` counts its starts, so that what was meant for an earlier one is recognised. `election` and `log` survive a crash as far as they
     are durable. `writing` is the step that waits for a slow write of quorum-state; until then no other one is made. `began` is the role at
-    the begin of a step. `fuse_left` is how many more effects happen before an injected crash, -1 without one.
+    the begin of a step. `fuse_left` is how many more effects happen before an injected crash, -1 without one. `forgotten_epoch` is the last
+    epoch of which a vote was forgotten, `unaware_of` the last that it does not know to have led, `lost_end` where the log ended that lost durable batches and did not get them back (`tolerance`).
+    `heard` is when a leader last answered a valid fetch of each replica, `contacts` when it was asked for anything, on its own clock. Until `hang_until` no fsync of the log ends, and if `hang_fails`
+    none succeeds.
     """
 
     __slots__ = (
@@ -38,19 +41,26 @@ class Host:
         "applied",
         "asked",
         "asked_version",
+        "asked_to_resign",
         "at_candidacy",
         "base_ms",
         "began",
         "committed",
+        "contacts",
         "digest",
         "directory",
         "election",
+        "election_before",
         "endpoint",
         "epoch_start",
         "fetch_sent",
+        "forgotten_epoch",
         "fuse_left",
         "generation",
         "grants",
+        "hang_fails",
+        "hang_until",
+        "heard",
         "high_watermark",
         "id",
         "index",
@@ -60,14 +70,17 @@ class Host:
         "is_stopping",
         "key",
         "led_epochs",
+        "led_since",
         "life",
         "listener",
         "log",
+        "lost_end",
         "may_forget",
         "name",
         "node",
         "notified",
         "paused_until",
+        "pending_acks",
         "pre_grants",
         "prepared",
         "proof",
@@ -81,9 +94,11 @@ class Host:
         "slow_until",
         "timer",
         "transitions",
+        "unaware_of",
         "unsupported",
         "up",
         "voters_seen",
+        "voters_since",
         "wall_ms",
         "writing",
     )
@@ -113,8 +128,10 @@ class Host:
         self.key: Key = (self.id, bytes(14) + bytes((self.id + 1, directory)))
         self.name = f"{self.id}" if directory == 1 else f"{self.id}.{directory}"
         self.log = log
-        self.election = ElectionState(0)
+        self.election = self.election_before = ElectionState(0)
         self.led_epochs: set[int] = set()
+        self.forgotten_epoch = self.unaware_of = -1
+        self.lost_end: int | None = None
 
     def forget(self) -> None:
         """All that a process loses when it ends."""
@@ -134,6 +151,8 @@ class Host:
         self.restart_at = 0
         self.paused_until = 0
         self.slow_until = 0
+        self.hang_until = 0
+        self.hang_fails = False
         self.fuse_left = -1
         self.is_full = False
         self.high_watermark: int | None = None
@@ -152,6 +171,11 @@ class Host:
         self.announced_epoch = -1
         self.notified: tuple[int, int] = (-1, -1)
         self.prepared: list[tuple[int, int, bytes]] = []
+        self.pending_acks: list[tuple[int, int, list[bytes]]] = []
+        self.asked_to_resign = -1
+        self.heard: dict[Key, int] = {}
+        self.contacts: dict[Key, int] = {}
+        self.led_since = self.voters_since = 0
 
     @property
     def replica_key(self) -> ReplicaKey:

@@ -23,6 +23,7 @@ from metashell.raft.wire import (
     encode_response,
     message_versions,
 )
+from tests.simulation.checkers.operators import check_answer
 from tests.simulation.checkers.protocol import check_delivery, check_request, check_response
 
 if TYPE_CHECKING:
@@ -30,10 +31,14 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 
+STRANGER = -1
+"""The number of a request whose answer nobody waits for."""
+
+
 class Flight:
     """A request on its way: who asked, in which life, under which name of the destination; `source` is None for a client's."""
 
-    __slots__ = ("correlation_id", "destination", "life", "receiver", "request", "source")
+    __slots__ = ("arrived", "correlation_id", "destination", "life", "receiver", "request", "source")
 
     def __init__(self, source: Host | None, life: int, destination: int, correlation_id: int, request: Request, receiver: Host) -> None:
         self.source = source
@@ -42,6 +47,8 @@ class Flight:
         self.correlation_id = correlation_id
         self.request = request
         self.receiver = receiver
+        self.arrived = 0
+        """When it came in last, on the receiver's own clock."""
 
 
 def send(world: World, host: Host, message: Send) -> None:
@@ -64,6 +71,8 @@ def send(world: World, host: Host, message: Send) -> None:
             return
     else:
         world.codec_countdown -= 1
+    if world.blocked and receiver.index in world.blocked:
+        return
     route(world, host.index, receiver.index, 0, deliver_request, flight, None)
 
 
@@ -74,7 +83,10 @@ def reply(world: World, host: Host, message: Reply) -> None:
     if world.trace is not None:
         world.trace.replies(world, host, flight.source, response)
     source = flight.source
+    if source is None and flight.destination == STRANGER:
+        return
     if source is None:
+        check_answer(world, host, flight.request, response)
         world.work.answered(flight, response)
         return
     check_response(world, host, flight, response)
@@ -155,7 +167,10 @@ def deliver_request(world: World, flight: Flight, extra: None) -> None:
     world.events += 1
     if world.trace is not None:
         world.trace.arrives(world, host, flight.source, flight.request)
-    world.settle(host, host.node.handle_request(flight, flight.request, "CONTROLLER", host.local_ms(world.now)))  # type: ignore[union-attr]
+    flight.arrived = local = host.local_ms(world.now)
+    if flight.source is not None:
+        host.contacts[flight.source.key] = local
+    world.settle(host, host.node.handle_request(flight, flight.request, "CONTROLLER", local))  # type: ignore[union-attr]
 
 
 def deliver_response(world: World, flight: Flight, response: Response) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from random import Random
 
+from tests.simulation import profiles
+
 GENERATIONS = ("3.9", "4.0", "4.3")
 
 
@@ -51,6 +53,8 @@ class Options:
     cut_every: int = 0
     split_every: int = 0
     slow_link_every: int = 0
+    block_every: int = 0
+    """Nobody can open a connection to a replica for a while; its own work."""
     cut_ms: int = 2_000
 
     # Disk.
@@ -60,6 +64,9 @@ class Options:
     slow_disk_ms: int = 1_500
     full_disk_every: int = 0
     rot_every: int = 0
+    hang_every: int = 0
+    election_state_every: int = 0
+    """quorum-state is lost, old or torn."""
 
     # Processes.
     crash_every: int = 0
@@ -70,6 +77,12 @@ class Options:
     pause_ms: int = 1_000
     shutdown_every: int = 0
     resign_every: int = 0
+    candidate_crash_chance: float = 0.0
+    """That a replica which stands or leads with a tail that is not durable loses its power."""
+    leader_crash_chance: float = 0.0
+    write_crash_chance: float = 0.0
+    """That a replica dies while its quorum-state is written."""
+    stranger_every: int = 0
 
     # Clocks.
     skew_percent: int = 0
@@ -77,10 +90,13 @@ class Options:
 
     # Membership.
     member_every: int = 0
+    evict_every: int = 0
     replace_disk_every: int = 0
     move_every: int = 0
     upgrade_every: int = 0
 
+    profile: str = ""
+    """Which of `profiles` it follows."""
     log_on_disk: bool = False
     """Whether metashell's own log on disk takes part instead of the one in memory."""
 
@@ -97,8 +113,16 @@ class Options:
         return [item.name for item in fields(self) if item.name != "seed" and getattr(self, item.name) != getattr(plain, item.name)]
 
 
-def draw(seed: int) -> Options:
-    """The plan of a seed."""
+def draw(seed: int, profile: str | None = None) -> Options:
+    """The plan of a seed; `profile` names the one to follow, "" for none, where the seed is not to draw it."""
+    options = draw_alone(seed)
+    if profile != "":
+        profiles.apply(options, profile)
+    return options
+
+
+def draw_alone(seed: int) -> Options:
+    """The plan of a seed, each fault drawn for itself."""
     random = Random(seed * 2 + 1)
     chance, pick = random.random, random.choice
     options = Options(seed)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from tests.simulation.run import Result, run
 
 # What says who takes part; the rest are faults, timing and load.
-KEPT = frozenset(("voters", "level"))
+KEPT = frozenset(("voters", "level", "profile"))
 
 
-def shrink(result: Result, without: Sequence[str], events: int) -> list[str]:
+def shrink(result: Result, without: Sequence[str], events: int, profile: str | None = None) -> list[str]:
     """Names of options that may take their plain value, so that the seed still breaks the rule that `result` broke."""
     assert result.violation is not None
     rule = result.violation.rule
@@ -20,7 +20,7 @@ def shrink(result: Result, without: Sequence[str], events: int) -> list[str]:
     while changed:
         changed = False
         for name in list(left):
-            again = run(result.seed, without=[*gone, name], events=events)
+            again = run(result.seed, without=[*gone, name], events=events, profile=profile)
             if again.violation is not None and again.violation.rule == rule:
                 gone.append(name)
                 left.remove(name)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from metashell.values import OffsetAndEpoch, Recovering
+from tests.simulation.checkers.snapshots import check_head
 from tests.simulation.history import Entry, History
 from tests.simulation.violation import Violation
 
@@ -32,7 +33,14 @@ class SimPartial:
         self.data += data
 
     def freeze(self) -> None:
+        self.begin_freeze()()
+        self.end_freeze()
+
+    def begin_freeze(self) -> Callable[[], None]:
         self._log.fuse()
+        return no_fuse
+
+    def end_freeze(self) -> None:
         self._log.parts.pop((self.id.offset, self.id.epoch), None)
         self._log.add_snapshot(self.id, bytes(self.data))
 
@@ -63,9 +71,11 @@ class SimLog:
         "flushed_offset",
         "fuse",
         "history",
+        "lost",
         "on_truncate",
         "parts",
         "recovering",
+        "rotten",
         "snapshot_data",
         "snapshot_ids",
         "start_offset",
@@ -87,6 +97,10 @@ class SimLog:
         self.snapshot_ids: list[OffsetAndEpoch] = []
         self.snapshot_data: dict[OffsetAndEpoch, bytes] = {}
         self.parts: dict[tuple[int, int], SimPartial] = {}
+        self.rotten: set[OffsetAndEpoch] = set()
+        """Snapshots whose bytes are others than were written."""
+        self.lost: set[Entry] = set()
+        """Batches that were durable until they rotted: who counted them was right, and who has them no more knows."""
         self.truncations: list[int] = []
         self.recovering: Recovering | None = None
         self.changed = False
@@ -197,9 +211,18 @@ class SimLog:
 
     def add_snapshot(self, id: OffsetAndEpoch, data: bytes) -> None:
         """A complete snapshot, durable at once."""
+        if id.offset:
+            check_head(self.history, id, data)
         if id not in self.snapshot_data:
             self.snapshot_ids = sorted([*self.snapshot_ids, id])
         self.snapshot_data[id] = data
+
+    def rot_snapshot(self, id: OffsetAndEpoch, random: Random) -> None:
+        """A bit of a snapshot flips."""
+        data = bytearray(self.snapshot_data[id])
+        data[int(random.random() * len(data))] ^= 1 << int(random.random() * 8)
+        self.snapshot_data[id] = bytes(data)
+        self.rotten.add(id)
 
     def flush(self, offset: int, truncations: int) -> int:
         """All up to `offset` is on disk, as far as it was there when `truncations` of them had been done; where that is now."""
@@ -207,10 +230,11 @@ class SimLog:
         self.flushed_offset = max(self.flushed_offset, offset)
         return offset
 
-    def crash(self, random: Random) -> None:
-        """Lose any number of the last batches that were not flushed; the recovery flushes the rest and drops what is not complete."""
+    def crash(self, random: Random, share: float | None = None) -> None:
+        """Lose any number of the last batches that were not flushed, or keep a share of them; the recovery flushes these."""
         flushed = bisect_right(self.ends, self.flushed_offset)
-        kept = flushed + int(random.random() * (len(self.entries) - flushed + 1))
+        count = len(self.entries) - flushed
+        kept = flushed + (int(random.random() * (count + 1)) if share is None else round(share * count))
         self._cut(self.ends[kept - 1] if kept else self.start_offset)
         self.flushed_offset = self.end_offset
         self._recover_epochs()
@@ -242,7 +266,7 @@ class SimLog:
         return index < len(self.ends) and self.entries[index] is entry
 
     def holds_durably(self, entry: Entry) -> bool:
-        return entry.end <= self.flushed_offset and self.holds(entry)
+        return entry in self.lost or (entry.end <= self.flushed_offset and self.holds(entry))
 
     def entry_ending_at(self, offset: int) -> Entry | None:
         """The batch that ends at `offset`, which may be the one before the start."""

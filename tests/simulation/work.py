@@ -56,6 +56,7 @@ class Work:
             world.counts["refused appends"] += 1
             return -1
         host.prepared.append((last - count + 1, last, values[0]))
+        host.pending_acks.append((last - count + 1, last, values))
         if world.trace is not None:
             world.trace.note(world, f"client: {host.name} appends {count} values up to {last}")
         world.settle(host, node.schedule_append(host.local_ms(world.now)))

@@ -14,6 +14,7 @@ from random import Random
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
+from metashell.errors import LogCorruptError
 from metashell.raft import transitions
 from metashell.raft.config import RaftConfig
 from metashell.raft.messages import Endpoint
@@ -21,8 +22,11 @@ from metashell.raft.ready import Committed, Durable, LeaderChanged, Ready, Reply
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Role
 from metashell.values import OffsetAndEpoch
+from tests.simulation import triggers
+from tests.simulation.checkers.clients import Record
 from tests.simulation.checkers.delivery import on_committed, on_leader_changed, on_snapshot
 from tests.simulation.checkers.election import Elections, on_role, on_written
+from tests.simulation.checkers.leadership import on_polled
 from tests.simulation.checkers.logs import on_epochs, on_log, on_truncate
 from tests.simulation.checkers.watermark import on_committed_offset, on_high_watermark
 from tests.simulation.disk_log import DiskLog, scratch_folder
@@ -31,6 +35,7 @@ from tests.simulation.host import NEVER, CrashError, Host
 from tests.simulation.network import Flight, reply, send, version_tables
 from tests.simulation.options import Options
 from tests.simulation.sim_log import SimLog
+from tests.simulation.tolerance import note_caught_up
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
@@ -59,7 +64,7 @@ _note_roles()
 class World:
     """One run of one seed; `quorum.build` fills it.
 
-    `cuts` are directed pairs of hosts that cannot talk, `slow_links` their bytes a ms. `disks` has the logs of all metadata directories
+    `cuts` are directed pairs of hosts that cannot talk, `blocked` hosts that get no requests, `slow_links` their bytes a ms. `disks` has the logs of all metadata directories
     that ever were, also of lost ones. `adding` is when an operator last asked to add a replica (-1: to remove any), `moved` the addresses
     that replicas had before. `counts` is what happened, for the summary.
     """
@@ -75,6 +80,7 @@ class World:
         self.heap: list[tuple[int, int, Callable[..., None], Any, Any]] = []
         self.history = history
         self.elections = Elections()
+        self.record = Record()
         self.hosts: list[Host] = []
         self.by_id: dict[int, Host] = {}
         self.by_endpoint: dict[Endpoint, Host] = {}
@@ -84,6 +90,7 @@ class World:
         self.adding: dict[int, int] = {}
         self.moved: dict[Endpoint, Host] = {}
         self.cuts: set[tuple[int, int]] = set()
+        self.blocked: set[int] = set()
         self.slow_links: dict[tuple[int, int], int] = {}
         self.versions = _TABLES if options.generations else None
         self.own_versions = _TABLES
@@ -95,6 +102,7 @@ class World:
         self.folder: Path | None = None
         self.work: Work
         self.is_spinning = (0, 0)
+        self.has_triggers = triggers.are_wanted(options)
         self.set_faults(True)
 
     def set_faults(self, on: bool) -> None:
@@ -109,6 +117,7 @@ class World:
         self.late_read_chance = options.late_read_chance if on else 0.0
         if not on:
             self.cuts.clear()
+            self.blocked.clear()
             self.slow_links.clear()
 
     def new_log(self) -> SimLog:
@@ -127,6 +136,18 @@ class World:
                 log.close()
         if self.folder is not None:
             rmtree(self.folder, ignore_errors=True)
+
+    def some_host(self) -> Host | None:
+        """A running replica for a fault; in one of three cases the leader."""
+        running = [host for host in self.hosts if host.up]
+        leader = self.work.leader()
+        if leader is not None and self.chance() < 0.33:
+            return leader
+        return running[int(self.chance() * len(running))] if running else None
+
+    def note(self, text: str) -> None:
+        if self.trace is not None:
+            self.trace.note(self, text)
 
     # The loop
 
@@ -211,6 +232,8 @@ class World:
             on_role(self, host, before, step)
             if self.trace is not None:
                 self.trace.role(self, host)
+            if self.has_triggers:
+                triggers.on_role(self, host)
 
     def perform(self, host: Host, ready: Ready) -> None:
         """Do what a step asked for, in its order."""
@@ -223,6 +246,8 @@ class World:
             if delay:
                 due = self.now + 1 + int(self.chance() * delay)
                 host.writing = ready
+                if self.has_triggers:
+                    triggers.on_writing(self, host, due)
                 host.paused_until = max(host.paused_until, due + 1)
                 self.push(due, election_written, host, host.life)
                 return
@@ -233,6 +258,7 @@ class World:
         election = ready.election
         assert election is not None
         on_written(self, host, election)
+        host.election_before = host.election
         host.election = election
         host.quorum_version = ready.kraft_version
         host.proof = Durable(election, ready.kraft_version)
@@ -255,7 +281,7 @@ class World:
             self.start_flush(host, ready.flush_to)
         if ready.freeze is not None:
             delay = self.fsync_delay(host)
-            self.push(self.now + delay, frozen, host, (life, ready.freeze))
+            self.push(self.now + delay, frozen, host, (life, ready.freeze, host.replica.freezing))
         for notice in ready.notices:
             kind = notice.__class__
             if kind is Committed:
@@ -263,11 +289,15 @@ class World:
                 self.push(self.now, consumed, host, life)
             elif kind is LeaderChanged:
                 on_leader_changed(self, host, notice)  # type: ignore[arg-type]
+            elif kind is SnapshotToLoad and notice.id in host.log.rotten:  # type: ignore[union-attr]
+                self.push(self.now, stop_rotten, host, life)
             elif kind is SnapshotToLoad:
                 on_snapshot(self, host, notice)  # type: ignore[arg-type]
                 self.push(self.now, consumed, host, life)
 
     def fsync_delay(self, host: Host) -> int:
+        if host.hang_until > self.now:
+            return host.hang_until - self.now
         delay = self.options.fsync_ms
         if host.slow_until > self.now:
             delay += self.options.slow_disk_ms
@@ -305,7 +335,14 @@ class World:
         if self.options.generations and self.chance() < 0.2:
             # The binary was replaced while it was down.
             host.generation = self.options.generations[int(self.chance() * len(self.options.generations))]
-        host.start(self.config(host), self.now)
+        try:
+            host.start(self.config(host), self.now)
+        except LogCorruptError as error:
+            if not host.log.rotten:
+                raise
+            self.note(f"{host.name} does not start: {error}")
+            self.replace_disk(host)
+            return
         if self.trace is not None:
             self.trace.note(self, f"{host.name} starts: log {host.log.start_offset} to {host.log.end_offset}, {host.election}")
         node = host.node
@@ -314,8 +351,11 @@ class World:
         self.settle(host, node.take_ready())
         self.push(self.now, register, host, host.life)
 
-    def crash(self, host: Host) -> None:
-        """A process ends and its disk keeps what is durable, perhaps more; it comes back after a while."""
+    def crash(self, host: Host, kept: float | None = None) -> None:
+        """A process ends and its disk keeps what is durable, perhaps more; it comes back after a while.
+
+        `kept` is the share of what was not durable that is left, drawn where it is None: all of it where only the process was killed.
+        """
         if not host.up:
             return
         self.counts["crashes"] += 1
@@ -323,16 +363,27 @@ class World:
             # The write of quorum-state was under way: its rename may have reached the disk.
             assert host.writing.election is not None
             on_written(self, host, host.writing.election)
+            host.election_before = host.election
             host.election, host.quorum_version = host.writing.election, host.writing.kraft_version
         ENTERED.clear()
         host.log.on_truncate = None
-        host.log.crash(self.random)
+        host.log.crash(self.random, kept)
         if self.trace is not None:
             self.trace.note(self, f"{host.name} crashes: log to {host.log.end_offset}, {host.election}")
         self.work.lost(host)
         host.forget()
         host.restart_at = self.now + 1 + int(self.chance() * self.options.down_ms)
         self.push(host.restart_at, restart, host, host.life)
+
+    def replace_disk(self, host: Host) -> None:
+        """A replica comes back with an empty disk and a new directory id; `tolerance.can_lose` says whether that may be."""
+        self.counts["lost disks"] += 1
+        self.crash(host)
+        log = self.new_log()
+        host.format(host.directory + 1, log)
+        self.disks[host.key] = log
+        if self.elections.top is not None and self.elections.top[1] is host:
+            self.elections.top = None
 
 
 # What the heap holds
@@ -362,6 +413,21 @@ def timer(world: World, host: Host, life: int) -> None:
     if world.trace is not None:
         world.trace.polls(world, host)
     world.settle(host, host.node.poll(local))  # type: ignore[union-attr]
+    if host.up and host.role.name == "leader":
+        on_polled(world, host)
+
+
+def hangs(world: World, host: Host, function: Callable[..., None], about: Any) -> bool:
+    """Whether an fsync is not done yet, or never will be: an error after a hang stops the replica."""
+    if host.hang_until > world.now:
+        world.push(host.hang_until, function, host, about)
+        return True
+    if host.hang_fails:
+        world.counts["fsync errors"] += 1
+        world.crash(host)
+        return True
+    host.hang_until = 0
+    return False
 
 
 def flushed(world: World, host: Host, about: tuple[int, int, int]) -> None:
@@ -372,26 +438,31 @@ def flushed(world: World, host: Host, about: tuple[int, int, int]) -> None:
     if host.paused_until > world.now:
         world.push(host.paused_until, flushed, host, about)
         return
+    if host.hang_until and hangs(world, host, flushed, about):
+        return
     world.events += 1
     if host.fuse_left >= 0:
         host.burn()
     offset = host.log.flush(offset, truncations)
+    if host.lost_end is not None:
+        note_caught_up(world, host)
     if world.trace is not None:
         world.trace.note(world, f"{host.name} has flushed up to {offset}")
     world.settle(host, host.node.flushed(offset, host.local_ms(world.now)))  # type: ignore[union-attr]
 
 
-def frozen(world: World, host: Host, about: tuple[int, OffsetAndEpoch]) -> None:
-    """A downloaded snapshot is complete and durable, if it is still wanted."""
-    life, id = about
+def frozen(world: World, host: Host, about: tuple[int, OffsetAndEpoch, Any]) -> None:
+    """A downloaded snapshot is complete and durable, unless a later download of the same one took its place."""
+    life, id, part = about
     if host.life != life or not host.up:
         return
     if host.paused_until > world.now:
         world.push(host.paused_until, frozen, host, about)
         return
+    if host.hang_until and hangs(world, host, frozen, about):
+        return
     world.events += 1
-    part = host.log.parts.get((id.offset, id.epoch))
-    if part is None:
+    if host.log.parts.get((id.offset, id.epoch)) is not part:
         return
     part.freeze()
     world.counts["downloads"] += 1
@@ -417,6 +488,13 @@ def consumed(world: World, host: Host, life: int) -> None:
         world.push(host.paused_until, consumed, host, life)
         return
     world.settle(host, host.node.consumed(host.listener, host.applied, host.local_ms(world.now)))  # type: ignore[union-attr]
+
+
+def stop_rotten(world: World, host: Host, life: int) -> None:
+    """The application finds a wrong checksum in its snapshot: the replica stops, and its operator gives it another disk."""
+    if host.life == life and host.up:
+        world.note(f"{host.name} cannot load its snapshot")
+        world.replace_disk(host)
 
 
 def register(world: World, host: Host, life: int) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from metashell.raft.ready import ElectionState
 from metashell.values import ZERO_UUID
+from tests.simulation.checkers.leadership import on_leading, on_resigned
 from tests.simulation.history import Key
 from tests.simulation.violation import Violation
 
@@ -19,18 +20,25 @@ OBSERVER_STATES = frozenset(("unattached", "follower", "leader", "resigned"))
 class Elections:
     """What is known of all elections: leaders by epoch, and whom each directory voted for."""
 
-    __slots__ = ("leaders", "top", "votes")
+    __slots__ = ("leaders", "promises", "stood", "top", "votes")
 
     def __init__(self) -> None:
         self.leaders: dict[int, Host] = {}
         self.votes: dict[tuple[Key, int], Key] = {}
+        self.promises: dict[Key, int] = {}
+        """The last epoch in which each directory gave its vote."""
+        self.stood: dict[Key, int] = {}
+        """The last epoch in which it gave it to itself."""
         self.top: tuple[int, Host] | None = None
         """The highest epoch that had a leader, and that leader."""
 
-    def vote(self, voter: Key, epoch: int, candidate: Key) -> None:
-        """A durable vote (I2)."""
+    def vote(self, voter: Key, epoch: int, candidate: Key, is_forgotten: bool) -> None:
+        """A durable vote (I2). `is_forgotten`: what the voter promised in that epoch was lost with its disk (`tolerance`)."""
         known = self.votes.setdefault((voter, epoch), candidate)
-        if known != candidate:
+        self.promises[voter] = max(self.promises.get(voter, -1), epoch)
+        if candidate == voter:
+            self.stood[voter] = max(self.stood.get(voter, -1), epoch)
+        if known != candidate and not is_forgotten:
             raise Violation("I2 VoteUniqueness", f"{voter[0]} votes for {name(candidate)} in epoch {epoch}, after {name(known)}")
 
 
@@ -47,7 +55,7 @@ def on_written(world: World, host: Host, election: ElectionState) -> None:
         host.led_epochs.add(election.epoch)
     voted = election.voted
     if voted is not None:
-        world.elections.vote(host.key, election.epoch, resolve(world, voted.id, voted.directory_id))
+        world.elections.vote(host.key, election.epoch, resolve(world, voted.id, voted.directory_id), election.epoch <= host.forgotten_epoch)
     elif election.epoch == before.epoch and before.voted is not None and election.leader_id != host.id:
         raise Violation("I2 VoteUniqueness", f"{host.name} forgets its vote of epoch {election.epoch}")
 
@@ -68,7 +76,7 @@ def on_role(world: World, host: Host, before: Any, role: Any) -> None:
         raise Violation("I3 MonotonicEpoch", f"{host.name} is in epoch {epoch}, and wrote {host.election.epoch}")
     state = role.name
     # A sole voter may stand at once when it starts: nobody else can be voted for.
-    if epoch in host.led_epochs and state not in ("leader", "resigned") and len(host.log.tail.voters) > 1:
+    if epoch in host.led_epochs and epoch > host.unaware_of and state not in ("leader", "resigned") and len(host.log.tail.voters) > 1:
         raise Violation("I2 VoteUniqueness", f"{host.name} is {state} in epoch {epoch}, which it led")
     if state == "follower":
         if role.leader_id in (host.id, -1) or not role.endpoints:
@@ -92,7 +100,15 @@ def on_role(world: World, host: Host, before: Any, role: Any) -> None:
         host.may_forget = True
     if before is not None and before.name == "leader":
         host.prepared.clear()
-    check_transition(host, None if before is None else before.name, state, before is not None and before.epoch == epoch)
+        host.pending_acks.clear()
+        if state == "resigned":
+            on_resigned(world, host, before)
+    if host.lost_end is not None and state in ("prospective", "candidate", "leader"):
+        raise Violation("L6 AckedDurable", f"{host.name} is {state}, and its log lost batches up to {host.lost_end} that it had said to have")
+    is_out = state == "unattached" and not is_voter(world, host) and not is_leaving(host)
+    if not (is_out and before is not None and before.name == "candidate"):
+        # A candidate that learns that it is no voter any more asks nobody.
+        check_transition(host, None if before is None else before.name, state, before is not None and before.epoch == epoch)
 
 
 SAME_EPOCH = {
@@ -155,6 +171,7 @@ def on_leader(world: World, host: Host, epoch: int) -> None:
             "I4 CandidateHasQuorum", f"{host.name} leads epoch {epoch} with grants of {sorted(host.grants & voters)} of {sorted(voters)}"
         )
     host.epoch_start = host.log.end_offset
+    on_leading(host)
     if elections.top is None or epoch > elections.top[0]:
         elections.top = (epoch, host)
         check_complete(world, host, epoch)
@@ -172,4 +189,4 @@ def on_grant(world: World, host: Host, epoch: int, candidate: Key) -> None:
     """A vote leaves a replica (I2, C4)."""
     if epoch in host.led_epochs:
         raise Violation("I2 VoteUniqueness", f"{host.name} votes in epoch {epoch}, which it led")
-    world.elections.vote(host.key, epoch, candidate)
+    world.elections.vote(host.key, epoch, candidate, epoch <= host.forgotten_epoch)

@@ -10,6 +10,7 @@ from tests.simulation.host import Host
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
+    from tests.simulation.history import Key
     from tests.simulation.world import World
 
 STEP_MS = 50
@@ -92,6 +93,11 @@ def check_progress(world: World) -> None:
     behind = max(host.log.end_offset for host in running(world)) - min(host.log.end_offset for host in running(world))
     wait(world, "V3", limit + 60 * behind, lambda: has_all(world), "that all have everything")
     work.is_writing = True
+    for host in running(world):
+        found = host.log.recovering
+        # Where nothing told how far the log went, only a later epoch shows that all is here.
+        if found is not None and (found.until_offset is not None or host.log.tail.epoch > found.epoch):
+            raise Violation("V7", f"{host.name} has everything and goes on without a vote: {found}")
 
 
 def has_all(world: World) -> bool:
@@ -125,7 +131,7 @@ def check_healed_follower(world: World) -> None:
     epoch = leader.role.epoch
     voters = leader.log.tail.voters
     for host in running(world):
-        rest = sum(other.key in voters or (other.id, ZERO_UUID) in voters for other in running(world) if other is not host)
+        rest = sum(is_voter(other, voters) for other in running(world) if other is not host)
         if host is leader or rest <= len(voters) // 2:
             continue
         pairs = [(host.index, other.index) for other in world.hosts] + [(other.index, host.index) for other in world.hosts]
@@ -152,3 +158,38 @@ def check_isolated_leader(world: World) -> None:
     wait(world, "V8", limit, lambda: leader.role.name != "leader" or leader.role.epoch != epoch, f"that isolated {leader.name} gives up")
     world.cuts.difference_update(pairs)
     check_leader(world)
+
+
+def check_partial_cut(world: World, *, is_majority_left: bool) -> None:
+    """A leader that some voters do not reach leads on as long as a majority is left to it (V5), and no longer (V8), whoever observes it."""
+    leader = agreed_leader(world)
+    if leader is None or world.options.generations:
+        return
+    epoch, voters = leader.role.epoch, leader.log.tail.voters
+    others = [host for host in running(world) if host is not leader and is_voter(host, voters)]
+    own = is_voter(leader, voters)
+    needed = len(voters) // 2 + 1 - own
+    left = needed if is_majority_left else needed - 1
+    if left < 0 or len(others) <= left or (not is_majority_left and not own):
+        return
+    cut_off = others[left:]
+    pairs = [(leader.index, host.index) for host in cut_off] + [(host.index, leader.index) for host in cut_off]
+    if is_majority_left:
+        # Those who do not reach it do not reach each other either: together with nobody they can only ask in vain.
+        pairs += [(a.index, b.index) for a in cut_off for b in world.hosts if a is not b]
+    world.cuts.update(pairs)
+    if is_majority_left:
+        world.run(world.now + 3 * world.options.fetch_timeout_ms, NEVER_EVENTS)
+        if leader.role.name != "leader" or leader.role.epoch != epoch:
+            raise Violation("V5 StableLeadership", f"{leader.name} loses epoch {epoch} with a majority connected: {states(world)}")
+    else:
+        limit = world.options.fetch_timeout_ms * 3 // 2 * 12 // 10 + 500
+        wait(world, "V8", limit, lambda: leader.role.name != "leader" or leader.role.epoch != epoch, f"that half isolated {leader.name} gives up")
+    world.cuts.difference_update(pairs)
+    check_leader(world)
+    if is_majority_left and (agreed_leader(world) is not leader or leader.role.epoch != epoch):
+        raise Violation("V5 StableLeadership", f"epoch {epoch} ends although a majority never lost its leader: {states(world)}")
+
+
+def is_voter(host: Host, voters: frozenset[Key]) -> bool:
+    return host.key in voters or (host.id, ZERO_UUID) in voters

@@ -41,6 +41,7 @@ def check_voters(host: Host) -> None:
     if host.replica.partition.kraft_version != level:
         raise Violation("M4", f"{host.name} has level {host.replica.partition.kraft_version}, its log up to {tail.end} has {level}")
     host.voters_seen = tail.voters
+    host.voters_since = host.replica.now_ms
 
 
 def names(voters: frozenset[Key]) -> list[str]:

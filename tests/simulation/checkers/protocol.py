@@ -26,7 +26,10 @@ from metashell.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
+from metashell.raft.roles import Leader
+from tests.simulation.checkers.durable import check_asked_vote, check_fetch_position, check_granted_vote
 from tests.simulation.checkers.election import on_grant, resolve
+from tests.simulation.checkers.leadership import on_asked
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
@@ -47,9 +50,7 @@ def check_request(world: World, host: Host, request: Any, flight: Flight) -> Non
 
 
 def check_fetch(world: World, host: Host, request: FetchRequest, flight: Flight) -> None:
-    log = host.log
-    if request.fetch_offset > log.flushed_offset and not host.is_broker and log.end_offset == request.fetch_offset:
-        raise Violation("C4", f"{host.name} fetches from {request.fetch_offset}, and {log.flushed_offset} is durable")
+    check_fetch_position(host, request.fetch_offset)
     if request.last_epoch > request.epoch:
         raise Violation("C5", f"{host.name} fetches with last epoch {request.last_epoch} in epoch {request.epoch}")
     check_only_fetch(world, host, request, flight)
@@ -65,6 +66,7 @@ def check_only_fetch(world: World, host: Host, request: Any, flight: Flight) -> 
 
 
 def check_vote(world: World, host: Host, request: VoteRequest, flight: Flight) -> None:
+    check_asked_vote(host, request)
     if request.pre_vote:
         return
     durable = host.election
@@ -124,10 +126,15 @@ def check_response(world: World, host: Host, flight: Flight, response: Any) -> N
     check = RESPONSES.get(response.__class__)
     if check is not None:
         check(world, host, flight.request, response)
+    if response.__class__ is FetchResponse and host.replica.role.__class__ is Leader and response.epoch == host.replica.role.epoch:
+        on_asked(host, flight, response)
 
 
 def check_vote_answer(world: World, host: Host, request: VoteRequest, response: VoteResponse) -> None:
-    if not response.granted or request.pre_vote:
+    if not response.granted:
+        return
+    check_granted_vote(host, request)
+    if request.pre_vote:
         return
     durable = host.election
     candidate = resolve(world, request.candidate_id, request.candidate_directory_id)

@@ -48,6 +48,8 @@ def on_committed_offset(world: World, host: Host, offset: int) -> None:
         role = host.began
     if role.name == "leader" and offset > host.snapshot_end():
         on_commit(world, host, role.epoch, entry)
+        if host.pending_acks:
+            world.record.note(host, offset)
         return
     tip = world.history.tip
     if offset > tip.end:
