@@ -1,6 +1,6 @@
 """Run the property tests and the simulation again and again with new seeds until the time is up: `python -m tools.soak --seconds 3600`.
 
-`--run simulation` or `--run properties` takes one of the two alone.
+`--run simulation`, `--run production` or `--run properties` takes one of them alone.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SEEDS = 200
-"""Seeds of the simulation a round, for each worker."""
-RUNS = ("properties", "simulation")
+SEEDS = {"simulation": 200, "production": 60}
+"""Seeds of the simulations a round, for each worker: of the core alone, and of the server."""
+RUNS = ("properties", "simulation", "production")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=600, help="stop before the next round once they are over")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--run", action="append", choices=RUNS, help="both, if none is named")
+    parser.add_argument("--run", action="append", choices=RUNS, help="all, if none is named")
     parser.add_argument("paths", nargs="*", default=["tests"])
     arguments = parser.parse_args()
     end = time.monotonic() + arguments.seconds
@@ -36,9 +36,10 @@ def main() -> int:
         if status:
             print(f"round {rounds} failed; the lines `@reproduce_failure` above repeat it", flush=True)
             return status
-        if "simulation" in wanted and run_simulation(arguments.workers):
-            print(f"round {rounds} failed; the command above repeats it", flush=True)
-            return 1
+        for name in SEEDS:
+            if name in wanted and run_simulation(name, arguments.workers):
+                print(f"round {rounds} failed; the command above repeats it", flush=True)
+                return 1
     print(f"{rounds} rounds passed")
     return 0
 
@@ -56,12 +57,14 @@ def run_round(workers: int, paths: list[str]) -> int:
     return subprocess.run([*command, *plugins, *paths], cwd=ROOT, env=environment, check=False).returncode
 
 
-def run_simulation(workers: int) -> int:
+def run_simulation(name: str, workers: int) -> int:
     """New seeds of tests/simulation on every worker; a failure is shrunk and printed by the one that found it."""
+    kind = ["--production"] if name == "production" else []
     running = []
     for _ in range(workers):
         first = random.SystemRandom().randrange(1 << 40)
-        command = [sys.executable, "-m", "tests.simulation", str(first), "--count", str(SEEDS), "--shrink", "--last", "40"]
+        count = str(SEEDS[name])
+        command = [sys.executable, "-m", "tests.simulation", str(first), "--count", count, "--shrink", "--last", "40", *kind]
         running.append(subprocess.Popen(command, cwd=ROOT))
     return max([process.wait() for process in running])
 

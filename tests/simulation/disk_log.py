@@ -211,6 +211,10 @@ class DiskLog(SimLog):
         before, start, flushed, ids = self.entries, self.start_offset, self.flushed_offset, self.snapshot_ids
         self.open(tree)
         self.recover()
+        self.check_recovered(before, start, flushed, ids)
+
+    def check_recovered(self, before: list[Entry], start: int, flushed: int, ids: list[OffsetAndEpoch]) -> None:
+        """What was durable is there after a crash, and nothing that was never written, given what the log was then."""
         if not self.is_cutting:
             if self.end_offset < flushed:
                 raise Violation(RULE, f"ends at {self.end_offset} after a crash, {flushed} was durable")

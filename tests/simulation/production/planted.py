@@ -1,0 +1,172 @@
+"""Bugs of the production path that its worlds must find: each as a person might write it, with the seed and profile in which it shows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from metashell.codec.batches import RecordBatch
+from metashell.log import quorum_state
+from metashell.log.metadata_log import FlushToken, MetadataLog
+from metashell.log.opening import Opening
+from metashell.log.snapshot_files import SnapshotPart
+from metashell.raft import startup, votes
+from metashell.raft.messages import VoteRequest
+from metashell.raft.ready import ElectionState, Ready
+from metashell.raft.replica import Replica
+from metashell.raft.roles import Candidate, Prospective, Role, Tally
+from metashell.server import feed, image_machine
+from metashell.server.driver import Driver
+from metashell.server.feed import Feed
+from metashell.server.image_machine import ImageMachine
+from metashell.server.state_machine import SnapshotToMake
+from tests.simulation.planted import Patch
+
+
+def a_candidacy_outlives_the_power() -> list[Patch]:
+    """Votes are asked for with a log that is not durable, and asked for again after a restart, with what is left of it.
+
+    A voter keeps to its vote, so the shorter log wins, and what was committed with the longer one is truncated.
+    """
+
+    def resume(node: Replica, election: ElectionState) -> Role:
+        role = original(node, election)
+        voted = election.voted
+        if voted is None or node.local_key is None or voted.id != node.local_id or election.leader_id >= 0 or not node.is_voter:
+            return role
+        if election.epoch < node.last_epoch or node.last_epoch == election.epoch:
+            return role
+        return Candidate(election.epoch, node.local_key, Tally(node.voters, node.local_key.id), node.election_timeout(), node.now_ms)
+
+    def request_votes(node: Replica, role: Prospective | Candidate) -> int:
+        now, connections, local = node.now_ms, node.connections, node.local_key
+        due = role.election_deadline_ms
+        assert local is not None
+        for id in role.tally.unrecorded():
+            voter = node.voters.voters.get(id)
+            endpoint = None if voter is None else voter.endpoints.get(node.config.default_listener)
+            if voter is None or endpoint is None:
+                continue
+            if connections.ready_at(id, now) > now:
+                due = min(due, connections.ready_at(id, now))
+                continue
+            pre_vote = role.__class__ is Prospective
+            key = voter.key.directory_id
+            cluster = node.config.cluster_id
+            request = VoteRequest(cluster, id, key, role.epoch, local.id, local.directory_id, node.last_epoch, node.log_end, pre_vote)
+            node.send(id, endpoint, request)
+            due = min(due, connections.ready_at(id, now))
+        return due
+
+    original = startup.first_role
+    return [(startup, "first_role", resume), (votes, "request_votes", request_votes)]
+
+
+def an_image_lacks_what_was_not_understood() -> list[Patch]:
+    """A committed record that cannot be decoded is left out, and the machine goes on."""
+
+    async def handle_commit(machine: ImageMachine, batches: Sequence[RecordBatch]) -> SnapshotToMake | None:
+        for batch in batches:
+            machine._loader.load_batch(batch)
+            machine._size += len(batch.data)
+        return None if machine._size < machine._snapshot_after_size else machine._snapshot(batches[-1])
+
+    return [(image_machine.ImageMachine, "handle_commit", handle_commit)]
+
+
+def messages_leave_before_quorum_state() -> list[Patch]:
+    """What a step wants said is said while its election state is being written."""
+
+    def write(driver: Driver, ready: Ready, election: ElectionState) -> None:
+        original(driver, ready, election)
+        messages = ready._messages
+        for message in messages:
+            if hasattr(message, "destination"):
+                driver._outward.send(message)  # type: ignore[union-attr,arg-type]
+            else:
+                driver._outward.reply(message.token, message.message)  # type: ignore[union-attr]
+        ready._messages = []
+
+    original = Driver._write
+    return [(Driver, "_write", write)]
+
+
+def a_sync_is_taken_for_done() -> list[Patch]:
+    """Nobody waits for the disk."""
+    return [(MetadataLog, "sync", lambda log, token: None)]
+
+
+def names_of_segments_are_not_synced() -> list[Patch]:
+    """A flush does not sync the directory of a new segment."""
+
+    def begin(log: MetadataLog) -> FlushToken:
+        token = original(log)
+        token.has_new_names = False
+        return token
+
+    original = MetadataLog.begin_flush
+    return [(MetadataLog, "begin_flush", begin)]
+
+
+def quorum_state_is_not_synced() -> list[Patch]:
+    """quorum-state is replaced, and left to the system's cache."""
+
+    def replace(disk: Any, path: str, data: bytes) -> None:
+        fd = disk.create_file(path + ".tmp", 0o666)
+        disk.append(fd, data)
+        disk.close_file(fd)
+        disk.rename(path + ".tmp", path)
+
+    return [(quorum_state, "replace_file", replace)]
+
+
+def snapshots_are_not_synced() -> list[Patch]:
+    """A snapshot gets its name before its bytes are durable."""
+    return [(SnapshotPart, "sync", lambda part: None)]
+
+
+def what_is_found_is_believed() -> list[Patch]:
+    """A recovery does not sync what a process that was killed has left in the system's cache."""
+    return [(Opening, "_sync", lambda opening, run: None)]
+
+
+def a_piece_is_skipped() -> list[Patch]:
+    """Where a range is read in several pieces, the second one is taken for read."""
+
+    async def commit(feeding: Feed, base_offset: int, end_offset: int) -> None:
+        data = feeding._log.read(base_offset, end_offset, 1)
+        if data and base_offset >= feeding._log.start_offset:
+            await feeding.machine.handle_commit(feed.batches_in(data, "metadata log"))
+        await asyncio.sleep(0)
+        feeding._consumed(end_offset)
+
+    return [(Feed, "_commit", commit)]
+
+
+class Planted(NamedTuple):
+    """A bug and where it shows: a profile, the options that are set for it, and how many seeds from 0 on are tried at most."""
+
+    make: Callable[[], list[Patch]]
+    profile: str | None = None
+    special: dict[str, object] = {}  # noqa: RUF012
+    seeds: int = 30
+
+
+SLOW_DISK = "slow disk, election, power loss"
+BUSY = {"power_share": 0.5, "crash_every": 250, "down_ms": 50, "fsync_ms": 10, "append_every": 40, "slow_disk_every": 1_000}
+POWER = {"power_share": 1.0, "crash_every": 1_000}
+BUGS: dict[str, Planted] = {
+    bug.make.__name__.replace("_", "-"): bug
+    for bug in (
+        Planted(a_candidacy_outlives_the_power, SLOW_DISK),
+        Planted(an_image_lacks_what_was_not_understood, "", {"undecodable_every": 1_000}),
+        Planted(messages_leave_before_quorum_state),
+        Planted(a_sync_is_taken_for_done, "", POWER),
+        Planted(names_of_segments_are_not_synced, "", POWER | {"segment_size": 700}),
+        Planted(quorum_state_is_not_synced, "", POWER),
+        Planted(snapshots_are_not_synced, "", POWER | {"snapshot_after_size": 1_000}),
+        Planted(what_is_found_is_believed, "", BUSY),
+        Planted(a_piece_is_skipped),
+    )
+}
