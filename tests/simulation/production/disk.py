@@ -24,7 +24,7 @@ HANG_STEP_US = 50_000
 
 
 class Platters:
-    """What a machine's disk holds over all lives of its processes: the files as they are now in `place`, and `root` with what is durable."""
+    """What a machine's disk holds over all lives of its processes: in `place` the files as they are now, in `root` what is durable."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

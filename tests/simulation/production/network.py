@@ -1,8 +1,8 @@
 """Streams between simulated processes: what TCP gives them, over a network that delays, stalls, cuts and resets.
 
-A `Socket` is one end of a connection, and the transport that asyncio's protocols know. What is written goes out in pieces, in order, each
-after a delay of its own; a cut holds it up, as retransmissions do, until the cut heals or the sender gives up. A process that was killed has
-its connections closed by its system; from a machine without power nothing comes at all, until it is back and knows none of them.
+A `Socket` is one end of a connection, and the transport that asyncio's protocols know. What is written goes out in pieces, in order,
+each after a delay of its own. A cut holds it up, as retransmissions do, until the cut heals or the sender gives up. When a process is
+killed, its system closes its connections; from a machine without power nothing comes at all, until it is back and knows none of them.
 """
 
 from __future__ import annotations
