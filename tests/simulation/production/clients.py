@@ -24,6 +24,8 @@ RULE = "L9 AcknowledgedSurvives"
 METADATA_VERSION = 25
 TOPIC = 2
 """The resource type of a topic's configs."""
+TOPICS_MAX = 20
+"""Topics that exist as far as clients know; more would only make each comparison of images slower."""
 UNDECODABLE = b"\x01\xe7\x07\x00of a type that is not there yet"
 
 
@@ -133,7 +135,7 @@ class Clients(Work):
             return Change([first], is_first=True)
         known = [topic for topic in self.topics if topic.is_certain and topic.exists]
         draw = chance()
-        if draw < 0.35 or not known:
+        if not known or (draw < 0.3 and len(known) < TOPICS_MAX):
             return self._create()
         topic = known[int(chance() * len(known))]
         if draw < 0.65:
@@ -141,7 +143,7 @@ class Clients(Work):
             value = None if chance() < 0.2 else str(int(chance() * 1_000_000))
             values = [record("ConfigRecord", resource_type=TOPIC, resource_name=topic.name, name=name, value=value)]
             return Change(values, topic, config=(name, value))
-        if draw < 0.85:
+        if draw < 0.8:
             fields = {"topic_id": topic.id, "partition_id": int(chance() * topic.partitions), "leader": 1 + int(chance() * 3)}
             return Change([record("PartitionChangeRecord", 1, **fields)], topic)
         if draw < 0.95:

@@ -45,8 +45,8 @@ class ProductionHost(Host):
     """A machine with its disk. `fuse_left` counts steps on the disk and writes to sockets; with `fuse_power` the last one ends its power.
 
     A disk that hangs does not return from syncs until `hangs_until_us`; where it `hangs_log_only`, from those of segments. Between
-    `fails_from_us` and `fails_until_us` each step on it fails. `writes_left` is how many more times quorum-state is written before the power
-    fails in the midst of it, -1 for never.
+    `fails_from_us` and `fails_until_us` each step on it fails. `writes_left` is how many more times quorum-state is written before a write
+    in the midst of which the power fails, -1 for never.
     """
 
     def __init__(self, index: int, id: int, endpoint: Endpoint, log: LiveLog, world: ProductionWorld) -> None:
