@@ -7,7 +7,7 @@ from errno import EIO, ENOSPC
 from typing import TYPE_CHECKING
 
 from tests.simulation import faults
-from tests.simulation.faults import note, some_host, strike
+from tests.simulation.faults import strike
 
 if TYPE_CHECKING:
     from tests.simulation.production.world import ProductionHost, ProductionWorld
@@ -33,7 +33,7 @@ def ms(world: ProductionWorld, mean: int) -> int:
 
 def crash(world: ProductionWorld) -> None:
     """A process is killed or loses power: now, or at one of its next steps."""
-    host = some_host(world)
+    host = world.some_host()
     if host is None:
         return
     if world.chance() < world.options.fuse_share:
@@ -53,18 +53,18 @@ def all_down(world: ProductionWorld) -> None:
 
 def pause(world: ProductionWorld) -> None:
     """A process stands still for a while."""
-    host = some_host(world)
+    host = world.some_host()
     if host is not None and host.process is not None:
         until_us = world.now_us + 1_000 * ms(world, world.options.pause_ms)
         host.process.loop.busy_until = max(host.process.loop.busy_until, until_us)
-        note(world, f"{host.name} pauses until {until_us // 1_000}")
+        world.note(f"{host.name} pauses until {until_us // 1_000}")
 
 
 def shutdown(world: ProductionWorld) -> None:
     """An operator stops a process in order; it is killed if that takes too long."""
-    host = some_host(world)
+    host = world.some_host()
     if host is not None and host.process is not None and not host.process.is_leaving:
-        note(world, f"{host.name} is asked to shut down")
+        world.note(f"{host.name} is asked to shut down")
         host.process.loop.start(host.process.leave())
         world.push(world.now + 5_000, faults.crash_late, host, host.life)
 
@@ -77,7 +77,7 @@ def reset_connection(world: ProductionWorld) -> None:
     sockets = [socket for socket in world.network.sockets if not socket.is_gone and not socket.other.is_gone]
     if sockets:
         socket = sockets[int(world.chance() * len(sockets))]
-        note(world, f"reset: {socket.addresses}")
+        world.note(f"reset: {socket.addresses}")
         socket.reset_other()
         socket.other.reset_other()
 
@@ -94,24 +94,24 @@ def stall(world: ProductionWorld) -> None:
 
 def hang(world: ProductionWorld, host: ProductionHost | None = None, for_ms: int = 0) -> None:
     """Syncs of a disk do not return for a while: all, or those of the log alone, whose bytes lie elsewhere."""
-    host = host or some_host(world)
+    host = host or world.some_host()
     if host is not None:
         until_us = world.now_us + 1_000 * (for_ms or min(ms(world, world.options.hang_ms), 4 * world.options.hang_ms))
         host.hangs_until_us = max(host.hangs_until_us, until_us)
         host.hangs_log_only = world.chance() < 0.5
-        note(world, f"the disk of {host.name} hangs until {until_us // 1_000}")
+        world.note(f"the disk of {host.name} hangs until {until_us // 1_000}")
 
 
 def failing_disk(world: ProductionWorld) -> None:
     """Steps on a disk fail for a while, at once or after it hung."""
-    host = some_host(world)
+    host = world.some_host()
     if host is not None:
         if world.chance() < 0.5:
             hang(world, host)
         host.fails_with = EIO if world.chance() < 0.7 else ENOSPC
         host.fails_from_us = max(host.hangs_until_us, world.now_us)
         host.fails_until_us = host.fails_from_us + 1_000 * ms(world, 300)
-        note(world, f"the disk of {host.name} fails until {host.fails_until_us // 1_000}")
+        world.note(f"the disk of {host.name} fails until {host.fails_until_us // 1_000}")
 
 
 # What comes together
@@ -145,7 +145,7 @@ def wait_for_tail(world: ProductionWorld, host: ProductionHost, about: tuple[int
     if not log.flushed_offset < committed <= log.end_offset:
         world.push(world.now + 1, wait_for_tail, host, about)
         return
-    note(world, f"{leader.name} ends; {host.name} has {log.end_offset}, of which {log.flushed_offset} is durable")
+    world.note(f"{leader.name} ends; {host.name} has {log.end_offset}, of which {log.flushed_offset} is durable")
     world.kill(leader, world.chance() < 0.5)
     leader.restart_at = world.now + 5 * world.options.election_timeout_ms
     # quorum-state gets through up to the write that the power fails in.
@@ -154,12 +154,12 @@ def wait_for_tail(world: ProductionWorld, host: ProductionHost, about: tuple[int
 
 def quorum_state_crash(world: ProductionWorld) -> None:
     """The power fails in one of the next writes of quorum-state of some replica, and somebody has to be elected."""
-    host = some_host(world)
+    host = world.some_host()
     leader = world.work.leader()
     if host is None:
         return
     host.writes_left = int(world.chance() * 3)
-    note(world, f"{host.name} will lose power when it writes quorum-state")
+    world.note(f"{host.name} will lose power when it writes quorum-state")
     if leader is not None and world.chance() < 0.7:
         world.kill(leader, world.chance() < world.options.power_share)
 

@@ -105,8 +105,7 @@ class Process:
         )
 
     def _on_event(self, line: str) -> None:
-        if self.world.trace is not None:
-            self.world.trace.note(self.world, f"{self.host.name} says: {line}")
+        self.world.note(f"{self.host.name} says: {line}")
 
 
 class WatchedNode(RaftNode):
@@ -270,8 +269,7 @@ class WatchedStore:
         world.checked(on_written, world, host, election)
         host.election, host.quorum_version = election, kraft_version
         host.writing_election = None
-        if world.trace is not None:
-            world.trace.note(world, f"{host.name} has written {election}")
+        world.note(f"{host.name} has written {election}")
         return durable
 
 

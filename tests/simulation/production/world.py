@@ -19,6 +19,7 @@ from metashell.raft.ready import Durable, ElectionState, Ready
 from metashell.values import OffsetAndEpoch
 from tests.simulation.checkers.logs import on_truncate
 from tests.simulation.disk_log import scratch_folder
+from tests.simulation.faults import some_host
 from tests.simulation.history import History
 from tests.simulation.host import Host
 from tests.simulation.network import Flight
@@ -103,6 +104,14 @@ class ProductionWorld(World):
         self._ended: list[Process] = []
         """Kept to the end, lest what is collected does anything."""
         super().__init__(options, history, trace)
+
+    def some_host(self) -> ProductionHost | None:
+        """A running replica for a fault; in one of three cases the leader."""
+        return some_host(self)  # type: ignore[return-value]
+
+    def note(self, text: str) -> None:
+        if self.trace is not None:
+            self.trace.note(self, text)
 
     # The clock
 
@@ -213,8 +222,7 @@ class ProductionWorld(World):
         host.log.changed = host.log.epochs_changed = True
         process = host.process = Process(self, host)
         host.log.on_snapshot = lambda id, data: self.checked(self.images.check_snapshot, host.name, id, data)
-        if self.trace is not None:
-            self.trace.note(self, f"{host.name} starts")
+        self.note(f"{host.name} starts")
         try:
             process.open()
         except Killed:
@@ -234,8 +242,7 @@ class ProductionWorld(World):
         host.proof = Durable(host.election, host.quorum_version)
         host.asked, host.asked_version = host.election, host.quorum_version
         host.log.on_truncate = lambda log, offset: self.checked(on_truncate, self, host, log, offset)
-        if self.trace is not None:
-            self.trace.note(self, f"{host.name} is up: log {host.log.start_offset} to {host.log.end_offset}, {host.election}")
+        self.note(f"{host.name} is up: log {host.log.start_offset} to {host.log.end_offset}, {host.election}")
 
     def crash(self, host: Host) -> None:
         """A process is killed, or its machine loses its power."""
@@ -271,16 +278,14 @@ class ProductionWorld(World):
         if power:
             host.has_power = False
             host.platters.lose_power(self.random)
-        if self.trace is not None:
-            self.trace.note(self, f"{host.name} {'loses power' if power else 'is killed'}: log to {host.log.end_offset}, {host.election}")
+        self.note(f"{host.name} {'loses power' if power else 'is killed'}: log to {host.log.end_offset}, {host.election}")
         host.forget()
         host.restart_at = self.now + 1 + int(self.chance() * self.options.down_ms)
         self.push(host.restart_at, restart_when_due, host, host.life)
 
     def stopped(self, host: ProductionHost, error: BaseException | None) -> None:
         """A replica stopped by itself."""
-        if self.trace is not None:
-            self.trace.note(self, f"{host.name} stops: {self.text(error)}")
+        self.note(f"{host.name} stops: {self.text(error)}")
         if isinstance(error, OSError):
             self.counts["stopped by a disk"] += 1
         elif self.is_undecodable and isinstance(error, DecodeError | LogCorruptError):
