@@ -143,6 +143,10 @@ class WatchedNode(RaftNode):
         self.host.applied = end_offset
         return super().consumed(listener, end_offset, now_ms)
 
+    def begin_shutdown(self, timeout_ms: int, now_ms: int) -> Ready:
+        self.host.asked_to_resign = self.role.epoch
+        return super().begin_shutdown(timeout_ms, now_ms)
+
     def prepare_append(self, epoch: int, values: Sequence[bytes], now_ms: int = 0) -> int:
         last = super().prepare_append(epoch, values, now_ms)
         self.host.last_prepared = last

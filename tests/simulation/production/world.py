@@ -65,7 +65,7 @@ class ProductionHost(Host):
         super().forget()
         self.flights: dict[tuple[int, int], Flight] = {}
         self.asked_by: dict[Token, Flight] = {}
-        self.last_prepared = -1
+        self.last_prepared = self.asked_to_resign = -1
         self.fuse_power = False
         self.writes_left = -1
         self.writing_election: ElectionState | None = getattr(self, "writing_election", None)
