@@ -9,7 +9,7 @@ from metashell.values import OffsetAndEpoch
 from tests.simulation.disk_log import DiskLog, DiskPartial
 from tests.simulation.history import History
 from tests.simulation.production.disk import Platters, SimDisk
-from tests.simulation.sim_log import SimLog
+from tests.simulation.sim_log import SimLog, SimPartial
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,17 +25,41 @@ class LivePartial(DiskPartial):
         super().freeze()
         self._disk_log.on_snapshot(self.id, bytes(self.data))
 
+    def begin_freeze(self) -> Callable[[], None]:
+        return self._real.begin_freeze()
+
+    def end_freeze(self) -> None:
+        self._real.end_freeze()
+        SimPartial.freeze(self)
+        self._disk_log.agree()
+        self._disk_log.on_snapshot(self.id, bytes(self.data))
+
+
+class LiveWork:
+    """What a change of the log has left to a thread; until it is done, a crash may leave the log as it was before."""
+
+    def __init__(self, log: LiveLog, work: Any) -> None:
+        self.is_awaited = work.is_awaited
+        self._log = log
+        self._work = work
+
+    def carry_out(self) -> None:
+        self._work.carry_out()
+        self._log.is_cutting = self._log.is_waiting
+
 
 class LiveLog(DiskLog):
     """Both logs as one. `on_snapshot` hears of each snapshot that is complete."""
 
-    __slots__ = ("on_snapshot", "platters")
+    __slots__ = ("is_deferred", "is_waiting", "on_snapshot", "platters")
 
     def __init__(self, history: History, platters: Platters, segment_size: int) -> None:
         SimLog.__init__(self, history)
         self.platters = platters
         self.segment_size = segment_size
         self.is_cutting = self.is_adding = False
+        self.is_deferred = self.is_waiting = False
+        """Whether changes leave work to a thread, and whether some was not taken yet."""
         self.on_snapshot: Callable[[OffsetAndEpoch, bytes], None] = lambda id, data: None
 
     def reopen(self, disk: SimDisk) -> None:
@@ -50,6 +74,7 @@ class LiveLog(DiskLog):
             index_size=INDEX_SIZE,
             lock=False,
         )
+        self.is_deferred = self.is_waiting = False
         self.recover()
         self.check_recovered(before, start, flushed, ids)
 
@@ -65,6 +90,27 @@ class LiveLog(DiskLog):
         return partial
 
     # What the Driver asks for beyond the core
+
+    def defer(self) -> None:
+        self.is_deferred = True
+        self.real.defer()
+
+    def take_work(self) -> LiveWork | None:
+        work = self.real.take_work()
+        self.is_waiting = False
+        return None if work is None else LiveWork(self, work)
+
+    def truncate_to(self, offset: int) -> None:
+        super().truncate_to(offset)
+        self.is_cutting = self.is_waiting = self.is_deferred
+
+    def start_at_snapshot(self, id: OffsetAndEpoch) -> None:
+        super().start_at_snapshot(id)
+        self.is_cutting = self.is_waiting = self.is_deferred
+
+    def delete_before(self, id: OffsetAndEpoch) -> None:
+        super().delete_before(id)
+        self.is_cutting = self.is_waiting = self.is_deferred
 
     def begin_flush(self) -> Any:
         return self.real.begin_flush()
