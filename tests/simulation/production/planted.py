@@ -13,11 +13,11 @@ from metashell.log.opening import Opening
 from metashell.log.snapshot_files import SnapshotPart
 from metashell.raft import startup, votes
 from metashell.raft.messages import VoteRequest
-from metashell.raft.ready import ElectionState, Ready
+from metashell.raft.ready import Durable, ElectionState
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Candidate, Prospective, Role, Tally
 from metashell.server import feed, image_machine
-from metashell.server.driver import Driver
+from metashell.server.election_store import ElectionStore
 from metashell.server.feed import Feed
 from metashell.server.image_machine import ImageMachine
 from metashell.server.state_machine import SnapshotToMake
@@ -75,21 +75,14 @@ def an_image_lacks_what_was_not_understood() -> list[Patch]:
     return [(image_machine.ImageMachine, "handle_commit", handle_commit)]
 
 
-def messages_leave_before_quorum_state() -> list[Patch]:
-    """What a step wants said is said while its election state is being written."""
+def only_votes_are_written() -> list[Patch]:
+    """quorum-state is left alone where there is no vote to keep, though messages rest on the epoch."""
 
-    def write(driver: Driver, ready: Ready, election: ElectionState) -> None:
-        original(driver, ready, election)
-        messages = ready._messages
-        for message in messages:
-            if hasattr(message, "destination"):
-                driver._outward.send(message)  # type: ignore[union-attr,arg-type]
-            else:
-                driver._outward.reply(message.token, message.message)  # type: ignore[union-attr]
-        ready._messages = []
+    def write(store: ElectionStore, election: ElectionState, kraft_version: int) -> Durable:
+        return Durable(election, kraft_version) if election.voted is None else original(store, election, kraft_version)
 
-    original = Driver._write
-    return [(Driver, "_write", write)]
+    original = ElectionStore.write
+    return [(ElectionStore, "write", write)]
 
 
 def a_sync_is_taken_for_done() -> list[Patch]:
@@ -161,7 +154,7 @@ BUGS: dict[str, Planted] = {
     for bug in (
         Planted(a_candidacy_outlives_the_power, SLOW_DISK),
         Planted(an_image_lacks_what_was_not_understood, "", {"undecodable_every": 1_000}),
-        Planted(messages_leave_before_quorum_state),
+        Planted(only_votes_are_written),
         Planted(a_sync_is_taken_for_done, "", POWER),
         Planted(names_of_segments_are_not_synced, "", POWER | {"segment_size": 700}),
         Planted(quorum_state_is_not_synced, "", POWER),

@@ -271,6 +271,7 @@ class ProductionWorld(World):
         process.loop.die()
         process.disk.die()
         process.lanes.die()
+        process.loop.close_tasks()
         host.log.abandon()
         self.network.forget(host.index, tell=not power)
         ENTERED.clear()
