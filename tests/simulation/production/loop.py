@@ -97,7 +97,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         events._set_running_loop(self)
         rounds = 0
         try:
-            while ready and self.busy_until <= world.now_us:
+            while ready and self.busy_until <= world.now_us and not self.is_dead:
                 handle = ready.popleft()
                 if not handle._cancelled:  # type: ignore[attr-defined]
                     handle._run()
@@ -107,7 +107,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         finally:
             events._set_running_loop(before)
             self._is_running = False
-        if ready and not self._is_scheduled:
+        if ready and not self._is_scheduled and not self.is_dead:
             self._is_scheduled = True
             world.push_us(max(self.busy_until, world.now_us), run_ready, self, None)
 
@@ -116,15 +116,15 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         return self.create_task(coroutine)
 
     def die(self) -> None:
-        """Forget everything. Tasks end where they are; nothing that they do on the way has an effect."""
+        """Nothing is called any more. Tasks end where they are; nothing that they do on the way has an effect."""
         self.is_dead = True
-        self._ready.clear()
 
     def close_tasks(self) -> None:
         """Let no task wait to be collected some time; one that runs just now ends by itself."""
         for task in list(self._tasks):
             with suppress(Exception):
                 task.get_coro().close()  # type: ignore[union-attr]
+        self._ready.clear()
 
     # What asyncio asks for
 

@@ -34,7 +34,10 @@ class ProductionOptions(Options):
     """How often what the profile says comes to pass."""
 
     snapshot_after_size: int = 20_000
+    machine_ms: int = 0
+    """How long an application takes for a piece, at most."""
     segment_size: int = 20_000
+    retention_size: int = 20_000
     undecodable_every: int = 0
     """How often a client appends a record that nobody can decode."""
 
@@ -80,6 +83,8 @@ def draw(seed: int, profile: str | None = None) -> ProductionOptions:
     options.append_every = pick((40, 80, 200))
     options.burst = pick((1, 1, 3))
     options.snapshot_after_size = pick((1_000, 4_000, 20_000, 1 << 30))
+    options.machine_ms = pick((0, 0, 0, 20, 300))
+    options.retention_size = pick((3_000, 20_000, 20_000))
     options.snapshot_every = 1
     options.segment_size = pick((700, 5_000, 50_000))
 

@@ -6,7 +6,9 @@ message and notice, each election state that is durable, each batch that the app
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +85,7 @@ class Process:
         error: BaseException | None
         try:
             await self.server.open(ListenerOptions(ranges={}, name=LISTENER, host=name, port=port, allow_plaintext=True))
-            self.server.start(self.world.config(host))
+            self.server.start(replace(self.world.config(host), retention_size=self.world.options.retention_size))
             error = await self.server.failure
         except (OSError, LogCorruptError) as refused:
             error = refused
@@ -294,13 +296,21 @@ class WatchedMachine(ImageMachine):
         self.end = 0
 
     async def handle_commit(self, batches: Sequence[RecordBatch]) -> SnapshotToMake | None:
+        await self._think()
         wanted = await super().handle_commit(batches)
         self._look(batches[-1].header.last_offset + 1, always=wanted is not None)
         return wanted
 
     async def handle_load_snapshot(self, id: OffsetAndEpoch, batches: Iterable[RecordBatch]) -> None:
+        await self._think()
         await super().handle_load_snapshot(id, batches)
         self._look(id.offset, always=True)
+
+    async def _think(self) -> None:
+        """An application may take its time; the log may go on, and be compacted, meanwhile."""
+        world = self._world
+        if world.options.machine_ms and world.faults_on:
+            await asyncio.sleep(world.chance() * world.options.machine_ms / 1_000)
 
     def _look(self, end: int, *, always: bool) -> None:
         world = self._world
