@@ -12,15 +12,15 @@ from metashell.log.metadata_log import FlushToken, MetadataLog
 from metashell.log.opening import Opening
 from metashell.log.snapshot_files import SnapshotPart
 from metashell.raft import startup, votes
-from metashell.raft.messages import VoteRequest
-from metashell.raft.ready import Durable, ElectionState
+from metashell.raft.ready import Durable, DurableEnd, ElectionState
 from metashell.raft.replica import Replica
-from metashell.raft.roles import Candidate, Prospective, Role, Tally
+from metashell.raft.roles import Candidate, Prospective, Role, Tally, Unattached
 from metashell.server import feed, image_machine
 from metashell.server.election_store import ElectionStore
 from metashell.server.feed import Feed
 from metashell.server.image_machine import ImageMachine
 from metashell.server.state_machine import SnapshotToMake
+from metashell.values import ReplicaKey
 from tests.simulation.planted import Patch
 
 
@@ -39,28 +39,16 @@ def a_candidacy_outlives_the_power() -> list[Patch]:
             return role
         return Candidate(election.epoch, node.local_key, Tally(node.voters, node.local_key.id), node.election_timeout(), node.now_ms)
 
-    def request_votes(node: Replica, role: Prospective | Candidate) -> int:
-        now, connections, local = node.now_ms, node.connections, node.local_key
-        due = role.election_deadline_ms
-        assert local is not None
-        for id in role.tally.unrecorded():
-            voter = node.voters.voters.get(id)
-            endpoint = None if voter is None else voter.endpoints.get(node.config.default_listener)
-            if voter is None or endpoint is None:
-                continue
-            if connections.ready_at(id, now) > now:
-                due = min(due, connections.ready_at(id, now))
-                continue
-            pre_vote = role.__class__ is Prospective
-            key = voter.key.directory_id
-            cluster = node.config.cluster_id
-            request = VoteRequest(cluster, id, key, role.epoch, local.id, local.directory_id, node.last_epoch, node.log_end, pre_vote)
-            node.send(id, endpoint, request)
-            due = min(due, connections.ready_at(id, now))
-        return due
+    def durable_log_end(node: Replica) -> DurableEnd | None:
+        is_asking = isinstance(node.role, Prospective | Candidate)
+        return DurableEnd(node.log_end, node.last_epoch) if is_asking else durable(node)
 
-    original = startup.first_role
-    return [(startup, "first_role", resume), (votes, "request_votes", request_votes)]
+    def grants_vote(role: Role, candidate: ReplicaKey, up_to_date: bool) -> bool:
+        voted = role.voted if isinstance(role, Unattached | Prospective) else None
+        return voted == candidate if voted is not None else grants(role, candidate, up_to_date)
+
+    original, durable, grants = startup.first_role, Replica.durable_log_end, votes.grants_vote
+    return [(startup, "first_role", resume), (Replica, "durable_log_end", durable_log_end), (votes, "grants_vote", grants_vote)]
 
 
 def an_image_lacks_what_was_not_understood() -> list[Patch]:
