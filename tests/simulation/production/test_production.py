@@ -83,6 +83,15 @@ def test_a_planted_bug_of_the_server_is_found(name: str) -> None:
     assert result.violation.rule != CORE_RAISED, result.violation
 
 
+@pytest.mark.parametrize("seed", [1, 4])
+def test_nobody_goes_on_behind_a_committed_record_that_cannot_be_decoded(seed: int) -> None:
+    options = draw(seed, "")
+    options.undecodable_every = 1_000
+    result = run(seed, options=options)
+    assert result.violation is None
+    assert result.counts["stopped by a record"] >= options.voters // 2
+
+
 def test_each_profile_is_drawn_and_a_profile_can_be_asked_for() -> None:
     assert {draw(seed).profile for seed in range(100)} == set(PROFILES)
     assert draw(0, SLOW_DISK).profile == SLOW_DISK
