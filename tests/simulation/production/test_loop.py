@@ -117,5 +117,5 @@ def test_what_a_task_does_while_its_process_dies_has_no_effect() -> None:
 def test_an_exception_that_escapes_is_a_violation() -> None:
     with processes() as (world, (one, *_)):
         one.loop.call_soon(lambda: 1 // 0)
-        with pytest.raises(AssertionError, match="an exception escaped.*ZeroDivisionError"):
+        with pytest.raises(AssertionError, match=r"an exception escaped.*ZeroDivisionError"):
             wait(world, 10)
