@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 from metashell.codec.frame import write_metadata_record
 from metashell.codec.registry import message_type
 from metashell.raft.errors import RaftError
+from tests.simulation.network import Flight
+from tests.simulation.production import operators
 from tests.simulation.production.workers import Killed
 from tests.simulation.violation import Violation
 from tests.simulation.work import Work
 
 if TYPE_CHECKING:
     from metashell.image import MetadataImage
+    from metashell.raft.messages import Request
     from tests.simulation.history import Entry
     from tests.simulation.production.world import ProductionHost, ProductionWorld
 
@@ -126,6 +129,14 @@ class Clients(Work):
                 topic.exists = change.exists
             if change.config is not None:
                 topic.configs[change.config[0]] = change.config[1]
+
+    def ask(self, host: ProductionHost, request: Request) -> int:
+        """Let an operator ask for something."""
+        self.number += 1
+        self.asked[self.number] = Flight(None, 0, self.number, 0, request, host)
+        self.world.note(f"operator: asks {host.name} for {request}")
+        self.world.operator.start(operators.ask(self.world, self.number, host, request))
+        return self.number
 
     def next_change(self) -> Change:
         """Something that a controller would write now. Topics whose state is not known are left alone."""

@@ -180,6 +180,7 @@ KINDS: dict[str, Callable[[ProductionWorld], None]] = {
     "slow_disk_every": faults.slow_disk,
     "hang_every": hang,
     "failing_disk_every": failing_disk,
+    "member_every": faults.member,
     "wall_step_every": faults.wall_step,
     "trouble_every": trouble,
 }

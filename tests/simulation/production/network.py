@@ -75,7 +75,8 @@ class Socket(asyncio.Transport):
         if self._is_closing or self.is_gone or not data:
             return
         world = self.network.world
-        world.hosts[self.host].burn_step()
+        if self.host >= 0:
+            world.hosts[self.host].burn_step()
         self._send(bytes(data))
         self._unread += len(data)
         if self._unread > HIGH_WATER and not self._is_full:
@@ -264,8 +265,10 @@ class Network:
 
     def reaches(self, source: int, target: int) -> bool:
         """Whether what one host sends gets to another one now."""
-        world = self.world
-        return (source, target) not in world.cuts and world.hosts[source].has_power and world.hosts[target].has_power
+        return (source, target) not in self.world.cuts and self._has_power(source) and self._has_power(target)
+
+    def _has_power(self, host: int) -> bool:
+        return host < 0 or self.world.hosts[host].has_power
 
     def delay_us(self, source: int, target: int) -> int:
         """How long the next piece is under way."""
@@ -327,7 +330,7 @@ def call_on(world: ProductionWorld, attempt: tuple[ProcessLoop, Endpoint, int, a
         world.push_us(back_us, answer, (loop, connected), None)
         return
     network._ports += 1
-    own: Endpoint = world.hosts[loop.index].endpoint[0], network._ports
+    own: Endpoint = world.name_of(loop.index), network._ports
     near, far = Socket(network, loop, loop.index, own, address), Socket(network, server.loop, target, address, own)
     near.other, far.other = far, near
     network.sockets.append(far)

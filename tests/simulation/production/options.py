@@ -38,6 +38,8 @@ class ProductionOptions(Options):
     """How long an application takes for a piece, at most."""
     segment_size: int = 20_000
     retention_size: int = 20_000
+    has_sasl: bool = False
+    """Whether listeners ask who connects (PLAIN)."""
     undecodable_every: int = 0
     """How often a client appends a record that nobody can decode."""
 
@@ -111,6 +113,10 @@ def draw(seed: int, profile: str | None = None) -> ProductionOptions:
     options.down_ms = pick((50, 500, 2_000))
     options.pause_every = int(sometimes(0.3, 1_000, 8_000))
     options.shutdown_every = int(sometimes(0.2, 3_000, 9_000))
+    options.has_sasl = chance() < 0.25
+    if options.level == 1 and chance() < 0.4:
+        options.observers = max(options.observers, 1)
+        options.member_every = int(sometimes(1.0, 800, 5_000))
     options.skew_percent = pick((0, 0, 3, 10))
     options.wall_step_every = int(sometimes(0.2, 1_000, 8_000))
     apply_profile(options)
@@ -122,7 +128,7 @@ def apply_profile(options: ProductionOptions) -> None:
     match options.profile:
         case "slow disk, election, power loss":
             options.voters = 3
-            options.observers = 0
+            options.observers = options.member_every = 0
             options.trouble_every = 1_500
             options.crash_every = options.all_down_every = options.split_every = options.cut_every = 0
             options.down_ms = 50

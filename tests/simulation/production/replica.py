@@ -25,7 +25,7 @@ from metashell.server.driver import Driver
 from metashell.server.election_store import ElectionStore
 from metashell.server.image_machine import ImageMachine
 from metashell.server.inbound import Token
-from metashell.server.replica_server import Parts, ReplicaServer
+from metashell.server.replica_server import Parts, PeerSecurity, ReplicaServer
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
 from tests.simulation.checkers.delivery import on_committed, on_leader_changed
@@ -35,6 +35,7 @@ from tests.simulation.network import Flight
 from tests.simulation.planted import patched
 from tests.simulation.production.disk import SimDisk
 from tests.simulation.production.loop import ProcessLoop
+from tests.simulation.production.sasl import mechanisms, sasl_client
 from tests.simulation.production.workers import Lanes
 from tests.simulation.violation import Violation
 
@@ -74,6 +75,7 @@ class Process:
             wall_ms=lambda: host.wall_ms + host.local_ms(world.now),
             machine=self.machine,
             on_event=self._on_event,
+            peers=PeerSecurity(sasl=sasl_client) if world.options.has_sasl else PeerSecurity(),
         )
         self.server = WatchedServer(parts, world, host)
         self.loop.start(self._main())
@@ -84,7 +86,10 @@ class Process:
         name, port = host.endpoint
         error: BaseException | None
         try:
-            await self.server.open(ListenerOptions(ranges={}, name=LISTENER, host=name, port=port, allow_plaintext=True))
+            options = ListenerOptions(ranges={}, name=LISTENER, host=name, port=port, allow_plaintext=True)
+            if self.world.options.has_sasl:
+                options = replace(options, mechanisms=mechanisms())
+            await self.server.open(options)
             self.server.start(replace(self.world.config(host), retention_size=self.world.options.retention_size))
             error = await self.server.failure
         except (OSError, LogCorruptError) as refused:

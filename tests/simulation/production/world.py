@@ -26,7 +26,9 @@ from tests.simulation.network import Flight
 from tests.simulation.production.disk import Platters
 from tests.simulation.production.images import Images
 from tests.simulation.production.live_log import LiveLog
+from tests.simulation.production.loop import ProcessLoop
 from tests.simulation.production.network import Network
+from tests.simulation.production.operators import NAME, OPERATOR
 from tests.simulation.production.options import ProductionOptions
 from tests.simulation.production.replica import Process, WatchedNode
 from tests.simulation.production.workers import Call, Crew, Killed
@@ -36,7 +38,6 @@ from tests.simulation.world import ENTERED, World, restart
 if TYPE_CHECKING:
     from metashell.server.inbound import Token
     from tests.simulation.production.clients import Clients
-    from tests.simulation.production.loop import ProcessLoop
     from tests.simulation.trace import Trace
 
 NO_TIMER = -1
@@ -96,6 +97,8 @@ class ProductionWorld(World):
         self.found: Violation | None = None
         self.network = Network(self)
         self.crew = Crew(self)
+        self.operator = ProcessLoop(self, OPERATOR)
+        self.operator.on_failure = self._operator_failed
         self.images = Images(history)
         self.by_name: dict[str, ProductionHost] = {}
         self.is_undecodable = False
@@ -112,6 +115,10 @@ class ProductionWorld(World):
     def note(self, text: str) -> None:
         if self.trace is not None:
             self.trace.note(self, text)
+
+    def name_of(self, index: int) -> str:
+        """The name on the network of a host, or of the operators' machine."""
+        return NAME if index == OPERATOR else self.hosts[index].endpoint[0]
 
     # The clock
 
@@ -157,8 +164,12 @@ class ProductionWorld(World):
         if self.found is None:
             self.found = violation
 
+    def _operator_failed(self, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        self.note_violation(error if isinstance(error, Violation) else Violation("an operator fails", self.text(error)))
+
     def spins(self, loop: ProcessLoop) -> None:
-        self.note_violation(Violation("V7", f"{self.hosts[loop.index].name} makes callbacks for ever at {self.now}"))
+        self.note_violation(Violation("V7", f"{self.name_of(loop.index)} makes callbacks for ever at {self.now}"))
         loop.die()
 
     # Steps of the core: only looked at here, the Driver performs them
@@ -321,6 +332,8 @@ class ProductionWorld(World):
         for host in self.hosts:
             if host.process is not None:
                 self.kill(host, False)
+        self.operator.die()
+        self.operator.close_tasks()
         self.crew.close()
         if self.folder is not None:
             rmtree(self.folder, ignore_errors=True)
