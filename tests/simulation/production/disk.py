@@ -40,6 +40,22 @@ class Platters:
         states = list(model.samples(random, 2))
         self.take(states[int(random.random() * len(states))])
 
+    def rot(self, random: Random) -> str | None:
+        """Flip a bit of a segment, while no process runs; which file and byte it was, None where there is nothing to damage."""
+        segments = sorted(path for path in self.place.glob("*/*.log") if path.stat().st_size)
+        if not segments:
+            return None
+        path = segments[int(random.random() * len(segments))]
+        data = bytearray(path.read_bytes())
+        position = int(random.random() * len(data))
+        data[position] ^= 1 << int(random.random() * 8)
+        tree: Tree = {}
+        for found in sorted(self.place.rglob("*")):
+            tree[str(found.relative_to(self.place))] = None if found.is_dir() else found.read_bytes()
+        tree[str(path.relative_to(self.place))] = bytes(data)
+        self.take(tree)
+        return f"{path.name}: byte {position}"
+
     def take(self, tree: Tree) -> None:
         """The disk holds just that, durably."""
         self._losses += 1

@@ -114,6 +114,21 @@ def failing_disk(world: ProductionWorld) -> None:
         world.note(f"the disk of {host.name} fails until {host.fails_until_us // 1_000}")
 
 
+def rot(world: ProductionWorld) -> None:
+    """A bit of a replica's log flips while it is down; one replica at a time, and only what is committed, so that others have it."""
+    host = world.some_host()
+    if host is None or world.options.voters < 3 or any(other.log.is_rotten for other in world.hosts):
+        return
+    if host.log.end_offset > world.history.tip.end or world.options.member_every:
+        return
+    world.kill(host, False)
+    place = host.platters.rot(world.random)
+    if place is not None:
+        host.log.is_rotten = True
+        world.counts["flipped bits"] += 1
+        world.note(f"a bit flips on the disk of {host.name}: {place}")
+
+
 # What comes together
 
 
@@ -180,6 +195,7 @@ KINDS: dict[str, Callable[[ProductionWorld], None]] = {
     "slow_disk_every": faults.slow_disk,
     "hang_every": hang,
     "failing_disk_every": failing_disk,
+    "rot_every": rot,
     "member_every": faults.member,
     "wall_step_every": faults.wall_step,
     "trouble_every": trouble,

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from metashell.log.metadata_log import MetadataLog
 from metashell.values import OffsetAndEpoch
-from tests.simulation.disk_log import DiskLog, DiskPartial
+from tests.simulation.disk_log import RULE, DiskLog, DiskPartial
 from tests.simulation.history import History
 from tests.simulation.production.disk import Platters, SimDisk
 from tests.simulation.sim_log import SimLog, SimPartial
+from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +52,7 @@ class LiveWork:
 class LiveLog(DiskLog):
     """Both logs as one. `on_snapshot` hears of each snapshot that is complete."""
 
-    __slots__ = ("is_deferred", "is_waiting", "on_snapshot", "platters")
+    __slots__ = ("is_deferred", "is_rotten", "is_waiting", "on_snapshot", "platters")
 
     def __init__(self, history: History, platters: Platters, segment_size: int) -> None:
         SimLog.__init__(self, history)
@@ -60,6 +61,8 @@ class LiveLog(DiskLog):
         self.is_cutting = self.is_adding = False
         self.is_deferred = self.is_waiting = False
         """Whether changes leave work to a thread, and whether some was not taken yet."""
+        self.is_rotten = False
+        """Whether a fault damaged what was durable, and a replica did not get it all back yet."""
         self.on_snapshot: Callable[[OffsetAndEpoch, bytes], None] = lambda id, data: None
 
     def reopen(self, disk: SimDisk) -> None:
@@ -76,7 +79,16 @@ class LiveLog(DiskLog):
         )
         self.is_deferred = self.is_waiting = False
         self.recover()
-        self.check_recovered(before, start, flushed, ids)
+        self.recovering = self.real.recovering
+        if not self.is_rotten:
+            if self.recovering is not None:
+                raise Violation(RULE, f"believes that it lost something, and did not: {self.recovering.reason}")
+            self.check_recovered(before, start, flushed, ids)
+        elif self.recovering is None:
+            if self.end_offset < flushed:
+                raise Violation(RULE, f"ends at {self.end_offset} after it was damaged, {flushed} was durable, and it is taken for whole")
+            self.is_rotten = False
+        self.is_cutting = self.is_adding = False
 
     def abandon(self) -> None:
         """The process has died, and its disk with it: give back what the system would."""
@@ -88,6 +100,10 @@ class LiveLog(DiskLog):
         partial = LivePartial(self, id)
         self.parts[id.offset, id.epoch] = partial
         return partial
+
+    def end_recovery(self) -> None:
+        super().end_recovery()
+        self.is_rotten = False
 
     # What the Driver asks for beyond the core
 

@@ -106,6 +106,8 @@ def draw(seed: int, profile: str | None = None) -> ProductionOptions:
     options.hang_every = int(sometimes(0.3, 2_000, 8_000))
     options.failing_disk_every = int(sometimes(0.15, 3_000, 9_000))
 
+    options.rot_every = int(sometimes(0.25, 2_000, 8_000))
+
     options.crash_every = int(sometimes(0.6, 1_500, 8_000))
     options.all_down_every = int(sometimes(0.2, 5_000, 15_000))
     options.fuse_share = pick((0.0, 0.5, 1.0))

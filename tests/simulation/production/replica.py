@@ -38,6 +38,7 @@ from tests.simulation.production.loop import ProcessLoop
 from tests.simulation.production.sasl import mechanisms, sasl_client
 from tests.simulation.production.workers import Lanes
 from tests.simulation.violation import Violation
+from tools.interop.voter import newest_epoch
 
 if TYPE_CHECKING:
     from tests.simulation.production.world import ProductionHost, ProductionWorld
@@ -263,7 +264,7 @@ class WatchedStore:
     def take_over(self) -> ElectionState:
         """What the file says when a process begins: what was durable, or what was being written when the last one ended."""
         host = self._host
-        found = self._store.read()
+        found = self._store.read_for(newest_epoch(host.log.real))
         if not is_same(found, host.election):
             if host.writing_election is None or not is_same(found, host.writing_election):
                 raise Violation("the disk", f"{host.name} finds {found} in quorum-state, {host.election} was durable")

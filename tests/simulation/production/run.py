@@ -14,7 +14,7 @@ from tests.simulation.production.clients import Clients
 from tests.simulation.production.options import ProductionOptions, draw
 from tests.simulation.production.world import ProductionHost, ProductionWorld, place
 from tests.simulation.quorum import bootstrap_snapshot, directory_id, endpoint_of
-from tests.simulation.run import FAULTY_PART, PHASE_MS, Result, settle_down
+from tests.simulation.run import FAULTY_PART, PHASE_MS, Result, settle_down, stop_faults
 from tests.simulation.violation import Violation
 from tests.simulation.world import restart
 
@@ -103,6 +103,7 @@ def play(world: ProductionWorld, events: int) -> None:
     if world.is_undecodable:
         check_all_stopped(world)
         return
+    wait_for_damaged(world)
     if settle_down(world):
         shape = world.chance()
         if shape < 0.35:
@@ -112,6 +113,25 @@ def play(world: ProductionWorld, events: int) -> None:
         restart_all(world)
         check_what_is_left(world)
     world.run(world.now + 20 * PHASE_MS, events)
+
+
+def wait_for_damaged(world: ProductionWorld) -> None:
+    """A replica that lost a part of its log gets it back from the others, and then has its vote again (V9)."""
+    if not any(host.log.is_rotten for host in world.hosts):
+        return
+    stop_faults(world)
+    for host in world.hosts:
+        if host.process is None:
+            world.start(host)
+    liveness.wait(world, RULE, liveness.bound_ms(world), lambda: all(host.up for host in world.hosts), "that all have recovered")
+    leader = liveness.check_leader(world)
+    lost = [host.log.recovering for host in world.hosts if host.log.recovering is not None]
+    if any(found.until_offset is None for found in lost):
+        # Nothing tells how far that log went: only what a later leader wrote shows that all before is there.
+        world.kill(leader, False)
+    world.work.is_writing = True
+    limit = 2 * liveness.bound_ms(world)
+    liveness.wait(world, RULE, limit, lambda: not any(host.log.is_rotten for host in world.hosts), "that a damaged log is whole again")
 
 
 def restart_all(world: ProductionWorld) -> None:
