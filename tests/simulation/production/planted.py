@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from metashell.codec.batches import RecordBatch
-from metashell.log import quorum_state
+from metashell.log import opening, quorum_state
 from metashell.log.metadata_log import FlushToken, MetadataLog
 from metashell.log.opening import Opening
 from metashell.log.snapshot_files import SnapshotPart
-from metashell.raft import startup, votes
+from metashell.raft import recovering, startup, votes
 from metashell.raft.ready import Durable, DurableEnd, ElectionState
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Candidate, Prospective, Role, Tally, Unattached
@@ -125,6 +125,16 @@ def a_piece_is_skipped() -> list[Patch]:
     return [(Feed, "_commit", commit)]
 
 
+def damage_is_taken_for_a_torn_tail() -> list[Patch]:
+    """A log is cut at its first bad batch, and nobody hears of it."""
+    return [(opening, "find_loss", lambda *found, **named: None)]
+
+
+def who_lost_something_votes() -> list[Patch]:
+    """A replica whose log lost what was durable has its vote all the same."""
+    return [(recovering, "is_over", lambda node: node.recovering is not None)]
+
+
 class Planted(NamedTuple):
     """A bug and where it shows: a profile, the options that are set for it, and how many seeds from 0 on are tried at most."""
 
@@ -137,6 +147,7 @@ class Planted(NamedTuple):
 SLOW_DISK = "slow disk, election, power loss"
 BUSY = {"power_share": 0.5, "crash_every": 250, "down_ms": 50, "fsync_ms": 10, "append_every": 40, "slow_disk_every": 1_000}
 POWER = {"power_share": 1.0, "crash_every": 1_000}
+ROT = {"rot_every": 700, "voters": 3, "observers": 0, "member_every": 0, "fsync_ms": 0}
 BUGS: dict[str, Planted] = {
     bug.make.__name__.replace("_", "-"): bug
     for bug in (
@@ -149,5 +160,7 @@ BUGS: dict[str, Planted] = {
         Planted(snapshots_are_not_synced, "", POWER | {"snapshot_after_size": 1_000}),
         Planted(what_is_found_is_believed, "", BUSY),
         Planted(a_piece_is_skipped),
+        Planted(damage_is_taken_for_a_torn_tail, "", ROT),
+        Planted(who_lost_something_votes, "", ROT | {"cut_every": 800, "cut_ms": 2_000}, 60),
     )
 }

@@ -157,8 +157,10 @@ class WatchedNode(RaftNode):
 
     def prepare_append(self, epoch: int, values: Sequence[bytes], now_ms: int = 0) -> int:
         last = super().prepare_append(epoch, values, now_ms)
-        self.host.last_prepared = last
-        self.host.prepared.append((last - len(values) + 1, last, values[0]))
+        host, first = self.host, last - len(values) + 1
+        host.last_prepared = last
+        host.prepared.append((first, last, values[0]))
+        host.pending_acks.append((first, last, list(values)))
         return last
 
 
@@ -223,6 +225,12 @@ def on_snapshot(host: ProductionHost, id: OffsetAndEpoch) -> None:
     host.applied = id.offset
 
 
+class Arrived(Flight):
+    """A request as it came in, and when: on the receiver's own clock."""
+
+    __slots__ = ("arrived",)
+
+
 class Asked:
     """The driver, for requests: who asked for what is noted."""
 
@@ -243,7 +251,8 @@ class Asked:
         world, host = self._world, self._host
         source = world.by_name.get(token.request.peer)
         if source is not None:
-            host.asked_by[token] = Flight(source, source.life, 0, 0, request, host)
+            flight = host.asked_by[token] = Arrived(source, source.life, 0, 0, request, host)
+            flight.arrived = host.contacts[source.key] = self._driver.now_ms()
         if world.trace is not None:
             world.trace.arrives(world, host, source, request)
         self._driver.request(token, request, listener)
