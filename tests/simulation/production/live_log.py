@@ -9,7 +9,7 @@ from metashell.values import OffsetAndEpoch
 from tests.simulation.disk_log import RULE, DiskLog, DiskPartial
 from tests.simulation.history import History
 from tests.simulation.production.disk import Platters, SimDisk
-from tests.simulation.sim_log import SimLog, SimPartial
+from tests.simulation.sim_log import SimLog
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
@@ -23,17 +23,20 @@ class LivePartial(DiskPartial):
     """A snapshot whose content is looked at once it is complete."""
 
     def freeze(self) -> None:
-        super().freeze()
-        self._disk_log.on_snapshot(self.id, bytes(self.data))
+        self.begin_freeze()()
+        self.end_freeze()
 
     def begin_freeze(self) -> Callable[[], None]:
         return self._real.begin_freeze()
 
     def end_freeze(self) -> None:
+        log, id, data = self._disk_log, self.id, bytes(self.data)
         self._real.end_freeze()
-        SimPartial.freeze(self)
-        self._disk_log.agree()
-        self._disk_log.on_snapshot(self.id, bytes(self.data))
+        log.parts.pop((id.offset, id.epoch), None)
+        if id in log.real.snapshots():
+            SimLog.add_snapshot(log, id, data)
+        log.agree()
+        log.on_snapshot(id, data)
 
 
 class LiveWork:
