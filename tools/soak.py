@@ -1,7 +1,7 @@
 """Run the property tests and the simulation again and again with new seeds until the time is up: `python -m tools.soak --seconds 3600`.
 
-`--run simulation`, `--run properties` or `--run starts` takes one of the three alone; `starts` are real Kafka servers on damaged
-directories, held against `metashell verify --start-safe`.
+`--run` takes one of them alone. `production` is the simulation of the server itself; `starts` are real Kafka servers on damaged directories,
+held against `metashell verify --start-safe`. The mutation run is the same each time, so it is made once, in the first round.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SEEDS = 200
-"""Seeds of the simulation a round, for each worker."""
-RUNS = ("properties", "simulation", "starts")
+SEEDS = {"simulation": 200, "production": 60}
+"""Seeds of the simulations a round, for each worker: of the core alone, and of the server."""
+RUNS = ("properties", *SEEDS, "starts", "mutation")
 
 
 def main() -> int:
@@ -37,9 +37,10 @@ def main() -> int:
         if status:
             print(f"round {rounds} failed; the lines `@reproduce_failure` above repeat it", flush=True)
             return status
-        if "simulation" in wanted and run_simulation(arguments.workers):
-            print(f"round {rounds} failed; the command above repeats it", flush=True)
-            return 1
+        for name in SEEDS:
+            if name in wanted and run_simulation(name, arguments.workers):
+                print(f"round {rounds} failed; the command above repeats it", flush=True)
+                return 1
         if "starts" in wanted and run_starts():
             print(f"round {rounds} failed", flush=True)
             return 1
@@ -60,12 +61,14 @@ def run_round(workers: int, paths: list[str]) -> int:
     return subprocess.run([*command, *plugins, *paths], cwd=ROOT, env=environment, check=False).returncode
 
 
-def run_simulation(workers: int) -> int:
+def run_simulation(name: str, workers: int) -> int:
     """New seeds of tests/simulation on every worker; a failure is shrunk and printed by the one that found it."""
+    kind = ["--production"] if name == "production" else []
     running = []
     for _ in range(workers):
         first = random.SystemRandom().randrange(1 << 40)
-        command = [sys.executable, "-m", "tests.simulation", str(first), "--count", str(SEEDS), "--shrink", "--last", "40"]
+        count = str(SEEDS[name])
+        command = [sys.executable, "-m", "tests.simulation", str(first), "--count", count, "--shrink", "--last", "40", *kind]
         running.append(subprocess.Popen(command, cwd=ROOT))
     return max([process.wait() for process in running])
 

@@ -88,6 +88,10 @@ class Disk:
         finally:
             os.close(fd)
 
+    def unique_number(self) -> int:
+        """A number of 64 bits for a name that no other file shall have."""
+        return int.from_bytes(os.urandom(8), "big")
+
 
 class DirectoryLock:
     """The `.lock` of a log directory, held as a running server holds it.

@@ -93,8 +93,7 @@ class SnapshotPart:
         self._failed = failed
         self._is_freezing = False
         # A random number as Files.createTempFile gives it; a name for one process is all that is needed.
-        number = int.from_bytes(os.urandom(8), "big")
-        self._path = f"{final_path.removesuffix('.checkpoint')}-{number}{PART_SUFFIX}"
+        self._path = f"{final_path.removesuffix('.checkpoint')}-{disk.unique_number()}{PART_SUFFIX}"
         self._fd = disk.create_file(self._path, FILE_MODE)
 
     @property

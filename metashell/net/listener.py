@@ -332,7 +332,8 @@ class Listener:
         self.held_size = 0
         """Bytes that are held for all connections."""
         self._on_closed = on_closed
-        self._connections: set[AcceptedConnection] = set()
+        self._connections: dict[AcceptedConnection, None] = {}
+        # A dict, for its order: connections are closed in the order in which they came.
         self._numbers = 0
         self._server: asyncio.Server | None = None
         self._answered = asyncio.Event()
@@ -358,7 +359,7 @@ class Listener:
             return False
         self._numbers += 1
         connection.number = self._numbers
-        self._connections.add(connection)
+        self._connections[connection] = None
         self._empty.clear()
         self.counters.accepted += 1
         self.counters.open += 1
@@ -381,7 +382,7 @@ class Listener:
     def forget(self, connection: AcceptedConnection) -> None:
         """A connection's socket is closed."""
         if connection in self._connections:
-            self._connections.discard(connection)
+            del self._connections[connection]
             self.counters.open -= 1
             self.counters.closed += 1
             if not self._connections:

@@ -1,4 +1,7 @@
-"""Replay a seed, or hunt: `python -m tests.simulation SEED [--trace]`, `python -m tests.simulation FIRST --count N`."""
+"""Replay a seed, or hunt: `python -m tests.simulation SEED [--trace]`, `python -m tests.simulation FIRST --count N`.
+
+`--production` runs the server itself instead of the core alone, with seeds and planted bugs of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,11 @@ import argparse
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
-from tests.simulation.run import EVENTS, Result, run
+from tests.simulation import run as core
+from tests.simulation.run import Result
 from tests.simulation.trace import Trace
 
 
@@ -15,34 +21,46 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("seed", type=int)
     parser.add_argument("--count", type=int, default=1, help="so many seeds from SEED on")
-    parser.add_argument("--events", type=int, default=EVENTS)
+    parser.add_argument("--events", type=int, default=0, help="the least that a run has")
+    parser.add_argument("--production", action="store_true", help="run the server on a simulated clock, network and disk")
     parser.add_argument("--trace", action="store_true", help="print every message, timer and fault")
     parser.add_argument("--last", type=int, default=0, help="print so many last lines of the trace of a failure")
     parser.add_argument("--without", default="", help="options that take their plain value, separated by commas")
     parser.add_argument("--shrink", action="store_true", help="find the fewest faults that still break the rule")
     parser.add_argument("--bug", default="", help="with this planted bug")
-    parser.add_argument("--profile", default=None, help="let every seed follow this one of tests/simulation/profiles.py ('': none)")
+    parser.add_argument("--profile", default=None, help="let every seed follow this profile of faults ('': none)")
     parser.add_argument("--go-on", action="store_true", help="do not stop at the first failure")
     arguments = parser.parse_args()
-    from tests.simulation.planted import planted
+    from tests.simulation import planted, production
 
-    with planted(arguments.bug):
+    bugs = production.bugs() if arguments.production else planted.BUGS
+    with planted.patched(bugs[arguments.bug]() if arguments.bug else []):
         return play(arguments)
 
 
+def runner(arguments: argparse.Namespace) -> Callable[..., Result]:
+    """What runs a seed."""
+    if not arguments.production:
+        return partial(core.run, events=arguments.events or core.EVENTS, profile=arguments.profile)
+    from tests.simulation import production
+
+    return production.runner(arguments.events, arguments.profile)
+
+
 def play(arguments: argparse.Namespace) -> int:
+    run = runner(arguments)
     without = [name for name in arguments.without.split(",") if name]
     counts: Counter[str] = Counter()
     events = failures = 0
     begin = time.process_time()
     for seed in range(arguments.seed, arguments.seed + arguments.count):
         trace = Trace(sys.stdout, is_verbose=True) if arguments.trace else None
-        result = run(seed, without=without, events=arguments.events, trace=trace, profile=arguments.profile)
+        result = run(seed, without=without, trace=trace)
         events += result.events
         counts.update(result.counts)
         if result.violation is not None:
             failures += 1
-            report(result, arguments, without)
+            report(run, result, arguments, without)
             if not arguments.go_on:
                 break
     seconds = time.process_time() - begin
@@ -50,18 +68,19 @@ def play(arguments: argparse.Namespace) -> int:
     return 1 if failures else 0
 
 
-def report(result: Result, arguments: argparse.Namespace, without: list[str]) -> None:
+def report(run: Callable[..., Result], result: Result, arguments: argparse.Namespace, without: list[str]) -> None:
     print(f"seed {result.seed}: {result.violation} (event {result.events}, {result.ms} ms)")
     if arguments.shrink:
         from tests.simulation.shrink import shrink
 
-        without = shrink(result, without, arguments.events, arguments.profile)
+        without = shrink(result, without, run=run)
         bug = f" --bug {arguments.bug}" if arguments.bug else ""
-        bug += "" if arguments.profile is None else f" --profile '{arguments.profile}'"
+        bug += " --production" if arguments.production else ""
+        bug += f' --profile "{arguments.profile}"' if arguments.profile is not None else ""
         print(f"  python -m tests.simulation {result.seed} --trace --without {','.join(without)}{bug}")
     if arguments.last:
         trace = Trace(last=arguments.last)
-        run(result.seed, without=without, events=arguments.events, trace=trace, profile=arguments.profile)
+        run(result.seed, without=without, trace=trace)
         print("\n".join(trace.last[-arguments.last :]))
 
 

@@ -257,12 +257,18 @@ class DiskLog(SimLog):
         before, start, flushed, ids = self.entries, self.start_offset, self.flushed_offset, self.snapshot_ids
         self.open(tree)
         self.recover()
-        if not self.is_cutting:
+        self.check_recovered(before, start, flushed, ids)
+
+    def check_recovered(self, before: list[Entry], start: int, flushed: int, ids: list[OffsetAndEpoch]) -> None:
+        """What was durable is there after a crash, and nothing that was never written, given what the log was then."""
+        # A download that was complete, and not known to be: recovery begins the log anew at it.
+        began_anew = self.start_offset > start and not self.entries
+        if not self.is_cutting and not began_anew:
             if self.end_offset < flushed:
                 raise Violation(RULE, f"ends at {self.end_offset} after a crash, {flushed} was durable")
             # What precedes the last batch is compared as the history takes it up.
             if self.end_offset > start and self.tail not in before and not self.is_adding:
-                raise Violation(RULE, f"has {self.entries[-1]} after a crash, it ended with {before[-1] if before else None}")
+                raise Violation(RULE, f"has {self.tail} after a crash, it ended with {before[-1] if before else None}")
             if ids and (not self.snapshot_ids or self.snapshot_ids[-1] < ids[-1]):
                 raise Violation(RULE, f"has snapshots {self.snapshot_ids} after a crash, there were {ids}")
         self.is_cutting = self.is_adding = False

@@ -1,0 +1,67 @@
+"""What the state machines have: the image at an offset is the same on every machine, and the one that the committed batches give."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.codec.batches import RecordBatch, read_batch_header
+from metashell.image import ImageLoader, MetadataImage
+from metashell.values import OffsetAndEpoch
+from tests.simulation.violation import Violation
+
+if TYPE_CHECKING:
+    from tests.simulation.history import History
+
+RULE = "S5 ImagesAgree"
+EVERY = 16
+"""One offset in that many is compared; the loader's own faults are looked at each time."""
+
+
+class Images:
+    """The images along the committed path, made once."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._loader = ImageLoader()
+        self._images: dict[int, MetadataImage] = {0: self._loader.image()}
+        self._end = 0
+
+    def at(self, offset: int) -> MetadataImage | None:
+        """The image of all that is committed before an offset, None where no committed batch ends there."""
+        tip = self._history.tip
+        entries = []
+        while tip.end > self._end:
+            entries.append(tip)
+            assert tip.prev is not None
+            tip = tip.prev
+        for entry in reversed(entries):
+            self._loader.load_batch(RecordBatch(read_batch_header(entry.data), 0, entry.data, "committed"))
+            self._images[entry.end] = self._loader.image()
+            self._end = entry.end
+        return self._images.get(offset)
+
+    def check(self, name: str, image: MetadataImage, end: int, *, always: bool = False) -> None:
+        """A machine has applied all before `end`."""
+        if image.faults:
+            raise Violation(RULE, f"{name} goes on at {end} with an image that lacks a record: {image.faults[0]}")
+        if always or end % EVERY == 0:
+            expected = self.at(end)
+            if expected is None:
+                raise Violation("L4 StateMachineSafety", f"{name} has applied all before {end}, where no committed batch ends")
+            if not image.has_same_metadata(expected):
+                raise Violation(RULE, f"{name} has another image at {end} than the committed records give")
+
+    def check_snapshot(self, name: str, id: OffsetAndEpoch, data: bytes) -> None:
+        """A snapshot is complete: it stands for what is committed before it."""
+        if id.offset == 0:
+            return
+        loader = ImageLoader(snapshot_id=id)
+        position = 0
+        while position < len(data):
+            header = read_batch_header(data, position)
+            batch = RecordBatch(header, position, data[position : position + header.size_bytes], str(id))
+            if not batch.crc_is_valid():
+                raise Violation(RULE, f"{name} completes {id} with a wrong checksum at {position}")
+            loader.load_snapshot_batch(batch)
+            position += header.size_bytes
+        self.check(f"{name}, in {id},", loader.image(), id.offset, always=True)

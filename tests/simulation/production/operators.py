@@ -1,0 +1,61 @@
+"""Operators, who add and remove voters over connections of their own, from a machine that nothing ever happens to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from metashell.net.addresses import Address
+from metashell.net.client_connection import ClientConnection
+from metashell.net.transport import ConnectionFailedError, connect
+from metashell.raft.error_codes import NONE
+from metashell.raft.messages import AddRaftVoterRequest, RemoveRaftVoterRequest, Request
+from metashell.raft.wire import OURS, api_key_of, decode_response, encode_request
+from tests.simulation.production.sasl import sasl_client
+from tests.simulation.violation import Violation
+
+if TYPE_CHECKING:
+    from tests.simulation.history import Entry, Key
+    from tests.simulation.production.world import ProductionHost, ProductionWorld
+
+OPERATOR = -1
+"""The index of the operators' machine, which is none of the hosts."""
+NAME = "operator"
+PATIENCE_S = 3.0
+
+
+async def ask(world: ProductionWorld, number: int, host: ProductionHost, request: Request) -> None:
+    """Ask a replica for something and note what it says, if it does."""
+    connection = None
+    try:
+        sasl = sasl_client() if world.options.has_sasl else None
+        core = ClientConnection(client_id=NAME, sasl=sasl, ranges=OURS)
+        connection = await connect(Address(*host.endpoint), core=core, timeout_s=PATIENCE_S)
+        key = api_key_of(request)
+        version = connection.versions[key]
+        answer = await connection.request(encode_request(request, version), version=version, timeout_s=PATIENCE_S)
+        response: Any = decode_response(key, version, answer)
+        world.note(f"operator: {host.name} answers {response}")
+        world.counts[f"{request.__class__.__name__} answered with {response.error}"] += 1
+        if response.error == NONE:
+            world.checked(check_done, world, host, request)
+    except ConnectionFailedError as error:
+        world.note(f"operator: {host.name} gives no answer: {error}")
+    finally:
+        if connection is not None:
+            connection.close()
+        del world.work.asked[number]
+
+
+def check_done(world: ProductionWorld, host: ProductionHost, request: Request) -> None:
+    """What an operator was told is done is committed."""
+    entry: Entry | None = world.history.tip
+    if isinstance(request, AddRaftVoterRequest) and request.ack_when_committed:
+        key: Key = request.voter_id, request.directory_id
+        while entry is not None and key not in entry.voters:
+            entry = entry.prev
+    elif isinstance(request, RemoveRaftVoterRequest):
+        key = request.voter_id, request.directory_id
+        while entry is not None and key in entry.voters:
+            entry = entry.prev
+    if entry is None:
+        raise Violation("V6 AnswersHold", f"{host.name} tells an operator that {request} is done, and it is not committed")

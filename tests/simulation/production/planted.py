@@ -1,0 +1,166 @@
+"""Bugs of the production path that its worlds must find: each as a person might write it, with the seed and profile in which it shows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from metashell.codec.batches import RecordBatch
+from metashell.log import opening, quorum_state
+from metashell.log.metadata_log import FlushToken, MetadataLog
+from metashell.log.opening import Opening
+from metashell.log.snapshot_files import SnapshotPart
+from metashell.raft import recovering, startup, votes
+from metashell.raft.ready import Durable, DurableEnd, ElectionState
+from metashell.raft.replica import Replica
+from metashell.raft.roles import Candidate, Prospective, Role, Tally, Unattached
+from metashell.server import feed, image_machine
+from metashell.server.election_store import ElectionStore
+from metashell.server.feed import Feed
+from metashell.server.image_machine import ImageMachine
+from metashell.server.state_machine import SnapshotToMake
+from metashell.values import ReplicaKey
+from tests.simulation.planted import Patch
+
+
+def a_candidacy_outlives_the_power() -> list[Patch]:
+    """Votes are asked for with a log that is not durable, and asked for again after a restart, with what is left of it.
+
+    A voter keeps to its vote, so the shorter log wins, and what was committed with the longer one is truncated.
+    """
+
+    def resume(node: Replica, election: ElectionState) -> Role:
+        role = original(node, election)
+        voted = election.voted
+        if voted is None or node.local_key is None or voted.id != node.local_id or election.leader_id >= 0 or not node.is_voter:
+            return role
+        if election.epoch < node.last_epoch or node.last_epoch == election.epoch:
+            return role
+        return Candidate(election.epoch, node.local_key, Tally(node.voters, node.local_key.id), node.election_timeout(), node.now_ms)
+
+    def durable_log_end(node: Replica) -> DurableEnd | None:
+        is_asking = isinstance(node.role, Prospective | Candidate)
+        return DurableEnd(node.log_end, node.last_epoch) if is_asking else durable(node)
+
+    def grants_vote(role: Role, candidate: ReplicaKey, up_to_date: bool) -> bool:
+        voted = role.voted if isinstance(role, Unattached | Prospective) else None
+        return voted == candidate if voted is not None else grants(role, candidate, up_to_date)
+
+    original, durable, grants = startup.first_role, Replica.durable_log_end, votes.grants_vote
+    return [(startup, "first_role", resume), (Replica, "durable_log_end", durable_log_end), (votes, "grants_vote", grants_vote)]
+
+
+def an_image_lacks_what_was_not_understood() -> list[Patch]:
+    """A committed record that cannot be decoded is left out, and the machine goes on."""
+
+    async def handle_commit(machine: ImageMachine, batches: Sequence[RecordBatch]) -> SnapshotToMake | None:
+        for batch in batches:
+            machine._loader.load_batch(batch)
+            machine._size += len(batch.data)
+        return None if machine._size < machine._snapshot_after_size else machine._snapshot(batches[-1])
+
+    return [(image_machine.ImageMachine, "handle_commit", handle_commit)]
+
+
+def only_votes_are_written() -> list[Patch]:
+    """quorum-state is left alone where there is no vote to keep, though messages rest on the epoch."""
+
+    def write(store: ElectionStore, election: ElectionState, kraft_version: int) -> Durable:
+        return Durable(election, kraft_version) if election.voted is None else original(store, election, kraft_version)
+
+    original = ElectionStore.write
+    return [(ElectionStore, "write", write)]
+
+
+def a_sync_is_taken_for_done() -> list[Patch]:
+    """Nobody waits for the disk."""
+    return [(MetadataLog, "sync", lambda log, token: None)]
+
+
+def names_of_segments_are_not_synced() -> list[Patch]:
+    """A flush does not sync the directory of a new segment."""
+
+    def begin(log: MetadataLog) -> FlushToken:
+        token = original(log)
+        token.has_new_names = False
+        return token
+
+    original = MetadataLog.begin_flush
+    return [(MetadataLog, "begin_flush", begin)]
+
+
+def quorum_state_is_not_synced() -> list[Patch]:
+    """quorum-state is replaced, and left to the system's cache."""
+
+    def replace(disk: Any, path: str, data: bytes) -> None:
+        fd = disk.create_file(path + ".tmp", 0o666)
+        disk.append(fd, data)
+        disk.close_file(fd)
+        disk.rename(path + ".tmp", path)
+
+    return [(quorum_state, "replace_file", replace)]
+
+
+def snapshots_are_not_synced() -> list[Patch]:
+    """A snapshot gets its name before its bytes are durable."""
+    return [(SnapshotPart, "sync", lambda part: None)]
+
+
+def what_is_found_is_believed() -> list[Patch]:
+    """A recovery does not sync what a process that was killed has left in the system's cache."""
+    return [(Opening, "_sync", lambda opening, run: None)]
+
+
+def a_piece_is_skipped() -> list[Patch]:
+    """Where a range is read in several pieces, the second one is taken for read."""
+
+    async def commit(feeding: Feed, base_offset: int, end_offset: int) -> None:
+        data = feeding._log.read(base_offset, end_offset, 1)
+        if data and base_offset >= feeding._log.start_offset:
+            await feeding.machine.handle_commit(feed.batches_in(data, "metadata log"))
+        await asyncio.sleep(0)
+        feeding._consumed(end_offset)
+
+    return [(Feed, "_commit", commit)]
+
+
+def damage_is_taken_for_a_torn_tail() -> list[Patch]:
+    """A log is cut at its first bad batch, and nobody hears of it."""
+    return [(opening, "find_loss", lambda *found, **named: None)]
+
+
+def who_lost_something_votes() -> list[Patch]:
+    """A replica whose log lost what was durable has its vote all the same."""
+    return [(recovering, "is_over", lambda node: node.recovering is not None)]
+
+
+class Planted(NamedTuple):
+    """A bug and where it shows: a profile, the options that are set for it, and how many seeds from 0 on are tried at most."""
+
+    make: Callable[[], list[Patch]]
+    profile: str | None = None
+    special: dict[str, object] = {}  # noqa: RUF012
+    seeds: int = 30
+
+
+SLOW_DISK = "slow disk, election, power loss"
+BUSY = {"power_share": 0.5, "crash_every": 250, "down_ms": 50, "fsync_ms": 10, "append_every": 40, "slow_disk_every": 1_000}
+POWER = {"power_share": 1.0, "crash_every": 1_000}
+ROT = {"rot_every": 700, "voters": 3, "observers": 0, "member_every": 0, "fsync_ms": 0}
+BUGS: dict[str, Planted] = {
+    bug.make.__name__.replace("_", "-"): bug
+    for bug in (
+        Planted(a_candidacy_outlives_the_power, SLOW_DISK),
+        Planted(an_image_lacks_what_was_not_understood, "", {"undecodable_every": 1_000}),
+        Planted(only_votes_are_written),
+        Planted(a_sync_is_taken_for_done, "", POWER),
+        Planted(names_of_segments_are_not_synced, "", POWER | {"segment_size": 700}),
+        Planted(quorum_state_is_not_synced, "", POWER),
+        Planted(snapshots_are_not_synced, "", POWER | {"snapshot_after_size": 1_000}),
+        Planted(what_is_found_is_believed, "", BUSY),
+        Planted(a_piece_is_skipped),
+        Planted(damage_is_taken_for_a_torn_tail, "", ROT),
+        Planted(who_lost_something_votes, "", ROT | {"cut_every": 800, "cut_ms": 2_000}, 60),
+    )
+}

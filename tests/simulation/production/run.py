@@ -1,0 +1,173 @@
+"""One seed of the production worlds from its first event to its last: faults, healing, a restart of everything, and what is left then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+from typing import TYPE_CHECKING
+
+from metashell.values import ZERO_UUID, OffsetAndEpoch
+from tests.simulation.checkers import liveness
+from tests.simulation.history import History, Key
+from tests.simulation.production import faults
+from tests.simulation.production.clients import Clients
+from tests.simulation.production.options import ProductionOptions, draw
+from tests.simulation.production.world import ProductionHost, ProductionWorld, place
+from tests.simulation.quorum import bootstrap_snapshot, directory_id, endpoint_of
+from tests.simulation.run import FAULTY_PART, PHASE_MS, Result, settle_down, stop_faults
+from tests.simulation.violation import Violation
+from tests.simulation.world import restart
+
+if TYPE_CHECKING:
+    from tests.simulation.trace import Trace
+
+EVENTS = 6_000
+"""The least that a run has."""
+RULE = "V9 MachinesCatchUp"
+
+
+def build(options: ProductionOptions, trace: Trace | None = None) -> ProductionWorld:
+    """A world in which all replicas are about to start."""
+    voters = list(range(1, options.voters + 1))
+    keys: frozenset[Key] = frozenset((id, directory_id(id, 1) if options.level else ZERO_UUID) for id in voters)
+    world = ProductionWorld(options, History(keys, options.level), trace)
+    world.work = Clients(world)
+    ids = [*voters, *range(options.voters + 1, options.voters + 1 + options.observers)]
+    if options.level == 0:
+        world.static_voters = {id: endpoint_of(id) for id in voters}
+    else:
+        world.bootstrap_servers = tuple(endpoint_of(id) for id in ids)
+    for id in ids:
+        host = add_host(world, id)
+        if options.level == 1 and id <= options.voters:
+            format_disk(host, bootstrap_snapshot(voters))
+    return world
+
+
+def add_host(world: ProductionWorld, id: int) -> ProductionHost:
+    """One more replica, with an empty disk."""
+    log = world.new_log()
+    host = ProductionHost(len(world.hosts), id, endpoint_of(id), log, world)
+    host.random = Random(world.options.seed * 1_000 + id)
+    if world.options.skew_percent:
+        host.rate = 1_000 + int((world.chance() * 2 - 1) * world.options.skew_percent * 10)
+    world.hosts.append(host)
+    world.by_id[id] = world.by_name[host.endpoint[0]] = host
+    world.by_endpoint[host.endpoint] = host
+    world.disks[host.key] = log
+    return host
+
+
+def format_disk(host: ProductionHost, bootstrap: bytes) -> None:
+    """As a storage tool does it: the directory of the log with its first snapshot."""
+    directory = "__cluster_metadata-0"
+    host.platters.take({directory: None, f"{directory}/{0:020d}-{0:010d}.checkpoint": bootstrap})
+    host.log.snapshot_ids = [OffsetAndEpoch(0, 0)]
+
+
+def run(
+    seed: int,
+    *,
+    without: Iterable[str] = (),
+    events: int = EVENTS,
+    trace: Trace | None = None,
+    options: ProductionOptions | None = None,
+    profile: str | None = None,
+) -> Result:
+    """Run a seed. `without` names options that are to have their plain value; what a rule finds ends the run."""
+    options = (options or draw(seed, profile)).without(without)
+    world = build(options, trace)
+    violation = None
+    try:
+        play(world, events)
+    except Violation as found:
+        violation = found
+    except (AssertionError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+        if trace is not None and trace.is_verbose:
+            raise
+        violation = Violation("an exception left the server", f"{error.__class__.__name__}: {error}{place(error)}")
+    finally:
+        world.close()
+    if trace is not None:
+        trace.end(world, violation)
+    return Result(seed, world.events, world.now, world.counts, violation, options)
+
+
+def play(world: ProductionWorld, events: int) -> None:
+    """All phases."""
+    for host in world.hosts:
+        world.push(int(world.chance() * 300), restart, host, host.life)
+    world.work.begin()
+    faults.begin(world)
+    world.run(PHASE_MS, int(events * FAULTY_PART))
+    if world.is_undecodable:
+        check_all_stopped(world)
+        return
+    wait_for_damaged(world)
+    if settle_down(world):
+        shape = world.chance()
+        if shape < 0.35:
+            liveness.check_isolated_leader(world)
+        elif shape < 0.6:
+            liveness.check_healed_follower(world)
+        restart_all(world)
+        check_what_is_left(world)
+    world.run(world.now + 20 * PHASE_MS, events)
+
+
+def wait_for_damaged(world: ProductionWorld) -> None:
+    """A replica that lost a part of its log gets it back from the others, and then has its vote again (V9)."""
+    if not any(host.log.is_rotten for host in world.hosts):
+        return
+    stop_faults(world)
+    for host in world.hosts:
+        if host.process is None:
+            world.start(host)
+    liveness.wait(world, RULE, liveness.bound_ms(world), lambda: all(host.up for host in world.hosts), "that all have recovered")
+    leader = liveness.check_leader(world)
+    lost = [host.log.recovering for host in world.hosts if host.log.recovering is not None]
+    if any(found.until_offset is None for found in lost):
+        # Nothing tells how far that log went: only what a later leader wrote shows that all before is there.
+        world.kill(leader, False)
+    world.work.is_writing = True
+    limit = 2 * liveness.bound_ms(world)
+    liveness.wait(world, RULE, limit, lambda: not any(host.log.is_rotten for host in world.hosts), "that a damaged log is whole again")
+
+
+def restart_all(world: ProductionWorld) -> None:
+    """Everything goes down at once and comes back from disk with all that was committed."""
+    tip = world.history.tip
+    for host in world.hosts:
+        world.crash(host)
+    starting = [host for host in world.hosts if not host.is_resting]
+    for host in starting:
+        world.start(host)
+    liveness.wait(world, RULE, liveness.bound_ms(world), lambda: all(host.up for host in starting), "that all have recovered")
+    leader = liveness.check_leader(world)
+    if not leader.log.holds(tip):
+        raise Violation("L3 LeaderCompleteness", f"{leader.name} leads after the restart and its log lacks {tip}")
+    liveness.check_progress(world)
+
+
+def check_what_is_left(world: ProductionWorld) -> None:
+    """Logs, images and clients agree on what is committed."""
+    world.work.is_writing = False
+    running = [host for host in world.hosts if host.up]
+    liveness.wait(world, RULE, liveness.bound_ms(world), lambda: all(map(is_caught_up, running)), "that all machines have everything")
+    for host in running:
+        assert host.process is not None
+        image = host.process.machine.image
+        world.images.check(host.name, image, host.process.machine.end, always=True)
+        world.work.check_logs(host)
+        world.work.check_image(host, image)
+    world.work.is_writing = True
+
+
+def is_caught_up(host: ProductionHost) -> bool:
+    return host.process is not None and host.process.machine.end == host.log.end_offset == host.high_watermark
+
+
+def check_all_stopped(world: ProductionWorld) -> None:
+    """Nobody goes on behind a committed record that cannot be decoded."""
+    world.set_faults(False)
+    world.run(world.now + liveness.bound_ms(world), 1 << 60)

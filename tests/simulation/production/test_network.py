@@ -1,0 +1,190 @@
+"""Streams between simulated processes, against what TCP gives: order, back pressure, cuts that heal, resets, and silence."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.simulation.production.replica import Process
+from tests.simulation.production.world import ProductionWorld
+from tests.simulation.production.worlds import begin, processes, wait
+
+PORT = 9_000
+
+
+class End(asyncio.Protocol):
+    """One end of a connection, that keeps what it gets."""
+
+    def __init__(self) -> None:
+        self.transport: Any = None
+        self.data = b""
+        self.ended: list[Exception | None] = []
+        self.is_full = False
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.data += data
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.ended.append(exc)
+
+    def pause_writing(self) -> None:
+        self.is_full = True
+
+    def resume_writing(self) -> None:
+        self.is_full = False
+
+
+def listen(process: Process) -> list[End]:
+    """Let a process accept connections on its host's endpoint; the ends that it gets."""
+    ends: list[End] = []
+
+    def accept() -> End:
+        ends.append(End())
+        return ends[-1]
+
+    async def main() -> None:
+        name, port = process.host.endpoint
+        await asyncio.get_running_loop().create_server(accept, name, port)
+
+    process.loop.start(main())
+    process.loop.run()
+    return ends
+
+
+def connect(process: Process, other: Process) -> asyncio.Task[Any]:
+    async def main() -> End:
+        name, port = other.host.endpoint
+        _, end = await asyncio.get_running_loop().create_connection(End, name, port)
+        return end
+
+    return process.loop.start(main())
+
+
+def connected(world: ProductionWorld, one: Process, two: Process) -> tuple[End, End]:
+    ends = listen(two)
+    task = connect(one, two)
+    wait(world, 100)
+    return task.result(), ends[0]
+
+
+def cut(world: ProductionWorld, one: Process, two: Process) -> None:
+    a, b = one.host.index, two.host.index
+    world.cuts.update(((a, b), (b, a)))
+
+
+def test_bytes_arrive_whole_and_in_order_whatever_pieces_they_come_in() -> None:
+    with processes(delay_ms=20, split_chance=0.5) as (world, (one, two, _)):
+        near, far = connected(world, one, two)
+        pieces = [bytes((number,)) * (1 + number) for number in range(100)]
+        for piece in pieces:
+            near.transport.write(piece)
+        wait(world, 5_000)
+        assert far.data == b"".join(pieces)
+        far.transport.write(b"and back")
+        wait(world, 100)
+        assert near.data == b"and back"
+
+
+def test_connections_overtake_each_other() -> None:
+    orders = set()
+    for seed in range(12):
+        with processes(seed, delay_ms=5) as (world, (one, two, _)):
+            ends = listen(two)
+            tasks = [connect(one, two), connect(one, two)]
+            wait(world, 100)
+            order: list[bytes] = []
+            for end in ends:
+                end.data_received = order.append  # type: ignore[method-assign]
+            for name, task in zip((b"a", b"b"), tasks, strict=True):
+                task.result().transport.write(name)
+            wait(world, 100)
+            orders.add(tuple(order))
+    assert orders == {(b"a", b"b"), (b"b", b"a")}
+
+
+def test_what_a_cut_holds_up_arrives_when_it_heals() -> None:
+    with processes() as (world, (one, two, _)):
+        near, far = connected(world, one, two)
+        cut(world, one, two)
+        near.transport.write(b"held up")
+        wait(world, 5_000)
+        assert not far.data and not near.ended
+        world.cuts.clear()
+        wait(world, 4_000)
+        assert far.data == b"held up"
+
+
+def test_a_sender_gives_up_when_a_cut_lasts() -> None:
+    with processes() as (world, (one, two, _)):
+        near, far = connected(world, one, two)
+        cut(world, one, two)
+        near.transport.write(b"lost")
+        wait(world, 30_000)
+        assert isinstance(near.ended[0], TimeoutError) and not far.data and not far.ended
+
+
+def test_a_call_through_a_cut_gets_through_when_it_heals() -> None:
+    with processes() as (world, (one, two, _)):
+        listen(two)
+        cut(world, one, two)
+        task = connect(one, two)
+        wait(world, 900)
+        assert not task.done()
+        world.cuts.clear()
+        wait(world, 3_000)
+        assert task.done() and task.result().transport is not None
+
+
+def test_nobody_listens() -> None:
+    with processes() as (world, (one, two, _)):
+        task = connect(one, two)
+        wait(world, 100)
+        with pytest.raises(ConnectionRefusedError):
+            task.result()
+
+
+def test_a_killed_process_leaves_ended_connections_and_one_without_power_silence() -> None:
+    with processes() as (world, (one, two, three)):
+        to_two, _ = connected(world, one, two)
+        to_three, _ = connected(world, one, three)
+        world.kill(two.host, False)
+        world.kill(three.host, True)
+        two.host.is_resting = three.host.is_resting = True
+        wait(world, 1_000)
+        assert to_two.ended == [None] and not to_three.ended
+        # Back, and without any memory of the connection.
+        begin(world, three.host.index)
+        to_three.transport.write(b"are you there")
+        wait(world, 1_000)
+        assert isinstance(to_three.ended[0], ConnectionResetError)
+
+
+def test_who_is_not_read_is_told_to_pause() -> None:
+    with processes() as (world, (one, two, _)):
+        near, far = connected(world, one, two)
+        far.transport.pause_reading()
+        near.transport.write(bytes(200_000))
+        wait(world, 100)
+        assert near.is_full and not far.data
+        far.transport.resume_reading()
+        wait(world, 100)
+        assert not near.is_full and len(far.data) == 200_000
+
+
+def test_close_sends_what_was_written_and_abort_resets() -> None:
+    with processes() as (world, (one, two, _)):
+        near, far = connected(world, one, two)
+        near.transport.write(b"last words")
+        near.transport.close()
+        wait(world, 100)
+        assert far.data == b"last words" and near.ended == far.ended == [None]
+    with processes() as (world, (one, two, _)):
+        near, far = connected(world, one, two)
+        near.transport.abort()
+        wait(world, 100)
+        assert near.ended == [None] and isinstance(far.ended[0], ConnectionResetError)
