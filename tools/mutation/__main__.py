@@ -1,0 +1,127 @@
+"""Change raft/ and log/ line by line and look whether tests or the simulation note it: `python -m tools.mutation --count 300`.
+
+Status 0: at least 95 % of the mutations that are not listed as equivalent were killed, and the list is right. 1: not so. 2: no answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+from metashell.errors import UsageError
+from tools.mutation import listed, running
+from tools.mutation.checkout import copy_of_checkout
+from tools.mutation.mutants import ROOT, Mutation, module_paths, mutations_of
+from tools.mutation.report import Report, place
+from tools.mutation.results import Result, Results
+from tools.mutation.sampling import sample
+
+COUNT = 360
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    try:
+        return run(parser().parse_args(argv))
+    except UsageError as error:
+        print(f"mutation: {error}", file=sys.stderr)
+        return 2
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="python -m tools.mutation", description=__doc__)
+    made.add_argument("--module", action="append", metavar="raft/votes.py", help="only this one; may be given again")
+    made.add_argument("--count", type=int, default=COUNT, help=f"about so many, spread evenly ({COUNT})")
+    made.add_argument("--all", action="store_true", help="every mutation")
+    made.add_argument("--equivalent", action="store_true", help="also every one that is listed as equivalent: none of them may be killed")
+    made.add_argument("--seed", type=int, default=0, help="which sample; the same seed takes the same mutations")
+    made.add_argument("--one", action="append", metavar="ID", help="only this one, with what its tests print; may be given again")
+    made.add_argument("--jobs", type=int, default=2, help="processes at once (2)")
+    made.add_argument("--seconds", type=float, default=60.0, help="time for each mutation (60)")
+    made.add_argument("--fresh", action="store_true", help="do not use results of earlier runs")
+    made.add_argument("--list", action="store_true", help="print the mutations that would be taken")
+    made.add_argument("-o", "--output", choices=("text", "json"), default="text")
+    return made
+
+
+def run(arguments: argparse.Namespace) -> int:
+    sources = read_sources(arguments.module)
+    mutations = {module: mutations_of(module, source) for module, source in sources.items()}
+    everything = {mutation.id: mutation for found in mutations.values() for mutation in found}
+    equivalents = [one for one in listed.read(listed.EQUIVALENT) if one.key.module in sources or not arguments.module]
+    chosen = choose(arguments, mutations, everything)
+    if arguments.equivalent:
+        more = (everything[one.key.id] for one in equivalents if one.key.id in everything)
+        chosen = list({mutation.id: mutation for mutation in (*chosen, *more)}.values())
+    if arguments.list:
+        for mutation in chosen:
+            print(f"{mutation.id}  {place(mutation)}  {mutation.key.change}")
+        return 0
+    results = Results(running.CACHE / "results.jsonl", is_fresh=arguments.fresh or bool(arguments.one))
+    reasons = {one.key.id: one.text for one in equivalents}
+    progress = Progress(len(chosen), reasons)
+    with copy_of_checkout() as copy:
+        known = running.recorded(copy, module_paths(), results.sources)
+        found = running.run(
+            copy,
+            chosen,
+            sources,
+            known,
+            results,
+            jobs=arguments.jobs,
+            seconds=arguments.seconds,
+            note=progress.note,
+            output=os.ctermid() if arguments.one and sys.stderr.isatty() else None,
+        )
+    progress.end()
+    faults = listed.stale(listed.EQUIVALENT, equivalents, {mutation.key for mutation in everything.values()})
+    report = Report(chosen, found, reasons, sources, faults)
+    print(json.dumps(report.json(), indent=1) if arguments.output == "json" else report.text())
+    return 0 if report.is_good else 1
+
+
+def read_sources(modules: Sequence[str] | None) -> dict[str, bytes]:
+    known = module_paths()
+    for module in modules or ():
+        if module not in known:
+            raise UsageError(f"{module}: no module of raft/ or log/, such as raft/votes.py")
+    return {module: (ROOT / "metashell" / module).read_bytes() for module in modules or known}
+
+
+def choose(arguments: argparse.Namespace, mutations: dict[str, list[Mutation]], everything: dict[str, Mutation]) -> list[Mutation]:
+    if arguments.one:
+        for id in arguments.one:
+            if id not in everything:
+                raise UsageError(f"{id}: no mutation of this name; --list --all prints them")
+        return [everything[id] for id in arguments.one]
+    return list(everything.values()) if arguments.all else sample(mutations, arguments.count, arguments.seed)
+
+
+class Progress:
+    """How far a run is: one line that is written over on a terminal; elsewhere a line for each survivor only."""
+
+    def __init__(self, total: int, reasons: dict[str, str]) -> None:
+        self.total = total
+        self.reasons = reasons
+        self.done = self.survived = 0
+        self.is_terminal = sys.stderr.isatty()
+
+    def note(self, mutation: Mutation, result: Result) -> None:
+        self.done += 1
+        if not result.is_kill and mutation.id not in self.reasons:
+            self.survived += 1
+            if not self.is_terminal:
+                line = f"{self.done}/{self.total} survived: {place(mutation)} {mutation.id} {mutation.key.change} ({result.seconds} s)"
+                print(line, file=sys.stderr, flush=True)
+        if self.is_terminal:
+            print(f"\r{self.done} of {self.total}, {self.survived} survived", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        if self.is_terminal:
+            print(file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
