@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from metashell.errors import UsageError
 from tools.mutation import listed, running
 from tools.mutation.checkout import copy_of_checkout
+from tools.mutation.choosing import stages
 from tools.mutation.mutants import ROOT, Mutation, module_paths, mutations_of
 from tools.mutation.report import Report, place
 from tools.mutation.results import Result, Results
+from tools.mutation.running import Run
 from tools.mutation.sampling import sample
 
 COUNT = 360
+SECONDS_OF_FILE = 5.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,10 +40,12 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--all", action="store_true", help="every mutation")
     made.add_argument("--equivalent", action="store_true", help="also every one that is listed as equivalent: none of them may be killed")
     made.add_argument("--seed", type=int, default=0, help="which sample; the same seed takes the same mutations")
-    made.add_argument("--one", action="append", metavar="ID", help="only this one, with what its tests print; may be given again")
+    made.add_argument("--sample", action="store_true", help="those of `make test`, each by the files of tests that stand beside it")
+    made.add_argument("--one", action="append", metavar="ID", help="only this one, anew; may be given again")
     made.add_argument("--jobs", type=int, default=2, help="processes at once (2)")
     made.add_argument("--seconds", type=float, default=60.0, help="time for each mutation (60)")
     made.add_argument("--fresh", action="store_true", help="do not use results of earlier runs")
+    made.add_argument("--log", metavar="FILE", help="what the tests print is added to it")
     made.add_argument("--list", action="store_true", help="print the mutations that would be taken")
     made.add_argument("-o", "--output", choices=("text", "json"), default="text")
     return made
@@ -50,36 +55,42 @@ def run(arguments: argparse.Namespace) -> int:
     sources = read_sources(arguments.module)
     mutations = {module: mutations_of(module, source) for module, source in sources.items()}
     everything = {mutation.id: mutation for found in mutations.values() for mutation in found}
+    keys = {mutation.key for mutation in everything.values()}
     equivalents = [one for one in listed.read(listed.EQUIVALENT) if one.key.module in sources or not arguments.module]
-    chosen = choose(arguments, mutations, everything)
-    if arguments.equivalent:
-        more = (everything[one.key.id] for one in equivalents if one.key.id in everything)
-        chosen = list({mutation.id: mutation for mutation in (*chosen, *more)}.values())
+    faults = listed.stale(listed.EQUIVALENT, equivalents, keys)
+    reasons = {one.key.id: one.text for one in equivalents}
+    files: dict[str, list[str]] = {}
+    if arguments.sample:
+        sampled = [one for one in listed.read(listed.SAMPLE) if one.key.module in sources or not arguments.module]
+        faults += listed.stale(listed.SAMPLE, sampled, keys)
+        files = {one.key.id: one.text.split() for one in sampled if one.key in keys}
+        chosen = [everything[id] for id in files]
+    else:
+        chosen = choose(arguments, mutations, everything, reasons)
     if arguments.list:
         for mutation in chosen:
             print(f"{mutation.id}  {place(mutation)}  {mutation.key.change}")
         return 0
-    results = Results(running.CACHE / "results.jsonl", is_fresh=arguments.fresh or bool(arguments.one))
-    reasons = {one.key.id: one.text for one in equivalents}
     progress = Progress(len(chosen), reasons)
     with copy_of_checkout() as copy:
-        known = running.recorded(copy, module_paths(), results.sources)
-        found = running.run(
-            copy,
-            chosen,
-            sources,
-            known,
-            results,
-            jobs=arguments.jobs,
-            seconds=arguments.seconds,
-            note=progress.note,
-            output=os.ctermid() if arguments.one and sys.stderr.isatty() else None,
-        )
+        # A sample is asked anew each time, and its results do not count for other runs: it runs the named files alone.
+        stored = copy / "results.jsonl" if arguments.sample else running.CACHE / "results.jsonl"
+        results = Results(stored, is_fresh=arguments.fresh or bool(arguments.one))
+        order = by_files(files) if arguments.sample else by_recording(copy, results)
+        found = Run(copy, sources, order, results, arguments.jobs, arguments.seconds, arguments.log).perform(chosen, progress.note)
     progress.end()
-    faults = listed.stale(listed.EQUIVALENT, equivalents, {mutation.key for mutation in everything.values()})
     report = Report(chosen, found, reasons, sources, faults)
     print(json.dumps(report.json(), indent=1) if arguments.output == "json" else report.text())
     return 0 if report.is_good else 1
+
+
+def by_files(files: dict[str, list[str]]) -> Callable[[Mutation], list[dict[str, float]]]:
+    return lambda mutation: [dict.fromkeys(files[mutation.id], SECONDS_OF_FILE)]
+
+
+def by_recording(copy: Path, results: Results) -> Callable[[Mutation], list[dict[str, float]]]:
+    known = running.recorded(copy, module_paths(), results.sources)
+    return lambda mutation: stages(mutation, known, results.killers.get(mutation.id))
 
 
 def read_sources(modules: Sequence[str] | None) -> dict[str, bytes]:
@@ -90,13 +101,17 @@ def read_sources(modules: Sequence[str] | None) -> dict[str, bytes]:
     return {module: (ROOT / "metashell" / module).read_bytes() for module in modules or known}
 
 
-def choose(arguments: argparse.Namespace, mutations: dict[str, list[Mutation]], everything: dict[str, Mutation]) -> list[Mutation]:
+def choose(
+    arguments: argparse.Namespace, mutations: dict[str, list[Mutation]], everything: dict[str, Mutation], reasons: Iterable[str]
+) -> list[Mutation]:
     if arguments.one:
         for id in arguments.one:
             if id not in everything:
                 raise UsageError(f"{id}: no mutation of this name; --list --all prints them")
         return [everything[id] for id in arguments.one]
-    return list(everything.values()) if arguments.all else sample(mutations, arguments.count, arguments.seed)
+    chosen = list(everything.values()) if arguments.all else sample(mutations, arguments.count, arguments.seed)
+    more = [everything[id] for id in reasons if id in everything] if arguments.equivalent else []
+    return list({mutation.id: mutation for mutation in (*chosen, *more)}.values())
 
 
 class Progress:

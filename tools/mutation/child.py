@@ -1,7 +1,7 @@
 """What runs in a fork of the warm process: the tests of one mutation, with the changed source in the place of the module.
 
 It tells how far it is as lines of JSON: `["start", TEST]`, `["fail", TEST, REASON]`, `["entered", TEST, SECONDS, FUNCTIONS]` while
-recording, `["missing", TEST]` of one that is not there, and `["end"]`.
+recording, `["missing", TEST]` of one that is not there, and `["end"]`. A test is named by its id, or all tests of a file by the file's path.
 """
 
 from __future__ import annotations
@@ -26,6 +26,11 @@ LEFT_OUT = ("tests/log/test_log_with_kafka.py", "tests/log/test_properties_again
 SLOW_BUT_SHARP = ("tests/log/test_log_crash.py",)
 SEED = "seed:"
 """`seed:12` is a test too: the simulation with seed 12."""
+
+
+def file_of(test: str) -> str:
+    """Where a test stands; all seeds stand in one place."""
+    return SEED if test.startswith(SEED) else test.split("::")[0]
 
 
 def main(job: dict[str, Any], out: int) -> None:
@@ -134,11 +139,14 @@ class Judge:
         if self.recorder is not None:
             items[:] = [item for item in items if may_judge(item)]
             return
-        known = {item.nodeid: item for item in items}
+        known: dict[str, list[Any]] = {}
+        for item in items:
+            known[item.nodeid] = [item]
+            known.setdefault(file_of(item.nodeid), []).append(item)
         for test in self.wanted:
             if test not in known:
                 self.tell("missing", test)
-        items[:] = [known[test] for test in self.wanted if test in known]
+        items[:] = [item for test in self.wanted for item in known.get(test, ())]
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:

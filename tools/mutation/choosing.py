@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
+from tools.mutation.child import SEED, file_of
 from tools.mutation.mutants import Mutation
-from tools.mutation.recording import SEED, Recording
+from tools.mutation.recording import Recording
 
 FILES_FIRST = 6
 
@@ -30,10 +31,6 @@ def stages(mutation: Mutation, recording: Recording, killer: str | None) -> list
         likely = [file_of(killer), *likely]
     first = {test: recording.seconds[test] for test in tests if file_of(test) in likely}
     return [first, {test: recording.seconds[test] for test in tests if test not in first}]
-
-
-def file_of(test: str) -> str:
-    return SEED if test.startswith(SEED) else test.split("::")[0]
 
 
 def is_own(test: str, module: str) -> bool:

@@ -220,7 +220,7 @@ class _Finder(ast.NodeVisitor):
         self.replace(test, "False")
         self.visit(test)
 
-    def visit_IfExp(self, node: ast.IfExp) -> None:  # noqa: N802
+    def visit_IfExp(self, node: ast.IfExp) -> None:
         self.condition(node.test)
         self.visit(node.body)
         self.visit(node.orelse)
@@ -230,7 +230,7 @@ class _Finder(ast.NodeVisitor):
         for test in node.ifs:
             self.condition(test)
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> None:  # noqa: N802
+    def visit_BoolOp(self, node: ast.BoolOp) -> None:
         old, new, neutral = ("and", "or", "True") if isinstance(node.op, ast.And) else ("or", "and", "False")
         for left, right in zip(node.values, node.values[1:], strict=False):
             self.swap_between(left, right, old, new)
@@ -238,20 +238,20 @@ class _Finder(ast.NodeVisitor):
             self.replace(value, neutral)
             self.visit(value)
 
-    def visit_Compare(self, node: ast.Compare) -> None:  # noqa: N802
+    def visit_Compare(self, node: ast.Compare) -> None:
         left = node.left
         for operator, right in zip(node.ops, node.comparators, strict=True):
             self.swap_between(left, right, *COMPARISONS[type(operator)])
             left = right
         self.generic_visit(node)
 
-    def visit_BinOp(self, node: ast.BinOp) -> None:  # noqa: N802
+    def visit_BinOp(self, node: ast.BinOp) -> None:
         swap = ARITHMETIC.get(type(node.op))
         if swap is not None and not (_is_text(node.left) or _is_text(node.right)):
             self.swap_between(node.left, node.right, *swap)
         self.generic_visit(node)
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:  # noqa: N802
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
         match node:
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)):
                 self.move_bound(node, -value)
@@ -262,7 +262,7 @@ class _Finder(ast.NodeVisitor):
                 self.add(start, start + len("not "), "", f"{text} -> without not")
         self.generic_visit(node)
 
-    def visit_Constant(self, node: ast.Constant) -> None:  # noqa: N802
+    def visit_Constant(self, node: ast.Constant) -> None:
         if isinstance(node.value, bool):
             self.replace(node, str(not node.value))
         elif isinstance(node.value, int):
@@ -272,7 +272,7 @@ class _Finder(ast.NodeVisitor):
         self.replace(node, str(value + 1))
         self.replace(node, str(value - 1))
 
-    def visit_Call(self, node: ast.Call) -> None:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> None:
         if isinstance(node.func, ast.Name):
             if node.func.id in CALLS:
                 self.replace(node.func, CALLS[node.func.id])
@@ -281,10 +281,10 @@ class _Finder(ast.NodeVisitor):
                 return
         self.generic_visit(node)
 
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:  # noqa: N802
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         """A message: its wording is not behaviour, and its positions are not exact before Python 3.12."""
 
-    def visit_Lambda(self, node: ast.Lambda) -> None:  # noqa: N802
+    def visit_Lambda(self, node: ast.Lambda) -> None:
         self.visit(node.body)
 
 

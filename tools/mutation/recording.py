@@ -10,8 +10,7 @@ from typing import Any
 
 from metashell.errors import UsageError
 from tools.mutation.checkout import digest
-from tools.mutation.child import POOL, SEED
-from tools.mutation.choosing import file_of
+from tools.mutation.child import POOL, SEED, file_of
 from tools.mutation.mutants import ROOT
 
 SEEDS = 40

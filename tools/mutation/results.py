@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tools.mutation.checkout import digest, sources_digest, tests_digest
-from tools.mutation.choosing import file_of
+from tools.mutation.child import file_of
 from tools.mutation.mutants import ROOT
 
 KILLS = ("killed", "hung", "died")

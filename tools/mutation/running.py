@@ -10,18 +10,20 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from metashell.errors import UsageError
 from tools.mutation import recording
-from tools.mutation.choosing import stages
 from tools.mutation.mutants import ROOT, Mutation
 from tools.mutation.recording import Recording
 from tools.mutation.results import KILLS, Result, Results
 
 CACHE = ROOT / ".cache" / "mutation"
 RECORD_SECONDS = 1800.0
+PATIENCE_SECONDS = 15.0
+"""What each test may take beyond a multiple of its time on the sound code before it counts as hanging."""
 
 
 class Warm:
@@ -44,6 +46,7 @@ class Warm:
             "seconds": seconds,
             "record": False,
             "functions": [],
+            "patience": PATIENCE_SECONDS,
             **more,
         }
         self.process.stdin.write(json.dumps(job) + "\n")
@@ -82,81 +85,80 @@ def recorded(copy: Path, modules: Sequence[str], sources: str) -> Recording:
     return stored.recording()
 
 
-def judge(warm: Warm, mutation: Mutation, source: bytes, known: Recording, results: Results, seconds: float, output: str | None) -> Result:
-    """Run the tests of one mutation until one notes it, they are through, or `seconds` are over."""
-    used = 0.0
-    for tests in stages(mutation, known, results.killers.get(mutation.id)):
-        if not tests or used >= seconds:
-            continue
-        found = warm.perform(mutation, mutation.apply(source), tests, seconds - used, output=output)
-        used += found["seconds"]
-        verdict = found["verdict"]
-        if verdict == "missing":
-            raise UsageError(f"{found['test']}: is not there in the copy of the checkout")
-        if verdict in KILLS:
-            return results.keep(mutation.id, verdict, found["test"], found["reason"], round(used, 2))
-    return results.keep(mutation.id, "survived", seconds=round(used, 2))
+def take(left: queue.SimpleQueue[Mutation]) -> Mutation | None:
+    try:
+        return left.get_nowait()
+    except queue.Empty:
+        return None
 
 
-def control(warm: Warm, mutation: Mutation, source: bytes, known: Recording) -> None:
-    """Run the tests of a mutation on the sound code by the same way. Errors: a UsageError unless all pass, for then no kill means a thing."""
-    first, _ = stages(mutation, known, None)
-    found = warm.perform(mutation, source, first, RECORD_SECONDS)
-    if found["verdict"] != "passed":
-        raise UsageError(f"{found['test']}: {found['verdict']} on the sound code: {found.get('reason', '')}")
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run over mutations: `order` gives the stages of tests of each one (with their seconds), `seconds` bounds each one."""
 
+    copy: Path
+    sources: Mapping[str, bytes]
+    order: Callable[[Mutation], list[dict[str, float]]]
+    results: Results
+    jobs: int
+    seconds: float
+    output: str | None = None
 
-def run(
-    copy: Path,
-    mutations: Sequence[Mutation],
-    sources: Mapping[str, bytes],
-    known: Recording,
-    results: Results,
-    *,
-    jobs: int,
-    seconds: float,
-    note: Callable[[Mutation, Result], None],
-    output: str | None = None,
-) -> dict[str, Result]:
-    """Bring each mutation to a verdict on `jobs` warm processes; `note` is called after each one, by one thread at a time."""
-    found: dict[str, Result] = {}
-    left: queue.SimpleQueue[Mutation] = queue.SimpleQueue()
-    for mutation in mutations:
-        if (result := results.valid(mutation.id)) is not None:
-            found[mutation.id] = result
-            note(mutation, result)
-        else:
-            left.put(mutation)
-    if left.empty():
+    def judge(self, warm: Warm, mutation: Mutation) -> Result:
+        """Run the tests of one mutation until one notes it, they are through, or the time is over."""
+        source = mutation.apply(self.sources[mutation.key.module])
+        used = 0.0
+        for tests in self.order(mutation):
+            if not tests or used >= self.seconds:
+                continue
+            found = warm.perform(mutation, source, tests, self.seconds - used, output=self.output)
+            used += found["seconds"]
+            if found["verdict"] == "missing":
+                raise UsageError(f"{found['test']}: is not among the tests")
+            if found["verdict"] in KILLS:
+                return self.results.keep(mutation.id, found["verdict"], found["test"], found["reason"], round(used, 2))
+        return self.results.keep(mutation.id, "survived", seconds=round(used, 2))
+
+    def control(self, warm: Warm, mutation: Mutation) -> None:
+        """Run the likely tests of a mutation in the same way on the sound code. Errors: a UsageError unless they pass."""
+        first = self.order(mutation)[0]
+        found = warm.perform(mutation, self.sources[mutation.key.module], first, RECORD_SECONDS)
+        if found["verdict"] != "passed":
+            raise UsageError(f"{found['test']}: on the sound code: {found['verdict']} {found.get('reason', '')}".rstrip())
+
+    def perform(self, mutations: Sequence[Mutation], note: Callable[[Mutation, Result], None]) -> dict[str, Result]:
+        """Bring each mutation to a verdict on `jobs` warm processes; `note` is called after each one, by one thread at a time."""
+        found: dict[str, Result] = {}
+        left: queue.SimpleQueue[Mutation] = queue.SimpleQueue()
+        for mutation in mutations:
+            if (result := self.results.valid(mutation.id)) is not None:
+                found[mutation.id] = result
+                note(mutation, result)
+            else:
+                left.put(mutation)
+        lock = threading.Lock()
+        errors: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                with warm_process(self.copy) as warm:
+                    is_controlled = False
+                    while not errors and (mutation := take(left)) is not None:
+                        if not is_controlled:
+                            self.control(warm, mutation)
+                            is_controlled = True
+                        result = self.judge(warm, mutation)
+                        with lock:
+                            found[mutation.id] = result
+                            note(mutation, result)
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(min(max(1, self.jobs), left.qsize()))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if errors:
+            raise errors[0]
         return found
-    lock = threading.Lock()
-    errors: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            with warm_process(copy) as warm:
-                is_controlled = False
-                while not errors:
-                    try:
-                        mutation = left.get_nowait()
-                    except queue.Empty:
-                        return
-                    source = sources[mutation.key.module]
-                    if not is_controlled:
-                        control(warm, mutation, source, known)
-                        is_controlled = True
-                    result = judge(warm, mutation, source, known, results, seconds, output)
-                    with lock:
-                        found[mutation.id] = result
-                        note(mutation, result)
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(max(1, jobs))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-    return found

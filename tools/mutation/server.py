@@ -113,7 +113,7 @@ def watch(job: dict[str, Any], reading: int, deadline: float) -> dict[str, Any]:
 
 def seconds_of(job: dict[str, Any], test: str) -> float:
     """How long a test may take: machines are busy, and the sound run was recorded on another minute."""
-    return 15.0 + 20.0 * job["tests"].get(test, 2.0)
+    return float(job["patience"] + 20.0 * job["tests"].get(test, 2.0))
 
 
 if __name__ == "__main__":
