@@ -93,6 +93,9 @@ def test_the_error_of_a_leader_that_is_about_to_shut_down() -> None:
         (4, 1, (3, 1)),
         (9, 2, (5, 2)),
         (7, 3, (5, 2)),
+        (4, 3, (5, 2)),  # an epoch that the log never had, at an offset that it has
+        (5, 3, (5, 2)),
+        (7, 5, (8, 4)),
         (9, 5, (8, 4)),
         (10, 6, (9, 6)),
         (1, 0, (0, 0)),
