@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 import traceback
+from contextlib import suppress
 from typing import Any
 
 from tools.mutation import child
@@ -54,7 +55,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.setsid()
+        os.setpgid(0, 0)
         os.close(reading)
         try:
             child.main(job, writing)
@@ -63,6 +64,8 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
         finally:
             os._exit(1)
     os.close(writing)
+    with suppress(OSError):
+        os.setpgid(pid, pid)  # As the child does: whoever comes first, the group is there before it is needed.
     began = time.monotonic()
     try:
         result = watch(job, reading, began + job["seconds"])
@@ -113,7 +116,8 @@ def watch(job: dict[str, Any], reading: int, deadline: float) -> dict[str, Any]:
 
 def seconds_of(job: dict[str, Any], test: str) -> float:
     """How long a test may take: machines are busy, and the sound run was recorded on another minute."""
-    return float(job["patience"] + 20.0 * job["tests"].get(test, 2.0))
+    tests = job["tests"]
+    return float(job["patience"] + 20.0 * tests.get(test, tests.get(child.file_of(test), 2.0)))
 
 
 if __name__ == "__main__":
