@@ -147,7 +147,7 @@ def fetch_from(quorum: Quorum, leader: int, id: int, offset: int) -> None:
 
 
 def behind_data(voters: list[int], others: list[int], request: Callable[[int], Any]) -> tuple[Quorum, int, int]:
-    """A leader with two records that no other replica has: one of data, and the voter set that `request(leader)` made, at the offset given."""
+    """A leader with two records that no other replica has: one of data, and, at the offset given, the voter set that was asked for."""
     quorum, leader = settled(voters, others)
     quorum.lost = lambda source, target, message: isinstance(message, FetchRequest | FetchResponse)
     quorum.append(b"data")

@@ -1,7 +1,7 @@
 """What runs in a fork of the warm process: the tests of one mutation, with the changed source in the place of the module.
 
 It tells how far it is as lines of JSON: `["start", TEST]`, `["fail", TEST, REASON]`, `["entered", TEST, SECONDS, FUNCTIONS]` while
-recording, `["missing", TEST]` of one that is not there, and `["end"]`. A test is named by its id, or all tests of a file by the file's path.
+recording, `["missing", TEST]` of one that is not there, and `["end"]`. A test is named by its id, or all tests of a file by the path.
 """
 
 from __future__ import annotations

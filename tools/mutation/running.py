@@ -157,8 +157,12 @@ class Run:
         threads = [threading.Thread(target=work) for _ in range(min(max(1, self.jobs), left.qsize()))]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        try:
+            for thread in threads:
+                thread.join()
+        except KeyboardInterrupt as interrupt:
+            # What is known is stored; the threads end with the mutations that they are at.
+            errors.append(interrupt)
         if errors:
             raise errors[0]
         return found
