@@ -1,6 +1,6 @@
 """Run the property tests and the simulation again and again with new seeds until the time is up: `python -m tools.soak --seconds 3600`.
 
-`--run simulation` or `--run properties` takes one of the two alone.
+The mutation run is the same each time, so it is made once, in the first round. `--run simulation` takes one of the three alone.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SEEDS = 200
 """Seeds of the simulation a round, for each worker."""
-RUNS = ("properties", "simulation")
+RUNS = ("properties", "simulation", "mutation")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=600, help="stop before the next round once they are over")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--run", action="append", choices=RUNS, help="both, if none is named")
+    parser.add_argument("--run", action="append", choices=RUNS, help="all, if none is named")
     parser.add_argument("paths", nargs="*", default=["tests"])
     arguments = parser.parse_args()
     end = time.monotonic() + arguments.seconds
@@ -38,6 +38,9 @@ def main() -> int:
             return status
         if "simulation" in wanted and run_simulation(arguments.workers):
             print(f"round {rounds} failed; the command above repeats it", flush=True)
+            return 1
+        if rounds == 1 and "mutation" in wanted and run_mutation(arguments.workers):
+            print("too many mutations survived, or the list of equivalent ones is wrong; see above", flush=True)
             return 1
     print(f"{rounds} rounds passed")
     return 0
@@ -64,6 +67,11 @@ def run_simulation(workers: int) -> int:
         command = [sys.executable, "-m", "tests.simulation", str(first), "--count", str(SEEDS), "--shrink", "--last", "40"]
         running.append(subprocess.Popen(command, cwd=ROOT))
     return max([process.wait() for process in running])
+
+
+def run_mutation(workers: int) -> int:
+    """The sample of `python -m tools.mutation`; what it knows of this state it does not run again."""
+    return subprocess.run([sys.executable, "-m", "tools.mutation", "--jobs", str(workers)], cwd=ROOT, check=False).returncode
 
 
 if __name__ == "__main__":
