@@ -39,6 +39,7 @@ def follower(leader: int = 3) -> Solo:
         ({"epoch": EPOCH - 1, "leader_id": -1}, NONE, FENCED_LEADER_EPOCH),
         ({"leader_id": -1}, NONE, INVALID_REQUEST),
         ({"voter_id": 2}, NONE, INVALID_VOTER_KEY),
+        ({"voter_id": 2, "epoch": EPOCH - 1}, NONE, FENCED_LEADER_EPOCH),
         ({"voter_directory_id": directory(9)}, NONE, INVALID_VOTER_KEY),
         ({"cluster_id": None, "voter_id": -1, "voter_directory_id": bytes(16)}, NONE, NONE),
     ],

@@ -51,6 +51,21 @@ def test_what_was_appended_is_durable_before_the_next_fetch() -> None:
     assert [request.fetch_offset for _, request in solo.take(FetchRequest)] == [4]
 
 
+@pytest.mark.parametrize("nothing", [{"diverging": OffsetAndEpoch(-1, -1)}, {"snapshot_id": OffsetAndEpoch(-1, -1)}])
+def test_a_divergence_and_a_snapshot_of_minus_one_are_none(nothing: dict[str, object]) -> None:
+    solo = follower(1, 4)
+    fetched_by(solo, fetched(LEADER, EPOCH, batches(2, 4), **nothing))
+    assert solo.node.log_end_offset == 3 and not solo.take(FetchSnapshotRequest)
+
+
+def test_a_snapshot_at_offset_0_or_of_epoch_0_is_one() -> None:
+    for id in (OffsetAndEpoch(5, 0), OffsetAndEpoch(0, 3)):
+        solo = follower()
+        fetched_by(solo, fetched(LEADER, EPOCH, snapshot_id=id))
+        solo.poll()
+        assert [request.snapshot_id for _, request in solo.take(FetchSnapshotRequest)] == [id]
+
+
 def test_a_broker_need_not_wait_for_its_disk() -> None:
     solo = Solo(ElectionState(EPOCH, LEADER), log_of(1, 4), voters=(2, 3), is_controller=False)
     fetched_by(solo, fetched(LEADER, EPOCH, batches(2, 4)))

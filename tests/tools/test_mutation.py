@@ -58,6 +58,7 @@ def changed(source: str) -> set[str]:
         # No behaviour hangs on these, or the next line breaks without them.
         ("c = a", set()),
         ("assert a < 1, 'text'", set()),
+        ("raise AssertionError('a < 1')", set()),
         ("return f'{a + 1}'", set()),
         ("return a + 'text'", set()),
         ("return isinstance(a, int | str)", set()),

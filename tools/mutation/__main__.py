@@ -9,13 +9,13 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 
 from metashell.errors import UsageError
 from tools.mutation import listed, running
 from tools.mutation.checkout import copy_of_checkout
 from tools.mutation.choosing import stages
 from tools.mutation.mutants import ROOT, Mutation, module_paths, mutations_of
+from tools.mutation.recording import Recording
 from tools.mutation.report import Report, place
 from tools.mutation.results import Result, Results
 from tools.mutation.running import Run
@@ -76,7 +76,11 @@ def run(arguments: argparse.Namespace) -> int:
         # A sample is asked anew each time, and its results do not count for other runs: it runs the named files alone.
         stored = copy / "results.jsonl" if arguments.sample else running.CACHE / "results.jsonl"
         results = Results(stored, is_fresh=arguments.fresh or bool(arguments.one))
-        order = by_files(files) if arguments.sample else by_recording(copy, results)
+        order = by_files(files)
+        if not arguments.sample:
+            known = running.recorded(copy, module_paths(), results.sources)
+            faults += [f"{test}: fails on the sound code, so it judged nothing: {why}" for test, why in known.failed.items()]
+            order = by_recording(known, results)
         found = Run(copy, sources, order, results, arguments.jobs, arguments.seconds, arguments.log).perform(chosen, progress.note)
     progress.end()
     report = Report(chosen, found, reasons, sources, faults)
@@ -88,8 +92,7 @@ def by_files(files: dict[str, list[str]]) -> Callable[[Mutation], list[dict[str,
     return lambda mutation: [dict.fromkeys(files[mutation.id], SECONDS_OF_FILE)]
 
 
-def by_recording(copy: Path, results: Results) -> Callable[[Mutation], list[dict[str, float]]]:
-    known = running.recorded(copy, module_paths(), results.sources)
+def by_recording(known: Recording, results: Results) -> Callable[[Mutation], list[dict[str, float]]]:
     return lambda mutation: stages(mutation, known, results.killers.get(mutation.id))
 
 

@@ -73,7 +73,8 @@ def run(job: dict[str, Any], tell: Any) -> int:
         arguments = ["-q", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin", "--tb=short", f"--basetemp={job['scratch']}"]
         arguments += [f"--deselect={path}" for path in LEFT_OUT] if job["record"] else ["-x"]
         status = int(pytest.main([*arguments, *places], plugins=[Judge(wanted, tell, recorder)]))
-        status = 0 if job["record"] and status == pytest.ExitCode.NO_TESTS_COLLECTED else status
+        if job["record"]:
+            status = 0 if status in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED) else status
     for seed in seeds if not status else []:
         run_seed(seed, tell, recorder)
     return status

@@ -161,6 +161,8 @@ class _Finder(ast.NodeVisitor):
                 if (swap := ARITHMETIC.get(type(node.op))) is not None:
                     self.swap_between(node.target, node.value, f"{swap[0]}=", f"{swap[1]}=")
                 self.visit(node.value)
+            case ast.Raise(exc=ast.Call(func=ast.Name(id="AssertionError"))):
+                pass  # An invariant, as `assert` is.
             case ast.Delete() | ast.Raise() | ast.Break():
                 self.drop(node)
             case ast.Continue():

@@ -109,8 +109,8 @@ def watch(job: dict[str, Any], reading: int, deadline: float) -> dict[str, Any]:
                 case ["missing", name]:
                     return {"verdict": "missing", "test": name}
                 case ["end", status]:
-                    if status and not job["record"]:
-                        return {"verdict": "killed", "test": "collection", "reason": f"pytest ends with status {status}"}
+                    if status:
+                        return {"verdict": "killed", "test": "collection", "reason": f"pytest ends with status {status}", "failed": failed}
                     return {"verdict": "passed", "entered": entered, "failed": failed}
 
 
