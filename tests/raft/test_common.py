@@ -49,6 +49,7 @@ PAUSING, GONE = "pausing", "gone"
         ({"leader_id": 3}, "follower", GONE, ElectionState(EPOCH, 3, key(1))),
         ({"leader_id": 9, "leader_endpoint": ("nine", 9)}, "follower", GONE, ElectionState(EPOCH, 9, key(1))),
         ({"error": BROKER_NOT_AVAILABLE}, "candidate", PAUSING, None),
+        ({"error": BROKER_NOT_AVAILABLE, "leader_id": 3}, "follower", GONE, ElectionState(EPOCH, 3, key(1))),
         ({"error": INVALID_VOTER_KEY}, "candidate", PAUSING, None),
         ({"error": INVALID_REQUEST}, "candidate", PAUSING, None),
         ({"error": UNKNOWN_SERVER_ERROR}, "candidate", PAUSING, None),
@@ -72,7 +73,7 @@ def test_the_common_rule_of_responses(changes: dict[str, Any], state: str, conne
     if connection == PAUSING:
         assert solo.node.connections.is_backing_off(2, solo.now_ms)
     else:
-        assert 2 not in solo.node.connections.entries or not solo.take(VoteRequest)
+        assert not solo.node.connections.is_backing_off(2, solo.now_ms) and not solo.take(VoteRequest)
 
 
 def test_an_answer_that_is_not_awaited_changes_nothing() -> None:

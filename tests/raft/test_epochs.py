@@ -119,6 +119,22 @@ def test_a_leader_that_nobody_can_reach_is_remembered_and_followed_when_its_endp
     assert solo.node.log_end_offset == 3
 
 
+@pytest.mark.parametrize(("error", "is_fine"), [(NONE, True), (UNKNOWN_SERVER_ERROR, False), (INVALID_REQUEST, False)])
+@pytest.mark.parametrize("kind", [BeginQuorumEpochRequest, EndQuorumEpochRequest])
+def test_an_answer_with_an_error_is_complained_of_and_its_sender_left_alone_for_a_while(kind: Any, error: int, is_fine: bool) -> None:
+    solo = Solo(ElectionState(EPOCH - 1), log_of(3, 4)).lead()
+    if kind is EndQuorumEpochRequest:
+        solo.sent.clear()
+        solo.node.connections.reset()
+        solo.node.resign(EPOCH)
+        solo.poll()
+    response = BeginQuorumEpochResponse if kind is BeginQuorumEpochRequest else EndQuorumEpochResponse
+    [send, *_] = [send for send, _ in solo.take(kind) if send.destination == 2]
+    solo.answer(send, response(0, error, -1, EPOCH))
+    assert solo.node.connections.is_ready(2, solo.now_ms) is is_fine
+    assert solo.node.complaints == (0 if is_fine else 1)
+
+
 @pytest.mark.parametrize("request_of", [begin, end])
 def test_two_leaders_of_one_epoch_are_refused_without_naming_either(request_of: Any) -> None:
     solo = follower()
