@@ -76,6 +76,13 @@ def test_the_common_rule_of_responses(changes: dict[str, Any], state: str, conne
         assert not solo.node.connections.is_backing_off(2, solo.now_ms) and not solo.take(VoteRequest)
 
 
+@pytest.mark.parametrize("error", [UNKNOWN_SERVER_ERROR, INVALID_REQUEST])
+def test_a_leader_that_an_error_names_is_news_enough_to_complain_of_nothing(error: int) -> None:
+    solo = candidate()
+    solo.answer(solo.take(VoteRequest)[0][0], VoteResponse(0, error, 3, EPOCH, False, endpoint(3)))
+    assert (solo.node.state_name, solo.node.leader_id, solo.node.complaints) == ("follower", 3, 0)
+
+
 def test_an_answer_that_is_not_awaited_changes_nothing() -> None:
     solo = candidate()
     send = solo.take(VoteRequest)[0][0]
