@@ -127,10 +127,13 @@ class Run:
             raise UsageError(f"{found['test']}: on the sound code: {found['verdict']} {found.get('reason', '')}".rstrip())
 
     def perform(self, mutations: Sequence[Mutation], note: Callable[[Mutation, Result], None]) -> dict[str, Result]:
-        """Bring each mutation to a verdict on `jobs` warm processes; `note` is called after each one, by one thread at a time."""
+        """Bring each mutation to a verdict on `jobs` warm processes; `note` is called after each one, by one thread at a time.
+
+        Those that no earlier run killed come first: they are what one waits for.
+        """
         found: dict[str, Result] = {}
         left: queue.SimpleQueue[Mutation] = queue.SimpleQueue()
-        for mutation in mutations:
+        for mutation in sorted(mutations, key=lambda mutation: mutation.id in self.results.killers):
             if (result := self.results.valid(mutation.id)) is not None:
                 found[mutation.id] = result
                 note(mutation, result)
