@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from metashell.raft.accumulator import data_batch
 from metashell.raft.control_batches import SnapshotFooter, SnapshotHeader, write_control_batch
 from metashell.raft.error_codes import BROKER_NOT_AVAILABLE, NONE, NOT_LEADER_OR_FOLLOWER, SNAPSHOT_NOT_FOUND, UNKNOWN_LEADER_EPOCH
 from metashell.raft.memory_log import MemoryLog
@@ -280,6 +281,16 @@ def test_a_snapshot_of_an_epoch_to_come_or_of_what_is_here_is_complained_of(id: 
     solo = follower(1, 4)
     fetched_by(solo, fetched(LEADER, EPOCH, snapshot_id=id))
     assert solo.node.complaints == 1 and solo.node.log_end_offset == 2 and not solo.take(FetchSnapshotRequest)
+
+
+def test_a_log_is_never_cut_inside_a_batch() -> None:
+    log = log_of(1)
+    log.append(data_batch(1, 4, 1, [b"a", b"b", b"c"]), 4)
+    log.write_leader_epochs([(1, 0), (4, 1)])
+    log.flush_to(4)
+    solo = Solo(ElectionState(EPOCH, LEADER), log)
+    fetched_by(solo, fetched(LEADER, EPOCH, diverging=OffsetAndEpoch(2, 4)))
+    assert solo.node.log_end_offset == 4 and solo.node.complaints == 1
 
 
 def test_a_snapshot_that_the_leader_has_no_more_is_given_up() -> None:

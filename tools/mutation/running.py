@@ -80,7 +80,8 @@ def recorded(copy: Path, modules: Sequence[str], sources: str) -> Recording:
     if stored.places:
         with warm_process(copy) as warm:
             seeds = dict.fromkeys(recording.seeds(), 2.0) if stored.is_empty else {}
-            result = warm.perform(None, b"", seeds, RECORD_SECONDS, record=True, places=stored.places, functions=list(modules))
+            more = {"record": True, "places": stored.places, "functions": list(modules), "patience": RECORD_SECONDS}
+            result = warm.perform(None, b"", seeds, RECORD_SECONDS, **more)
         stored.add(result)
     return stored.recording()
 
