@@ -28,7 +28,7 @@ check: .venv/.stamp     ## style, types and unit tests, in less than 90 seconds
 	@.venv/bin/mypy
 	@$(PYTEST) -q -n $(WORKERS) --dist worksteal -m "not slow and not golden" tests
 
-soak: .venv/.stamp      ## long property runs with new seeds: make soak SECONDS=3600
+soak: .venv/.stamp      ## long property runs with new seeds, and a mutation run: make soak SECONDS=3600
 	@$(PY) -m tools.soak --seconds $(SECONDS)
 
 bench: .venv/.stamp     ## figures beside those of Kafka's own tools

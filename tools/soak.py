@@ -44,6 +44,9 @@ def main() -> int:
         if "starts" in wanted and run_starts():
             print(f"round {rounds} failed", flush=True)
             return 1
+        if rounds == 1 and "mutation" in wanted and run_mutation(arguments.workers):
+            print("too many mutations survived, or the list of equivalent ones is wrong; see above", flush=True)
+            return 1
     print(f"{rounds} rounds passed")
     return 0
 
@@ -80,6 +83,11 @@ def run_starts() -> int:
     environment = {**os.environ, "METASHELL_SOAK": "1", "METASHELL_SEED": seed, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "tests/interop/test_start_safe.py"]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+
+
+def run_mutation(workers: int) -> int:
+    """The sample of `python -m tools.mutation`; what it knows of this state it does not run again."""
+    return subprocess.run([sys.executable, "-m", "tools.mutation", "--jobs", str(workers)], cwd=ROOT, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -82,7 +82,23 @@ def install(history: History) -> None:
     history.append(1)
 
 
-SCRIPTS = {"plain": plain, "snapshots": snapshots, "install": install}
+def cut(history: History) -> None:
+    """A later leader's batches give way to those of an earlier one, which end just where a segment of the first began: should that come
+    back, the log would look whole."""
+    for _ in range(3):
+        history.append(1, 60)
+    history.epoch = 9
+    for _ in range(9):
+        history.append(1, 60)
+    history.flush()
+    history.truncate(3)
+    history.epoch = 4
+    for _ in range(4):
+        history.append(1, 60)
+        history.flush()
+
+
+SCRIPTS = {"plain": plain, "snapshots": snapshots, "install": install, "cut": cut}
 
 
 def visit_crashes(start: Path, steps: list[Step], moments: list[list[Promise]], samples: int, seed: int, visit: Visit) -> int:

@@ -49,6 +49,7 @@ PAUSING, GONE = "pausing", "gone"
         ({"leader_id": 3}, "follower", GONE, ElectionState(EPOCH, 3, key(1))),
         ({"leader_id": 9, "leader_endpoint": ("nine", 9)}, "follower", GONE, ElectionState(EPOCH, 9, key(1))),
         ({"error": BROKER_NOT_AVAILABLE}, "candidate", PAUSING, None),
+        ({"error": BROKER_NOT_AVAILABLE, "leader_id": 3}, "follower", GONE, ElectionState(EPOCH, 3, key(1))),
         ({"error": INVALID_VOTER_KEY}, "candidate", PAUSING, None),
         ({"error": INVALID_REQUEST}, "candidate", PAUSING, None),
         ({"error": UNKNOWN_SERVER_ERROR}, "candidate", PAUSING, None),
@@ -72,7 +73,14 @@ def test_the_common_rule_of_responses(changes: dict[str, Any], state: str, conne
     if connection == PAUSING:
         assert solo.node.connections.is_backing_off(2, solo.now_ms)
     else:
-        assert 2 not in solo.node.connections.entries or not solo.take(VoteRequest)
+        assert not solo.node.connections.is_backing_off(2, solo.now_ms) and not solo.take(VoteRequest)
+
+
+@pytest.mark.parametrize("error", [UNKNOWN_SERVER_ERROR, INVALID_REQUEST])
+def test_a_leader_that_an_error_names_is_news_enough_to_complain_of_nothing(error: int) -> None:
+    solo = candidate()
+    solo.answer(solo.take(VoteRequest)[0][0], VoteResponse(0, error, 3, EPOCH, False, endpoint(3)))
+    assert (solo.node.state_name, solo.node.leader_id, solo.node.complaints) == ("follower", 3, 0)
 
 
 def test_an_answer_that_is_not_awaited_changes_nothing() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metashell.raft.connections import NEVER, Connections
+from metashell.raft.connections import NEVER, PAUSES_MAX, Connections
 from metashell.raft.messages import ApiVersionsRequest
 
 SERVERS = ((-2, ("a", 1)), (-3, ("b", 2)), (-4, ("c", 3)))
@@ -65,3 +65,22 @@ def test_bootstrap_servers_take_turns_and_rest_after_a_failure() -> None:
 def test_without_bootstrap_servers_there_is_nobody_to_ask() -> None:
     found = Connections(2_000, 20, (), 0)
     assert found.ready_bootstrap(0) is None and found.bootstrap_ready_at(0) == NEVER and not found.has_bootstrap
+
+
+def test_the_first_of_several_requests_to_time_out_is_waited_for() -> None:
+    found = connections()
+    for now_ms in (100, 200, 300):
+        found.sent(now_ms, ApiVersionsRequest(), now_ms)
+    assert found.in_flight_until(300) == 2_100 and found.in_flight_until(2_100) == 2_200
+
+
+def test_of_very_many_that_failed_those_whose_pause_is_over_are_forgotten() -> None:
+    found = connections()
+    for destination in range(PAUSES_MAX):
+        found.sent(destination, ApiVersionsRequest(), 100)
+        found.failed(destination, 100)
+    for destination, now_ms in ((10_000, 115), (10_001, 130)):
+        found.sent(destination, ApiVersionsRequest(), now_ms)
+        found.failed(destination, now_ms)
+    assert set(found.entries) == {10_000, 10_001}
+    assert found.is_backing_off(10_000, 131) and found.is_backing_off(10_001, 131)

@@ -39,6 +39,7 @@ def follower(leader: int = 3) -> Solo:
         ({"epoch": EPOCH - 1, "leader_id": -1}, NONE, FENCED_LEADER_EPOCH),
         ({"leader_id": -1}, NONE, INVALID_REQUEST),
         ({"voter_id": 2}, NONE, INVALID_VOTER_KEY),
+        ({"voter_id": 2, "epoch": EPOCH - 1}, NONE, FENCED_LEADER_EPOCH),
         ({"voter_directory_id": directory(9)}, NONE, INVALID_VOTER_KEY),
         ({"cluster_id": None, "voter_id": -1, "voter_directory_id": bytes(16)}, NONE, NONE),
     ],
@@ -116,6 +117,22 @@ def test_a_leader_that_nobody_can_reach_is_remembered_and_followed_when_its_endp
     assert solo.node.state_name == "follower" and solo.election == ElectionState(EPOCH + 1, 9)
     solo.answer(solo.next_fetch(), fetched(9, EPOCH + 1, batches(2, 4)))
     assert solo.node.log_end_offset == 3
+
+
+@pytest.mark.parametrize(("error", "is_fine"), [(NONE, True), (UNKNOWN_SERVER_ERROR, False), (INVALID_REQUEST, False)])
+@pytest.mark.parametrize("kind", [BeginQuorumEpochRequest, EndQuorumEpochRequest])
+def test_an_answer_with_an_error_is_complained_of_and_its_sender_left_alone_for_a_while(kind: Any, error: int, is_fine: bool) -> None:
+    solo = Solo(ElectionState(EPOCH - 1), log_of(3, 4)).lead()
+    if kind is EndQuorumEpochRequest:
+        solo.sent.clear()
+        solo.node.connections.reset()
+        solo.node.resign(EPOCH)
+        solo.poll()
+    response = BeginQuorumEpochResponse if kind is BeginQuorumEpochRequest else EndQuorumEpochResponse
+    [send, *_] = [send for send, _ in solo.take(kind) if send.destination == 2]
+    solo.answer(send, response(0, error, -1, EPOCH))
+    assert solo.node.connections.is_ready(2, solo.now_ms) is is_fine
+    assert solo.node.complaints == (0 if is_fine else 1)
 
 
 @pytest.mark.parametrize("request_of", [begin, end])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from metashell.raft.accumulator import data_batch
 from metashell.raft.control_batches import SnapshotFooter, SnapshotHeader, write_control_batch
 from metashell.raft.error_codes import BROKER_NOT_AVAILABLE, NONE, NOT_LEADER_OR_FOLLOWER, SNAPSHOT_NOT_FOUND, UNKNOWN_LEADER_EPOCH
 from metashell.raft.memory_log import MemoryLog
@@ -49,6 +50,21 @@ def test_what_was_appended_is_durable_before_the_next_fetch() -> None:
     assert not solo.take(FetchRequest)
     solo.flush()
     assert [request.fetch_offset for _, request in solo.take(FetchRequest)] == [4]
+
+
+@pytest.mark.parametrize("nothing", [{"diverging": OffsetAndEpoch(-1, -1)}, {"snapshot_id": OffsetAndEpoch(-1, -1)}])
+def test_a_divergence_and_a_snapshot_of_minus_one_are_none(nothing: dict[str, object]) -> None:
+    solo = follower(1, 4)
+    fetched_by(solo, fetched(LEADER, EPOCH, batches(2, 4), **nothing))
+    assert solo.node.log_end_offset == 3 and not solo.take(FetchSnapshotRequest)
+
+
+def test_a_snapshot_at_offset_0_or_of_epoch_0_is_one() -> None:
+    for id in (OffsetAndEpoch(5, 0), OffsetAndEpoch(0, 3)):
+        solo = follower()
+        fetched_by(solo, fetched(LEADER, EPOCH, snapshot_id=id))
+        solo.poll()
+        assert [request.snapshot_id for _, request in solo.take(FetchSnapshotRequest)] == [id]
 
 
 def test_a_broker_need_not_wait_for_its_disk() -> None:
@@ -236,10 +252,45 @@ def test_a_snapshot_is_downloaded_made_durable_and_then_the_log_begins_with_it(e
     request = solo.take(FetchRequest)[0][1]
     assert (request.fetch_offset, request.last_epoch) == (9, 4)
     assert solo.notices[-1] == SnapshotToLoad(1, OffsetAndEpoch(9, 4))
+    assert TruncatedTo(9) not in solo.notices
     solo.answer(Send(LEADER, endpoint(LEADER), 3, request), fetched(LEADER, EPOCH, batches(9, 4, 6), 10))
     solo.work(solo.node.consumed(1, 9, solo.now_ms))
     assert solo.log.leader_epochs() == [(4, 9), (6, 10)]
     assert solo.notices[-1] == Committed(1, 9, 10)
+
+
+def test_what_lay_behind_a_snapshot_that_the_log_now_begins_with_is_told_to_be_cut() -> None:
+    solo, send = downloading(*[1] * 11)
+    ready = solo.node.handle_response(send.destination, send.correlation_id, page_of(send, SNAPSHOT), solo.now_ms)
+    part = solo.node.downloaded_part()
+    assert ready.freeze == OffsetAndEpoch(9, 4) and part is not None
+    part.freeze()
+    solo.work(solo.node.snapshot_frozen(OffsetAndEpoch(9, 4), solo.now_ms))
+    assert solo.node.log_end_offset == 9 and TruncatedTo(9) in solo.notices
+
+
+@pytest.mark.parametrize("half", [OffsetAndEpoch(0, -1), OffsetAndEpoch(5, -1), OffsetAndEpoch(-1, 0), OffsetAndEpoch(-1, 3)])
+def test_half_a_snapshot_id_is_complained_of_and_nothing_is_appended(half: OffsetAndEpoch) -> None:
+    solo = follower(1, 4)
+    fetched_by(solo, fetched(LEADER, EPOCH, batches(2, 4), snapshot_id=half))
+    assert solo.node.complaints == 1 and solo.node.log_end_offset == 2 and not solo.take(FetchSnapshotRequest)
+
+
+@pytest.mark.parametrize("id", [OffsetAndEpoch(9, EPOCH + 1), OffsetAndEpoch(2, 4)])
+def test_a_snapshot_of_an_epoch_to_come_or_of_what_is_here_is_complained_of(id: OffsetAndEpoch) -> None:
+    solo = follower(1, 4)
+    fetched_by(solo, fetched(LEADER, EPOCH, snapshot_id=id))
+    assert solo.node.complaints == 1 and solo.node.log_end_offset == 2 and not solo.take(FetchSnapshotRequest)
+
+
+def test_a_log_is_never_cut_inside_a_batch() -> None:
+    log = log_of(1)
+    log.append(data_batch(1, 4, 1, [b"a", b"b", b"c"]), 4)
+    log.write_leader_epochs([(1, 0), (4, 1)])
+    log.flush_to(4)
+    solo = Solo(ElectionState(EPOCH, LEADER), log)
+    fetched_by(solo, fetched(LEADER, EPOCH, diverging=OffsetAndEpoch(2, 4)))
+    assert solo.node.log_end_offset == 4 and solo.node.complaints == 1
 
 
 def test_a_snapshot_that_the_leader_has_no_more_is_given_up() -> None:

@@ -93,6 +93,9 @@ def test_the_error_of_a_leader_that_is_about_to_shut_down() -> None:
         (4, 1, (3, 1)),
         (9, 2, (5, 2)),
         (7, 3, (5, 2)),
+        (4, 3, (5, 2)),  # an epoch that the log never had, at an offset that it has
+        (5, 3, (5, 2)),
+        (7, 5, (8, 4)),
         (9, 5, (8, 4)),
         (10, 6, (9, 6)),
         (1, 0, (0, 0)),
@@ -198,6 +201,18 @@ def test_caught_up_is_who_has_what_was_there_at_its_fetch_before() -> None:
     assert progress.last_caught_up_ms == solo.now_ms
     solo.ask(fetch(2, EPOCH, 5, 2, 0))
     assert progress.end_offset == 5  # a restarted follower may go back
+
+
+def test_caught_up_counts_from_the_first_record_on() -> None:
+    solo = Solo(ElectionState(EPOCH - 1)).lead()
+    solo.ask(fetch(2, EPOCH, 0, 0, 0))
+    first = solo.now_ms
+    assert solo.node.log_end_offset == 1 and solo.node.role.voters[2].last_caught_up_ms == -1
+    solo.node.prepare_append(EPOCH, [b"more"])
+    solo.work(solo.node.schedule_append(solo.now_ms))
+    solo.now_ms += 5
+    solo.ask(fetch(2, EPOCH, 1, EPOCH, 0))
+    assert solo.node.role.voters[2].last_caught_up_ms == first
 
 
 def test_a_leader_commits_only_along_with_a_record_of_its_own_epoch() -> None:

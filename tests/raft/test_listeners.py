@@ -8,6 +8,7 @@ from metashell.raft.control_batches import SnapshotFooter, SnapshotHeader, write
 from metashell.raft.errors import NotLeaderError, RecordBatchTooLargeError
 from metashell.raft.ready import Committed, ElectionState, LeaderChanged, SnapshotToLoad
 from metashell.values import OffsetAndEpoch
+from tests.raft.quorum import Quorum, endpoint
 from tests.raft.solo import Solo, batches, begin, fetch, fetched, log_of, vote
 
 EPOCH = 6
@@ -195,6 +196,18 @@ def test_records_of_appends_and_fetches_are_counted() -> None:
     solo = Solo(ElectionState(EPOCH, 3), log_of(1, 4))
     solo.answer(solo.next_fetch(), fetched(3, EPOCH, batches(2, 4, 4)))
     assert (solo.node.metrics()["fetch-records-total"], solo.node.metrics()["append-records-total"]) == (2, 0)
+    solo = Solo(ElectionState(EPOCH), log_of(1, 4)).lead()
+    before = solo.node.metrics()["append-records-total"]
+    solo.node.prepare_append(EPOCH + 1, [b"a", b"b", b"c"])
+    solo.work(solo.node.schedule_append(solo.now_ms))
+    assert solo.node.metrics()["append-records-total"] == before + 3
+
+
+def test_static_voters_are_ignored_only_where_there_are_some_and_the_log_names_others() -> None:
+    for quorum in (Quorum.dynamic([1, 2, 3]), Quorum.static([1, 2, 3])):
+        assert quorum.elect().metrics()["ignored-static-voters"] == 0
+    quorum = Quorum.dynamic([1, 2, 3], static_voters={id: endpoint(id) for id in (1, 2, 3)})
+    assert quorum.elect().metrics()["ignored-static-voters"] == 1
 
 
 def test_a_clock_that_goes_backwards_stands_still() -> None:

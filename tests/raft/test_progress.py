@@ -72,7 +72,7 @@ def test_check_quorum_counts_different_voters_and_the_leader_only_if_it_is_one()
     assert solo.node.state_name == "resigned"
 
 
-def test_who_was_counted_by_check_quorum_counts_again_only_when_it_fetches_again() -> None:
+def test_each_round_of_check_quorum_asks_for_a_majority_anew() -> None:
     solo = Solo(ElectionState(5), log_of(3, 4), voters=(1, 2, 3, 4, 5))
     solo.stand()
     for _ in range(2):
@@ -81,7 +81,7 @@ def test_who_was_counted_by_check_quorum_counts_again_only_when_it_fetches_again
     solo.poll()
     solo.ask(fetch(2, 6, 2, 4, 0))
     solo.ask(fetch(3, 6, 2, 4, 0))
-    # A majority was there. From now on only one follower is, of the two that it takes.
+    # Voter 3 was heard once. From now on the leader hears voter 2 alone: two of five are no majority.
     for _ in range(5):
         solo.wait(700)
         if solo.node.state_name != "leader":

@@ -184,6 +184,53 @@ def test_a_leader_whose_removal_timed_out_resigns_when_it_is_committed_after_all
     assert old not in agreed(quorum)
 
 
+def fetch_from(quorum: Quorum, leader: int, id: int, offset: int) -> None:
+    """Replica `id` fetches with all before `offset` on its disk, and waits for nothing."""
+    node = quorum.nodes[leader]
+    quorum.ask(leader, FetchRequest(CLUSTER, id, key(id).directory_id, node.epoch, offset, node.epoch, 0, 1 << 20), "fetch")
+
+
+def behind_data(voters: list[int], others: list[int], request: Callable[[int], Any]) -> tuple[Quorum, int, int]:
+    """A leader with two records that no other replica has: one of data, and, at the offset given, the voter set that was asked for."""
+    quorum, leader = settled(voters, others)
+    quorum.lost = lambda source, target, message: isinstance(message, FetchRequest | FetchResponse)
+    quorum.append(b"data")
+    node = quorum.nodes[leader]
+    end = node.log_end_offset
+    quorum.ask(leader, request(leader))
+    assert quorum.run(1_000, lambda: node.log_end_offset == end + 1)
+    quorum.run(5)
+    assert "client" not in quorum.answers and node.high_watermark is not None and node.high_watermark < end
+    return quorum, leader, end
+
+
+def test_an_addition_is_answered_when_its_own_record_is_committed_and_not_the_one_before():
+    quorum, leader, offset = behind_data([1, 2, 3], [4], lambda leader: add(4))
+    for id in (1, 2, 3, 4):
+        if id != leader:
+            fetch_from(quorum, leader, id, offset)
+    assert quorum.nodes[leader].high_watermark == offset and "client" not in quorum.answers
+    for id in (1, 2, 3, 4):
+        if id != leader:
+            fetch_from(quorum, leader, id, offset + 1)
+    assert quorum.nodes[leader].high_watermark == offset + 1
+    assert quorum.answers["client"] == AddRaftVoterResponse(NONE, None)
+
+
+def test_a_removed_leader_leads_until_its_removal_itself_is_committed():
+    quorum, leader, offset = behind_data([1, 2, 3], [], remove)
+    node = quorum.nodes[leader]
+    others = [id for id in (1, 2, 3) if id != leader]
+    for id in others:
+        fetch_from(quorum, leader, id, offset)
+    quorum.run(5)
+    assert node.high_watermark == offset and node.state_name == "leader" and "client" not in quorum.answers
+    for id in others:
+        fetch_from(quorum, leader, id, offset + 1)
+    quorum.run(5)
+    assert node.state_name != "leader" and quorum.answers["client"] == RemoveRaftVoterResponse(NONE, None)
+
+
 def test_a_change_that_is_not_committed_in_time_says_so_and_the_next_one_waits_for_it():
     quorum, leader = settled([1, 2, 3], [4])
     quorum.cut = set(quorum.nodes) - {leader}
@@ -426,6 +473,26 @@ def test_a_leader_that_was_stopped_before_anybody_had_its_removal_leads_once_mor
     assert agreed(quorum) == tuple(sorted(rest))
     quorum.run(10_000)
     assert node.state_name == "follower" and not node.is_leaving() and not node.may_stand()
+
+
+def test_a_leaving_candidate_needs_a_majority_of_the_voters_without_itself():
+    quorum, old = settled([1, 2, 3], [])
+    quorum.lost = lambda source, target, message: isinstance(message, FetchResponse)
+    quorum.ask(old, remove(old))
+    quorum.run(50)
+    quorum.stop(old)
+    quorum.lost = lambda source, target, message: False
+    # Of the two voters that are left one is there: with its own vote that would be two, but it has none.
+    quorum.cut = {follower_of_set(quorum, old)}
+    node = quorum.start(old)
+    assert node.is_leaving()
+    assert not quorum.run(30_000, lambda: node.state_name == "leader")
+    quorum.cut = set()
+    assert quorum.run(60_000, lambda: (leader := quorum.leader()) is not None and leader.high_watermark is not None)
+
+
+def follower_of_set(quorum: Quorum, stopped: int) -> int:
+    return min(id for id in quorum.nodes if id != stopped)
 
 
 def test_a_leaving_leader_does_not_count_itself_and_resigns_when_nobody_fetches():

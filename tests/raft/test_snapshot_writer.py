@@ -74,6 +74,16 @@ def test_a_snapshot_is_not_made_behind_a_later_one_since_the_voters_of_that_time
     assert text is not None and "older than" in text
 
 
+def test_a_snapshot_may_end_behind_the_first_record_of_an_epoch_and_be_of_it():
+    quorum, node = settled()
+    quorum.stop(node.local_id)
+    leader = quorum.elect()
+    start = leader.log_end - 1
+    assert leader.epochs.epoch_at(start) == leader.epoch != leader.epochs.epoch_at(start - 1)
+    assert refusal(leader, OffsetAndEpoch(start + 1, leader.epoch)) is None
+    assert refusal(leader, OffsetAndEpoch(start, leader.epoch)) is not None
+
+
 def test_nothing_is_made_before_anything_is_known_to_be_committed():
     quorum = Quorum.dynamic([1, 2, 3])
     assert quorum.run(60_000, lambda: quorum.leader() is not None)

@@ -10,6 +10,7 @@ from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.errors import LogCorruptError, UsageError
 from metashell.raft.config import RaftConfig
+from metashell.raft.control_batches import SnapshotFooter, SnapshotHeader, write_control_batch
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.messages import FetchRequest, VoteRequest
 from metashell.raft.node import RaftNode
@@ -19,6 +20,7 @@ from tests.raft.pump import endpoint
 from tests.raft.solo import Solo, batches, directory, fetched, key, log_of, vote
 
 EPOCH = 5
+EMPTY_SNAPSHOT = write_control_batch(0, 4, 1, [SnapshotHeader(0)]) + write_control_batch(1, 4, 1, [SnapshotFooter()])
 
 
 @pytest.mark.parametrize(
@@ -139,3 +141,10 @@ def test_a_log_or_snapshot_that_cannot_be_read_stops_the_start() -> None:
     log.add_snapshot(OffsetAndEpoch(1, 3), b"nonsense")
     with pytest.raises(LogCorruptError, match="has no header"):
         Solo(ElectionState(5), log)
+
+
+def test_a_log_that_ends_where_its_latest_snapshot_does_is_kept_whole() -> None:
+    log = log_of(1, 1, 4)
+    log.add_snapshot(OffsetAndEpoch(3, 4), EMPTY_SNAPSHOT)
+    solo = Solo(ElectionState(6, 3), log)
+    assert (log.start_offset, log.end_offset, solo.node.log_end_offset) == (0, 3, 3)

@@ -362,3 +362,19 @@ def test_begin_quorum_epoch_ends_a_round_of_votes() -> None:
     solo = Solo(ElectionState(EPOCH), log_of(3, 4)).run_for_office()
     assert solo.ask(begin(3, EPOCH + 1)).error == NONE
     assert solo.node.state_name == "follower" and solo.election == ElectionState(EPOCH + 1, 3, key(1))
+
+
+@pytest.mark.parametrize(
+    ("voted", "candidate", "expected"),
+    [
+        (key(2), key(2), True),
+        (key(2), ReplicaKey(2, directory(9)), False),
+        (ReplicaKey(2), ReplicaKey(2, directory(9)), True),  # a vote from before directory ids
+        (ReplicaKey(2), key(3), False),
+        (key(2), ReplicaKey(3, directory(2)), False),
+    ],
+)
+def test_the_one_vote_of_an_epoch_is_given_again_to_the_same_replica_only(voted: ReplicaKey, candidate: ReplicaKey, expected: bool) -> None:
+    solo = Solo(ElectionState(EPOCH, -1, voted), log_of(3, 4))
+    request = vote(candidate.id, EPOCH, 4, 2, candidate_directory_id=candidate.directory_id)
+    assert solo.ask(request).granted is expected

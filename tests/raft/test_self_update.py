@@ -1,0 +1,47 @@
+"""What an answer to its own update does to the follower that sent it (kraft.md 14.4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from metashell.raft.error_codes import INVALID_UPDATE_VERSION, NONE, REQUEST_TIMED_OUT, UNSUPPORTED_VERSION
+from metashell.raft.messages import FetchRequest, UpdateRaftVoterRequest, UpdateRaftVoterResponse
+from metashell.raft.ready import ElectionState, Send
+from tests.raft.solo import Solo, endpoint, fetched, log_of
+
+
+def asked_update(**others: Any) -> tuple[Solo, Send]:
+    """A follower of voter 3 whose update is in flight."""
+    solo = Solo(ElectionState(6, 3), log_of(1, 4), **others)
+    for _ in range(40):
+        solo.wait(100)
+        if found := solo.take(UpdateRaftVoterRequest):
+            return solo, found[-1][0]
+        for send, _ in solo.take(FetchRequest):
+            solo.answer(send, fetched(3, 6, high_watermark=2))
+    raise AssertionError("no update was sent")
+
+
+@pytest.mark.parametrize(
+    ("error", "is_fine"), [(NONE, True), (UNSUPPORTED_VERSION, True), (REQUEST_TIMED_OUT, False), (INVALID_UPDATE_VERSION, False)]
+)
+def test_an_answer_to_an_update_counts_as_hearing_from_the_leader_unless_it_refuses(error: int, is_fine: bool):
+    solo, send = asked_update()
+    solo.wait(100)
+    solo.answer(send, UpdateRaftVoterResponse(error, 3, 6, endpoint(3)))
+    assert solo.node.connections.is_backing_off(3, solo.now_ms) is not is_fine
+    solo.sent.clear()
+    solo.node.connections.reset()
+    solo.wait(1_950)
+    assert (solo.node.state_name == "follower") is is_fine
+    # A leader that was told at level 0 is not told again.
+    assert not (is_fine and solo.take(UpdateRaftVoterRequest))
+
+
+def test_an_answer_to_an_update_that_comes_when_another_leader_is_looked_for_changes_nothing():
+    solo, send = asked_update(request_timeout_ms=60_000)
+    solo.wait_for("prospective")
+    solo.answer(send, UpdateRaftVoterResponse(NONE, 3, 6, endpoint(3)))
+    assert solo.node.state_name == "prospective" and not solo.node.complaints

@@ -1,0 +1,145 @@
+"""Change raft/ and log/ line by line and look whether tests or the simulation note it: `python -m tools.mutation --count 300`.
+
+Status 0: at least 95 % of the mutations that are not listed as equivalent were killed, and the list is right. 1: not so. 2: no answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+
+from metashell.errors import UsageError
+from tools.mutation import listed, running
+from tools.mutation.checkout import copy_of_checkout
+from tools.mutation.choosing import stages
+from tools.mutation.mutants import ROOT, Mutation, module_paths, mutations_of
+from tools.mutation.recording import Recording
+from tools.mutation.report import Report, place
+from tools.mutation.results import Result, Results
+from tools.mutation.running import Run
+from tools.mutation.sampling import sample
+
+COUNT = 360
+SECONDS_OF_FILE = 5.0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    try:
+        return run(parser().parse_args(argv))
+    except UsageError as error:
+        print(f"mutation: {error}", file=sys.stderr)
+        return 2
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="python -m tools.mutation", description=__doc__)
+    made.add_argument("--module", action="append", metavar="raft/votes.py", help="only this one; may be given again")
+    made.add_argument("--count", type=int, default=COUNT, help=f"about so many, spread evenly ({COUNT})")
+    made.add_argument("--all", action="store_true", help="every mutation")
+    made.add_argument("--equivalent", action="store_true", help="also every one that is listed as equivalent: none of them may be killed")
+    made.add_argument("--seed", type=int, default=0, help="which sample; the same seed takes the same mutations")
+    made.add_argument("--sample", action="store_true", help="those of `make test`, each by the files of tests that stand beside it")
+    made.add_argument("--one", action="append", metavar="ID", help="only this one, anew; may be given again")
+    made.add_argument("--jobs", type=int, default=2, help="processes at once (2)")
+    made.add_argument("--seconds", type=float, default=60.0, help="time for each mutation (60)")
+    made.add_argument("--fresh", action="store_true", help="do not use results of earlier runs")
+    made.add_argument("--log", metavar="FILE", help="what the tests print is added to it")
+    made.add_argument("--list", action="store_true", help="print the mutations that would be taken")
+    made.add_argument("-o", "--output", choices=("text", "json"), default="text")
+    return made
+
+
+def run(arguments: argparse.Namespace) -> int:
+    sources = read_sources(arguments.module)
+    mutations = {module: mutations_of(module, source) for module, source in sources.items()}
+    everything = {mutation.id: mutation for found in mutations.values() for mutation in found}
+    keys = {mutation.key for mutation in everything.values()}
+    equivalents = [one for one in listed.read(listed.EQUIVALENT) if one.key.module in sources or not arguments.module]
+    faults = listed.stale(listed.EQUIVALENT, equivalents, keys)
+    reasons = {one.key.id: one.text for one in equivalents}
+    files: dict[str, list[str]] = {}
+    if arguments.sample:
+        sampled = [one for one in listed.read(listed.SAMPLE) if one.key.module in sources or not arguments.module]
+        faults += listed.stale(listed.SAMPLE, sampled, keys)
+        files = {one.key.id: one.text.split() for one in sampled if one.key in keys}
+        chosen = [everything[id] for id in files]
+    else:
+        chosen = choose(arguments, mutations, everything, reasons)
+    if arguments.list:
+        for mutation in chosen:
+            print(f"{mutation.id}  {place(mutation)}  {mutation.key.change}")
+        return 0
+    progress = Progress(len(chosen), reasons)
+    with copy_of_checkout() as copy:
+        # A sample is asked anew each time, and its results do not count for other runs: it runs the named files alone.
+        stored = copy / "results.jsonl" if arguments.sample else running.CACHE / "results.jsonl"
+        results = Results(stored, is_fresh=arguments.fresh or bool(arguments.one))
+        order = by_files(files)
+        if not arguments.sample:
+            known = running.recorded(copy, module_paths(), results.sources)
+            faults += [f"{test}: fails on the sound code, so it judged nothing: {why}" for test, why in known.failed.items()]
+            order = by_recording(known, results)
+        found = Run(copy, sources, order, results, arguments.jobs, arguments.seconds, arguments.log).perform(chosen, progress.note)
+    progress.end()
+    report = Report(chosen, found, reasons, sources, faults)
+    print(json.dumps(report.json(), indent=1) if arguments.output == "json" else report.text())
+    return 0 if report.is_good else 1
+
+
+def by_files(files: dict[str, list[str]]) -> Callable[[Mutation], list[dict[str, float]]]:
+    return lambda mutation: [dict.fromkeys(files[mutation.id], SECONDS_OF_FILE)]
+
+
+def by_recording(known: Recording, results: Results) -> Callable[[Mutation], list[dict[str, float]]]:
+    return lambda mutation: stages(mutation, known, results.killers.get(mutation.id))
+
+
+def read_sources(modules: Sequence[str] | None) -> dict[str, bytes]:
+    known = module_paths()
+    for module in modules or ():
+        if module not in known:
+            raise UsageError(f"{module}: no module of raft/ or log/, such as raft/votes.py")
+    return {module: (ROOT / "metashell" / module).read_bytes() for module in modules or known}
+
+
+def choose(
+    arguments: argparse.Namespace, mutations: dict[str, list[Mutation]], everything: dict[str, Mutation], reasons: Iterable[str]
+) -> list[Mutation]:
+    if arguments.one:
+        for id in arguments.one:
+            if id not in everything:
+                raise UsageError(f"{id}: no mutation of this name; --list --all prints them")
+        return [everything[id] for id in arguments.one]
+    chosen = list(everything.values()) if arguments.all else sample(mutations, arguments.count, arguments.seed)
+    more = [everything[id] for id in reasons if id in everything] if arguments.equivalent else []
+    return list({mutation.id: mutation for mutation in (*chosen, *more)}.values())
+
+
+class Progress:
+    """How far a run is: one line that is written over on a terminal; elsewhere a line for each survivor only."""
+
+    def __init__(self, total: int, reasons: dict[str, str]) -> None:
+        self.total = total
+        self.reasons = reasons
+        self.done = self.survived = 0
+        self.is_terminal = sys.stderr.isatty()
+
+    def note(self, mutation: Mutation, result: Result) -> None:
+        self.done += 1
+        if not result.is_kill and mutation.id not in self.reasons:
+            self.survived += 1
+            if not self.is_terminal:
+                line = f"{self.done}/{self.total} survived: {place(mutation)} {mutation.id} {mutation.key.change} ({result.seconds} s)"
+                print(line, file=sys.stderr, flush=True)
+        if self.is_terminal:
+            print(f"\r{self.done} of {self.total}, {self.survived} survived", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        if self.is_terminal:
+            print(file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
