@@ -15,11 +15,10 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 from metashell.columns.inputs import URI_MARK, InputFile, chosen_names, needed_checkpoint
 from metashell.columns.logs import METADATA, log_of_directory
 from metashell.errors import UsageError
-from metashell.log.files import GZIP_MAGIC, OpenFile
+from metashell.log.files import OpenFile, unpacked
 from metashell.log.meta_properties import META_PROPERTIES, meta_properties_of
 from metashell.log.properties import parse_properties
 
-_FIRST_PIECE = 2
 _PROPERTIES_MAX = 1 << 16
 _TROUBLE = (OSError, ValueError, ArrowException)
 """What pyarrow's file systems raise, each its own: all of them when credentials or the network are missing."""
@@ -118,12 +117,10 @@ def open_remote(uri: str) -> OpenFile:
     """A remote file, read by position. Errors: UsageError where it cannot be opened."""
     system, path = file_system(uri)
     try:
-        file: OpenFile = RemoteFile(uri, system.open_input_file(path))
+        file = RemoteFile(uri, system.open_input_file(path))
     except _TROUBLE as error:
         raise _told(uri, error) from error
-    if file.read_at(0, _FIRST_PIECE) == GZIP_MAGIC:
-        raise UsageError(f"{uri}: compressed files are read from local disks only", uri)
-    return file
+    return unpacked(file)
 
 
 class RemoteFile:
@@ -149,6 +146,9 @@ class RemoteFile:
 
     def size(self) -> int | None:
         return self._size
+
+    def peek(self, size: int) -> bytes:
+        return self.read_at(0, size)
 
     def close(self) -> None:
         self._file.close()

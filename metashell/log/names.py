@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from metashell.codec.batches import RecordBatch
+from metashell.log.packing import COMPRESSED_SUFFIXES
 from metashell.values import OffsetAndEpoch
 
 FileKind = Literal["segment", "checkpoint", "bootstrap"]
@@ -49,7 +50,7 @@ class LogFileName:
 def parse_name(name: str) -> LogFileName | None:
     """What the name of a segment or checkpoint says, None for any other name."""
     stem, *suffixes = name.split(".")
-    is_compressed = suffixes[-1:] == ["gz"]
+    is_compressed = suffixes[-1:] != [] and suffixes[-1] in COMPRESSED_SUFFIXES
     if is_compressed:
         suffixes.pop()
     if not suffixes or suffixes[0] not in _STATES:
