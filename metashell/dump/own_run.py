@@ -5,6 +5,7 @@ Faults stand in the output where they lie, and once more on stderr: one line eac
 
 from __future__ import annotations
 
+from metashell.dump.decoding import options_for, wanted_logs
 from metashell.dump.filters import Filters
 from metashell.dump.framing import WindowReader
 from metashell.dump.inputs import Input, inputs_of, is_other_kind, starts_like_checkpoint
@@ -40,7 +41,11 @@ class OwnRun:
         self.options = options
         self.output = output
         self.err = err
-        self.filters = Filters(options)
+        # What no log has is refused before anything is read.
+        self.wanted_logs = wanted_logs(options)
+        self._filters: dict[DumpOptions, Filters] = {}
+        if options.decoder != "classes":
+            self.filters(options)
         self.is_terminal = output.is_terminal
         self.status = 0
 
@@ -67,7 +72,7 @@ class OwnRun:
         self.status = 1
 
     def _inputs(self, path: str, is_followed: bool) -> None:
-        inputs = list(inputs_of(path))
+        inputs = list(inputs_of(path, self.wanted_logs, may_be_empty=is_followed))
         last: tuple[int, int] | None = None
         for entry in inputs:
             if entry is inputs[-1] and is_followed:
@@ -81,7 +86,11 @@ class OwnRun:
                 self.complain(f"{entry.label}: {error.strerror or error}")
                 continue
             with file:
-                last = self._file(entry, file, last)
+                try:
+                    last = self._file(entry, file, last)
+                except UsageError as error:  # it is of another log than was asked for
+                    self.complain(str(error))
+                    last = None
 
     def _file(self, entry: Input, file: OpenFile, last: tuple[int, int] | None) -> tuple[int, int] | None:
         writer = self.writer(entry, file, last)
@@ -90,10 +99,14 @@ class OwnRun:
         return None if entry.is_checkpoint else writer.last
 
     def writer(self, entry: Input, file: OpenFile, last: tuple[int, int] | None, is_followed: bool = False) -> JsonWriter:
-        """The writer of one file; `last` is the place that its first batch has to follow."""
+        """The writer of one file; `last` is the place that its first batch has to follow.
+
+        Errors: UsageError where it is of another log than was asked for.
+        """
+        options = options_for(self.options, entry.label, entry.log, file)
         writer = JsonWriter(
-            self.options,
-            self.filters,
+            options,
+            self.filters(options),
             file,
             entry.label,
             is_terminal=self.is_terminal,
@@ -105,6 +118,12 @@ class OwnRun:
         if last is None and entry.follows is not None:
             writer.last = (entry.follows, 0)
         return writer
+
+    def filters(self, options: DumpOptions) -> Filters:
+        """The filters of a run, by the decoder that a file needs."""
+        if options not in self._filters:
+            self._filters[options] = Filters(options)
+        return self._filters[options]
 
     def reader(self, file: OpenFile) -> WindowReader:
         """A reader of one file, as far as --max-bytes allows."""

@@ -26,7 +26,8 @@ class OpenFile(Protocol):
     """A file that is open for reading.
 
     `read_at` gives up to `size` bytes, fewer only at the end; a stream takes no position before the last one given.
-    `size()` is what there is now, None when only reading can tell. `batch_size_max` bounds what one batch may make a
+    `size()` is what there is now, None when only reading can tell. `peek` gives the first bytes, which may be read again, also of a
+    stream, before anything else was read. `batch_size_max` bounds what one batch may make a
     reader hold where the bytes do not bound it themselves.
     """
 
@@ -35,6 +36,7 @@ class OpenFile(Protocol):
     batch_size_max: int
 
     def read_at(self, position: int, size: int) -> bytes: ...
+    def peek(self, size: int) -> bytes: ...
     def size(self) -> int | None: ...
     def close(self) -> None: ...
     def __enter__(self) -> Self: ...
@@ -80,13 +82,17 @@ def _open_plain(path: str) -> RegularFile | StreamFile:
     return RegularFile(fd, path) if stat.S_ISREG(mode) else StreamFile(fd, path)
 
 
-class HeadedFile(OpenFile, Protocol):
-    """An opened file whose first bytes can be looked at before they are read."""
+def is_stream(path: str) -> bool:
+    """Whether a path is standard input, a pipe or the like: what is read of it is gone."""
+    if path in STREAM_NAMES:
+        return True
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return False
 
-    def peek(self, size: int) -> bytes: ...
 
-
-def unpacked(file: HeadedFile) -> OpenFile:
+def unpacked(file: OpenFile) -> OpenFile:
     """The file itself, or what it expands to. Errors: UsageError for an archive, after which the file is closed."""
     head = file.peek(HEAD_SIZE)
     packing = packing_of(head)
@@ -97,7 +103,7 @@ def unpacked(file: HeadedFile) -> OpenFile:
     return _refuse_archive(PackedFile(file, packing), None, f" ({packing})")
 
 
-def _refuse_archive(file: HeadedFile, kind: str | None, how: str) -> OpenFile:
+def _refuse_archive(file: OpenFile, kind: str | None, how: str) -> OpenFile:
     """The file, unless it is an archive, which holds other files."""
     # A log begins with an offset, and so with a zero; a tar archive with the name of a file.
     if kind is None and file.peek(1) > b"\0" and file.peek(_TAR_HEAD_SIZE)[TAR_MARK_AT:_TAR_HEAD_SIZE] == TAR_MARK:
