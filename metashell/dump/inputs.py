@@ -30,17 +30,6 @@ if TYPE_CHECKING:
     from metashell.log.directory import MetadataDirectory
 
 _FIRST_LOOK = 4096
-INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex", ".snapshot")
-TEXT_FILES = (
-    "leader-epoch-checkpoint",
-    "recovery-point-offset-checkpoint",
-    "replication-offset-checkpoint",
-    "log-start-offset-checkpoint",
-    "cleaner-offset-checkpoint",
-    "partition.metadata",
-    "quorum-state",
-    "meta.properties",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,8 +154,3 @@ def starts_like_checkpoint(file: OpenFile, path: str) -> bool:
     with suppress(ValueError):
         return classify(os.path.basename(path), first) != "segment"
     return False
-
-
-def is_other_kind(path: str) -> bool:
-    """Whether a file is no log and no checkpoint, by its name: an index, a producer snapshot or one of the text files."""
-    return os.path.splitext(path)[1] in INDEX_SUFFIXES or os.path.basename(path) in TEXT_FILES

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 
 from metashell.dump.decoding import options_for, wanted_logs
-from metashell.dump.inputs import Input, inputs_of, is_other_kind
+from metashell.dump.inputs import Input, inputs_of
 from metashell.dump.kafka_run import KafkaRun
 from metashell.dump.options import DumpOptions
 from metashell.dump.output import Output, TextSink
 from metashell.dump.writer import Halt
 from metashell.errors import UsageError
 from metashell.log.files import open_file
+from metashell.log.names import other_file
 
 
 def run_kafka_text(options: DumpOptions, output: Output, err: TextSink) -> int:
@@ -44,7 +45,7 @@ def _dump(run: KafkaRun, path: str) -> None:
 
 def _refuse_other_log(run: KafkaRun, entry: Input) -> None:
     """Errors: UsageError where the decoder is that of another log, which would be one odd line for each record."""
-    if run.options.decoder != "classes" and not is_other_kind(entry.label) and os.path.isfile(entry.label):
+    if run.options.decoder != "classes" and other_file(entry.label) is None and os.path.isfile(entry.label):
         with open_file(entry.label) as file:
             options_for(run.options, entry.label, entry.log, file)
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 from metashell.dump.decoding import options_for, wanted_logs
 from metashell.dump.filters import Filters
 from metashell.dump.framing import WindowReader
-from metashell.dump.inputs import Input, inputs_of, is_other_kind, starts_like_checkpoint
+from metashell.dump.inputs import Input, inputs_of, starts_like_checkpoint
 from metashell.dump.json_lines import JsonWriter
 from metashell.dump.options import MAX_BYTES_DEFAULT, DumpOptions
 from metashell.dump.output import Output, TextSink
 from metashell.dump.windows import dump_file, usable_jobs
 from metashell.errors import UsageError
 from metashell.log.files import OpenFile
+from metashell.log.names import other_file
 
 _TOLD_FAULTS_MAX = 10
 
@@ -53,7 +54,7 @@ class OwnRun:
         """Dump all inputs in order, and then follow the last one if that is asked for."""
         for number, path in enumerate(self.options.files, 1):
             try:
-                if is_other_kind(path):
+                if other_file(path) is not None:
                     self._other_kind(path)
                     continue
                 self._inputs(path, is_followed=self.options.follow and number == len(self.options.files))
@@ -74,7 +75,9 @@ class OwnRun:
     def _inputs(self, path: str, is_followed: bool) -> None:
         inputs = list(inputs_of(path, self.wanted_logs, may_be_empty=is_followed))
         last: tuple[int, int] | None = None
-        for entry in inputs:
+        for before, entry in zip((None, *inputs), inputs, strict=False):
+            if before is not None and before.directory is not entry.directory:
+                last = None  # another log begins
             if entry is inputs[-1] and is_followed:
                 from metashell.dump.follow import follow
 

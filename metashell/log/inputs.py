@@ -2,13 +2,14 @@
 
 One rule for every command. A path is a file, a log's directory, the log directory of a node, a folder with those of many clusters,
 a pattern of these, or, with another `Tree`, a place in a store. A log's directory stands for its segments, and where they do not begin
-at offset 0 its newest complete checkpoint comes first; where no node has a metadata log yet, bootstrap checkpoints stand for it. The
+at offset 0 its newest complete checkpoint comes first; where there is no log at all yet, bootstrap checkpoints stand for it. The
 logs of users' topics are found, and never opened, unless they are named. What log something belongs to, `identity` decides.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from errno import ENOENT
@@ -39,6 +40,9 @@ from metashell.log.text_files import read_text_file
 
 _LOOK_BYTES: Final = 1 << 20
 _STREAM_LOOK_BYTES: Final = 4096
+_DEPTH_MAX: Final = 4
+"""A folder of clusters has folders of nodes, and these log directories: who names what lies above that means something else."""
+_LISTED_MAX: Final = 5
 _PATTERN_MARKS: Final = frozenset("*?[")
 
 
@@ -56,11 +60,14 @@ class Tree(Protocol):
 class LocalTree:
     """The files of this machine."""
 
-    def walk(self, top: str) -> Iterator[tuple[str, list[str]]]:
+    def walk(self, top: str, depth_max: int = sys.maxsize) -> Iterator[tuple[str, list[str]]]:
         """The folders at and below `top`, and the names of their files. What may not be listed is left out, but not `top`."""
         os.listdir(top)
+        depth = top.rstrip(os.sep).count(os.sep)
         for folder, below, names in os.walk(top):
             below.sort()
+            if folder.rstrip(os.sep).count(os.sep) - depth >= depth_max:
+                below.clear()
             yield folder, names
 
     def place(self, folder: str, name: str = "") -> str:
@@ -121,20 +128,19 @@ def find_logs(top: str, tree: Tree = LOCAL, *, every_checkpoint: bool = False) -
     """
     clusters = _Clusters(tree)
     formatted: list[str] = []
-    has_metadata = False
+    has_logs = False
     for folder, names in tree.walk(top):
         listing = listing_of(names)
         if listing:
             place = place_of(folder, names, tree)
             if place == DATA and folder != top:
                 yield FoundLog(directory=tree.place(folder), kind=DATA, cluster_id="")
-                continue
-            found = _found(folder, listing, place, clusters, every_checkpoint)
-            has_metadata = has_metadata or found.kind == METADATA
-            yield found
+            else:
+                yield _found(folder, listing, place, clusters, every_checkpoint)
+            has_logs = True
         elif BOOTSTRAP_CHECKPOINT in names:
             formatted.append(folder)
-    if not has_metadata:
+    if not has_logs:
         yield from (_bootstrap(folder, clusters) for folder in formatted)
 
 
@@ -152,16 +158,16 @@ def log_folder(folder: str) -> LogFolder | None:
 
 
 def log_folders(top: str) -> Iterator[LogFolder]:
-    """The logs at and below a folder of this machine. Errors: OSError where it cannot be listed."""
+    """The logs at and a few folders below a folder of this machine. Errors: OSError where it cannot be listed."""
     formatted: list[str] = []
-    has_metadata = False
-    for folder, names in LOCAL.walk(top):
+    has_logs = False
+    for folder, names in LOCAL.walk(top, _DEPTH_MAX):
         if (found := _log_folder(folder, names, is_named=folder == top)) is not None:
-            has_metadata = has_metadata or found.kind == METADATA
+            has_logs = True
             yield found
         elif BOOTSTRAP_CHECKPOINT in names:
             formatted.append(folder)
-    if not has_metadata:
+    if not has_logs:
         yield from (LogFolder(os.path.join(folder, BOOTSTRAP_CHECKPOINT), METADATA) for folder in formatted)
 
 
@@ -203,9 +209,10 @@ def find_metadata(path: str) -> str:
         below = list(log_folders(path))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}", path) from error
-    several = [place.path for place in below if place.kind == METADATA]
+    several = sorted(place.path for place in below if place.kind == METADATA)
     if len(several) > 1:
-        raise UsageError(f"{path}: several metadata directories below it, name one: {', '.join(sorted(several))}", path)
+        more = f" and {len(several) - _LISTED_MAX} more" if len(several) > _LISTED_MAX else ""
+        raise UsageError(f"{path}: several metadata directories below it, name one: {', '.join(several[:_LISTED_MAX])}{more}", path)
     if several:
         return several[0]
     bootstrap = os.path.join(LOCAL.parent(path), BOOTSTRAP_CHECKPOINT)
