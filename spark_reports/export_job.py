@@ -20,6 +20,7 @@ from pyarrow import compute, fs
 
 from metashell.columns import ReadOptions, Split, read_split
 from metashell.columns.parquet import ParquetTable
+from metashell.columns.splits import logs_of, require_logs
 from metashell.errors import UsageError
 from spark_reports.source import balanced_splits
 
@@ -82,6 +83,7 @@ def export_tables(
     scratch = f"{TEMPORARY}/{uuid4().hex}"
     options = ReadOptions(tables=None if not tables else frozenset(tables), on_error=on_error, **more)
     splits = balanced_splits(paths, split_bytes, None)
+    require_logs(logs_of(splits), tables or (), paths)
     context = spark.sparkContext
     try:
         told = context.parallelize(splits, max(len(splits), 1)).flatMap(Task(f"{out.rstrip('/')}/{scratch}", options)).collect()

@@ -89,8 +89,6 @@ def require_inputs(paths: Sequence[str], *, may_be_empty: bool) -> None:
     for path in paths:
         if not is_uri(path) and not (may_be_empty and os.path.isdir(path)):
             next(input_files(path))
-            if not os.path.exists(path):
-                raise UsageError(f"{path}: No such file or directory", path)
 
 
 def reading_options(values: SimpleNamespace) -> dict[str, str]:
@@ -105,16 +103,20 @@ def reading_options(values: SimpleNamespace) -> dict[str, str]:
 def _report(spark: Any, values: SimpleNamespace) -> int:
     from metashell.options.report_tools import ALL, FORMS
     from metashell.reports import REPORTS
-    from metashell.reports.forms import notes_on, write_answer
+    from metashell.reports.forms import left_out_lines, notes_on, write_answer
+    from metashell.reports.inputs import answerable, logs_at
     from spark_reports.report_job import count_faults, run_on_spark
 
-    reports = list(REPORTS.values()) if values.job == ALL else [REPORTS[values.job]]
+    wanted = list(REPORTS.values()) if values.job == ALL else [REPORTS[values.job]]
+    reports, left_out = answerable(wanted, logs_at(values.paths), values.paths)
     options = reading_options(values)
     fault_count = count_faults(spark, reports, values.paths, options=options)
     notes = notes_on(fault_count, show_secrets=values.show_secrets)
     for report, answer in run_on_spark(spark, reports, values.paths, options=options):
         written = write_answer(report, answer, values.out, values.format or FORMS, sources=" ".join(values.paths), notes=notes)
         sys.stdout.write("".join(f"{path}\n" for path in written))
+    for line in left_out_lines(left_out):
+        sys.stderr.write(terminal_line(f"{NAME}: {line}") + "\n")
     return fault_count
 
 

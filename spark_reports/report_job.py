@@ -11,7 +11,7 @@ from pyspark.sql import functions
 
 from metashell.reports.answer import EARLIEST_MS, LATEST_MS, as_declared
 from metashell.reports.catalog import BASES, GROUP_MEMBERS, Report, view_text
-from metashell.reports.inputs import FAULTS, report_paths, source_tables
+from metashell.reports.inputs import FAULTS, source_tables, tables_by_log
 from spark_reports.source import NAME
 
 Answers = Iterator[tuple[Report, pa.Table]]
@@ -39,18 +39,22 @@ def count_faults(spark: Any, reports: Sequence[Report], paths: Sequence[str], *,
     """How many places these reports leave out: one more pass, which decodes what they decode only where faults are skipped."""
     base_tables = sorted({table for report in reports for table in report.tables})
     skips = (options or {}).get("onError") == "skip"
-    several = report_paths(paths, with_checkpoints=any(report.wants_checkpoints for report in reports))
     reader = spark.read.format(NAME).options(**(options or {})).option("table", FAULTS).option("columns", "offset")
     reader = reader.option("faultsOf", ",".join(sorted(source_tables(base_tables) - {"records"})) if skips else "")
-    return int(reader.option("paths", json.dumps(several)).load().count())
+    reader = reader.option("only", ",".join(tables_by_log(reports))).option("checkpoints", _checkpoints(reports))
+    return int(reader.option("paths", json.dumps(list(paths))).load().count())
+
+
+def _checkpoints(reports: Sequence[Report]) -> str:
+    return "every" if any(report.wants_checkpoints for report in reports) else "needed"
 
 
 def _base_views(spark: Any, reports: Sequence[Report], paths: Sequence[str], options: dict[str, str]) -> Iterator[tuple[str, Any]]:
     """Temporary views with the names and columns that the reports' SQL uses; each reads only what it needs."""
-    wants_checkpoints = any(report.wants_checkpoints for report in reports)
     for table in sorted({table for report in reports for table in report.tables}):
-        several = report_paths(paths, with_checkpoints=wants_checkpoints)
-        reader = spark.read.format(NAME).options(**options).option("table", table).option("paths", json.dumps(several))
+        reader = spark.read.format(NAME).options(**options).option("table", table).option("paths", json.dumps(list(paths)))
+        logs = dict.fromkeys(report.log for report in reports if table in report.tables)
+        reader = reader.option("only", ",".join(logs)).option("checkpoints", _checkpoints(reports))
         if table != GROUP_MEMBERS:
             reader = reader.option("columns", ",".join(BASES[table]))
         frame = reader.load()

@@ -1,7 +1,8 @@
 """The data source `kafka_metadata`: one table of the given files and directories, one partition a split, Arrow batches only.
 
 Options: `table` (default `records`), `columns` (names with commas between; Spark prunes none by itself), `onError` (`fail` or `skip`),
-`showSecrets`, `splitBytes`, `log` (the kind of log where names do not tell). Skipped faults are rows of the table `faults`; `faultsOf`
+`showSecrets`, `splitBytes`, `log` (the kind of log of what nothing else tells), `only` (kinds of logs: others are not read),
+`checkpoints` (`every`: not only those that replay needs). Skipped faults are rows of the table `faults`; `faultsOf`
 names the tables whose records are decoded for it, which finds those that are at fault within.
 """
 
@@ -19,7 +20,9 @@ from pyspark.sql.types import StructType
 
 from metashell.columns import ReadOptions, Split, plan_splits, read_split, tables
 from metashell.columns.reader import OnError
+from metashell.columns.splits import logs_of, require_logs
 from metashell.errors import UsageError
+from metashell.log.identity import KNOWN_LOGS, LogKind
 from metashell.reports.catalog import GROUP_MEMBERS
 from metashell.reports.group_members import SCHEMA, SOURCES, group_rows
 
@@ -43,6 +46,13 @@ class Wanted:
         """The table's schema, of the wanted columns only."""
         whole = table_schema(self.table)
         return pa.schema([whole.field(name) for name in self.columns])
+
+    def of_its_logs(self, splits: Sequence[Split]) -> list[Split]:
+        """The splits without what lies in logs that are not read."""
+        logs = self.options.tables_by_log
+        if logs is None:
+            return list(splits)
+        return [left for split in splits if (left := Split(tuple(piece for piece in split.pieces if piece.log in (None, *logs)))).pieces]
 
     def batches(self, split: Split) -> Iterator[pa.RecordBatch]:
         """The rows of a split."""
@@ -85,11 +95,14 @@ class SplitReader(DataSourceReader):
     def __init__(self, options: Mapping[str, str]) -> None:
         self.paths = load_paths(options)
         self.split_bytes = split_bytes(options)
-        self.log = options.get("log")
+        self.log = kind_of_log(options)
+        self.every_checkpoint = options.get("checkpoints") == "every"
         self.wanted = wanted(options)
 
     def partitions(self) -> Sequence[InputPartition]:
-        splits = balanced_splits(self.paths, self.split_bytes, self.log)
+        splits = balanced_splits(self.paths, self.split_bytes, self.log, every_checkpoint=self.every_checkpoint)
+        require_logs(logs_of(splits), SOURCES if self.wanted.table == GROUP_MEMBERS else (self.wanted.table,), self.paths)
+        splits = self.wanted.of_its_logs(splits)
         # Spark wants one partition at least, and an input may hold no batch at all.
         return [SplitPartition(split) for split in splits or [Split(())]]
 
@@ -97,12 +110,12 @@ class SplitReader(DataSourceReader):
         return self.wanted.batches(cast(SplitPartition, partition).split)
 
 
-def balanced_splits(paths: Sequence[str], wanted_bytes: int, log: str | None) -> list[Split]:
+def balanced_splits(paths: Sequence[str], wanted_bytes: int, log: LogKind | None, *, every_checkpoint: bool = False) -> list[Split]:
     """The splits of an input, of `wanted_bytes` each where that is not 0: else not larger than a core should take at a time."""
-    splits = plan_splits(paths, wanted_bytes or SPLIT_BYTES, log=log)
+    splits = plan_splits(paths, wanted_bytes or SPLIT_BYTES, log=log, every_checkpoint=every_checkpoint)
     share = max(sum(split.bytes for split in splits) // TASKS_WANTED, SPLIT_BYTES_MIN)
     if not wanted_bytes and share < SPLIT_BYTES and len(splits) < TASKS_WANTED:
-        return plan_splits(paths, share, log=log)
+        return plan_splits(paths, share, log=log, every_checkpoint=every_checkpoint)
     return splits
 
 
@@ -127,16 +140,32 @@ def wanted(options: Mapping[str, str]) -> Wanted:
     on_error = options.get("onError", "fail")
     if on_error not in ("fail", "skip"):
         raise UsageError(f"option onError is fail or skip, not {on_error}", on_error)
+    read = frozenset(SOURCES) if table == GROUP_MEMBERS else frozenset((table, *names_in(options, "faultsOf")))
+    only = names_in(options, "only")
     return Wanted(
         table,
         columns,
         ReadOptions(
-            tables=frozenset(SOURCES) if table == GROUP_MEMBERS else frozenset((table, *names_in(options, "faultsOf"))),
+            tables=read,
+            tables_by_log={known_log(name, "only"): read for name in only} if only else None,
             on_error=cast(OnError, on_error),
             show_secrets=options.get("showSecrets", "false").lower() == "true",
             payloads="payload" in columns,
         ),
     )
+
+
+def kind_of_log(options: Mapping[str, str]) -> LogKind | None:
+    """The kind that the option `log` names. Errors: UsageError."""
+    return known_log(options["log"], "log") if options.get("log") else None
+
+
+def known_log(name: str, option: str) -> LogKind:
+    """A kind of log by its name. Errors: UsageError."""
+    for kind in KNOWN_LOGS:
+        if kind == name:
+            return kind
+    raise UsageError(f"option {option} is one of {', '.join(KNOWN_LOGS)}, not {name}", name)
 
 
 def names_in(options: Mapping[str, str], option: str) -> tuple[str, ...]:

@@ -6,18 +6,20 @@ forgotten; checkpoints take no part, they repeat the log. A tail that is half wr
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from metashell.columns.inputs import InputFile, input_files, open_input
-from metashell.columns.splits import Piece, Split, kind_by_content
+from metashell.columns.inputs import input_files, is_uri, open_input
+from metashell.columns.splits import Piece, Split
 from metashell.errors import UsageError
-from metashell.log.names import parse_name
+from metashell.log.identity import METADATA
+from metashell.log.inputs import InputFile
 from metashell.log.segment import BatchFault, read_batches
-from spark_reports.source import SPLIT_BYTES, SplitPartition, load_paths, split_bytes, wanted
+from spark_reports.source import SPLIT_BYTES, SplitPartition, kind_of_log, load_paths, split_bytes, wanted
 
 Offset = dict[str, int]
 
@@ -27,7 +29,7 @@ class GrowingFilesReader(DataSourceStreamReader):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.paths = load_paths(options)
-        self.log = options.get("log")
+        self.log = kind_of_log(options)
         self.split_bytes = split_bytes(options) or SPLIT_BYTES
         self.wanted = wanted(options)
         self._known: Offset = {}
@@ -59,11 +61,12 @@ class GrowingFilesReader(DataSourceStreamReader):
         found = []
         for path in self.paths:
             try:
-                found += list(input_files(path, self.log))
+                found += list(input_files(path, self.log, may_be_empty=True))
             except UsageError:
-                # A directory may be empty until its broker starts.
-                continue
-        return [file for file in found if (name := parse_name(file.path.rpartition("/")[2])) is None or name.kind == "segment"]
+                # A directory may be empty until its broker starts; what is not there, or no log, will never be one.
+                if not is_folder(path):
+                    raise
+        return [file for file in found if not file.checkpoint]
 
     def _end_of(self, file: InputFile, start: int) -> int:
         """The end of the last whole batch after `start`; bytes that are damaged, but framed, are part of the log."""
@@ -80,9 +83,7 @@ class GrowingFilesReader(DataSourceStreamReader):
 
     def _pieces(self, file: InputFile, start: int, end: int) -> Iterator[Piece]:
         with open_input(file.path) as opened:
-            log = file.log or kind_by_content(file, opened)
-            if log is None:
-                return
+            log = file.log or METADATA
             cuts = [start]
             for item in read_batches(opened, start=start):
                 if isinstance(item, BatchFault) or item.position >= end:
@@ -91,3 +92,12 @@ class GrowingFilesReader(DataSourceStreamReader):
                     cuts.append(item.position)
         for begin, until in zip(cuts, [*cuts[1:], end], strict=True):
             yield Piece(path=file.path, log=log, cluster_id=file.cluster_id, start=begin, end=until, size=end, may_end_early=False)
+
+
+def is_folder(path: str) -> bool:
+    """Whether something lies at a path or URI that may hold logs one day. Errors: UsageError where a URI leads nowhere."""
+    if not is_uri(path):
+        return os.path.isdir(path)
+    from metashell.columns.remote import remote_input
+
+    return remote_input(path)[2]

@@ -112,7 +112,7 @@ def _same(one: BatchHeader, other: BatchHeader) -> bool:
 
 def _signature(path: str) -> object:
     """Changes whenever something was written. Errors: MetashellError where there is no such directory any more."""
-    from metashell.log.directory import find_metadata
+    from metashell.log.inputs import find_metadata
 
     found = find_metadata(path)
     sizes = []

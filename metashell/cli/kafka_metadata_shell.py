@@ -47,7 +47,7 @@ def _run_on_file(values: SimpleNamespace) -> int:
         raise MetashellError(f"Unexpected error: {values.snapshot} (Is a directory; kafka-shell opens directories)")
     limit = MAX_DECOMPRESSED.default
     assert isinstance(limit, int)
-    loaded = load(values.snapshot, certain_only=False, max_decompressed=limit)
+    loaded = load(values.snapshot, certain_only=False, max_decompressed=limit, takes_anything=True)
     tell_faults(NAME, loaded, verbose=False)
     context = make_context(loaded, voice="kafka", output=values.output or "kafka", redact=False, width=not values.command)
     if values.command:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, answers_version, parsed, run_tool
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.cli.loading import Loaded
+    from metashell.image.voters import Leader
     from metashell.shell.context import Context
 
 NAME = "kafka-shell"
@@ -60,8 +62,28 @@ def _run_on_source(values: SimpleNamespace) -> int:
         from metashell.cli.growing import GrowingDirectory
 
         context.feed = GrowingDirectory(loaded.path, loaded.image, values.max_decompressed)
+    if loaded.kind == "directory" and not values.certain_only:
+        context.election = partial(_noted_election, loaded.path)
     status = _run_commands(context, values)
     return max(status, STATUS_FAILED if loaded.image.faults else STATUS_OK)
+
+
+def _noted_election(path: str) -> Leader | None:
+    """What the node of a directory has noted in its quorum-state; None where that cannot be read."""
+    from metashell.errors import MetashellError
+    from metashell.image.voters import Leader
+    from metashell.log.inputs import find_metadata
+    from metashell.log.names import QUORUM_STATE
+    from metashell.log.quorum_state import read_quorum_state
+
+    try:
+        place = os.path.join(find_metadata(path), QUORUM_STATE)
+        if not os.path.exists(place):
+            return None
+        state = read_quorum_state(place)
+    except (MetashellError, OSError):
+        return None
+    return Leader(state.leader_id, state.leader_epoch, tuple(sorted(state.current_voters)))
 
 
 def _sources(values: SimpleNamespace) -> list[tuple[str, object]]:

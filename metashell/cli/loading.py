@@ -12,6 +12,8 @@ from metashell.errors import MetashellError, UsageError
 
 if TYPE_CHECKING:
     from metashell.image import MetadataImage
+    from metashell.log.directory_source import DirectorySource
+    from metashell.log.source import FileSource
     from metashell.nodes import Node
     from metashell.shell.context import Context
 
@@ -28,10 +30,11 @@ class Loaded(NamedTuple):
     image: MetadataImage
 
 
-def load(path: str, *, certain_only: bool, max_decompressed: int) -> Loaded:
+def load(path: str, *, certain_only: bool, max_decompressed: int, takes_anything: bool = False) -> Loaded:
     """The image that a file or directory describes.
 
-    Errors: MetashellError for a path that cannot be opened.
+    Errors: MetashellError for a path that cannot be opened, and, unless it `takes_anything` as Kafka's shell does, for one without
+    metadata: the tree of an empty cluster would be no answer.
     """
     from metashell.image import load_image
     from metashell.log.source import open_source
@@ -44,8 +47,47 @@ def load(path: str, *, certain_only: bool, max_decompressed: int) -> Loaded:
     with source:
         # From here on memory must not grow with what commands do; the image itself the loader hides from the collector.
         gc.enable()
+        if not takes_anything:
+            refuse_other_log(path, source)
         image = load_image(source, certain_only=certain_only, max_decompressed=max_decompressed)
+        if not takes_anything:
+            refuse_nothing(path, source, image, certain_only=certain_only)
         return Loaded(path=path, kind=source.kind, image=image)
+
+
+def refuse_other_log(path: str, source: FileSource | DirectorySource) -> None:
+    """Errors: MetashellError for a file that is something else, with what it is and what reads it."""
+    from metashell.log.identity import DATA, METADATA
+    from metashell.log.inputs import other_log
+    from metashell.log.names import other_file
+    from metashell.log.source import FileSource
+
+    if not isinstance(source, FileSource):
+        return
+    if (words := other_file(path)) is not None:
+        raise MetashellError(f"{path}: {words}, not metadata: dump-log reads it")
+    kind, is_sure = source.log_kind()
+    if kind not in (None, METADATA) and (is_sure or kind != DATA):
+        raise MetashellError(str(other_log(path, kind, METADATA)))
+
+
+def refuse_nothing(path: str, source: FileSource | DirectorySource, image: MetadataImage, *, certain_only: bool) -> None:
+    """Errors: MetashellError where no metadata was found, with the reason."""
+    from metashell.image.image import EMPTY_IMAGE
+    from metashell.log.names import parse_name
+
+    if image.leader is not None or image.voters is not None or not image.has_same_metadata(EMPTY_IMAGE):
+        return
+    if certain_only and source.certain_to is None:
+        raise MetashellError(f"{path}: nothing of it is certain: there is no complete checkpoint")
+    was_read = image.provenance.offset >= 0
+    if image.faults:
+        is_log = was_read or source.kind != "segment" or parse_name(os.path.basename(path)) is not None
+        what = "no metadata could be read" if is_log else "neither a log nor a checkpoint"
+        fault = image.faults[0]
+        raise MetashellError(f"{path}: {what}: {str(fault).removeprefix(f'{path}: ')}")
+    if not was_read:
+        raise MetashellError(f"{path}: nothing in it: the metadata log has no batch")
 
 
 def tell_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:

@@ -47,17 +47,17 @@ def require_parts() -> None:
 def _answer(values: SimpleNamespace) -> int:
     from metashell.options.report_tools import ALL, FORMS
     from metashell.reports import REPORTS
-    from metashell.reports.forms import notes_on, write_answer
+    from metashell.reports.forms import left_out_lines, notes_on, write_answer
     from metashell.reports.local import run_local
 
-    names = list(REPORTS) if values.report == ALL else [values.report]
-    answers = run_local([REPORTS[name] for name in names], values.paths, on_error=values.on_error, show_secrets=values.show_secrets)
+    wanted = [REPORTS[name] for name in (REPORTS if values.report == ALL else (values.report,))]
+    answers = run_local(wanted, values.paths, on_error=values.on_error, show_secrets=values.show_secrets)
     notes = notes_on(answers.fault_count, show_secrets=values.show_secrets)
-    for name in names:
-        written = write_answer(
-            REPORTS[name], answers.tables[name], values.out, values.format or FORMS, sources=" ".join(values.paths), notes=notes
-        )
+    for name, answer in answers.tables.items():
+        written = write_answer(REPORTS[name], answer, values.out, values.format or FORMS, sources=" ".join(values.paths), notes=notes)
         sys.stdout.write("".join(f"{path}\n" for path in written))
+    for line in left_out_lines(answers.left_out):
+        complain(NAME, line)
     if answers.fault_count:
         complain(NAME, f"{answers.fault_count} corrupt or unknown places were left out")
         return STATUS_FAILED

@@ -43,7 +43,7 @@ def records_table(
     kind, name, version, payload, fault = told_columns(buffer, rows, is_control, typed, texts, with_payloads=payloads)
     size = pa.array(np.maximum(rows.value_size, 0).astype(np.int32))
     envelope = envelope_arrays(headers, rows, np.arange(len(rows)), place)
-    return _batch(RECORDS, [*envelope, kind, name, version, size, payload, fault], place)
+    return _batch(RECORDS, [*envelope, kind, name, version, size, payload, fault, *place.kind_arrays(len(rows))], place)
 
 
 def control_table(headers: Headers, buffer: Buffer, rows: Rows, place: Place) -> list[pa.RecordBatch]:

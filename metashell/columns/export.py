@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from metashell import __version__
 from metashell.columns.manifest import MANIFEST, WORK_FOLDER, Entry, Journal, read_manifest, split_key, write_manifest
-from metashell.columns.splits import TARGET_BYTES, Split, iter_splits
+from metashell.columns.splits import TARGET_BYTES, Split, iter_splits, logs_of, require_logs
 from metashell.columns.workers import Workers, is_large
 from metashell.errors import LogCorruptError, UsageError
 
 if TYPE_CHECKING:
     from metashell.columns.export_split import SplitResult
+    from metashell.log.identity import LogKind
 
 Progress = Callable[[int, int], None]
 """Called with the bytes of input that are newly done, and the rows that came of them."""
@@ -37,7 +38,7 @@ class ExportOptions:
     on_error: Literal["fail", "skip"] = "fail"
     jobs: int = 0
     show_secrets: bool = False
-    log: str | None = None
+    log: LogKind | None = None
     target_bytes: int = TARGET_BYTES
 
     def settings(self) -> dict[str, Any]:
@@ -132,12 +133,13 @@ def _refuse_foreign(options: ExportOptions) -> None:
 
 
 def _splits(options: ExportOptions) -> Iterator[Split]:
-    """What there is to read, each file once, however often it is named."""
+    """What there is to read, each file once, however often it is named. Errors: UsageError, at the end too: see `require_logs`."""
     seen: set[Split] = set()
     for split in iter_splits(options.paths, options.target_bytes, log=options.log):
         if split not in seen:
             seen.add(split)
             yield split
+    require_logs(logs_of(seen), _named(options), options.paths)
 
 
 def _plan_at_work(options: ExportOptions, workers: Workers, work: str) -> list[Split]:

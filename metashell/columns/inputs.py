@@ -1,117 +1,84 @@
-"""Which files a path stands for: a file, a log directory, a node's directory, or a folder with those of many clusters; a URI.
+"""The files to read for a path: what log's inputs find there, on this machine or in a store, as far as its records are known.
 
-A metadata directory stands for its segments, and where they do not begin at offset 0 its newest complete checkpoint comes
-first, as in dump-log. Logs of other topics than those that metashell decodes are left out, unless they are named.
+Logs of other topics than those that metashell decodes are left out, unless they are named.
 """
 
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
-from metashell.columns.logs import METADATA, cluster_of, log_of_directory
 from metashell.errors import UsageError
-from metashell.log.files import STREAM_NAMES, OpenFile, open_file
-from metashell.log.names import META_PROPERTIES, LogFileName, parse_name
+from metashell.log.files import OpenFile, is_stream, open_file
+from metashell.log.identity import DATA, KNOWN_LOGS, LogKind
+from metashell.log.inputs import LOCAL, FoundLog, InputFile, Tree, all_empty, find_logs, named_file, nothing_found, other_log, paths_of
 
 URI_MARK = "://"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputFile:
-    """A file to read: the kind of log it lies in (None: its content will tell) and the cluster it is of.
-
-    `may_end_early` marks the last segment of a directory, whose torn or empty tail is no fault. A file that `is_named` is read
-    even where nothing tells what it holds.
-    """
-
-    path: str
-    log: str | None
-    cluster_id: str
-    may_end_early: bool = False
-    is_named: bool = False
-
-
-def input_files(path: str, log: str | None = None) -> Iterator[InputFile]:
+def input_files(
+    path: str, log: LogKind | None = None, *, every_checkpoint: bool = False, may_be_empty: bool = False
+) -> Iterator[InputFile]:
     """The files that `path` stands for.
 
-    Errors: UsageError where there is nothing, or nothing to decode.
+    `log` names the kind of log of what nothing else tells; other logs are left out then. With `every_checkpoint` all checkpoints of
+    a directory are given, not only the one that replay needs.
+    Errors: UsageError where there is nothing, nothing to decode, or no batch in any of it, unless it `may_be_empty`.
     """
     if is_uri(path):
-        from metashell.columns.remote import remote_files
+        from metashell.columns.remote import remote_input
 
-        yield from remote_files(path, log)
+        tree, top, is_folder = remote_input(path)
+        if is_folder:
+            yield from _files_below(path, top, tree, log, every_checkpoint, may_be_empty)
+        else:
+            yield _known(named_file(path, tree, tree.parent(top)), log)
         return
-    if not os.path.isdir(path):
-        directory = os.path.dirname(path)
-        parsed = parse_name(os.path.basename(path))
-        kind = METADATA if parsed is not None and parsed.kind != "segment" else log_of_directory(os.path.abspath(directory))
-        yield InputFile(path=path, log=log or kind, cluster_id=cluster_of(directory or "."), is_named=True)
-        return
-    found = False
-    for directory, names, files in os.walk(path):
-        names.sort()
-        for file in files_of_directory(directory, files, log):
-            found = True
-            yield file
-    if not found:
-        raise UsageError(f"{path}: no log here that can be decoded: neither segments nor checkpoints", path)
+    for place in paths_of(path):
+        if os.path.isdir(place):
+            yield from _files_below(place, place, LOCAL, log, every_checkpoint, may_be_empty)
+        else:
+            yield _known(named_file(place), log)
 
 
-def files_of_directory(directory: str, names: list[str], log: str | None) -> Iterator[InputFile]:
-    """The files to read of one directory's."""
-    base = os.path.basename(os.path.abspath(directory))
-    kind = log or log_of_directory(base)
-    if kind is None and _is_partition(base) and os.path.exists(os.path.join(os.path.dirname(os.path.abspath(directory)), META_PROPERTIES)):
-        return  # the log of some topic of a node, which holds users' data
-    segments, checkpoints = chosen_names(names)
-    chosen = [*needed_checkpoint(partial(os.path.join, directory), segments, checkpoints), *segments]
-    cluster_id = cluster_of(directory) if chosen else ""
-    for name in chosen:
-        is_checkpoint = name.endswith((".checkpoint", ".checkpoint.gz"))
-        yield InputFile(
-            path=os.path.join(directory, name),
-            log=METADATA if is_checkpoint else kind,
-            cluster_id=cluster_id,
-            may_end_early=bool(segments) and name == segments[-1],
-        )
+def _known(file: InputFile, log: LogKind | None) -> InputFile:
+    """A file that was named, of a log that is known. Errors: UsageError."""
+    found = file.log
+    if found in KNOWN_LOGS and log is not None and found != log:
+        raise other_log(file.path, found, log, reads=False)
+    if found in (None, DATA) and log is not None:
+        found = log
+    if found == DATA:
+        raise UsageError(f"{file.path}: no log here whose records are known (--log says what they are)", file.path)
+    return _as(file, found)
 
 
-def _is_partition(name: str) -> bool:
-    topic, dash, number = name.rpartition("-")
-    return bool(topic and dash) and number.isdigit() and number == str(int(number))
+def _files_below(path: str, top: str, tree: Tree, log: LogKind | None, every_checkpoint: bool, may_be_empty: bool) -> Iterator[InputFile]:
+    seen: list[FoundLog] = []
+    try:
+        for found in find_logs(top, tree, every_checkpoint=every_checkpoint):
+            seen.append(found)
+            yield from (_as(file, log or file.log) for file in found.files if _is_wanted(file.log, log))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}", path) from error
+    chosen = [found for found in seen if found.is_empty or any(_is_wanted(file.log, log) for file in found.files)]
+    if not chosen:
+        missing = nothing_found(path, [found.kind for found in seen], () if log is None else (log,))
+        raise UsageError(f"{missing} (--log says what they are)", path) if seen and log is None else missing
+    if not may_be_empty and all(found.is_empty for found in chosen):
+        raise all_empty(path, [found.kind for found in chosen])
 
 
-def chosen_names(names: list[str]) -> tuple[list[str], list[str]]:
-    """Segments in order and checkpoints, newest first, among the names of a directory; of a file and its gzip copy the file."""
-    parsed: dict[object, tuple[LogFileName, str]] = {}
-    for name in sorted(names, key=lambda name: name.endswith(".gz")):
-        found = parse_name(name)
-        if found is not None and not found.state and found.kind != "bootstrap":
-            parsed.setdefault(found.base_offset if found.kind == "segment" else found.snapshot_id, (found, name))
-    segments = sorted((found.base_offset or 0, name) for found, name in parsed.values() if found.kind == "segment")
-    checkpoints = [(found.snapshot_id, name) for found, name in parsed.values() if found.snapshot_id is not None]
-    checkpoints.sort(key=lambda entry: entry[0], reverse=True)
-    return [name for _, name in segments], [name for _, name in checkpoints]
+def _is_wanted(found: LogKind | None, log: LogKind | None) -> bool:
+    if found in KNOWN_LOGS:
+        return log in (None, found)
+    return log is not None
 
 
-def needed_checkpoint(path_of: Callable[[str], str], segments: list[str], checkpoints: list[str]) -> Iterator[str]:
-    """The newest complete checkpoint, where the segments do not tell the whole story; `path_of` a name is where the file lies."""
-    first = parse_name(segments[0]) if segments else None
-    if first is not None and first.base_offset == 0:
-        return
-    from metashell.log.snapshot import first_snapshot_fault
-
-    for name in checkpoints:
-        with open_input(path_of(name)) as file:
-            if first_snapshot_fault(file) is None:
-                yield name
-                return
+def _as(file: InputFile, log: LogKind | None) -> InputFile:
+    return InputFile(path=file.path, log=log, cluster_id=file.cluster_id, checkpoint=file.checkpoint, may_end_early=file.may_end_early)
 
 
 def is_uri(path: str) -> bool:
@@ -119,14 +86,9 @@ def is_uri(path: str) -> bool:
     return URI_MARK in path
 
 
-def is_stream(path: str) -> bool:
-    """Whether a path is standard input, a pipe or the like: what is read of it is gone."""
-    if path in STREAM_NAMES:
-        return True
-    try:
-        return not is_uri(path) and not stat.S_ISREG(os.stat(path).st_mode)
-    except OSError:
-        return False
+def is_read_once(path: str) -> bool:
+    """Whether what is read of a path is gone: of standard input, a pipe or the like."""
+    return not is_uri(path) and is_stream(path)
 
 
 def open_input(path: str) -> OpenFile:
@@ -158,6 +120,9 @@ class Excerpt:
     def read_at(self, position: int, size: int) -> bytes:
         size = min(size, self.end - position)
         return self.file.read_at(position, size) if size > 0 else b""
+
+    def peek(self, size: int) -> bytes:
+        return self.file.peek(min(size, self.end))
 
     def size(self) -> int | None:
         size = self.file.size()

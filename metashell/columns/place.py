@@ -1,4 +1,4 @@
-"""The columns that all rows of a file share: whose cluster it is, and the file."""
+"""The columns that all rows of a file share: whose cluster it is, the file, and what the file is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from metashell.columns.splits import Piece
 
 
 class Place:
-    """Makes `cluster_id` and `file` for any number of rows."""
+    """Makes `cluster_id` and `file` for any number of rows, and `log` and `checkpoint` for the table that has them."""
 
     def __init__(self, piece: Piece) -> None:
         self.file = piece.path
@@ -17,12 +17,17 @@ class Place:
         self.cluster_id = piece.cluster_id
 
         self._made = [_repeated(self.cluster_id, 0), _repeated(self.file, 0)]
+        self._checkpoint = piece.checkpoint
 
     def arrays(self, count: int) -> list[pa.Array]:
-        """Both for so many rows: parts of what was made for the largest number so far."""
+        """Cluster and file for so many rows: parts of what was made for the largest number so far."""
         if len(self._made[0]) < count:
             self._made = [_repeated(self.cluster_id, count), _repeated(self.file, count)]
         return [made.slice(0, count) for made in self._made]
+
+    def kind_arrays(self, count: int) -> list[pa.Array]:
+        """The kind of log, and the checkpoint that the file is, for so many rows."""
+        return [_repeated(self.log or "", count), _repeated(self._checkpoint, count)]
 
 
 def _repeated(text: str, count: int) -> pa.Array:

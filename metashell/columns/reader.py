@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import pyarrow as pa
 
+from metashell.codec.batches import RecordBatch
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.columns.chain import resync
 from metashell.columns.chunks import Chunk, read_chunks, read_stream_chunks
 from metashell.columns.common import batches_table, control_table, faults_table
 from metashell.columns.faults import Fault, fault_of_item, fault_of_records
 from metashell.columns.inputs import Excerpt, open_input
-from metashell.columns.logs import METADATA
 from metashell.columns.place import Place
 from metashell.columns.records import RecordTables
 from metashell.columns.schemas import BATCHES, CONTROL, FAULTS
 from metashell.columns.splits import Piece, Split
-from metashell.errors import LogCorruptError
+from metashell.errors import LogCorruptError, UsageError
 from metashell.log.files import OpenFile
+from metashell.log.identity import DATA, METADATA, LogKind, content_of
 from metashell.log.segment import BatchFault, read_batches
 
 OnError = Literal["fail", "skip"]
@@ -30,10 +31,13 @@ OnError = Literal["fail", "skip"]
 class ReadOptions:
     """What to read and how: the wanted tables (None: all but `records`), and what becomes of faults and secrets.
 
+    `tables_by_log` names the tables for each kind of log instead; a log that it does not name is not read.
+
     `payloads` off leaves the JSON text of `records` null, which is nearly all of its cost; bodies are not looked into then.
     """
 
     tables: Collection[str] | None = None
+    tables_by_log: Mapping[LogKind, Collection[str]] | None = None
     on_error: OnError = "fail"
     show_secrets: bool = False
     payloads: bool = True
@@ -64,10 +68,22 @@ def read_split(
 
 def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
     """The tables of a range of a file."""
-    place = Place(piece)
-    records = RecordTables(piece.log, options)
     with open_input(piece.path) as file:
-        for item in _items(file, piece, options.max_decompressed):
+        items = read_batches(file)
+        if piece.log is None:
+            # Of what can be read only once, the log is known when reading begins.
+            content, items = content_of(items)
+            if content.kind == DATA:
+                raise UsageError(f"{piece.path}: no log here whose records are known (--log says what they are)", piece.path)
+            piece = replace(piece, log=content.kind or METADATA)
+        assert piece.log is not None
+        if options.tables_by_log is not None:
+            if piece.log not in options.tables_by_log:
+                return
+            options = replace(options, tables=options.tables_by_log[piece.log])
+        place = Place(piece)
+        records = RecordTables(piece.log, options)
+        for item in _items(file, items, piece, options.max_decompressed):
             if isinstance(item, Chunk):
                 yield from _tables_of(item, place, records, options)
             elif not (item.may_be_tail and piece.is_last and piece.may_end_early):
@@ -100,10 +116,10 @@ def _tables_of_faults(faults: list[Fault], place: Place, options: ReadOptions) -
     yield FAULTS, faults_table(faults, place, with_bytes=options.show_secrets or place.log != METADATA)
 
 
-def _items(file: OpenFile, piece: Piece, max_decompressed: int) -> Iterator[Chunk | BatchFault]:
-    """The batches and faults of a range. Where the framing breaks, the walk goes on where the chain is found again, if it is."""
+def _items(file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Piece, max_decompressed: int) -> Iterator[Chunk | BatchFault]:
+    """The batches and faults of a range; of a stream `items`. Where the framing breaks, the walk goes on where the chain is found again."""
     if piece.end < 0:
-        yield from read_stream_chunks(read_batches(file), max_decompressed)
+        yield from read_stream_chunks(items, max_decompressed)
         return
     excerpt = Excerpt(file, piece.end)
     start = piece.start

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from os.path import basename, dirname
 from types import TracebackType
 from typing import Any, Self
@@ -12,15 +11,11 @@ from urllib.parse import quote
 from pyarrow import ArrowException
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
-from metashell.columns.inputs import URI_MARK, InputFile, chosen_names, needed_checkpoint
-from metashell.columns.logs import METADATA, log_of_directory
+from metashell.columns.inputs import URI_MARK
 from metashell.errors import UsageError
-from metashell.log.files import GZIP_MAGIC, OpenFile
-from metashell.log.meta_properties import META_PROPERTIES, meta_properties_of
-from metashell.log.properties import parse_properties
+from metashell.log.files import OpenFile, unpacked
 
-_FIRST_PIECE = 2
-_PROPERTIES_MAX = 1 << 16
+_SMALL_MAX = 1 << 16
 _TROUBLE = (OSError, ValueError, ArrowException)
 """What pyarrow's file systems raise, each its own: all of them when credentials or the network are missing."""
 _RETRIES = {"gs": "retry_limit_seconds=20", "gcs": "retry_limit_seconds=20"}
@@ -46,70 +41,59 @@ def _told(uri: str, error: Exception) -> UsageError:
     return UsageError(f"{uri}: {(str(error).splitlines() or [type(error).__name__])[0]}", uri)
 
 
-def remote_files(uri: str, log: str | None) -> Iterator[InputFile]:
-    """The files that a URI stands for: itself, or the segments and checkpoints below it."""
+def remote_input(uri: str) -> tuple[RemoteTree, str, bool]:
+    """What lies at a URI: a tree of files, the URI's path in it, and whether that is a folder. Errors: UsageError."""
     system, path = file_system(uri)
     try:
         info = system.get_file_info(path)
-        is_folder = info.type == FileType.Directory
-        below = system.get_file_info(FileSelector(path, recursive=True)) if is_folder else []
     except _TROUBLE as error:
         raise _told(uri, error) from error
     if info.type == FileType.NotFound:
         raise UsageError(f"{uri}: No such file or directory", uri)
-    clusters = _Clusters(system)
-    if not is_folder:
-        directory = dirname(path)
-        cluster_id = clusters.of(directory) or dirname(uri.partition("?")[0])
-        yield InputFile(path=uri, log=log or log_of_directory(directory), cluster_id=cluster_id, is_named=True)
-        return
-    directories: dict[str, list[str]] = {}
-    for entry in below:
-        if entry.type == FileType.File:
-            directories.setdefault(dirname(entry.path), []).append(basename(entry.path))
-    found = False
-    for directory, names in sorted(directories.items()):
-        segments, checkpoints = chosen_names(names)
-        uri_of = partial(_uri_below, uri, directory[len(path.rstrip("/")) :].strip("/"))
-        chosen = [*needed_checkpoint(uri_of, segments, checkpoints), *segments]
-        cluster_id = (clusters.of(directory) or dirname(uri_of("x").partition("?")[0])) if chosen else ""
-        for name in chosen:
-            found = True
-            yield InputFile(
-                path=uri_of(name),
-                log=METADATA if ".checkpoint" in name else log or log_of_directory(directory),
-                cluster_id=cluster_id,
-                may_end_early=bool(segments) and name == segments[-1],
-            )
-    if not found:
-        raise UsageError(f"{uri}: no log here that can be decoded: neither segments nor checkpoints", uri)
+    return RemoteTree(uri, system, path), path, info.type == FileType.Directory
 
 
-def _uri_below(uri: str, folder: str, name: str) -> str:
-    """The URI of a file in a folder below a URI, whose query stays behind it."""
-    base, mark, query = uri.partition("?")
-    return "/".join(filter(None, (base.rstrip("/"), quote(folder), quote(name)))) + mark + query
+class RemoteTree:
+    """The files of a store, below or beside the path of a URI."""
 
-
-class _Clusters:
-    """The ids of the clusters that folders are of, by the meta.properties in them or above them."""
-
-    def __init__(self, system: Any) -> None:
+    def __init__(self, uri: str, system: Any, top: str) -> None:
+        self._uri = uri
         self._system = system
-        self._known: dict[str, str | None] = {}
+        self._top = top.rstrip("/")
 
-    def of(self, folder: str) -> str | None:
-        return self._told(folder) or self._told(dirname(folder))
-
-    def _told(self, folder: str) -> str | None:
-        if folder not in self._known:
-            self._known[folder] = self._read(f"{folder}/{META_PROPERTIES}")
-        return self._known[folder]
-
-    def _read(self, path: str) -> str | None:
+    def walk(self, top: str) -> Iterator[tuple[str, list[str]]]:
         try:
-            with self._system.open_input_file(path) as file:
-                return meta_properties_of(parse_properties(file.read(_PROPERTIES_MAX))).cluster_id
+            below = self._system.get_file_info(FileSelector(top, recursive=True, allow_not_found=True))
+        except _TROUBLE as error:
+            raise _told(self._uri, error) from error
+        folders: dict[str, list[str]] = {}
+        for entry in below:
+            if entry.type == FileType.File:
+                folders.setdefault(dirname(entry.path), []).append(basename(entry.path))
+        yield from sorted(folders.items())
+
+    def place(self, folder: str, name: str = "") -> str:
+        """The URI of a folder or of a file in it; the query stays behind it."""
+        base, mark, query = self._uri.partition("?")
+        if folder != self._top and not folder.startswith(f"{self._top}/"):
+            return dirname(base)  # the folder of a file that was named
+        below = folder[len(self._top) :].strip("/")
+        found = "/".join(filter(None, (base.rstrip("/"), quote(below), quote(name))))
+        return found + mark + query if name else found
+
+    def name(self, folder: str) -> str:
+        return basename(folder.rstrip("/"))
+
+    def parent(self, folder: str) -> str:
+        return dirname(folder.rstrip("/"))
+
+    def open(self, place: str) -> OpenFile:
+        return open_remote(place)
+
+    def read(self, folder: str, name: str) -> bytes | None:
+        try:
+            with self._system.open_input_file(f"{folder}/{name}") as file:
+                return bytes(file.read(_SMALL_MAX))
         except _TROUBLE:
             return None
 
@@ -118,12 +102,10 @@ def open_remote(uri: str) -> OpenFile:
     """A remote file, read by position. Errors: UsageError where it cannot be opened."""
     system, path = file_system(uri)
     try:
-        file: OpenFile = RemoteFile(uri, system.open_input_file(path))
+        file = RemoteFile(uri, system.open_input_file(path))
     except _TROUBLE as error:
         raise _told(uri, error) from error
-    if file.read_at(0, _FIRST_PIECE) == GZIP_MAGIC:
-        raise UsageError(f"{uri}: compressed files are read from local disks only", uri)
-    return file
+    return unpacked(file)
 
 
 class RemoteFile:
@@ -149,6 +131,9 @@ class RemoteFile:
 
     def size(self) -> int | None:
         return self._size
+
+    def peek(self, size: int) -> bytes:
+        return self.read_at(0, size)
 
     def close(self) -> None:
         self._file.close()

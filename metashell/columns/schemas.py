@@ -145,6 +145,8 @@ def _common_schema(name: str) -> pa.Schema:
             ("size", pa.int32()),
             ("payload", pa.string()),
             ("fault", pa.string()),
+            ("log", pa.string()),
+            ("checkpoint", pa.string()),
         ),
         CONTROL: (
             *ENVELOPE,

@@ -11,20 +11,21 @@ Nothing here needs numpy or pyarrow: planning is cheap, and splits are small val
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from metashell.columns.chain import Chain
-from metashell.columns.inputs import InputFile, input_files, is_stream, open_input
-from metashell.columns.logs import METADATA
+from metashell.columns.inputs import input_files, is_read_once, open_input
+from metashell.columns.names import log_of_table
 from metashell.errors import UsageError
 from metashell.log.files import OpenFile
+from metashell.log.identity import METADATA, LogKind, name_of
+from metashell.log.inputs import InputFile
 
 TARGET_BYTES = 32 << 20
 """The size of a split when nobody says another: 250 000 partition records, a few tens of milliseconds of start-up to spread."""
 _MANY = 8
-_LOOK_BYTES = 1 << 20
 _FILE_COST_BYTES = 64 << 10
 """What opening a file is worth: thousands of small files are shared out by this too."""
 
@@ -33,17 +34,18 @@ _FILE_COST_BYTES = 64 << 10
 class Piece:
     """A range of one file: batches that start at `start` or after and end at `end` or before; `end` is -1 for all of a stream.
 
-    `log` is the kind of log it lies in. `size` is that of the file when it was planned. What follows the last whole batch of the
-    file is no fault where `may_end_early`.
+    `log` is the kind of log it lies in, None where only reading can tell; `checkpoint` names the checkpoint that the file is. `size` is
+    that of the file when it was planned. What follows the last whole batch of the file is no fault where `may_end_early`.
     """
 
     path: str
-    log: str
+    log: LogKind | None
     cluster_id: str
     start: int
     end: int
     size: int
     may_end_early: bool = False
+    checkpoint: str = ""
 
     @property
     def is_last(self) -> bool:
@@ -63,24 +65,35 @@ class Split:
 
 
 def plan_splits(
-    paths: str | Sequence[str], target_bytes: int = TARGET_BYTES, *, log: str | None = None, use_index: bool = True
+    paths: str | Sequence[str],
+    target_bytes: int = TARGET_BYTES,
+    *,
+    log: LogKind | None = None,
+    every_checkpoint: bool = False,
+    use_index: bool = True,
 ) -> list[Split]:
     """The splits of all files that `paths` stand for, of about `target_bytes` each: large files are cut, small ones put together.
 
-    `log` names the kind of log where file names do not tell.
+    `log` names the kind of log of what nothing else tells; other logs are left out then. `every_checkpoint`: see `input_files`.
     Errors: UsageError for a path that cannot be opened, or stands for no log.
     """
-    return list(iter_splits(paths, target_bytes, log=log, use_index=use_index))
+    return list(iter_splits(paths, target_bytes, log=log, every_checkpoint=every_checkpoint, use_index=use_index))
 
 
 def iter_splits(
-    paths: str | Sequence[str], target_bytes: int = TARGET_BYTES, *, log: str | None = None, use_index: bool = True
+    paths: str | Sequence[str],
+    target_bytes: int = TARGET_BYTES,
+    *,
+    log: LogKind | None = None,
+    every_checkpoint: bool = False,
+    use_index: bool = True,
 ) -> Iterator[Split]:
     """The same, each as soon as it is known."""
     listed = [paths] if isinstance(paths, str) else paths
     gathered: list[Piece] = []
     weight = 0
-    for pieces in (pieces for path in listed for pieces in _pieces_of_files(path, target_bytes, log, use_index)):
+    for file in (file for path in listed for file in input_files(path, log, every_checkpoint=every_checkpoint)):
+        pieces = iter_pieces(file, target_bytes, use_index=use_index)
         first, second = next(pieces, None), next(pieces, None)
         if first is not None and second is not None:
             for piece in chain((first, second), pieces):
@@ -95,17 +108,29 @@ def iter_splits(
         yield Split(tuple(gathered))
 
 
-def _pieces_of_files(path: str, target_bytes: int, log: str | None, use_index: bool) -> Iterator[Iterator[Piece]]:
-    """The pieces of each file that a path stands for, at least one. Errors: UsageError where no file holds a log that we know."""
-    found = False
-    for file in input_files(path, log):
-        pieces = iter_pieces(file, target_bytes, use_index=use_index)
-        first = next(pieces, None)
-        if first is not None:
-            found = True
-            yield chain((first,), pieces)
-    if not found:
-        raise UsageError(f"{path}: no log here whose records are known (--log says what they are)", path)
+def logs_of(splits: Iterable[Split]) -> set[LogKind | None]:
+    """The kinds of logs that splits are of; None for what only reading can tell."""
+    return {piece.log for split in splits for piece in split.pieces}
+
+
+def require_logs(logs: Collection[LogKind | None], tables: Iterable[str], paths: str | Sequence[str]) -> None:
+    """Errors: UsageError for a table whose log is not among those that were found: it would be empty because nobody could look."""
+    for table in tables:
+        if not has_log(logs, table):
+            raise absent_log(paths, table)
+
+
+def has_log(logs: Collection[LogKind | None], table: str) -> bool:
+    """Whether the log that a table is made from is among those that were found."""
+    return log_of_table(table) in (None, *logs) or None in logs
+
+
+def absent_log(paths: str | Sequence[str], table: str) -> UsageError:
+    """The complaint about a table that nothing here can be in."""
+    log = log_of_table(table)
+    assert log is not None, "every log has this table"
+    where = paths if isinstance(paths, str) else " ".join(paths)
+    return UsageError(f"{where}: no {name_of(log).removeprefix('the ')} here, which the table {table} is made from", table)
 
 
 def file_pieces(file: InputFile, target_bytes: int, *, use_index: bool = True) -> list[Piece]:
@@ -115,38 +140,34 @@ def file_pieces(file: InputFile, target_bytes: int, *, use_index: bool = True) -
 
 def iter_pieces(file: InputFile, target_bytes: int, *, use_index: bool = True) -> Iterator[Piece]:
     """The same, each as soon as it is known."""
-    if is_stream(file.path):
+    if is_read_once(file.path):
         # To look into it would be to read it.
-        yield _piece(file, file.log or METADATA, 0, -1, -1)
+        yield _piece(file, 0, -1, -1)
         return
     with open_input(file.path) as opened:
         size = opened.size()
-        log = file.log or kind_by_content(file, opened)
-        if log is None:
-            return
         if size is None:
-            yield _piece(file, log, 0, -1, -1)
+            yield _piece(file, 0, -1, -1)
             return
         start = 0
         for cut in chain(cut_points(opened, size, target_bytes, file.path if use_index else None), (size,)):
             if cut > start or size == 0:
-                yield _piece(file, log, start, cut, size)
+                yield _piece(file, start, cut, size)
             start = cut
 
 
-def kind_by_content(file: InputFile, opened: OpenFile) -> str | None:
-    """The kind of log that a file's first records are of; a file that was named is taken for the metadata log if in doubt."""
-    from metashell.columns.logs import log_of_records
-    from metashell.log.segment import BatchFault, read_batches
-
-    if opened.size() is None:
-        return METADATA
-    first = (item for item in read_batches(opened, max_bytes=_LOOK_BYTES) if not isinstance(item, BatchFault))
-    return log_of_records(first) or (METADATA if file.is_named else None)
-
-
-def _piece(file: InputFile, log: str, start: int, end: int, size: int) -> Piece:
-    return Piece(path=file.path, log=log, cluster_id=file.cluster_id, start=start, end=end, size=size, may_end_early=file.may_end_early)
+def _piece(file: InputFile, start: int, end: int, size: int) -> Piece:
+    log = file.log if file.log is not None or is_read_once(file.path) else METADATA
+    return Piece(
+        path=file.path,
+        log=log,
+        cluster_id=file.cluster_id,
+        start=start,
+        end=end,
+        size=size,
+        may_end_early=file.may_end_early,
+        checkpoint=file.checkpoint,
+    )
 
 
 def cut_points(opened: OpenFile, size: int, target_bytes: int, path: str | None = None) -> Iterator[int]:

@@ -12,13 +12,14 @@ import pyarrow as pa
 
 from metashell.columns.reader import ReadOptions, read_split
 from metashell.columns.schemas import FAULTS, UUID_MARK, tables
-from metashell.columns.splits import Split, plan_splits
+from metashell.columns.splits import Split, absent_log, has_log, logs_of, plan_splits
 from metashell.columns.spool import Spools
 from metashell.columns.texts import converter
 from metashell.errors import UsageError
 
 if TYPE_CHECKING:
     from metashell.columns.reader import OnError
+    from metashell.log.identity import LogKind
 
 _CONFINED: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
@@ -45,10 +46,11 @@ class Answer:
     _keep: list[Any] = field(default_factory=list)
 
 
-def query(text: str, paths: Sequence[str], *, on_error: OnError = "fail", show_secrets: bool = False, log: str | None = None) -> Answer:
+def query(text: str, paths: Sequence[str], *, on_error: OnError = "fail", show_secrets: bool = False, log: LogKind | None = None) -> Answer:
     """The answer to a query over the logs at `paths`.
 
-    Errors: UsageError for a query that DuckDB refuses, with its first line; LogCorruptError at a fault, unless faults are skipped.
+    Errors: UsageError for a query that DuckDB refuses, with its first line, and for one that asks for a table of a log that is not
+    there; LogCorruptError at a fault, unless faults are skipped.
     """
     connection = duckdb.connect(":memory:", config=_CONFINED)
     connection.execute("set timezone = 'UTC'")
@@ -58,9 +60,13 @@ def query(text: str, paths: Sequence[str], *, on_error: OnError = "fail", show_s
     # Every word that is a table's name counts: DuckDB's own list of a query's tables fails for joins with USING (2.0).
     wanted = set(re.findall("[a-z0-9_]+", text.lower()))
     options = ReadOptions(tables=sorted(wanted & set(known)), on_error=on_error, show_secrets=show_secrets)
-    read, fault_count = _read(plan_splits(paths, log=log), options)
+    splits = plan_splits(paths, log=log)
+    read, fault_count = _read(splits, options)
+    # A table of a log that is not there is no empty table; its name may still be that of a column.
+    absent = {name for name in wanted & set(known) if not has_log(logs_of(splits), name)}
     for name, schema in known.items():
-        connection.register(name, read[name] if name in read else schema.empty_table())
+        if name not in absent:
+            connection.register(name, read[name] if name in read else schema.empty_table())
     connection.execute("set lock_configuration = true")
     try:
         if len(connection.extract_statements(text)) != 1:
@@ -69,6 +75,11 @@ def query(text: str, paths: Sequence[str], *, on_error: OnError = "fail", show_s
         if relation is None:
             raise UsageError("the statement has no rows to show: ask with SELECT, DESCRIBE or SHOW TABLES")
         reader = _arrow_reader(relation)
+    except duckdb.CatalogException as error:
+        named = re.search(r"Table with name (\w+) does not exist", str(error))
+        if named is not None and named[1].lower() in absent:
+            raise absent_log(paths, named[1].lower()) from None
+        raise UsageError(_first_line(error)) from error
     except duckdb.Error as error:
         raise UsageError(_first_line(error)) from error
     return Answer(list(reader.schema.names), _rows(reader), fault_count, [connection])

@@ -23,10 +23,10 @@ from metashell.codec.jsontext import object_json
 from metashell.codec.redaction import redact
 from metashell.codec.registry import MessageType, message_type
 from metashell.codec.schema import snake_case
-from metashell.columns.logs import METADATA, REMOTE_LOG
 from metashell.columns.rows import NULL, Rows
 from metashell.columns.vectors import Buffer, Ints
 from metashell.errors import DecodeError
+from metashell.log.identity import METADATA, REMOTE_LOG
 
 OTHER = -(1 << 20)
 """The type of a row that has none that we know."""

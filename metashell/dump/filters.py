@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from metashell.codec.batches import LOG_APPEND_TIME, BatchHeader
 from metashell.codec.control import CONTROL_TYPE_NAMES
-from metashell.codec.frame import RECORD_TYPE_NAMES
+from metashell.dump.decoding import LOG_OF_DECODER, is_number, logs_with_types, plain_type, type_names, type_words, unknown_type
 from metashell.dump.options import DumpOptions
-from metashell.errors import UsageError
+from metashell.log.identity import METADATA
 
 OFFSET_MAX = (1 << 63) - 1
 
@@ -29,11 +29,10 @@ class Filters:
         self.until_ms = OFFSET_MAX if options.until_ms is None else options.until_ms
         self.key = options.key_pattern
         self.value = options.value_pattern
-        _refuse_useless(options)
         self.types: frozenset[int] | None = None
         self.control_types: frozenset[int] | None = None
         if options.types:
-            self.types, self.control_types = _wanted_types(options.types, _type_names(options))
+            self.types, self.control_types = _wanted_types(options)
         self.has_pattern = self.key is not None or self.value is not None
         self.has_range = first is not None or last is not None or options.since_ms is not None or options.until_ms is not None
 
@@ -68,61 +67,30 @@ class Filters:
         return self.value is None or (value is not None and self.value.search(value) is not None)
 
 
-def _refuse_useless(options: DumpOptions) -> None:
-    """Errors: UsageError for a filter of what the other options keep from being looked at."""
-    if options.types and options.decoder == "classes":
-        raise UsageError("--type needs a decoder, as --cluster-metadata-decoder", "--type")
-    has_pattern = options.key_pattern is not None or options.value_pattern is not None
-    if has_pattern and not options.prints_contents:
-        raise UsageError("--key and --value need a decoder or --print-data-log", "--value")
-
-
 def _has_one_time(header: BatchHeader) -> bool:
     return bool(header.attributes & LOG_APPEND_TIME) or header.base_timestamp == header.max_timestamp
 
 
-def _type_names(options: DumpOptions) -> dict[int, str]:
-    """The record types of the log that is decoded; those of metadata where nothing is."""
-    if options.decoder in ("metadata", "classes"):
-        return RECORD_TYPE_NAMES
-    from metashell.dump.own_records import coordinator_type_names, remote_log_type_names
+def _wanted_types(options: DumpOptions) -> tuple[frozenset[int], frozenset[int]]:
+    """The record types and the control record types that the words name, of the log that is decoded.
 
-    return remote_log_type_names() if options.decoder == "remote-log" else coordinator_type_names(options.decoder)
-
-
-def _wanted_types(words: tuple[str, ...], names: dict[int, str]) -> tuple[frozenset[int], frozenset[int]]:
-    """The record types and the control record types that the words name.
-
-    A number is a record type. Errors: UsageError for a name that is neither.
+    A number is a record type. Errors: UsageError for a name that no log has, or with one log only, that it has not.
     """
-    records = {_plain(name): number for number, name in names.items()}
-    control = {_plain(name): number for number, name in CONTROL_TYPE_NAMES.items()}
+    log = LOG_OF_DECODER.get(options.decoder, METADATA)
+    names = type_names(log)
+    others = options.is_decoder_implied and logs_with_types(options.types)
+    records = {plain_type(name): number for number, name in names.items()}
+    control = {plain_type(name): number for number, name in CONTROL_TYPE_NAMES.items()}
     types: set[int] = set()
     control_types: set[int] = set()
-    for word in (part.strip() for words_ in words for part in words_.split(",")):
-        plain = _plain(word)
-        if word.isascii() and word.isdigit():
+    for word in type_words(options.types):
+        plain = plain_type(word)
+        if is_number(word):
             types.add(int(word))
         elif plain in records:
             types.add(records[plain])
         elif plain in control:
             control_types.add(control[plain])
-        else:
-            raise UsageError(f"--type: {word!r} is no record type{_suggestion(plain, names, records, control)}", word)
+        elif not others:
+            raise unknown_type(word, list(names.values()))
     return frozenset(types), frozenset(control_types)
-
-
-def _plain(name: str) -> str:
-    """A type's name in the form in which spellings are compared: `PARTITION_RECORD`, `PartitionRecord`, `partition`."""
-    plain = name.replace("_", "").replace("-", "").lower()
-    return plain.removesuffix("record")
-
-
-def _suggestion(plain: str, names: dict[int, str], records: dict[str, int], control: dict[str, int]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(plain, [*records, *control], n=1)
-    if not near:
-        return ""
-    name = names[records[near[0]]] if near[0] in records else CONTROL_TYPE_NAMES[control[near[0]]]
-    return f" (did you mean {name}?)"

@@ -110,4 +110,4 @@ class _Follower:
         names = [segment.name for segment in directory.list().segments]
         here = os.path.basename(self.entry.label)
         later = [name for name in names if name > here]
-        return directory_input(directory, later[0], is_last=True) if later else None
+        return directory_input(directory, later[0], is_last=True, log=self.entry.log) if later else None

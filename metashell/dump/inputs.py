@@ -1,14 +1,27 @@
-"""What the words of a command line stand for: files, directories of them, standard input."""
+"""What the words of a command line stand for: files, the logs of directories, standard input."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from metashell.codec.batches import HEADER_SIZE, RecordBatch, read_batch_header
+from metashell.errors import UsageError
 from metashell.log.files import OpenFile, open_file
+from metashell.log.identity import KNOWN_LOGS, METADATA, LogKind
+from metashell.log.inputs import (
+    LogFolder,
+    all_empty,
+    find_metadata,
+    log_folder,
+    log_folders,
+    needed_checkpoint,
+    nothing_found,
+    paths_of,
+)
 from metashell.log.names import classify, parse_name
 
 TYPE_CHECKING = False
@@ -17,17 +30,6 @@ if TYPE_CHECKING:
     from metashell.log.directory import MetadataDirectory
 
 _FIRST_LOOK = 4096
-INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex", ".snapshot")
-TEXT_FILES = (
-    "leader-epoch-checkpoint",
-    "recovery-point-offset-checkpoint",
-    "replication-offset-checkpoint",
-    "log-start-offset-checkpoint",
-    "cleaner-offset-checkpoint",
-    "partition.metadata",
-    "quorum-state",
-    "meta.properties",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,8 @@ class Input:
     """One file to dump.
 
     `open` opens it (errors: OSError, UsageError). `may_end_early` marks the last segment of a directory, whose torn tail is no
-    fault; `follows` is the offset before its first one where that is known, and `directory` what it is one of.
+    fault; `follows` is the offset before its first one where that is known, and `directory` what it is one of. `log` is what it
+    belongs to, where that is known before it is opened.
     """
 
     label: str
@@ -44,41 +47,71 @@ class Input:
     may_end_early: bool = False
     follows: int | None = None
     directory: MetadataDirectory | None = None
+    log: LogKind | None = None
 
 
-def inputs_of(path: str) -> Iterator[Input]:
+def inputs_of(path: str, wanted: Collection[LogKind] = (), *, may_be_empty: bool = False) -> Iterator[Input]:
     """The files that `path` stands for, in order.
 
-    A directory stands for its segments; where they do not begin at offset 0, its newest complete checkpoint comes first.
-    Errors: UsageError for a directory without any.
+    A directory stands for its segments; where they do not begin at offset 0, its newest complete checkpoint comes first. A
+    folder stands for the `wanted` logs below it; where none is wanted more than others, for its metadata log, or where there is none, for
+    all whose records are known.
+    Errors: UsageError for one without any, or in whose logs no batch was ever written, unless it `may_be_empty`.
     """
-    if path != "-" and os.path.isdir(path):
-        from metashell.log.directory import find_metadata
+    for place in paths_of(path):
+        if place == "-" or not os.path.isdir(place):
+            yield Input(label=place, open=partial(open_file, place), is_checkpoint=_is_checkpoint_name(place))
+            continue
+        folders = _folders(place, wanted)
+        if not may_be_empty and all(folder.is_empty for folder in folders):
+            raise all_empty(place, [folder.kind for folder in folders])
+        for folder in folders:
+            if os.path.isdir(folder.path):
+                yield from _of_directory(folder)
+            else:
+                yield Input(label=folder.path, open=partial(open_file, folder.path), is_checkpoint=True, log=METADATA)
 
-        path = find_metadata(path)
-        if os.path.isdir(path):
-            yield from _of_directory(path)
-            return
-    yield Input(label=path, open=lambda: open_file(path), is_checkpoint=_is_checkpoint_name(path))
+
+def _folders(path: str, wanted: Collection[LogKind]) -> list[LogFolder]:
+    """Where the logs lie that a directory stands for."""
+    try:
+        named = log_folder(path)
+        if named is not None and named.path == path:
+            return [named]
+        below: list[LogFolder] | None = None
+        if not wanted or set(wanted) == {METADATA}:
+            try:
+                place = find_metadata(path)
+            except UsageError:
+                below = list(log_folders(path))
+                if wanted or any(folder.kind == METADATA for folder in below):
+                    raise
+            else:
+                found = log_folder(place) if os.path.isdir(place) else None
+                return [found or LogFolder(place, METADATA)]
+        below = list(log_folders(path)) if below is None else below
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}", path) from error
+    chosen = sorted(folder for folder in below if folder.kind in (wanted or KNOWN_LOGS))
+    if not chosen:
+        raise nothing_found(path, [folder.kind for folder in below], wanted)
+    return chosen
 
 
-def _of_directory(path: str) -> Iterator[Input]:
+def _of_directory(folder: LogFolder) -> Iterator[Input]:
     from metashell.log.directory import MetadataDirectory
 
-    directory = MetadataDirectory(path)
+    directory = MetadataDirectory(folder.path)
     listing = directory.list()
     segments = listing.segments
     follows: int | None = None
-    if not segments or segments[0].base_offset > 0:
-        for checkpoint in listing.checkpoints:
-            entry = directory_input(directory, checkpoint.name, is_checkpoint=True)
-            if _is_whole(entry):
-                yield entry
-                if segments and segments[0].base_offset > checkpoint.snapshot_id.offset:
-                    follows = checkpoint.snapshot_id.offset - 1
-                break
+    checkpoint = needed_checkpoint(listing, directory.open)
+    if checkpoint is not None:
+        yield directory_input(directory, checkpoint, is_checkpoint=True, log=METADATA)
+        end = next(entry.snapshot_id.offset for entry in listing.checkpoints if entry.name == checkpoint)
+        follows = end - 1 if segments and segments[0].base_offset > end else None
     for segment in segments:
-        yield directory_input(directory, segment.name, is_last=segment is segments[-1], follows=follows)
+        yield directory_input(directory, segment.name, is_last=segment is segments[-1], follows=follows, log=folder.kind)
         follows = None
 
 
@@ -89,26 +122,18 @@ def directory_input(
     is_checkpoint: bool = False,
     is_last: bool = False,
     follows: int | None = None,
+    log: LogKind | None = None,
 ) -> Input:
     """A listed file of a directory as an input."""
     return Input(
         label=os.path.join(directory.path, name),
-        open=lambda: directory.open(name),
+        open=partial(directory.open, name),
         is_checkpoint=is_checkpoint,
         may_end_early=is_last,
         follows=follows,
         directory=directory,
+        log=log,
     )
-
-
-def _is_whole(entry: Input) -> bool:
-    from metashell.log.snapshot import first_snapshot_fault
-
-    try:
-        with entry.open() as file:
-            return first_snapshot_fault(file) is None
-    except OSError:
-        return False
 
 
 def _is_checkpoint_name(path: str) -> bool:
@@ -129,8 +154,3 @@ def starts_like_checkpoint(file: OpenFile, path: str) -> bool:
     with suppress(ValueError):
         return classify(os.path.basename(path), first) != "segment"
     return False
-
-
-def is_other_kind(path: str) -> bool:
-    """Whether a file is no log and no checkpoint, by its name: an index, a producer snapshot or one of the text files."""
-    return os.path.splitext(path)[1] in INDEX_SUFFIXES or os.path.basename(path) in TEXT_FILES

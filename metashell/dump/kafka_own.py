@@ -6,12 +6,17 @@ on stderr and by the status. Kafka's text has no form for a part of a log, so th
 
 from __future__ import annotations
 
-from metashell.dump.inputs import inputs_of
+import os
+
+from metashell.dump.decoding import options_for, wanted_logs
+from metashell.dump.inputs import Input, inputs_of
 from metashell.dump.kafka_run import KafkaRun
 from metashell.dump.options import DumpOptions
 from metashell.dump.output import Output, TextSink
 from metashell.dump.writer import Halt
 from metashell.errors import UsageError
+from metashell.log.files import open_file
+from metashell.log.names import other_file
 
 
 def run_kafka_text(options: DumpOptions, output: Output, err: TextSink) -> int:
@@ -27,14 +32,22 @@ def run_kafka_text(options: DumpOptions, output: Output, err: TextSink) -> int:
 def _dump(run: KafkaRun, path: str) -> None:
     """Dump a file, or the files that a directory stands for."""
     try:
-        for entry in inputs_of(path):
+        for entry in inputs_of(path, wanted_logs(run.options)):
             run.may_end_early = entry.may_end_early
             try:
+                _refuse_other_log(run, entry)
                 run.file(entry.label)
-            except Halt as halt:
-                run.complain(str(halt))
+            except (Halt, UsageError) as trouble:
+                run.complain(str(trouble))
     except UsageError as error:
         run.complain(str(error))
+
+
+def _refuse_other_log(run: KafkaRun, entry: Input) -> None:
+    """Errors: UsageError where the decoder is that of another log, which would be one odd line for each record."""
+    if run.options.decoder != "classes" and other_file(entry.label) is None and os.path.isfile(entry.label):
+        with open_file(entry.label) as file:
+            options_for(run.options, entry.label, entry.log, file)
 
 
 def _refuse(options: DumpOptions) -> None:

@@ -25,8 +25,8 @@ class DumpOptions:
     Shape: `files` are paths as they were given, `-` is standard input (own voice only). `voice` decides how files are
     found, where a damaged one stops the run, and the status; `output` decides the text (`table` goes with `summary`).
     `jobs` of 0 means: as many processes as help, at most two. A filter that is not given lets everything pass. Of several
-    decoders one counts, see `decoder`; the class decoders are None where they were not given and empty where no class was
-    named.
+    decoders one counts, see `decoder`; `is_decoder_implied` where it is that of the file's log and not one that was asked for. The
+    class decoders are None where they were not given and empty where no class was named.
     Units: `offsets` are inclusive; times are Unix milliseconds, inclusive; sizes are bytes.
     """
 
@@ -64,6 +64,7 @@ class DumpOptions:
     max_decompressed: int = MAX_DECOMPRESSED
     verbose: bool = False
     jobs: int = 0
+    is_decoder_implied: bool = False
 
     @property
     def decoder(self) -> Decoder:

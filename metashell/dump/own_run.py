@@ -5,15 +5,17 @@ Faults stand in the output where they lie, and once more on stderr: one line eac
 
 from __future__ import annotations
 
+from metashell.dump.decoding import options_for, wanted_logs
 from metashell.dump.filters import Filters
 from metashell.dump.framing import WindowReader
-from metashell.dump.inputs import Input, inputs_of, is_other_kind, starts_like_checkpoint
+from metashell.dump.inputs import Input, inputs_of, starts_like_checkpoint
 from metashell.dump.json_lines import JsonWriter
 from metashell.dump.options import MAX_BYTES_DEFAULT, DumpOptions
 from metashell.dump.output import Output, TextSink
 from metashell.dump.windows import dump_file, usable_jobs
 from metashell.errors import UsageError
 from metashell.log.files import OpenFile
+from metashell.log.names import other_file
 
 _TOLD_FAULTS_MAX = 10
 
@@ -40,7 +42,11 @@ class OwnRun:
         self.options = options
         self.output = output
         self.err = err
-        self.filters = Filters(options)
+        # What no log has is refused before anything is read.
+        self.wanted_logs = wanted_logs(options)
+        self._filters: dict[DumpOptions, Filters] = {}
+        if options.decoder != "classes":
+            self.filters(options)
         self.is_terminal = output.is_terminal
         self.status = 0
 
@@ -48,7 +54,7 @@ class OwnRun:
         """Dump all inputs in order, and then follow the last one if that is asked for."""
         for number, path in enumerate(self.options.files, 1):
             try:
-                if is_other_kind(path):
+                if other_file(path) is not None:
                     self._other_kind(path)
                     continue
                 self._inputs(path, is_followed=self.options.follow and number == len(self.options.files))
@@ -67,9 +73,11 @@ class OwnRun:
         self.status = 1
 
     def _inputs(self, path: str, is_followed: bool) -> None:
-        inputs = list(inputs_of(path))
+        inputs = list(inputs_of(path, self.wanted_logs, may_be_empty=is_followed))
         last: tuple[int, int] | None = None
-        for entry in inputs:
+        for before, entry in zip((None, *inputs), inputs, strict=False):
+            if before is not None and before.directory is not entry.directory:
+                last = None  # another log begins
             if entry is inputs[-1] and is_followed:
                 from metashell.dump.follow import follow
 
@@ -81,7 +89,11 @@ class OwnRun:
                 self.complain(f"{entry.label}: {error.strerror or error}")
                 continue
             with file:
-                last = self._file(entry, file, last)
+                try:
+                    last = self._file(entry, file, last)
+                except UsageError as error:  # it is of another log than was asked for
+                    self.complain(str(error))
+                    last = None
 
     def _file(self, entry: Input, file: OpenFile, last: tuple[int, int] | None) -> tuple[int, int] | None:
         writer = self.writer(entry, file, last)
@@ -90,10 +102,14 @@ class OwnRun:
         return None if entry.is_checkpoint else writer.last
 
     def writer(self, entry: Input, file: OpenFile, last: tuple[int, int] | None, is_followed: bool = False) -> JsonWriter:
-        """The writer of one file; `last` is the place that its first batch has to follow."""
+        """The writer of one file; `last` is the place that its first batch has to follow.
+
+        Errors: UsageError where it is of another log than was asked for.
+        """
+        options = options_for(self.options, entry.label, entry.log, file)
         writer = JsonWriter(
-            self.options,
-            self.filters,
+            options,
+            self.filters(options),
             file,
             entry.label,
             is_terminal=self.is_terminal,
@@ -105,6 +121,12 @@ class OwnRun:
         if last is None and entry.follows is not None:
             writer.last = (entry.follows, 0)
         return writer
+
+    def filters(self, options: DumpOptions) -> Filters:
+        """The filters of a run, by the decoder that a file needs."""
+        if options not in self._filters:
+            self._filters[options] = Filters(options)
+        return self._filters[options]
 
     def reader(self, file: OpenFile) -> WindowReader:
         """A reader of one file, as far as --max-bytes allows."""

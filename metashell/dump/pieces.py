@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, Self
 
-from metashell.dump.filters import Filters
 from metashell.dump.framing import find_batches
 from metashell.dump.inputs import Input
 from metashell.dump.json_lines import JsonWriter
@@ -46,7 +45,6 @@ def refuse_whole_files(options: DumpOptions) -> None:
 class _PieceRun(OwnRun):
     def __init__(self, options: DumpOptions, output: Output, err: TextSink) -> None:
         super().__init__(options, output, err)
-        self.filters = Filters(options)
         self._label = ""
         self._position = 0
         self._writer: JsonWriter | None = None
@@ -86,6 +84,9 @@ class _NoFile:
         self.name = name
 
     def read_at(self, position: int, size: int) -> bytes:
+        return b""
+
+    def peek(self, size: int) -> bytes:
         return b""
 
     def size(self) -> int | None:

@@ -2,13 +2,12 @@
 
 Per file: batches, records, bytes, offsets, time span, epochs with their first offsets, gaps, compression, producers, and records
 by type and version. It is the walk of the own voice with another writer; what is wrong is told as always. Without a decoder it
-is chosen by the folder's name: `__consumer_offsets-12` has group records.
+is that of the log which a file belongs to.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from json import dumps
 from typing import Any
 
@@ -18,9 +17,9 @@ from metashell.codec.coordinator import PREFIX_SIZE, int16_at
 from metashell.codec.frame import FrameError, read_frame, record_type_name
 from metashell.codec.legacy import LegacyRecord
 from metashell.codec.record_walk import RecordFields
+from metashell.dump.decoding import options_for
 from metashell.dump.inputs import Input, starts_like_checkpoint
 from metashell.dump.json_lines import JsonWriter, for_terminal
-from metashell.dump.options import DumpOptions
 from metashell.dump.own_records import coordinator_type_names, remote_log_type_names
 from metashell.dump.own_run import OwnRun
 from metashell.dump.windows import dump_in_turn
@@ -28,13 +27,6 @@ from metashell.errors import UsageError
 from metashell.log.files import OpenFile
 
 GAPS_SHOWN_MAX = 20
-_TOPICS = {
-    "__cluster_metadata-": "cluster_metadata_decoder",
-    "__consumer_offsets-": "offsets_decoder",
-    "__transaction_state-": "transaction_log_decoder",
-    "__share_group_state-": "share_group_state_decoder",
-    "__remote_log_metadata-": "remote_log_metadata_decoder",
-}
 TypeCount = tuple[str, int | None]
 
 
@@ -158,9 +150,10 @@ class SummaryRun(OwnRun):
     """Sums up every input instead of dumping it."""
 
     def writer(self, entry: Input, file: OpenFile, last: tuple[int, int] | None, is_followed: bool = False) -> SummaryWriter:
+        options = options_for(self.options, entry.label, entry.log, file)
         writer = SummaryWriter(
-            with_decoder(self.options, entry.label),
-            self.filters,
+            options,
+            self.filters(options),
             file,
             entry.label,
             may_end_early=entry.may_end_early,
@@ -185,19 +178,6 @@ class SummaryRun(OwnRun):
             text = for_terminal(text) if self.is_terminal else text
         self.output.write(text.encode("utf-8", "surrogateescape"))
         return None if entry.is_checkpoint else writer.last
-
-
-def with_decoder(options: DumpOptions, label: str) -> DumpOptions:
-    """The options with the decoder that fits a file's place, where none was asked for."""
-    if options.decoder != "classes":
-        return options
-    folder = os.path.basename(os.path.dirname(os.path.abspath(label)))
-    if label.endswith(".checkpoint"):
-        return replace(options, cluster_metadata_decoder=True)
-    for prefix, flag in _TOPICS.items():
-        if folder.startswith(prefix):
-            return replace(options, **{flag: True})  # type: ignore[arg-type]
-    return options
 
 
 def _type_names(decoder: str) -> dict[int, str]:

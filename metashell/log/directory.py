@@ -1,4 +1,4 @@
-"""The metadata directory of a node: where it is, and which segments and checkpoints lie in it.
+"""The directory of a log: which segments and checkpoints lie in it.
 
 The directory is opened once and its files are opened relative to it. A running node may add, rename and remove
 files at any moment, so a listing is what was there once; whoever opens a listed file is ready not to find it.
@@ -7,11 +7,11 @@ files at any moment, so a listing is what was there once; whoever opens a listed
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from metashell.errors import UsageError
 from metashell.log.files import OpenFile, open_at
-from metashell.log.names import BOOTSTRAP_CHECKPOINT, METADATA_DIRECTORY, LogFileName, parse_name
+from metashell.log.names import parse_name
 from metashell.values import OffsetAndEpoch
 
 
@@ -34,6 +34,9 @@ class Listing:
     segments: list[SegmentEntry] = field(default_factory=list)
     checkpoints: list[CheckpointEntry] = field(default_factory=list)
 
+    def __bool__(self) -> bool:
+        return bool(self.segments or self.checkpoints)
+
     def segments_from(self, offset: int) -> list[SegmentEntry]:
         """The segments that may hold `offset` or anything after it."""
         first = 0
@@ -41,6 +44,25 @@ class Listing:
             if segment.base_offset <= offset:
                 first = index
         return self.segments[first:]
+
+
+def listing_of(names: Iterable[str]) -> Listing:
+    """The segments and checkpoints among the names of a directory; of a file and its compressed copies the file counts."""
+    listing = Listing()
+    seen: set[object] = set()
+    parsed_names = [(name, parsed) for name in names if (parsed := parse_name(name)) is not None and not parsed.state]
+    for name, parsed in sorted(parsed_names, key=lambda entry: (entry[1].is_compressed, entry[0])):
+        key = parsed.base_offset if parsed.kind == "segment" else parsed.snapshot_id
+        if key in seen:
+            continue
+        seen.add(key)
+        if parsed.base_offset is not None:
+            listing.segments.append(SegmentEntry(parsed.base_offset, name))
+        elif parsed.snapshot_id is not None:
+            listing.checkpoints.append(CheckpointEntry(parsed.snapshot_id, name))
+    listing.segments.sort(key=lambda segment: segment.base_offset)
+    listing.checkpoints.sort(key=lambda checkpoint: checkpoint.snapshot_id, reverse=True)
+    return listing
 
 
 class MetadataDirectory:
@@ -51,21 +73,8 @@ class MetadataDirectory:
         self._fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def list(self) -> Listing:
-        """What is there now; of a file and its gzip copy the file counts."""
-        listing = Listing()
-        seen: set[object] = set()
-        for name, parsed in sorted(_parsed_names(self._fd), key=lambda entry: entry[1].is_compressed):
-            key = parsed.base_offset if parsed.kind == "segment" else parsed.snapshot_id
-            if parsed.state or key in seen:
-                continue
-            seen.add(key)
-            if parsed.base_offset is not None:
-                listing.segments.append(SegmentEntry(parsed.base_offset, name))
-            elif parsed.snapshot_id is not None:
-                listing.checkpoints.append(CheckpointEntry(parsed.snapshot_id, name))
-        listing.segments.sort(key=lambda segment: segment.base_offset)
-        listing.checkpoints.sort(key=lambda checkpoint: checkpoint.snapshot_id, reverse=True)
-        return listing
+        """What is there now."""
+        return listing_of(os.listdir(self._fd))
 
     def open(self, name: str) -> OpenFile:
         """A file of this directory.
@@ -78,47 +87,3 @@ class MetadataDirectory:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-
-
-def find_metadata(path: str) -> str:
-    """The path of the metadata directory at or below `path`, or of the bootstrap checkpoint where that is all there is.
-
-    `path` may be the directory itself, the log directory above it, or a folder of one such directory.
-    Errors: UsageError when there is none, or more than one to choose from.
-    """
-    try:
-        if _holds_metadata(path):
-            return path
-        found = [below for below in _candidates(path) if _holds_metadata(below)]
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}", path) from error
-    if len(found) > 1:
-        raise UsageError(f"{path}: several metadata directories below it, name one: {', '.join(sorted(found))}", path)
-    if found:
-        return found[0]
-    for place in (path, os.path.dirname(os.path.abspath(path))):
-        bootstrap = os.path.join(place, BOOTSTRAP_CHECKPOINT)
-        if os.path.isfile(bootstrap) and (place == path or os.path.basename(os.path.abspath(path)) == METADATA_DIRECTORY):
-            return bootstrap
-    raise UsageError(f"{path}: no metadata log here: neither a segment nor a checkpoint nor {METADATA_DIRECTORY}", path)
-
-
-def _holds_metadata(path: str) -> bool:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        return any(parsed.kind != "bootstrap" and not parsed.state for _, parsed in _parsed_names(fd))
-    finally:
-        os.close(fd)
-
-
-def _candidates(path: str) -> list[str]:
-    """`__cluster_metadata-0` below `path`, else those one level further down."""
-    direct = os.path.join(path, METADATA_DIRECTORY)
-    if os.path.isdir(direct):
-        return [direct]
-    below = (os.path.join(path, name, METADATA_DIRECTORY) for name in os.listdir(path))
-    return [place for place in below if os.path.isdir(place)]
-
-
-def _parsed_names(fd: int) -> list[tuple[str, LogFileName]]:
-    return [(name, parsed) for name in os.listdir(fd) if (parsed := parse_name(name)) is not None]

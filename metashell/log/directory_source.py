@@ -13,8 +13,9 @@ from dataclasses import replace
 
 from metashell.codec.batches import RecordBatch
 from metashell.errors import UsageError
-from metashell.log.directory import CheckpointEntry, Listing, MetadataDirectory, SegmentEntry, find_metadata
+from metashell.log.directory import CheckpointEntry, Listing, MetadataDirectory, SegmentEntry
 from metashell.log.files import OpenFile
+from metashell.log.inputs import find_metadata
 from metashell.log.offset_index import INDEX_SUFFIX, seek
 from metashell.log.segment import BatchFault, read_batches
 from metashell.log.snapshot import checked_snapshot, first_snapshot_fault

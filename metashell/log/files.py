@@ -1,4 +1,4 @@
-"""Opened files that are read by position, front to back: regular files, pipes, and gzip streams over either.
+"""Opened files that are read by position, front to back: regular files, pipes, and compressed streams over either.
 
 Files are only ever read: no lock, no mmap (a file cut under a map kills the process), nothing created. A file that shrinks
 or vanishes under a reader ends earlier, as if it had been that short. What cannot be read any further is
@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 import stat
-from errno import EISDIR
+from errno import EINVAL, EISDIR
 from types import TracebackType
 from typing import Protocol, Self
 
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.errors import UsageError
+from metashell.log.packing import HEAD_SIZE, TAR_MARK, TAR_MARK_AT, archive_of, packing_of
 
-GZIP_MAGIC = b"\x1f\x8b"
 STREAM_NAMES = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 PIECE_SIZE = 1 << 20
 """How much a stream is asked for at once, so that a size it only claims to have is never allocated."""
@@ -26,7 +26,8 @@ class OpenFile(Protocol):
     """A file that is open for reading.
 
     `read_at` gives up to `size` bytes, fewer only at the end; a stream takes no position before the last one given.
-    `size()` is what there is now, None when only reading can tell. `batch_size_max` bounds what one batch may make a
+    `size()` is what there is now, None when only reading can tell. `peek` gives the first bytes, which may be read again, also of a
+    stream, before anything else was read. `batch_size_max` bounds what one batch may make a
     reader hold where the bytes do not bound it themselves.
     """
 
@@ -35,6 +36,7 @@ class OpenFile(Protocol):
     batch_size_max: int
 
     def read_at(self, position: int, size: int) -> bytes: ...
+    def peek(self, size: int) -> bytes: ...
     def size(self) -> int | None: ...
     def close(self) -> None: ...
     def __enter__(self) -> Self: ...
@@ -42,27 +44,31 @@ class OpenFile(Protocol):
 
 
 def open_file(path: str) -> OpenFile:
-    """`path` opened for reading; `-` is standard input, gzip is recognised by its first bytes.
+    """`path` opened for reading; `-` is standard input; what is compressed is known by its first bytes and expanded.
 
-    Errors: UsageError for a path that cannot be opened, or that is a directory.
+    Errors: UsageError for a path that cannot be opened, or that is a directory or an archive.
     """
     try:
         file = _open_plain(path)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}", path) from error
-    return _unpacked(file)
+    return unpacked(file)
 
 
 def open_at(directory: int, name: str, label: str) -> OpenFile:
     """A file of an opened directory, by name.
 
-    Errors: OSError as the system gives it: to the reader of a live directory a missing file is news, not a mistake.
+    Errors: OSError as the system gives it: to the reader of a live directory a missing file is news, not a mistake; one too for an
+    archive.
     """
     fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=directory)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
         raise OSError(EISDIR, "not a regular file", label)
-    return _unpacked(RegularFile(fd, label))
+    try:
+        return unpacked(RegularFile(fd, label))
+    except UsageError as error:
+        raise OSError(EINVAL, str(error).removeprefix(f"{label}: "), label) from None
 
 
 def _open_plain(path: str) -> RegularFile | StreamFile:
@@ -76,15 +82,42 @@ def _open_plain(path: str) -> RegularFile | StreamFile:
     return RegularFile(fd, path) if stat.S_ISREG(mode) else StreamFile(fd, path)
 
 
-def _unpacked(file: RegularFile | StreamFile) -> OpenFile:
-    if file.peek(2) != GZIP_MAGIC:
+def is_stream(path: str) -> bool:
+    """Whether a path is standard input, a pipe or the like: what is read of it is gone."""
+    if path in STREAM_NAMES:
+        return True
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
+def unpacked(file: OpenFile) -> OpenFile:
+    """The file itself, or what it expands to. Errors: UsageError for an archive, after which the file is closed."""
+    head = file.peek(HEAD_SIZE)
+    packing = packing_of(head)
+    if packing is None:
+        return _refuse_archive(file, archive_of(head), "")
+    from metashell.log.packed_file import PackedFile
+
+    return _refuse_archive(PackedFile(file, packing), None, f" ({packing})")
+
+
+def _refuse_archive(file: OpenFile, kind: str | None, how: str) -> OpenFile:
+    """The file, unless it is an archive, which holds other files."""
+    # A log begins with an offset, and so with a zero; a tar archive with the name of a file.
+    if kind is None and file.peek(1) > b"\0" and file.peek(_TAR_HEAD_SIZE)[TAR_MARK_AT:_TAR_HEAD_SIZE] == TAR_MARK:
+        kind = f"a tar archive{how}"
+    if kind is None:
         return file
-    from metashell.log.gzip_file import GzipFile
+    file.close()
+    raise UsageError(f"{file.name}: {kind}, not a log: unpack it first", file.name)
 
-    return GzipFile(file)
+
+_TAR_HEAD_SIZE = TAR_MARK_AT + len(TAR_MARK)
 
 
-class _Closing:
+class Closing:
     """What the kinds of opened files share."""
 
     name: str
@@ -101,7 +134,7 @@ class _Closing:
         self.close()
 
 
-class RegularFile(_Closing):
+class RegularFile(Closing):
     """A regular file, read with `pread`: it has no position of its own."""
 
     def __init__(self, fd: int, name: str) -> None:
@@ -133,7 +166,7 @@ class RegularFile(_Closing):
             self._fd = -1
 
 
-class StreamFile(_Closing):
+class StreamFile(Closing):
     """A pipe, socket or terminal: read once, front to back."""
 
     batch_size_max = MAX_DECOMPRESSED

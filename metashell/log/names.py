@@ -6,10 +6,12 @@ A segment is `%020d.log`, named by its base offset; a checkpoint `%020d-%010d.ch
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from metashell.codec.batches import RecordBatch
+from metashell.log.packing import COMPRESSED_SUFFIXES
 from metashell.values import OffsetAndEpoch
 
 FileKind = Literal["segment", "checkpoint", "bootstrap"]
@@ -28,6 +30,22 @@ DAMAGED_SUFFIX = ".damaged-"
 
 SNAPSHOT_HEADER_TYPE = 3
 SNAPSHOT_FOOTER_TYPE = 4
+
+OTHER_FILES: Final = {
+    ".index": "an offset index",
+    ".timeindex": "a time index",
+    ".txnindex": "an index of aborted transactions",
+    ".snapshot": "a producer snapshot",
+    LEADER_EPOCH_CHECKPOINT: "the leader epochs of a log",
+    "recovery-point-offset-checkpoint": "the recovery points of a log directory",
+    "replication-offset-checkpoint": "the high watermarks of a log directory",
+    "log-start-offset-checkpoint": "the log starts of a log directory",
+    "cleaner-offset-checkpoint": "the cleaner's offsets of a log directory",
+    PARTITION_METADATA: "the topic id of a partition",
+    QUORUM_STATE: "the election state of a node",
+    META_PROPERTIES: "the identity of a log directory",
+}
+"""What else lies beside logs, by suffix or name."""
 
 _STATES = {"log": ("deleted", "swap", "cleaned"), "checkpoint": ("deleted", "part")}
 _OFFSET_LIMIT = 1 << 63
@@ -54,7 +72,7 @@ class LogFileName:
 def parse_name(name: str) -> LogFileName | None:
     """What the name of a segment or checkpoint says, None for any other name."""
     stem, *suffixes = name.split(".")
-    is_compressed = suffixes[-1:] == ["gz"]
+    is_compressed = suffixes[-1:] != [] and suffixes[-1] in COMPRESSED_SUFFIXES
     if is_compressed:
         suffixes.pop()
     if not suffixes or suffixes[0] not in _STATES:
@@ -64,6 +82,11 @@ def parse_name(name: str) -> LogFileName | None:
         return None
     parse = _segment if kind == "log" else _checkpoint
     return parse(stem, "".join(states), is_compressed)
+
+
+def other_file(path: str) -> str | None:
+    """What a file that is no log and no checkpoint is, in words, by its name; None for any other name."""
+    return OTHER_FILES.get(os.path.basename(path)) or OTHER_FILES.get(os.path.splitext(path)[1])
 
 
 def segment_name(base_offset: int) -> str:

@@ -21,6 +21,7 @@ from metashell.values import OffsetAndEpoch
 
 if TYPE_CHECKING:
     from metashell.log.directory_source import DirectorySource
+    from metashell.log.identity import LogKind
 
 SourceKind = Literal["checkpoint", "bootstrap", "segment", "directory"]
 
@@ -60,6 +61,18 @@ class FileSource:
         self.certain_to: int | None = None
         if self.snapshot_id is not None:
             self.certain_to = self.end_offset = self.snapshot_id.offset
+
+    def log_kind(self) -> tuple[LogKind | None, bool]:
+        """The log that the file belongs to by content and place, and whether there is no doubt; asked before anything is read."""
+        from metashell.log.identity import DATA, METADATA, content_of, kind_of
+        from metashell.log.inputs import place_of
+
+        assert self._unread is not None, "nothing was read yet"
+        content, self._unread = content_of(self._unread)
+        if self.kind != "segment":
+            return METADATA, True
+        place = None if self.path in STREAM_NAMES else place_of(os.path.dirname(self.path) or ".", ())
+        return kind_of(place, content), content.is_sure or place == DATA
 
     def snapshot_batches(self) -> Iterator[RecordBatch]:
         """The batches of a checkpoint, numbered from 0; none if this is a segment.

@@ -12,7 +12,7 @@ _PATHS = Argument(
     metavar="PATH",
     nargs="+",
     kind="file",
-    help="logs, checkpoints, directories of them at any depth, or URIs such as s3://bucket/folder",
+    help="logs, checkpoints, directories of them at any depth, patterns in quotes, or URIs such as s3://bucket/folder",
 )
 _ON_ERROR = Option(
     names=("--on-error",),
@@ -27,11 +27,11 @@ _LOG = Option(
     metavar="KIND",
     type="choice",
     choices=LOGS,
-    help="what the files hold, where neither their directory nor their records tell",
+    help="what the files hold, where neither their records nor their directory tell; other logs are left out",
 )
 _TABLES = """\
 TYPE           one for each record type: partition, partition_change, topic, register_broker, offset_commit, ...
-records        on request: every record with offset, epoch, timestamp, type, version, size, and its JSON text
+records        on request: every record with offset, epoch, timestamp, type, version, size, its log, and its JSON text
 control        control records: leader changes, snapshot headers, transaction markers
 batches        a row a batch: offsets, position, size, codec, producer
 faults         what could not be read: file, offset, position, size, reason, and the bytes that hold no secret"""

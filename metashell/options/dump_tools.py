@@ -73,15 +73,17 @@ DUMP_LOG = CommandSpec(
         One JSON object a line for each batch, record, control record and fault, in the order of the file. Without a decoder there are batch
         lines, or with --deep-iteration or --print-data-log also records with their raw keys and values; with
         --cluster-metadata-decoder, or the decoder of another internal topic, there are the decoded records and control records, with what
-        follows from them (embedded subscriptions and assignments, names of states) in `decoded`.
+        follows from them (embedded subscriptions and assignments, names of states) in `decoded`. --type, --key and --value, and --summary,
+        take the decoder of the log that a file belongs to, as its content and place say; the decoder of another log is refused.
 
         Offset and time indexes are listed and held against the log beside them; transaction indexes, producer snapshots,
         leader-epoch-checkpoint and the other text checkpoints, partition.metadata, quorum-state and meta.properties are listed. What does
         not hold is a line of kind `mismatch` or `corrupt`.
 
         A batch with a bad CRC becomes a line of kind `corrupt`, and the walk goes on where the framing still holds. A directory stands
-        for its segments, after its newest complete checkpoint where they do not begin at offset 0. `-`, or no file where standard input is
-        not a terminal, reads standard input.
+        for its segments, after its newest complete checkpoint where they do not begin at offset 0; the log directory of a node for its
+        metadata log, or the logs that the decoder or --type means. Files of gzip, bzip2, xz, zstd and lz4 are expanded. `-`, or no file
+        where standard input is not a terminal, reads standard input.
 
         With --bootstrap-controller or --bootstrap-server there are no files: the newest snapshot of a live quorum and its log are
         fetched, by an observer that nobody counts, and committed records are decoded as with --cluster-metadata-decoder.
@@ -180,7 +182,7 @@ DUMP_LOG = CommandSpec(
     examples=(
         ("dump-log --cluster-metadata-decoder 00000000000000000000.log | jq .type", "the type of every record"),
         (
-            "dump-log --cluster-metadata-decoder --type TOPIC_RECORD --offset 100.. DIR",
+            "dump-log --type TOPIC_RECORD --offset 100.. DIR",
             "topics made at offset 100 or later",
         ),
         ("dump-log --batches=only FILE.checkpoint", "the batches of a checkpoint, with their CRC and sizes"),
@@ -190,7 +192,7 @@ DUMP_LOG = CommandSpec(
         ),
         ("dump-log --follow --bootstrap-controller controller-1:9093", "the records of a live quorum, as they are committed"),
         (
-            "dump-log --offsets-decoder --type GROUP_METADATA DIR | jq .decoded.members",
+            "dump-log --type GROUP_METADATA DIR | jq .decoded.members",
             "what the members of classic groups subscribed to and were given",
         ),
         ("dump-log --verify-index-only *.index *.timeindex", "whether indexes fit their logs"),

@@ -50,7 +50,7 @@ _ON_ERROR = Option(
     default="fail",
     help="what a corrupt batch does: end the run, or be left out and counted",
 )
-_REPORTS = ("REPORTS", _listed({**REPORT_SUMMARIES, ALL: "each of them"}))
+_REPORTS = ("REPORTS", _listed({**REPORT_SUMMARIES, ALL: "each that the logs can answer"}))
 
 REPORT = CommandSpec(
     name="metashell-report",

@@ -7,6 +7,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, Literal
 
+from metashell.log.identity import METADATA, OFFSETS, LogKind
+
 ColumnType = Literal["string", "integer", "boolean", "time", "integers"]
 ChartKind = Literal["bars over time", "lines over time", "longest bars"]
 
@@ -32,7 +34,8 @@ class Chart:
 class Report:
     """One report: `tables` of columns/ and `views` in the order of their making, then the question itself.
 
-    `wants_checkpoints` asks for every checkpoint of a directory, not only the one that replay needs.
+    `log` is the one whose rows it wants, also of the tables that every log has. `wants_checkpoints` asks for every checkpoint of a
+    directory, not only the one that replay needs.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Report:
     columns: dict[str, ColumnType] = field(default_factory=dict)
     charts: tuple[Chart, ...] = ()
     wants_checkpoints: bool = False
+    log: LogKind = METADATA
 
     @property
     def sql(self) -> str:
@@ -73,7 +77,7 @@ def _base(*names: str, **renamed: str) -> dict[str, str]:
 # `offset` and `group` are words of SQL, which the dialects quote differently, so nothing is called so.
 BASES: Final[dict[str, dict[str, str]]] = {
     "batches": _base("count", "size"),
-    "records": _base("kind", "type", "size"),
+    "records": _base("kind", "type", "size", "checkpoint"),
     "control": _base("type", "leader_id"),
     "topic": _base("name", "topic_id"),
     "remove_topic": _base("topic_id"),
@@ -312,6 +316,7 @@ _REPORTS: Final = (
         how_to_read="generation is the generation of a classic group and the group epoch of the others. settled_ms is the time from "
         "its first to its last record. Read it over __consumer_offsets.",
         tables=(GROUP_MEMBERS,),
+        log=OFFSETS,
         views=("group_history",),
         columns={
             "cluster_id": "string",
@@ -343,6 +348,7 @@ _REPORTS: Final = (
         summary="commits, first and last committed offset, rewinds and deletions by partition and hour",
         how_to_read="A partition whose last_offset stays while others advance is stuck or idle; a rewind is a commit below the one before.",
         tables=("offset_commit",),
+        log=OFFSETS,
         columns={
             "cluster_id": "string",
             "group_id": "string",

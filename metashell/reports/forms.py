@@ -9,6 +9,7 @@ from datetime import datetime
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Final
 
+from metashell.log.identity import name_of
 from metashell.reports.catalog import Report
 from metashell.reports.page import cell_text, render_page
 
@@ -24,6 +25,12 @@ def notes_on(fault_count: int, *, show_secrets: bool) -> tuple[str, ...]:
     if show_secrets:
         notes.append("Secrets were asked for and are not redacted.")
     return tuple(notes)
+
+
+def left_out_lines(reports: Sequence[Report]) -> list[str]:
+    """What to say of reports that nothing here can answer, a line for each log that is missing."""
+    logs = dict.fromkeys(report.log for report in reports)
+    return [f"left out, no {name_of(log).removeprefix('the ')} here: {', '.join(r.name for r in reports if r.log == log)}" for log in logs]
 
 
 def write_answer(

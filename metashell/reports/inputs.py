@@ -1,19 +1,54 @@
-"""What a report reads: which tables of columns/, which files, and the batches of its base tables."""
+"""What a report reads: of which log, which tables of columns/, and the batches of its base tables."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from metashell.log.names import parse_name
+from metashell.errors import UsageError
+from metashell.log.identity import LogKind, name_of
 from metashell.reports.answer import as_base
-from metashell.reports.catalog import GROUP_MEMBERS
+from metashell.reports.catalog import GROUP_MEMBERS, Report
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FAULTS = "faults"
+
+
+class Answerable(NamedTuple):
+    """The reports whose log is there, and those that nobody can answer from what was given."""
+
+    reports: list[Report]
+    left_out: list[Report]
+
+
+def answerable(reports: Sequence[Report], logs: Collection[LogKind | None], paths: Sequence[str]) -> Answerable:
+    """Which of the reports can be answered from logs of these kinds (None: of a kind that only reading tells).
+
+    Errors: UsageError where none can: an empty answer would say that nothing has happened.
+    """
+    found = [report for report in reports if report.log in logs or None in logs]
+    if not found:
+        missing = " or ".join(dict.fromkeys(name_of(report.log).removeprefix("the ") for report in reports))
+        names = ", ".join(report.name for report in reports)
+        raise UsageError(f"{' '.join(paths)}: no {missing} here, which {names} {'is' if len(reports) == 1 else 'are'} about")
+    return Answerable(found, [report for report in reports if report not in found])
+
+
+def logs_at(paths: Sequence[str]) -> set[LogKind | None]:
+    """The kinds of logs at some paths. Errors: UsageError for a path without any."""
+    from metashell.columns.inputs import input_files
+
+    return {file.log for path in paths for file in input_files(path)}
+
+
+def tables_by_log(reports: Sequence[Report]) -> dict[LogKind, set[str]]:
+    """The tables of columns/ that the reports are made from, by the log whose rows they want: every log has some of them."""
+    found: dict[LogKind, set[str]] = {}
+    for report in reports:
+        found.setdefault(report.log, set()).update(source_tables(report.tables))
+    return found
 
 
 def source_tables(base_tables: Sequence[str]) -> set[str]:
@@ -32,22 +67,3 @@ def base_batches(base_tables: Sequence[str], table: str, batch: pa.RecordBatch) 
         yield GROUP_MEMBERS, group_rows(table, batch)
     if table in base_tables:
         yield table, as_base(table, batch)
-
-
-def report_paths(paths: Sequence[str], *, with_checkpoints: bool) -> list[str]:
-    """The paths, and for reports on checkpoints all that lie in directories: by itself a directory stands for what replay needs.
-
-    More checkpoints change no other report's answer: they repeat states that the log tells.
-    """
-    if not with_checkpoints:
-        return list(paths)
-    return [*paths, *(found for path in paths if os.path.isdir(path) for found in _checkpoints_below(path))]
-
-
-def _checkpoints_below(path: str) -> Iterator[str]:
-    for folder, names, files in os.walk(path):
-        names.sort()
-        for name in sorted(files):
-            parsed = parse_name(name)
-            if parsed is not None and parsed.kind == "checkpoint" and not parsed.state:
-                yield os.path.join(folder, name)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from metashell.errors import MetashellError
 from metashell.reports.answer import as_declared, base_schema
 from metashell.reports.catalog import Report, view_text
-from metashell.reports.inputs import FAULTS, base_batches, report_paths, source_tables
+from metashell.reports.inputs import FAULTS, answerable, base_batches, tables_by_log
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,26 +28,30 @@ DUCKDB_MACROS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LocalAnswers:
-    """The answers of reports by name, and how many faults were skipped on the way."""
+    """The answers of reports by name, how many faults were skipped on the way, and the reports whose log was not there."""
 
     tables: dict[str, pa.Table]
     fault_count: int
+    left_out: tuple[Report, ...] = ()
 
 
 def run_local(reports: Sequence[Report], paths: Sequence[str], *, on_error: Any = "fail", show_secrets: bool = False) -> LocalAnswers:
     """The answers of reports over files and directories, which are read once for all of them.
 
-    Errors: LogCorruptError at the first fault unless `on_error` is "skip"; UsageError for a path that cannot be read.
+    Errors: LogCorruptError at the first fault unless `on_error` is "skip"; UsageError for a path that cannot be read, and where none of
+    the reports has its log here.
     """
     from metashell.columns import ReadOptions, plan_splits, read_split
+    from metashell.columns.splits import logs_of
     from metashell.columns.spool import Spools
 
+    splits = plan_splits(paths, every_checkpoint=any(report.wants_checkpoints for report in reports))
+    reports, left_out = answerable(reports, logs_of(splits), paths)
     base_tables = sorted({table for report in reports for table in report.tables})
-    options = ReadOptions(tables=source_tables(base_tables), on_error=on_error, show_secrets=show_secrets, payloads=False)
+    options = ReadOptions(tables_by_log=tables_by_log(reports), on_error=on_error, show_secrets=show_secrets, payloads=False)
     fault_count = 0
-    read_paths = report_paths(paths, with_checkpoints=any(report.wants_checkpoints for report in reports))
     with Spools() as spools:
-        for split in plan_splits(read_paths):
+        for split in splits:
             for table, batch in read_split(split, options=options):
                 fault_count += batch.num_rows if table == FAULTS else 0
                 for base, rows in base_batches(base_tables, table, batch):
@@ -56,7 +60,7 @@ def run_local(reports: Sequence[Report], paths: Sequence[str], *, on_error: Any 
     database = open_database()
     for table in base_tables:
         database.register(table, found.get(table, base_schema(table).empty_table()))
-    return LocalAnswers({report.name: ask(database, report) for report in reports}, fault_count)
+    return LocalAnswers({report.name: ask(database, report) for report in reports}, fault_count, tuple(left_out))
 
 
 def open_database() -> Any:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from metashell.image import MetadataImage
+    from metashell.image.voters import Leader
     from metashell.nodes import Node
     from metashell.shell.feed import Feed
 
@@ -51,7 +52,8 @@ class Context:
 
     Shape: `output` is the form of answers (text, json, jsonl, table, csv or kafka); `width` is that of the terminal, None where
     there is none; `terminal` says that stdout is one, so that hostile characters are escaped; `history` holds typed lines. `feed` is
-    the source of newer images where there is one, and `make_root` the tree over one, given the tree before.
+    the source of newer images where there is one, and `make_root` the tree over one, given the tree before. `election` tells what the
+    node has noted of elections beside its log, None where there is no such note.
     """
 
     root: Node
@@ -72,6 +74,7 @@ class Context:
     history: list[str] = field(default_factory=list)
     feed: Feed | None = None
     make_root: Callable[[MetadataImage, Node], Node] | None = None
+    election: Callable[[], Leader | None] | None = None
 
     @property
     def speaks_kafka(self) -> bool:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from metashell.errors import MetashellError
 from metashell.image import MetadataImage, load_image
 from metashell.image.digest import DIGEST_NAME, image_digest
-from metashell.log.directory import find_metadata
 from metashell.log.directory_source import DirectorySource
 from metashell.log.files import STREAM_NAMES
+from metashell.log.inputs import find_metadata
 from metashell.log.source import open_source
 from metashell.verify.finding import Finding, Report
 from metashell.verify.options import VerifyOptions

@@ -23,6 +23,9 @@ Row = dict[str, Any]
 LEADER_CHANGE = (b"\0\0\0\2", bytes.fromhex("0000000000010102000000010001010000000100"))
 
 
+COMMIT = (b"\0\0\0\1", b"\0\0\0\0\0\3")
+
+
 def any_log(chance: random.Random, log: str = "metadata", batch_count: int = 6) -> bytes:
     """Batches of any codec with records of any kind, valid and not."""
     make = metadata_record if log == "metadata" else coordinator_record
@@ -35,7 +38,7 @@ def any_log(chance: random.Random, log: str = "metadata", batch_count: int = 6) 
         records = []
         for _ in range(count):
             time += chance.choice((0, 1, 63, 64, 100_000))
-            key, value = LEADER_CHANGE if is_control else make(chance, log)
+            key, value = (LEADER_CHANGE if log == "metadata" else COMMIT) if is_control else make(chance, log)
             headers = (("h", b"v"),) if chance.random() < 0.02 else ()
             records.append(Record(offset, time, key, value, headers))
             offset += chance.choice((1, 1, 1, 2))

@@ -14,9 +14,9 @@ from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.columns import Split, plan_splits, read_split
 from metashell.columns.chain import resync
-from metashell.columns.inputs import InputFile
 from metashell.columns.splits import cut_points, file_pieces
 from metashell.errors import LogCorruptError, UsageError
+from metashell.log.inputs import InputFile
 from metashell.log.segment import open_segment
 from tests.columns.logs import any_log
 
@@ -229,10 +229,13 @@ def test_a_directory_without_logs_is_the_callers_mistake(tmp_path: Path) -> None
 
 
 def test_an_empty_last_segment_is_no_fault_and_an_empty_file_is_one(tmp_path: Path) -> None:
-    path = tmp_path / NAME
+    path = tmp_path / "00000000000000000003.log"
     path.write_bytes(b"")
-    assert offsets_of(plan_splits(str(tmp_path))) == []
-    file = InputFile(path=str(path), log=None, cluster_id="c", is_named=True)
+    with pytest.raises(UsageError, match="nothing in it: the log has no batch"):
+        plan_splits(str(tmp_path))
+    (tmp_path / NAME).write_bytes(batch(0, 3))
+    assert offsets_of(plan_splits(str(tmp_path))) == [0, 1, 2]
+    file = InputFile(path=str(path), log=None, cluster_id="c")
     assert [piece.end for piece in file_pieces(file, 100)] == [0]
     with pytest.raises(LogCorruptError, match="empty"):
         offsets_of(plan_splits(str(path)))
@@ -240,6 +243,6 @@ def test_an_empty_last_segment_is_no_fault_and_an_empty_file_is_one(tmp_path: Pa
 
 def test_a_directory_of_logs_that_nobody_knows_is_an_error_not_an_empty_answer(tmp_path: Path) -> None:
     (tmp_path / "00000000000000000000.log").write_bytes(write_batch(0, [Record(0, 5, b"key", b"value")], leader_epoch=1))
-    with pytest.raises(UsageError, match="no log here whose records are known"):
+    with pytest.raises(UsageError, match=r"no log whose records are known here, but 1 log of other topics \(--log says what they are\)"):
         plan_splits(str(tmp_path))
     assert plan_splits(str(tmp_path), log="metadata")

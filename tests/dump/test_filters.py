@@ -11,6 +11,7 @@ import pytest
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.codec.control import LEADER_CHANGE
+from metashell.dump.decoding import logs_with_types
 from metashell.dump.filters import Filters
 from metashell.dump.options import DumpOptions
 from metashell.errors import UsageError
@@ -90,10 +91,10 @@ def test_batch_lines_are_given_beside_records_of_one_type(tmp_path: Path) -> Non
 
 
 def test_a_filter_that_could_not_work_is_a_mistake() -> None:
-    with pytest.raises(UsageError, match="--type needs a decoder"):
-        Filters(DumpOptions(files=(), types=("TOPIC_RECORD",)))
-    with pytest.raises(UsageError, match="need a decoder or --print-data-log"):
-        Filters(DumpOptions(files=(), value_pattern=re.compile("x")))
+    with pytest.raises(UsageError, match=r"'GROUP_METADATA' is no record type"):
+        Filters(DumpOptions(files=(), types=("GROUP_METADATA",), cluster_metadata_decoder=True))
+    with pytest.raises(UsageError, match=r"'GROUPMETADAT' is no record type \(did you mean GROUP_METADATA\?\)"):
+        logs_with_types(("TOPIC_RECORD,GROUPMETADAT",))
 
 
 def test_filters_hide_no_damage(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from metashell.errors import UsageError
-from metashell.log.directory import MetadataDirectory, find_metadata
+from metashell.log.directory import MetadataDirectory
+from metashell.log.inputs import find_metadata
 from metashell.values import OffsetAndEpoch
 
 

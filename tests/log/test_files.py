@@ -13,7 +13,7 @@ import pytest
 
 from metashell.errors import UsageError
 from metashell.log.files import StreamFile, open_file
-from metashell.log.gzip_file import GzipFile
+from metashell.log.packed_file import PackedFile
 from metashell.log.segment import BatchFault, read_batches
 
 
@@ -90,7 +90,7 @@ def test_a_gzip_file_is_expanded_whatever_its_name(tmp_path: Path, batch) -> Non
     path = tmp_path / "saved"
     path.write_bytes(gzip.compress(data[:3000]) + gzip.compress(data[3000:]) + bytes(512))
     with open_file(str(path)) as file:
-        assert isinstance(file, GzipFile)
+        assert isinstance(file, PackedFile)
         assert b"".join(item.data for item in read_batches(file)) == data
 
 

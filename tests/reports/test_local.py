@@ -12,7 +12,6 @@ import pytest
 from metashell.errors import LogCorruptError, MetashellError
 from metashell.options.report_tools import REPORT_SUMMARIES
 from metashell.reports import REPORTS
-from metashell.reports.inputs import report_paths
 from metashell.reports.local import open_database, run_local
 from tests.golden_cases import SUBSET_ROOT
 from tests.reports.known_answers import METADATA_ANSWERS, Metadata, Row
@@ -48,7 +47,7 @@ def files_read(paths: tuple[Path, ...]) -> list[Path]:
     """What the paths stand for, as the planner says."""
     from metashell.columns import plan_splits
 
-    splits = plan_splits(report_paths([str(path) for path in paths], with_checkpoints=True))
+    splits = plan_splits([str(path) for path in paths], every_checkpoint=True)
     return sorted({Path(piece.path) for split in splits for piece in split.pieces})
 
 

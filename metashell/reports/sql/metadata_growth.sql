@@ -2,11 +2,7 @@
 --
 -- A record that several replicas keep counts once; so does a checkpoint of the same end offset and epoch.
 with placed as (
-    select
-        cluster_id, timestamp as at_ms, type, size, log_offset, epoch, file,
-        regexp_extract(file, '([0-9]{20}-[0-9]{10}[.]checkpoint)', 1) as checkpoint
-    from records
-    where file like '%__cluster_metadata-0/%'
+    select cluster_id, timestamp as at_ms, type, size, log_offset, epoch, file, checkpoint from records
 ),
 numbered as (
     select *, row_number() over (partition by cluster_id, checkpoint, log_offset order by epoch desc, file) as copy from placed

@@ -4,7 +4,8 @@ SYNOPSIS
     status
 
 DESCRIPTION
-    Where the metadata ends (`end_offset` is the offset that would be written next), who led and votes, up to which offset it
+    Where the metadata ends (`end_offset` is the offset that would be written next), who led and votes (where the log was
+    compacted, quorum-state says so, and the answer says that), up to which offset it
     is certain that the quorum has committed it (in a directory: the newest complete checkpoint), how many of everything there
     are, and what could not be applied. Of a live quorum also its high watermark, and how far behind this image is.
     With -o json the same is one object.
@@ -44,10 +45,12 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.image import MetadataImage
+    from metashell.image.voters import Leader
     from metashell.shell.context import Context
 
 _FAULTS_SHOWN = 5
 _LABEL_WIDTH = 18
+_LOG, _NOTE = "log", "quorum-state"
 
 
 def run(ctx: Context, args: SimpleNamespace) -> None:
@@ -63,7 +66,9 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
 def describe(ctx: Context) -> dict[str, Any]:
     """The status as one JSON object."""
     image, provenance = ctx.image, ctx.image.provenance
-    leader, faults = image.leader, image.faults
+    faults = image.faults
+    leader, leader_source = _leader(ctx)
+    voters, voters_source = _voters(ctx)
     return {
         "path": "/",
         "type": "status",
@@ -74,7 +79,9 @@ def describe(ctx: Context) -> dict[str, Any]:
         "timestamp": provenance.timestamp_ms,
         "metadata_version": _metadata_version(image),
         "leader": None if leader is None else {"id": leader.id, "epoch": leader.epoch},
-        "voters": _voters(image),
+        "leader_source": leader_source,
+        "voters": voters,
+        "voters_source": voters_source,
         "counts": _counts(image),
         "fault_count": len(faults),
         "faults": [fault_value(fault) for fault in faults[:_FAULTS_SHOWN]],
@@ -90,11 +97,26 @@ def _metadata_version(image: MetadataImage) -> str | None:
     return None if level is None else metadata_version_name(level)
 
 
-def _voters(image: MetadataImage) -> list[dict[str, Any]]:
-    if image.voters is None:
-        # Static voters are in no record of their own; each election tells their ids.
-        return [] if image.leader is None else [{"id": id, "directory_id": None} for id in image.leader.voter_ids]
-    return [{"id": voter.id, "directory_id": uuid_text(voter.directory_id)} for voter in image.voters.voters]
+def _leader(ctx: Context) -> tuple[Leader | None, str | None]:
+    """Who led last, and what says so: the log, or where it was compacted, what the node has noted beside it."""
+    if ctx.image.leader is not None:
+        return ctx.image.leader, _LOG
+    noted = ctx.election() if ctx.election is not None else None
+    return (noted, _NOTE) if noted is not None and noted.id >= 0 else (None, None)
+
+
+def _voters(ctx: Context) -> tuple[list[dict[str, Any]], str | None]:
+    """The voters, and what names them."""
+    image = ctx.image
+    if image.voters is not None:
+        return [{"id": voter.id, "directory_id": uuid_text(voter.directory_id)} for voter in image.voters.voters], _LOG
+    # Static voters are in no record of their own; each election tells their ids.
+    election, source = image.leader, _LOG
+    if election is None and ctx.election is not None:
+        election, source = ctx.election(), _NOTE
+    if election is None or not election.voter_ids:
+        return [], None
+    return [{"id": id, "directory_id": None} for id in election.voter_ids], source
 
 
 def _counts(image: MetadataImage) -> dict[str, int]:
@@ -121,9 +143,9 @@ def _lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
         ("source", f"{status['source']} ({status['source_kind']})"),
         ("offset", f"{status['offset']}, epoch {status['epoch']}, {_time(status['timestamp'])}"),
         ("end offset", f"{status['end_offset']}, {_certainty_words(status)}"),
-        ("leader", "unknown" if status["leader"] is None else f"{status['leader']['id']}, epoch {status['leader']['epoch']}"),
+        ("leader", _leader_words(status)),
         *_live_lines(status),
-        ("voters", ", ".join(str(voter["id"]) for voter in status["voters"]) or "unknown"),
+        ("voters", (", ".join(str(voter["id"]) for voter in status["voters"]) or "unknown") + _whence(status["voters_source"])),
         ("metadata.version", status["metadata_version"] or "no metadata.version"),
         ("brokers", f"{counts['brokers']}, {counts['brokers_fenced']} fenced"),
         ("controllers", str(counts["controllers"])),
@@ -144,6 +166,15 @@ def _lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
     if status["fault_count"] > _FAULTS_SHOWN:
         lines.append(("", f"and {status['fault_count'] - _FAULTS_SHOWN} more; /image/faults has all"))
     return lines
+
+
+def _leader_words(status: dict[str, Any]) -> str:
+    leader = status["leader"]
+    return "unknown" if leader is None else f"{leader['id']}, epoch {leader['epoch']}{_whence(status['leader_source'])}"
+
+
+def _whence(source: str | None) -> str:
+    return f" (from {source})" if source == _NOTE else ""
 
 
 def _live_lines(status: dict[str, Any]) -> list[tuple[str, str]]:

@@ -1,0 +1,249 @@
+"""Which log bytes belong to: told by their content where that is decisive, else by the place where they lie.
+
+Content: the metadata log is the only one with control records of the quorum, its records have no key and their frames decode; a
+record of a coordinator's log has a key that is exactly one of that log's keys. Place: the name of a partition's directory, and the
+files beside the segments. What somebody has copied under a wrong name is what its content says; a topic's directory within a node's
+log directory holds users' data, whatever that looks like.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain
+from typing import Final, Literal, NamedTuple
+
+from metashell.codec.batches import Record, RecordBatch
+from metashell.codec.control import KRAFT_VERSION, KRAFT_VOTERS, LEADER_CHANGE, SNAPSHOT_FOOTER, SNAPSHOT_HEADER
+from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, CoordinatorLog, int16_at
+from metashell.codec.dispatch import REMOTE_LOG_TYPES
+from metashell.codec.frame import FRAME_VERSION, FrameError, metadata_message, read_frame, read_metadata_record
+from metashell.codec.registry import message_type
+from metashell.errors import DecodeError
+from metashell.log.names import QUORUM_STATE, parse_name
+from metashell.log.segment import BatchFault
+from metashell.values import METADATA_TOPIC_ID, uuid_text
+
+LogKind = Literal["metadata", "offsets", "transactions", "share", "remote_log", "data"]
+METADATA: Final = "metadata"
+OFFSETS: Final = "offsets"
+TRANSACTIONS: Final = "transactions"
+SHARE: Final = "share"
+REMOTE_LOG: Final = "remote_log"
+DATA: Final = "data"
+"""The log of a topic that holds whatever its users write."""
+
+KNOWN_LOGS: Final[tuple[LogKind, ...]] = (METADATA, OFFSETS, TRANSACTIONS, SHARE, REMOTE_LOG)
+"""The logs whose records we decode."""
+TOPICS: Final[dict[str, LogKind]] = {
+    "__cluster_metadata": METADATA,
+    "__consumer_offsets": OFFSETS,
+    "__transaction_state": TRANSACTIONS,
+    "__share_group_state": SHARE,
+    "__remote_log_metadata": REMOTE_LOG,
+}
+LOG_NAMES: Final[dict[LogKind, str]] = {
+    METADATA: "the metadata log",
+    OFFSETS: "the log of groups (__consumer_offsets)",
+    TRANSACTIONS: "the log of transactions (__transaction_state)",
+    SHARE: "the log of share groups (__share_group_state)",
+    REMOTE_LOG: "the log of remote storage (__remote_log_metadata)",
+    DATA: "the log of a topic",
+}
+READERS: Final[dict[LogKind, str]] = {
+    METADATA: "dump-log --cluster-metadata-decoder",
+    OFFSETS: "dump-log --offsets-decoder",
+    TRANSACTIONS: "dump-log --transaction-log-decoder",
+    SHARE: "dump-log --share-group-state-decoder",
+    REMOTE_LOG: "dump-log --remote-log-metadata-decoder",
+    DATA: "dump-log --print-data-log",
+}
+"""The command that reads a log of each kind."""
+
+_QUORUM_CONTROLS: Final = frozenset((LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS))
+_BATCHES_MAX: Final = 16
+_RECORDS_MAX: Final = 8
+_PARTITION_NAME: Final = re.compile(r"(.+)-(\d+)(?:[.-].*-(?:delete|future|stray))?", re.DOTALL)
+
+_DECODES, _MAY_BE, _IS_NOT = 3, 1, 0
+
+
+class Content(NamedTuple):
+    """What batches tell: the log they are of (None: nothing that tells), and whether there was any.
+
+    `is_proven` means a control record that no other log has, `is_sure` that many records were looked at.
+    """
+
+    kind: LogKind | None
+    has_batches: bool = True
+    is_proven: bool = False
+    is_sure: bool = False
+
+
+NOTHING: Final = Content(None, has_batches=False)
+
+
+def kind_of(place: LogKind | None, content: Content) -> LogKind | None:
+    """The log that something belongs to by both, None where neither tells."""
+    if content.is_proven:
+        return METADATA
+    if place == DATA or (content.kind in (None, DATA) and place is not None):
+        return place
+    return content.kind
+
+
+# ---- content
+
+
+def content_of(items: Iterator[RecordBatch | BatchFault]) -> tuple[Content, Iterator[RecordBatch | BatchFault]]:
+    """What the first batches tell, and all of them again."""
+    looked_at: list[RecordBatch | BatchFault] = []
+
+    def noted() -> Iterator[RecordBatch]:
+        for item in items:
+            looked_at.append(item)
+            batch = item.batch if isinstance(item, BatchFault) else item
+            if batch is not None:
+                yield batch
+            if len(looked_at) >= _BATCHES_MAX:
+                return
+
+    content = _content(noted())
+    return content, chain(looked_at, items)
+
+
+def _content(batches: Iterator[RecordBatch]) -> Content:
+    scores: dict[LogKind, int] = dict.fromkeys(KNOWN_LOGS, 0)
+    decoded: dict[LogKind, int] = dict.fromkeys(KNOWN_LOGS, 0)
+    looked_at = 0
+    has_batches = False
+    for batch in batches:
+        has_batches = True
+        if batch.header.is_control:
+            if batch.header.magic == 2 and batch.first_control_type() in _QUORUM_CONTROLS:
+                return Content(METADATA, is_proven=True)
+            continue
+        for record in _records(batch):
+            looked_at += 1
+            for kind, judge in _JUDGES.items():
+                score = judge(batch, record)
+                scores[kind] += score
+                decoded[kind] += score >= _DECODES - 1
+            if looked_at >= _RECORDS_MAX:
+                break
+        if looked_at >= _RECORDS_MAX:
+            break
+    best = max(KNOWN_LOGS, key=lambda kind: scores[kind])
+    if decoded[best] and 2 * decoded[best] >= looked_at:
+        return Content(best, is_sure=looked_at >= _RECORDS_MAX)
+    return Content(DATA if looked_at and not scores[best] else None, has_batches, is_sure=looked_at >= _RECORDS_MAX)
+
+
+def _records(batch: RecordBatch) -> Iterator[Record]:
+    """The first records of a batch, as far as they can be read."""
+    try:
+        for _, record in zip(range(_RECORDS_MAX), batch.records(), strict=False):
+            yield record
+    except DecodeError:
+        return
+
+
+def _judge_metadata(batch: RecordBatch, record: Record) -> int:
+    if record.key is not None or batch.header.producer_id >= 0 or batch.header.magic != 2:
+        return _IS_NOT
+    try:
+        found = read_metadata_record(record.value or b"")
+    except FrameError:
+        return _IS_NOT
+    if found.message is not None:
+        return _DECODES
+    return _IS_NOT if metadata_message(found.type_id, found.family) is not None or found.family != METADATA else _MAY_BE
+
+
+def _judge_remote_log(batch: RecordBatch, record: Record) -> int:
+    value = record.value or b""
+    try:
+        frame = read_frame(value, 0, len(value))
+        name = REMOTE_LOG_TYPES.get(frame.type_id)
+        if name is None or frame.frame_version != FRAME_VERSION:
+            return _IS_NOT
+        message_type("remote_log", name).read(value, frame.version, frame.body_start)
+    except DecodeError:
+        return _IS_NOT
+    return _DECODES
+
+
+def _coordinator_judge(log: CoordinatorLog) -> Callable[[RecordBatch, Record], int]:
+    def judge(batch: RecordBatch, record: Record) -> int:
+        key, value = record.key, record.value
+        message = log.key_message(int16_at(key, 0)) if key is not None and len(key) >= PREFIX_SIZE else None
+        if key is None or message is None:
+            return _IS_NOT
+        try:
+            message.read(key, 0, PREFIX_SIZE)
+        except DecodeError:
+            return _IS_NOT
+        body = log.value_message(int16_at(key, 0))
+        if value is None or body is None:
+            return _DECODES
+        try:
+            body.read(value, int16_at(value, 0), PREFIX_SIZE)
+        except DecodeError:
+            return _DECODES - 1  # a dialect, or a version of later days
+        return _DECODES
+
+    return judge
+
+
+_JUDGES: Final[dict[LogKind, Callable[[RecordBatch, Record], int]]] = {
+    METADATA: _judge_metadata,
+    OFFSETS: _coordinator_judge(COORDINATOR_LOGS[OFFSETS]),
+    TRANSACTIONS: _coordinator_judge(COORDINATOR_LOGS[TRANSACTIONS]),
+    SHARE: _coordinator_judge(COORDINATOR_LOGS[SHARE]),
+    REMOTE_LOG: _judge_remote_log,
+}
+
+
+# ---- place
+
+
+def partition_name(directory: str) -> tuple[str, int] | None:
+    """The topic and partition of a directory's name, without what marks it as one to be deleted or moved; None for other names."""
+    match = _PARTITION_NAME.fullmatch(directory)
+    return None if match is None else (match[1], int(match[2]))
+
+
+def kind_of_place(
+    directory: str, names: Collection[str], topic_id: Callable[[], bytes | None], is_in_node: Callable[[], bool]
+) -> LogKind | None:
+    """The log that a directory holds by its name and the names of its files, None where they do not tell.
+
+    `topic_id` gives the bytes of its partition.metadata; `is_in_node` says whether a meta.properties lies beside the directory.
+    """
+    partition = partition_name(directory)
+    if partition is not None and partition[0] in TOPICS:
+        return TOPICS[partition[0]]
+    if QUORUM_STATE in names or any(_is_checkpoint(name) for name in names):
+        return METADATA
+    if uuid_text(METADATA_TOPIC_ID).encode() in (topic_id() or b""):
+        return METADATA
+    return DATA if partition is not None and is_in_node() else None
+
+
+def _is_checkpoint(name: str) -> bool:
+    parsed = parse_name(name)
+    return parsed is not None and parsed.kind == "checkpoint"
+
+
+# ---- words
+
+
+def name_of(kind: LogKind, directory: str = "") -> str:
+    """The log in words; of a topic with its name, where the directory tells it."""
+    partition = partition_name(directory)
+    return f"the log of topic {partition[0]}, partition {partition[1]}" if kind == DATA and partition is not None else LOG_NAMES[kind]
+
+
+def known_names(kinds: Iterable[LogKind | None]) -> str:
+    """Logs in words, each once."""
+    return ", ".join(dict.fromkeys(LOG_NAMES[kind] for kind in kinds if kind is not None))

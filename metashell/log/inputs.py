@@ -1,0 +1,463 @@
+"""What a path stands for: which logs, of which cluster, their segments and the checkpoint they need.
+
+One rule for every command. A path is a file, a log's directory, the log directory of a node, a folder with those of many clusters,
+a pattern of these, or, with another `Tree`, a place in a store. A log's directory stands for its segments, and where they do not begin
+at offset 0 its newest complete checkpoint comes first; where there is no log at all yet, bootstrap checkpoints stand for it. The
+logs of users' topics are found, and never opened, unless they are named. What log something belongs to, `identity` decides.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from errno import ENOENT
+from functools import partial
+from typing import Final, NamedTuple, Protocol
+
+from metashell.errors import LogCorruptError, UsageError
+from metashell.log.directory import Listing, listing_of
+from metashell.log.files import STREAM_NAMES, OpenFile, StreamFile, is_stream, open_file
+from metashell.log.identity import (
+    DATA,
+    METADATA,
+    NOTHING,
+    READERS,
+    Content,
+    LogKind,
+    content_of,
+    kind_of,
+    kind_of_place,
+    known_names,
+    name_of,
+)
+from metashell.log.meta_properties import meta_properties_of
+from metashell.log.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES, METADATA_DIRECTORY, PARTITION_METADATA, checkpoint_name, parse_name
+from metashell.log.properties import parse_properties
+from metashell.log.segment import read_batches
+from metashell.log.text_files import read_text_file
+
+_LOOK_BYTES: Final = 1 << 20
+_STREAM_LOOK_BYTES: Final = 4096
+_DEPTH_MAX: Final = 4
+"""A folder of clusters has folders of nodes, and these log directories: who names what lies above that means something else."""
+_LISTED_MAX: Final = 5
+_PATTERN_MARKS: Final = frozenset("*?[")
+
+
+class Tree(Protocol):
+    """Where files lie. Folders are called as `walk` calls them; `place` is what a file is opened by and shown as."""
+
+    def walk(self, top: str) -> Iterable[tuple[str, list[str]]]: ...
+    def place(self, folder: str, name: str = "") -> str: ...
+    def name(self, folder: str) -> str: ...
+    def parent(self, folder: str) -> str: ...
+    def open(self, place: str) -> OpenFile: ...
+    def read(self, folder: str, name: str) -> bytes | None: ...
+
+
+class LocalTree:
+    """The files of this machine."""
+
+    def walk(self, top: str, depth_max: int = sys.maxsize) -> Iterator[tuple[str, list[str]]]:
+        """The folders at and below `top`, and the names of their files. What may not be listed is left out, but not `top`."""
+        os.listdir(top)
+        depth = top.rstrip(os.sep).count(os.sep)
+        for folder, below, names in os.walk(top):
+            below.sort()
+            if folder.rstrip(os.sep).count(os.sep) - depth >= depth_max:
+                below.clear()
+            yield folder, names
+
+    def place(self, folder: str, name: str = "") -> str:
+        return os.path.join(folder, name) if name else folder
+
+    def name(self, folder: str) -> str:
+        return os.path.basename(os.path.abspath(folder))
+
+    def parent(self, folder: str) -> str:
+        return os.path.dirname(os.path.abspath(folder))
+
+    def open(self, place: str) -> OpenFile:
+        return open_file(place)
+
+    def read(self, folder: str, name: str) -> bytes | None:
+        """A small file, None where it cannot be read."""
+        try:
+            return read_text_file(os.path.join(folder, name))
+        except (OSError, LogCorruptError):
+            return None
+
+
+LOCAL: Final = LocalTree()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputFile:
+    """A file to read: the log it belongs to (None: nothing tells) and the cluster it is of.
+
+    `checkpoint` names the checkpoint that it is, empty for a segment. `may_end_early` marks the last segment of a directory, whose torn or
+    empty tail is no fault; `follows` is the offset before its first one where that is known.
+    """
+
+    path: str
+    log: LogKind | None
+    cluster_id: str
+    checkpoint: str = ""
+    may_end_early: bool = False
+    follows: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundLog:
+    """A log, and the files that stand for it. The log of a topic that was not named has none."""
+
+    directory: str
+    kind: LogKind | None
+    cluster_id: str
+    files: tuple[InputFile, ...] = ()
+    is_empty: bool = False
+
+
+def find_logs(top: str, tree: Tree = LOCAL, *, every_checkpoint: bool = False) -> Iterator[FoundLog]:
+    """The logs at and below a folder, in the order of their directories.
+
+    With `every_checkpoint` all checkpoints of a directory are given, not only the one that replay needs.
+    Errors: OSError where `top` cannot be listed.
+    """
+    clusters = _Clusters(tree)
+    formatted: list[str] = []
+    has_logs = False
+    for folder, names in tree.walk(top):
+        listing = listing_of(names)
+        if listing:
+            place = place_of(folder, names, tree)
+            if place == DATA and folder != top:
+                yield FoundLog(directory=tree.place(folder), kind=DATA, cluster_id="")
+            else:
+                yield _found(folder, listing, place, clusters, every_checkpoint)
+            has_logs = True
+        elif BOOTSTRAP_CHECKPOINT in names:
+            formatted.append(folder)
+    if not has_logs:
+        yield from (_bootstrap(folder, clusters) for folder in formatted)
+
+
+class LogFolder(NamedTuple):
+    """Where a log lies: its directory, or the bootstrap checkpoint that is all a node has; and what it is."""
+
+    path: str
+    kind: LogKind | None
+    is_empty: bool = False
+
+
+def log_folder(folder: str) -> LogFolder | None:
+    """The log in a directory of this machine, None where there is none. Errors: OSError."""
+    return _log_folder(folder, os.listdir(folder), is_named=True)
+
+
+def log_folders(top: str) -> Iterator[LogFolder]:
+    """The logs at and a few folders below a folder of this machine. Errors: OSError where it cannot be listed."""
+    formatted: list[str] = []
+    has_logs = False
+    for folder, names in LOCAL.walk(top, _DEPTH_MAX):
+        if (found := _log_folder(folder, names, is_named=folder == top)) is not None:
+            has_logs = True
+            yield found
+        elif BOOTSTRAP_CHECKPOINT in names:
+            formatted.append(folder)
+    if not has_logs:
+        yield from (LogFolder(os.path.join(folder, BOOTSTRAP_CHECKPOINT), METADATA) for folder in formatted)
+
+
+def _log_folder(folder: str, names: list[str], *, is_named: bool) -> LogFolder | None:
+    listing = listing_of(names)
+    if not listing:
+        return None
+    place = place_of(folder, names)
+    if place == DATA and not is_named:
+        return LogFolder(folder, DATA)
+    contents = list(_contents_until_told(folder, listing))
+    content = next((content for content in contents if content.kind is not None), NOTHING)
+    is_empty = not listing.checkpoints and not any(content.has_batches for content in contents)
+    return LogFolder(folder, kind_of(place, content), is_empty)
+
+
+def _contents_until_told(folder: str, listing: Listing) -> Iterator[Content]:
+    for entry in listing.segments:
+        yield (content := _content_of_path(os.path.join(folder, entry.name), LOCAL))
+        if content.kind is not None:
+            return
+
+
+def find_metadata(path: str) -> str:
+    """The path of the metadata directory at or below `path`, or of the bootstrap checkpoint where that is all there is.
+
+    `path` may be the directory itself under any name, the log directory above it, or a folder with one of these somewhere below.
+    Errors: UsageError when there is none, or more than one to choose from.
+    """
+    try:
+        usual = os.path.join(path, METADATA_DIRECTORY)
+        for folder in (path, usual) if os.path.isdir(usual) else (path,):
+            found = log_folder(folder)
+            if found is None:
+                continue
+            if found.kind not in (METADATA, None):
+                raise other_log(folder, found.kind, METADATA)
+            return folder
+        below = list(log_folders(path))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}", path) from error
+    several = sorted(place.path for place in below if place.kind == METADATA)
+    if len(several) > 1:
+        more = f" and {len(several) - _LISTED_MAX} more" if len(several) > _LISTED_MAX else ""
+        raise UsageError(f"{path}: several metadata directories below it, name one: {', '.join(several[:_LISTED_MAX])}{more}", path)
+    if several:
+        return several[0]
+    bootstrap = os.path.join(LOCAL.parent(path), BOOTSTRAP_CHECKPOINT)
+    if LOCAL.name(path) == METADATA_DIRECTORY and os.path.isfile(bootstrap):
+        return bootstrap
+    raise nothing_found(path, [place.kind for place in below], (METADATA,))
+
+
+def _bootstrap(folder: str, clusters: _Clusters) -> FoundLog:
+    path = clusters.tree.place(folder, BOOTSTRAP_CHECKPOINT)
+    file = InputFile(path=path, log=METADATA, cluster_id=clusters.of(folder), checkpoint=BOOTSTRAP_CHECKPOINT)
+    return FoundLog(directory=clusters.tree.place(folder), kind=METADATA, cluster_id=file.cluster_id, files=(file,))
+
+
+def _found(folder: str, listing: Listing, place: LogKind | None, clusters: _Clusters, every_checkpoint: bool) -> FoundLog:
+    tree = clusters.tree
+    path_of = partial(tree.place, folder)
+    cluster_id = clusters.of(folder)
+    if every_checkpoint:
+        checkpoints = [entry.name for entry in listing.checkpoints]
+    else:
+        checkpoints = [] if (needed := needed_checkpoint(listing, lambda name: tree.open(path_of(name)))) is None else [needed]
+    files = [InputFile(path=path_of(name), log=METADATA, cluster_id=cluster_id, checkpoint=checkpoint_id(name)) for name in checkpoints]
+    contents: dict[str, Content] = {}
+    for entry in listing.segments:
+        contents[entry.name] = _content_of_path(path_of(entry.name), tree)
+        if place is not None and contents[entry.name].kind is not None:
+            break  # a place that is known holds one log
+    told = next((content for content in contents.values() if content.kind is not None), NOTHING)
+    for entry in listing.segments:
+        content = contents.get(entry.name, told)
+        files.append(
+            InputFile(
+                path=path_of(entry.name),
+                log=kind_of(place, content if content.kind is not None else told),
+                cluster_id=cluster_id,
+                may_end_early=entry is listing.segments[-1],
+            )
+        )
+    is_empty = not checkpoints and not any(content.has_batches for content in contents.values())
+    return FoundLog(directory=path_of(), kind=kind_of(place, told), cluster_id=cluster_id, files=tuple(files), is_empty=is_empty)
+
+
+def needed_checkpoint(listing: Listing, open_name: Callable[[str], OpenFile]) -> str | None:
+    """The name of the newest complete checkpoint, where the segments do not tell the whole story."""
+    if listing.segments and listing.segments[0].base_offset == 0:
+        return None
+    from metashell.log.snapshot import first_snapshot_fault
+
+    for entry in listing.checkpoints:
+        try:
+            with open_name(entry.name) as file:
+                if first_snapshot_fault(file) is None:
+                    return entry.name
+        except (OSError, UsageError):
+            continue  # a running node has removed it, or it may not be read
+    return None
+
+
+def checkpoint_id(name: str) -> str:
+    """What a checkpoint is told apart by: its name as Kafka writes it, else that of its file; empty for the name of a segment."""
+    parsed = parse_name(name)
+    if parsed is not None and parsed.snapshot_id is not None:
+        return checkpoint_name(parsed.snapshot_id)
+    return "" if parsed is not None and parsed.kind == "segment" else name
+
+
+# ---- one file
+
+
+def named_file(path: str, tree: Tree = LOCAL, folder: str | None = None) -> InputFile:
+    """A file that was named, and what it is by its content and its place; a stream is not looked into.
+
+    Errors: UsageError where it cannot be opened.
+    """
+    if folder is None:
+        folder = os.path.dirname(path) or "."
+        if is_stream(path):
+            return InputFile(path=path, log=None, cluster_id=cluster_of(folder))
+    name = path.partition("?")[0].rpartition("/")[2]
+    parsed = parse_name(name)
+    with tree.open(path) as file:
+        content, starts_like_checkpoint = _look_into(file)
+    place = METADATA if parsed is not None and parsed.kind != "segment" else place_of(folder, (name,), tree)
+    is_checkpoint = starts_like_checkpoint if parsed is None else parsed.kind != "segment"
+    return InputFile(
+        path=path,
+        log=kind_of(place, content),
+        cluster_id=_Clusters(tree).of(folder),
+        checkpoint=checkpoint_id(name) if is_checkpoint else "",
+    )
+
+
+def content_of_file(file: OpenFile) -> Content:
+    """What the first batches of an opened file tell. What can only be read front to back can be read as before."""
+    return _look_into(file)[0]
+
+
+def log_of_file(path: str, file: OpenFile) -> tuple[LogKind | None, bool]:
+    """The log that an opened file of this machine belongs to, and whether there is no doubt that it is one of users' data, if it is."""
+    content = content_of_file(file)
+    name = os.path.basename(path)
+    parsed = None if path in STREAM_NAMES else parse_name(name)
+    place: LogKind | None = None
+    if parsed is not None and parsed.kind != "segment":
+        place = METADATA
+    elif path not in STREAM_NAMES:
+        place = place_of(os.path.dirname(path) or ".", (name,))
+    return kind_of(place, content), place == DATA or content.is_sure
+
+
+def _look_into(file: OpenFile) -> tuple[Content, bool]:
+    """The content, and whether the file starts as only a checkpoint does."""
+    looked_at: OpenFile = file
+    if file.size() is None:
+        looked_at = _Head(file, _STREAM_LOOK_BYTES if isinstance(file, StreamFile) else _LOOK_BYTES // 16)
+    from metashell.log.names import classify
+    from metashell.log.segment import BatchFault
+    from metashell.log.torn import whole_batch_behind
+
+    content, items = content_of(read_batches(looked_at, max_bytes=_LOOK_BYTES))
+    first = next(items, None)
+    if not content.has_batches:
+        # Damage is something, and so is what we have not looked at; what was torn or kept for later is nothing.
+        is_nothing = not file.peek(1)
+        if isinstance(first, BatchFault) and looked_at is file:
+            is_nothing = first.kind == "zero-tail" or (first.kind == "truncated" and whole_batch_behind(file, first.position) is None)
+        content = content._replace(has_batches=not is_nothing)
+    return content, classify("", first.batch if isinstance(first, BatchFault) else first) == "checkpoint"
+
+
+def _content_of_path(place: str, tree: Tree) -> Content:
+    try:
+        with tree.open(place) as file:
+            return content_of_file(file)
+    except UsageError:
+        return Content(None)  # whoever reads it will say why it cannot be opened
+
+
+class _Head:
+    """The first bytes of what can only be read once, as a file."""
+
+    trouble: str | None = None
+
+    def __init__(self, file: OpenFile, size: int) -> None:
+        self.name = file.name
+        self.batch_size_max = size
+        self._data = file.peek(size)[:size]
+
+    def read_at(self, position: int, size: int) -> bytes:
+        return self._data[position : position + size]
+
+    def peek(self, size: int) -> bytes:
+        return self._data[:size]
+
+    def size(self) -> int | None:
+        return len(self._data)
+
+    def close(self) -> None:
+        return
+
+    def __enter__(self) -> _Head:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+
+# ---- place and cluster
+
+
+def place_of(folder: str, names: Collection[str], tree: Tree = LOCAL) -> LogKind | None:
+    """The log that a folder's name, and the small files in it and beside it, speak of. `names` may be some of its files only."""
+    return kind_of_place(
+        tree.name(folder),
+        names,
+        lambda: tree.read(folder, PARTITION_METADATA),
+        lambda: tree.read(tree.parent(folder), META_PROPERTIES) is not None,
+    )
+
+
+def cluster_of(folder: str, tree: Tree = LOCAL) -> str:
+    """The id of the cluster that a log's folder belongs to; without a meta.properties that tells, the folder itself."""
+    return _Clusters(tree).of(folder)
+
+
+class _Clusters:
+    """Looks into the meta.properties in folders and above them, into each once."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self._known: dict[str, str | None] = {}
+
+    def of(self, folder: str) -> str:
+        return self._told(folder) or self._told(self.tree.parent(folder)) or self.tree.place(folder).partition("?")[0]
+
+    def _told(self, folder: str) -> str | None:
+        if folder not in self._known:
+            self._known[folder] = self._read(folder)
+        return self._known[folder]
+
+    def _read(self, folder: str) -> str | None:
+        data = self.tree.read(folder, META_PROPERTIES)
+        try:
+            return None if data is None else meta_properties_of(parse_properties(data)).cluster_id
+        except ValueError:
+            return None
+
+
+# ---- words for what is not there
+
+
+def paths_of(path: str) -> list[str]:
+    """The paths that a pattern stands for, or the path itself where it is none. Errors: UsageError for one that matches nothing."""
+    if not _PATTERN_MARKS & set(path) or os.path.lexists(path) or path.find("://") >= 0:
+        return [path]
+    from glob import glob
+
+    found = sorted(glob(path, recursive=True))
+    if not found:
+        raise UsageError(f"{path}: {os.strerror(ENOENT)}", path)
+    return found
+
+
+def other_log(path: str, found: LogKind, wanted: LogKind, *, reads: bool = True) -> UsageError:
+    """The complaint about a log of one kind where one of another was wanted; with `reads` it says which command reads it."""
+    reader = f": {READERS[found]} reads it" if reads else ""
+    directory = LOCAL.name(path if os.path.isdir(path) else os.path.dirname(path) or ".")
+    return UsageError(f"{path}: {name_of(found, directory)}, not {name_of(wanted)}{reader}", path)
+
+
+def nothing_found(path: str, kinds: Sequence[LogKind | None], wanted: Iterable[LogKind] = ()) -> UsageError:
+    """The complaint about a folder without a log to read: what is there instead, by the kinds of its logs."""
+    what = " or ".join(name_of(kind).removeprefix("the ") for kind in wanted)
+    if not kinds:
+        return UsageError(f"{path}: no {what or 'log'} here: neither segments nor checkpoints", path)
+    there = [known_names(kind for kind in kinds if kind != DATA)]
+    there += [_counted(kinds.count(DATA), "of other topics"), _counted(kinds.count(None), "whose records are not known")]
+    return UsageError(f"{path}: no {what or 'log whose records are known'} here, but {', '.join(filter(None, there))}", path)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} log{'s' if count > 1 else ''} {what}" if count else ""
+
+
+def all_empty(path: str, kinds: Iterable[LogKind | None]) -> UsageError:
+    """The complaint about logs in which no batch was ever written."""
+    return UsageError(f"{path}: nothing in it: {known_names(kinds) or 'the log'} has no batch", path)
