@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from metashell.raft import progress, reconfiguration
 from metashell.raft.error_codes import (
     BROKER_NOT_AVAILABLE,
     DUPLICATE_VOTER,
@@ -125,49 +124,6 @@ def test_a_leader_that_is_removed_answers_and_resigns_when_that_is_committed_and
     assert old not in agreed(quorum)
     quorum.run(10_000)
     assert quorum.nodes[old].state_name == "follower" and not quorum.nodes[old].is_voter
-
-
-def changing(quorum: Quorum, leader: int, request: Any) -> int:
-    """Ask for a change whose record nobody gets for now; its offset, up to which all is committed."""
-    quorum.lost = lambda source, target, message: isinstance(message, FetchResponse)
-    quorum.ask(leader, request)
-    quorum.run(200)
-    node = quorum.nodes[leader]
-    assert node.role.change is not None and node.role.change.offset == node.high_watermark == node.log_end_offset - 1
-    return node.log_end_offset - 1
-
-
-def fetched_by_all(quorum: Quorum, leader: int, offset: int) -> None:
-    """Every follower has what lies before an offset, as if it had asked for what lies behind."""
-    node = quorum.nodes[leader]
-    for voter in node.role.voters.values():
-        voter.end_offset = offset
-    progress.update_high_watermark(node, node.role)
-    quorum.take(leader, node.poll(quorum.now))
-
-
-@pytest.mark.parametrize("is_added", [True, False])
-def test_no_change_is_answered_before_its_own_record_is_committed(is_added: bool):
-    quorum, leader = settled([1, 2, 3], [4])
-    offset = changing(quorum, leader, add(4) if is_added else remove(follower_of(quorum, leader)))
-    node = quorum.nodes[leader]
-    # All before the record is committed, and the record is not: whoever is told of a higher watermark looks at it again.
-    reconfiguration.watermark_advanced(node, node.role)
-    assert node.role.change is not None and quorum.answers == {}
-    fetched_by_all(quorum, leader, offset + 1)
-    assert quorum.answers["client"].error == NONE and node.high_watermark == offset + 1
-
-
-def test_a_leader_that_is_removed_leads_until_its_removal_is_committed():
-    quorum, old = settled([1, 2, 3], [])
-    node = quorum.nodes[old]
-    offset = changing(quorum, old, remove(old))
-    assert not node.is_voter
-    reconfiguration.watermark_advanced(node, node.role)
-    quorum.take(old, node.poll(quorum.now))
-    assert node.state_name == "leader" and not node.role.resign_requested
-    fetched_by_all(quorum, old, offset + 1)
-    assert quorum.answers["client"].error == NONE and node.state_name == "resigned"
 
 
 def test_a_leader_whose_removal_timed_out_resigns_when_it_is_committed_after_all():
