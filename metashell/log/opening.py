@@ -70,7 +70,7 @@ class Plan:
     over: OffsetAndEpoch | None
     start: int
     sound: list[OffsetAndEpoch]
-    rotten: dict[OffsetAndEpoch, str]
+    rotten: dict[OffsetAndEpoch, Repair]
     loss: Loss | None
 
 
@@ -201,16 +201,16 @@ class Opening:
             is_contradicted=over is not None and not is_headless and run is not None and over.offset <= run.end_offset,
             is_headless=is_headless,
             epochs=self._known_epochs(),
-            rotten=[f"{checkpoint_name(id)}: {reason}" for id, reason in rotten.items()],
+            rotten=[str(repair) for repair in rotten.values()],
         )
         return Plan(kept, over, start, sound, rotten, loss)
 
-    def _check_snapshots(self, ids: list[OffsetAndEpoch]) -> tuple[list[OffsetAndEpoch], dict[OffsetAndEpoch, str]]:
+    def _check_snapshots(self, ids: list[OffsetAndEpoch]) -> tuple[list[OffsetAndEpoch], dict[OffsetAndEpoch, Repair]]:
         """The snapshots without those newest ones that are rotten, and these. Older ones than the newest whole one are not read.
 
         Errors: LogCorruptError where the bootstrap snapshot is among them: it names the voters, and nobody sends it.
         """
-        rotten: dict[OffsetAndEpoch, str] = {}
+        rotten: dict[OffsetAndEpoch, Repair] = {}
         for id in reversed(ids):
             path = os.path.join(self._directory, checkpoint_name(id))
             with open_file(path) as file:
@@ -220,7 +220,7 @@ class Opening:
             if id == _BOOTSTRAP:
                 reason = f"{fault.reason}; it names the first voters: copy that file from another controller of the cluster"
                 raise LogCorruptError(path, max(fault.position, 0), reason)
-            rotten[id] = f"byte {max(fault.position, 0)}: {fault.reason}"
+            rotten[id] = Repair(checkpoint_name(id), max(fault.position, 0), fault.reason)
         return [id for id in ids if id not in rotten], rotten
 
     # What is changed
@@ -230,10 +230,9 @@ class Opening:
             self._disk.remove_file(path)
 
     def _put_snapshots_aside(self, plan: Plan) -> None:
-        for id, reason in plan.rotten.items():
-            name = checkpoint_name(id)
-            kept_as = self._put_aside(os.path.join(self._directory, name))
-            self._repairs.append(Repair(name, 0, reason, kept_as))
+        for repair in plan.rotten.values():
+            kept_as = self._put_aside(os.path.join(self._directory, repair.file))
+            self._repairs.append(replace(repair, kept_as=kept_as))
 
     def _put_aside(self, path: str) -> str:
         target = aside_path(path)
@@ -262,7 +261,7 @@ class Opening:
             elif plan.over is not None:
                 reason = f"the log starts anew at snapshot {checkpoint_name(plan.over)}"
             else:
-                reason = "does not join the log"
+                reason = "does not join the log" if plan.run is not None else "the log starts anew without what was before it"
             self._disk.close_file(segment.fd)
             segment.fd = -1
             path, *derived = segment_files(self._directory, segment.base_offset)
