@@ -199,3 +199,12 @@ def test_an_index_of_nothing_is_empty():
     assert list(index) == []
     assert 0 not in index
     assert "0" not in index
+
+
+def test_a_topic_is_written_one_partition_at_a_time_and_keeps_no_index_of_it(counts: Counts) -> None:
+    image = load(*map(partition, reversed(range(50)))).image()
+    written = (body for body, _ in image.write() if type(body).__name__ == "PartitionRecord")
+    for count in range(1, 51):
+        assert next(written).partition_id == count - 1
+        assert counts.reads <= count
+    assert not image.topics.by_name["orders"].is_indexed
