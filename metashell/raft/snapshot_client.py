@@ -104,6 +104,9 @@ def frozen(node: Replica, id: OffsetAndEpoch) -> None:
     is_awaited = isinstance(role, Follower) and role.download is not None and role.download.id == id
     if isinstance(role, Follower) and is_awaited:
         # The leader said that this log is of no use: it may be longer, or of a later epoch that nobody else knew.
+        if role.download is not None and not role.download.is_complete:
+            # It was asked for again under this leader, while the same snapshot of an earlier one was made durable.
+            role.download.part.close()
         role.download = None
         role.fetch_deadline_ms = node.now_ms + node.config.fetch_timeout_ms
     # The state may be another one meanwhile, or a follower may have come further. A leader has all that is committed anywhere.

@@ -165,7 +165,8 @@ class Driver:
         self._commits.add(offset, epoch, committed)
         node = self.node
         watermark = node.high_watermark
-        if epoch != node.epoch or (watermark is not None and offset < watermark) or not isinstance(node.role, Leader):
+        is_led = not self._is_stopped and epoch == node.epoch and isinstance(node.role, Leader)
+        if not is_led or (watermark is not None and offset < watermark):
             # Else the next step that changes anything of it tells.
             self._settle_commits()
         return committed
@@ -258,13 +259,14 @@ class Driver:
             self.stop(error)
 
     def _waited(self, ready: Ready | None, waits: list[asyncio.Future[Any]]) -> None:
-        """One of those that a step waits for is done; with the last one go on."""
-        if self._is_stopped or not all(wait.done() for wait in waits):
+        """One of those that a step waits for is done; with the last one go on, once: `waits` is empty then."""
+        if self._is_stopped or not waits or not all(wait.done() for wait in waits):
             return
         self._is_cutting = False
         for wait in waits:
             if isinstance(proof := wait.result(), Durable):
                 self.durable = proof
+        waits.clear()
         started = perf_counter()
         try:
             if ready is not None:

@@ -43,7 +43,7 @@ class Feed:
         self._notices: asyncio.Queue[Notice] = asyncio.Queue()
         self._id = -1
         self._maker = SnapshotMaker(driver, log)
-        self._task = asyncio.get_running_loop().create_task(driver.held.watched(self._run()))
+        self._task = asyncio.get_running_loop().create_task(driver.held.watched(self._run))
 
     def register(self) -> None:
         """Begin; the core hands out what is committed already."""

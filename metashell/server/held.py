@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from functools import partial
 from time import perf_counter
 from typing import Any, Final, Generic, TypeVar
@@ -29,9 +29,9 @@ class HeldTime:
         if seconds >= LONG_S:
             self.long_count += 1
 
-    async def watched(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine, measuring each piece of it between two times that it waits."""
-        return await _Watched(self, coroutine)
+    async def watched(self, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run the coroutine that `begin` makes, measuring each piece of it between two times that it waits."""
+        return await _Watched(self, begin())
 
 
 class _Watched(Generic[T]):

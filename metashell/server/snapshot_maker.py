@@ -42,7 +42,7 @@ class SnapshotMaker:
             self.given_up += 1
         self._next = wanted
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._driver.held.watched(self._run()))
+            self._task = asyncio.get_running_loop().create_task(self._driver.held.watched(self._run))
 
     async def close(self) -> None:
         """Make no more; what is not complete is dropped."""
@@ -82,7 +82,8 @@ class SnapshotMaker:
         except BaseException:
             writer.close()
             raise
-        await driver.beside(slow)
+        # Who ends this meanwhile must still wait for the thread: it writes in the directory.
+        await asyncio.shield(driver.beside(slow))
         writer.end_freeze()
         driver.step(lambda now_ms: driver.node.snapshot_frozen(id, now_ms))
         return True

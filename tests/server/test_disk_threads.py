@@ -11,6 +11,7 @@ from typing import Any
 
 from metashell.log.disk import Disk
 from metashell.log.metadata_log import MetadataLog
+from metashell.raft import appending, transitions
 from metashell.raft.accumulator import data_batch
 from metashell.raft.control_batches import SnapshotHeader
 from metashell.raft.memory_log import MemoryLog
@@ -24,7 +25,7 @@ from metashell.raft.messages import (
     VoteResponse,
 )
 from metashell.raft.node import RaftNode
-from metashell.raft.ready import Durable, Notice, Send, TruncatedTo
+from metashell.raft.ready import Durable, Notice, Ready, Send, TruncatedTo
 from metashell.raft.snapshot_writer import SnapshotWriter
 from metashell.server.driver import Driver
 from metashell.server.election_store import ElectionStore
@@ -232,5 +233,38 @@ def test_an_error_while_the_log_is_cut_stops_the_replica(tmp_path: Path) -> None
         assert await one.driver.failure is one.disk.gate.error
         assert not one.sent and one.log.failure is one.disk.gate.error
         await one.end()
+
+    run(main)
+
+
+def test_a_step_that_waits_for_both_quorum_state_and_a_cut_is_performed_once(tmp_path: Path) -> None:
+    async def main() -> None:
+        one = Scripted(tmp_path)
+        epoch = await one.lead()
+        one.driver.prepare(epoch, [b"never committed"])
+        one.driver.schedule()
+        await eventually(lambda: one.log.flushed_offset == 2)
+        one.follow(2, epoch + 1)
+        await one.asked(FetchRequest)
+        await eventually(lambda: one.driver.durable.election.epoch == epoch + 1)
+
+        def cut_and_move_on(now_ms: int) -> Ready:
+            ready = one.node.begin(now_ms)
+            transitions.become_unattached(one.node, epoch + 2)
+            appending.truncate(one.node, 0)
+            return ready
+
+        one.notices.clear()
+        one.driver.step(cut_and_move_on)
+        one.driver.step(one.node.poll)
+        # Both are done before the loop has its turn again.
+        time.sleep(0.2)
+        await eventually(lambda: bool(one.notices))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert [notice for notice in one.notices if isinstance(notice, TruncatedTo)] == [TruncatedTo(0)]
+        assert one.driver.durable.election.epoch == epoch + 2 and one.log.end_offset == 0
+        await one.end()
+        assert one.driver.failure.result() is None
 
     run(main)

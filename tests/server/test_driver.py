@@ -59,6 +59,8 @@ def test_nothing_is_prepared_in_an_epoch_that_is_not_led(tmp_path: Path) -> None
             await leader.running.kill()
             with pytest.raises(NotLeaderError):
                 driver.prepare(epoch, [b"x"])
+            with pytest.raises(NotLeaderError):
+                await driver.committed(leader.running.node.log_end_offset, epoch)
 
     run(main)
 
@@ -219,7 +221,7 @@ def test_what_holds_the_loop_is_measured_also_in_coroutines_that_are_cancelled()
             await asyncio.sleep(0)
             return "done"
 
-        assert await held.watched(slow()) == "done"
+        assert await held.watched(slow) == "done"
         assert held.longest_s >= LONG_S and held.long_count == 1
         ended: list[str] = []
 
@@ -230,7 +232,7 @@ def test_what_holds_the_loop_is_measured_also_in_coroutines_that_are_cancelled()
                 ended.append("cancelled")
                 raise
 
-        task = asyncio.ensure_future(held.watched(waiting()))
+        task = asyncio.ensure_future(held.watched(waiting))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         task.cancel()
