@@ -24,7 +24,7 @@ class CommitWaits:
         return bool(self._waits)
 
     def add(self, offset: int, epoch: int, committed: Future[None]) -> None:
-        """`committed` is done when `offset` is committed, and fails when leadership of `epoch` ends before that is known."""
+        """`committed` is done when `offset` is committed, and fails when leadership of `epoch`, which lasts, ends before that is known."""
         if epoch != self._epoch:
             self._fail()
             self._epoch = epoch
@@ -45,7 +45,12 @@ class CommitWaits:
     def _fail(self) -> None:
         for offset, _, committed in sorted(self._waits):
             if not committed.done():
-                committed.set_exception(NotLeaderError(f"leadership of epoch {self._epoch} ended before offset {offset} was committed"))
-                # So that nobody is told of an error that whoever asked has lost interest in.
-                committed.exception()
+                fail(committed, offset, self._epoch)
         self._waits.clear()
+
+
+def fail(committed: Future[None], offset: int, epoch: int) -> None:
+    """Tell that leadership of an epoch is over, and with it what is known of the offset."""
+    committed.set_exception(NotLeaderError(f"leadership of epoch {epoch} ended before offset {offset} was committed"))
+    # So that nobody is told of an error that whoever asked has lost interest in.
+    committed.exception()

@@ -24,7 +24,7 @@ from metashell.raft.errors import NotLeaderError
 from metashell.raft.messages import Request, Response
 from metashell.raft.ready import Durable, ElectionState, Notice, Ready, Reply, Send, TruncatedTo
 from metashell.raft.roles import Leader
-from metashell.server.commits import CommitWaits
+from metashell.server.commits import CommitWaits, fail
 from metashell.server.held import HeldTime
 from metashell.server.own_batches import OwnBatches
 
@@ -162,13 +162,15 @@ class Driver:
         It fails with NotLeaderError where leadership of that epoch ends before that is known: it may be committed or not.
         """
         committed: asyncio.Future[None] = self._loop.create_future()
-        self._commits.add(offset, epoch, committed)
         node = self.node
         watermark = node.high_watermark
-        is_led = not self._is_stopped and epoch == node.epoch and isinstance(node.role, Leader)
-        if not is_led or (watermark is not None and offset < watermark):
-            # Else the next step that changes anything of it tells.
-            self._settle_commits()
+        if self._is_stopped or epoch != node.epoch or not isinstance(node.role, Leader):
+            fail(committed, offset, epoch)
+        elif watermark is not None and offset < watermark:
+            committed.set_result(None)
+        else:
+            # The step that changes anything of it tells.
+            self._commits.add(offset, epoch, committed)
         return committed
 
     def resign(self, epoch: int) -> None:

@@ -121,9 +121,13 @@ def test_commits_are_told_for_each_offset_in_whatever_order_they_are_asked_for(t
             offsets = [driver.prepare(node.epoch, [b"%d" % number]) for number in range(20)]
             waits = {offset: driver.committed(offset, node.epoch) for offset in (*offsets[10:], *reversed(offsets[:10]))}
             waits[offsets[3]].cancel()
+            # Who asks for what an earlier epoch has left takes nothing from those who wait for this one.
+            with pytest.raises(NotLeaderError):
+                await driver.committed(offsets[0], node.epoch - 1)
             driver.schedule()
             await asyncio.wait(waits.values())
             assert node.high_watermark is not None and node.high_watermark > offsets[-1]
+            assert all(wait.cancelled() or wait.exception() is None for wait in waits.values())
             assert all(wait.cancelled() == (offset == offsets[3]) for offset, wait in waits.items())
             assert driver.committed(offsets[0], node.epoch).done()
 
