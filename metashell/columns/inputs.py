@@ -12,8 +12,8 @@ from typing import Self
 
 from metashell.errors import UsageError
 from metashell.log.files import OpenFile, is_stream, open_file
-from metashell.log.identity import DATA, KNOWN_LOGS, LogKind
 from metashell.log.inputs import LOCAL, FoundLog, InputFile, Tree, all_empty, find_logs, named_file, nothing_found, other_log, paths_of
+from metashell.log.kinds import DATA, KNOWN_LOGS, LogKind
 
 URI_MARK = "://"
 

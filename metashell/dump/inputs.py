@@ -11,7 +11,6 @@ from functools import partial
 from metashell.codec.batches import HEADER_SIZE, RecordBatch, read_batch_header
 from metashell.errors import UsageError
 from metashell.log.files import OpenFile, open_file
-from metashell.log.identity import KNOWN_LOGS, METADATA, LogKind
 from metashell.log.inputs import (
     LogFolder,
     all_empty,
@@ -22,6 +21,7 @@ from metashell.log.inputs import (
     nothing_found,
     paths_of,
 )
+from metashell.log.kinds import KNOWN_LOGS, METADATA, LogKind
 from metashell.log.names import classify, parse_name
 
 TYPE_CHECKING = False

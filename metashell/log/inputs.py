@@ -19,24 +19,10 @@ from typing import Final, NamedTuple, Protocol
 from metashell.errors import LogCorruptError, UsageError
 from metashell.log.directory import Listing, listing_of
 from metashell.log.files import STREAM_NAMES, OpenFile, StreamFile, is_stream, open_file
-from metashell.log.identity import (
-    DATA,
-    METADATA,
-    NOTHING,
-    READERS,
-    Content,
-    LogKind,
-    content_of,
-    kind_of,
-    kind_of_place,
-    known_names,
-    name_of,
-)
-from metashell.log.meta_properties import meta_properties_of
+from metashell.log.identity import NOTHING, Content, content_of, kind_of, kind_of_place, known_names, name_of
+from metashell.log.kinds import DATA, METADATA, READERS, LogKind
 from metashell.log.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES, METADATA_DIRECTORY, PARTITION_METADATA, checkpoint_name, parse_name
-from metashell.log.properties import parse_properties
 from metashell.log.segment import read_batches
-from metashell.log.text_files import read_text_file
 
 _LOOK_BYTES: Final = 1 << 20
 _STREAM_LOOK_BYTES: Final = 4096
@@ -84,6 +70,8 @@ class LocalTree:
 
     def read(self, folder: str, name: str) -> bytes | None:
         """A small file, None where it cannot be read."""
+        from metashell.log.text_files import read_text_file
+
         try:
             return read_text_file(os.path.join(folder, name))
         except (OSError, LogCorruptError):
@@ -416,6 +404,9 @@ class _Clusters:
 
     def _read(self, folder: str) -> str | None:
         data = self.tree.read(folder, META_PROPERTIES)
+        from metashell.log.meta_properties import meta_properties_of
+        from metashell.log.properties import parse_properties
+
         try:
             return None if data is None else meta_properties_of(parse_properties(data)).cluster_id
         except ValueError:
