@@ -110,6 +110,9 @@ def _of_directory(folder: LogFolder) -> Iterator[Input]:
         yield directory_input(directory, checkpoint, is_checkpoint=True, log=METADATA)
         end = next(entry.snapshot_id.offset for entry in listing.checkpoints if entry.name == checkpoint)
         follows = end - 1 if segments and segments[0].base_offset > end else None
+    elif listing.checkpoints and (not segments or segments[0].base_offset > 0):
+        # None is complete: what the newest one has, and what it lacks, is better than silence.
+        yield directory_input(directory, listing.checkpoints[0].name, is_checkpoint=True, log=METADATA)
     for segment in segments:
         yield directory_input(directory, segment.name, is_last=segment is segments[-1], follows=follows, log=folder.kind)
         follows = None

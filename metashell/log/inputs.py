@@ -86,7 +86,7 @@ class InputFile:
     """A file to read: the log it belongs to (None: nothing tells) and the cluster it is of.
 
     `checkpoint` names the checkpoint that it is, empty for a segment. `may_end_early` marks the last segment of a directory, whose torn or
-    empty tail is no fault; `follows` is the offset before its first one where that is known.
+    empty tail is no fault.
     """
 
     path: str
@@ -94,12 +94,11 @@ class InputFile:
     cluster_id: str
     checkpoint: str = ""
     may_end_early: bool = False
-    follows: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundLog:
-    """A log, and the files that stand for it. The log of a topic that was not named has none."""
+    """A log, and the files that stand for it. The log of a topic that was not named has none, nor has one of damaged checkpoints only."""
 
     directory: str
     kind: LogKind | None
@@ -240,7 +239,7 @@ def _found(folder: str, listing: Listing, place: LogKind | None, clusters: _Clus
                 may_end_early=entry is listing.segments[-1],
             )
         )
-    is_empty = not checkpoints and not any(content.has_batches for content in contents.values())
+    is_empty = not listing.checkpoints and not any(content.has_batches for content in contents.values())
     return FoundLog(directory=path_of(), kind=kind_of(place, told), cluster_id=cluster_id, files=tuple(files), is_empty=is_empty)
 
 
@@ -280,7 +279,9 @@ def named_file(path: str, tree: Tree = LOCAL, folder: str | None = None) -> Inpu
         folder = os.path.dirname(path) or "."
         if is_stream(path):
             return InputFile(path=path, log=None, cluster_id=cluster_of(folder))
-    name = path.partition("?")[0].rpartition("/")[2]
+        name = os.path.basename(path)
+    else:
+        name = path.partition("?")[0].rpartition("/")[2]
     parsed = parse_name(name)
     with tree.open(path) as file:
         content, starts_like_checkpoint = _look_into(file)
@@ -395,7 +396,7 @@ class _Clusters:
         self._known: dict[str, str | None] = {}
 
     def of(self, folder: str) -> str:
-        return self._told(folder) or self._told(self.tree.parent(folder)) or self.tree.place(folder).partition("?")[0]
+        return self._told(folder) or self._told(self.tree.parent(folder)) or self.tree.place(folder)
 
     def _told(self, folder: str) -> str | None:
         if folder not in self._known:
