@@ -404,10 +404,10 @@ class _Clusters:
         return self._known[folder]
 
     def _read(self, folder: str) -> str | None:
-        data = self.tree.read(folder, META_PROPERTIES)
         from metashell.log.meta_properties import meta_properties_of
         from metashell.log.properties import parse_properties
 
+        data = self.tree.read(folder, META_PROPERTIES)
         try:
             return None if data is None else meta_properties_of(parse_properties(data)).cluster_id
         except ValueError:
@@ -432,7 +432,7 @@ def paths_of(path: str) -> list[str]:
 def other_log(path: str, found: LogKind, wanted: LogKind, *, reads: bool = True) -> UsageError:
     """The complaint about a log of one kind where one of another was wanted; with `reads` it says which command reads it."""
     reader = f": {READERS[found]} reads it" if reads else ""
-    directory = LOCAL.name(path if os.path.isdir(path) else os.path.dirname(path) or ".")
+    directory = "" if path in STREAM_NAMES else LOCAL.name(path if os.path.isdir(path) else os.path.dirname(path) or ".")
     return UsageError(f"{path}: {name_of(found, directory)}, not {name_of(wanted)}{reader}", path)
 
 
