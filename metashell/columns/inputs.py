@@ -76,7 +76,8 @@ def _files_below(path: str, top: str, tree: Tree, log: LogKind | None, every_che
 def _is_wanted(found: LogKind | None, log: LogKind | None) -> bool:
     if found in KNOWN_LOGS:
         return log in (None, found)
-    return log is not None
+    # What is damaged where it begins tells nothing: it is read, and what is wrong with it told.
+    return found is None or log is not None
 
 
 def _as(file: InputFile, log: LogKind | None) -> InputFile:

@@ -149,6 +149,16 @@ def test_a_file_without_anything_in_it_is_an_error(command: str, suffix: str, tm
         assert done.stdout == b""
 
 
+@pytest.mark.parametrize("command", ["export", "sql", "report"])
+def test_a_log_that_is_damaged_where_it_begins_is_not_left_out(command: str, renamed: Path) -> None:
+    damaged = renamed.parent / "damaged" / LOG
+    damaged.parent.mkdir()
+    damaged.write_bytes(b"\xff" * 100 + (METADATA / LOG).read_bytes())
+    done = run(command, renamed.parent, renamed.parent)
+    assert done.status == 1
+    assert done.stderr.count("\n") == 1 and f"{damaged}: offset" in done.stderr
+
+
 def test_a_table_or_report_of_a_log_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     done = run_main(sql.main, ["select topic from offset_commit", str(METADATA)], cwd=tmp_path)
     assert done.status == 2
