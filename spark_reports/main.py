@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections import deque
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -55,7 +56,7 @@ def run(words: list[str]) -> int:
     from spark_reports.session import open_session, require_parts
 
     require_parts()
-    require_inputs(values.paths, may_be_empty=values.job == "stream")
+    require_inputs(values.paths, may_be_empty=values.job == "stream" and not values.once, is_whole=values.once)
     spark = open_session(NAME, values.master)
     try:
         fault_count = _JOBS.get(values.job, _report)(spark, values)
@@ -82,13 +83,16 @@ def told(error: Exception) -> MetashellError | None:
     return UsageError(message) if name == "UsageError" else MetashellError(message)
 
 
-def require_inputs(paths: Sequence[str], *, may_be_empty: bool) -> None:
-    """Errors: UsageError for a path of this machine that is not there or holds no log, before anything slow is started."""
+def require_inputs(paths: Sequence[str], *, may_be_empty: bool, is_whole: bool = False) -> None:
+    """Errors: UsageError for a path of this machine that is not there or holds no log, before anything slow is started.
+
+    With `is_whole` nobody looks again, so logs without a batch are an error here too.
+    """
     from metashell.columns.inputs import input_files, is_uri
 
     for path in paths:
         if not is_uri(path) and not (may_be_empty and os.path.isdir(path)):
-            next(input_files(path))
+            deque(input_files(path), maxlen=0) if is_whole else next(input_files(path))
 
 
 def reading_options(values: SimpleNamespace) -> dict[str, str]:

@@ -22,7 +22,7 @@ from metashell.columns import ReadOptions, Split, plan_splits, read_split, table
 from metashell.columns.reader import OnError
 from metashell.columns.splits import logs_of, require_logs
 from metashell.errors import UsageError
-from metashell.log.identity import KNOWN_LOGS, LogKind
+from metashell.log.kinds import KNOWN_LOGS, LogKind
 from metashell.reports.catalog import GROUP_MEMBERS
 from metashell.reports.group_members import SCHEMA, SOURCES, group_rows
 

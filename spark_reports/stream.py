@@ -16,8 +16,8 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from metashell.columns.inputs import input_files, is_uri, open_input
 from metashell.columns.splits import Piece, Split
 from metashell.errors import UsageError
-from metashell.log.identity import METADATA
 from metashell.log.inputs import InputFile
+from metashell.log.kinds import METADATA
 from metashell.log.segment import BatchFault, read_batches
 from spark_reports.source import SPLIT_BYTES, SplitPartition, kind_of_log, load_paths, split_bytes, wanted
 

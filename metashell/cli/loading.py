@@ -57,8 +57,8 @@ def load(path: str, *, certain_only: bool, max_decompressed: int, takes_anything
 
 def refuse_other_log(path: str, source: FileSource | DirectorySource) -> None:
     """Errors: MetashellError for a file that is something else, with what it is and what reads it."""
-    from metashell.log.identity import DATA, METADATA
     from metashell.log.inputs import other_log
+    from metashell.log.kinds import DATA, METADATA
     from metashell.log.names import other_file
     from metashell.log.source import FileSource
 

@@ -20,7 +20,7 @@ from metashell.errors import LogCorruptError, UsageError
 
 if TYPE_CHECKING:
     from metashell.columns.export_split import SplitResult
-    from metashell.log.identity import LogKind
+    from metashell.log.kinds import LogKind
 
 Progress = Callable[[int, int], None]
 """Called with the bytes of input that are newly done, and the rows that came of them."""

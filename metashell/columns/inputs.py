@@ -12,8 +12,8 @@ from typing import Self
 
 from metashell.errors import UsageError
 from metashell.log.files import OpenFile, is_stream, open_file
-from metashell.log.identity import DATA, KNOWN_LOGS, LogKind
 from metashell.log.inputs import LOCAL, FoundLog, InputFile, Tree, all_empty, find_logs, named_file, nothing_found, other_log, paths_of
+from metashell.log.kinds import DATA, KNOWN_LOGS, METADATA, LogKind
 
 URI_MARK = "://"
 
@@ -60,6 +60,8 @@ def _files_below(path: str, top: str, tree: Tree, log: LogKind | None, every_che
     try:
         for found in find_logs(top, tree, every_checkpoint=every_checkpoint):
             seen.append(found)
+            if found.kind == METADATA and not found.files:
+                raise UsageError(f"{found.directory}: none of its checkpoints is complete, and there is no segment", path)
             yield from (_as(file, log or file.log) for file in found.files if _is_wanted(file.log, log))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}", path) from error
@@ -74,7 +76,8 @@ def _files_below(path: str, top: str, tree: Tree, log: LogKind | None, every_che
 def _is_wanted(found: LogKind | None, log: LogKind | None) -> bool:
     if found in KNOWN_LOGS:
         return log in (None, found)
-    return log is not None
+    # What is damaged where it begins tells nothing: it is read, and what is wrong with it told.
+    return found is None or log is not None
 
 
 def _as(file: InputFile, log: LogKind | None) -> InputFile:

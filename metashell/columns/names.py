@@ -7,7 +7,7 @@ from functools import cache
 from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.codec.dispatch import METADATA_TYPES, REMOTE_LOG_TYPES
 from metashell.codec.schema import snake_case
-from metashell.log.identity import KNOWN_LOGS, METADATA, REMOTE_LOG, LogKind
+from metashell.log.kinds import KNOWN_LOGS, METADATA, REMOTE_LOG, LogKind
 
 COMMON_TABLES = ("records", "control", "batches", "faults")
 

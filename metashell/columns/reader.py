@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import partial
+from itertools import chain
+from typing import Final, Literal
 
 import pyarrow as pa
 
@@ -21,10 +23,12 @@ from metashell.columns.schemas import BATCHES, CONTROL, FAULTS
 from metashell.columns.splits import Piece, Split
 from metashell.errors import LogCorruptError, UsageError
 from metashell.log.files import OpenFile
-from metashell.log.identity import DATA, METADATA, LogKind, content_of
+from metashell.log.identity import content_of
+from metashell.log.kinds import DATA, METADATA, LogKind
 from metashell.log.segment import BatchFault, read_batches
 
 OnError = Literal["fail", "skip"]
+_EMPTY: Final = partial(BatchFault, kind="truncated", position=0, size=0, reason="the file is empty")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +123,10 @@ def _tables_of_faults(faults: list[Fault], place: Place, options: ReadOptions) -
 def _items(file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Piece, max_decompressed: int) -> Iterator[Chunk | BatchFault]:
     """The batches and faults of a range; of a stream `items`. Where the framing breaks, the walk goes on where the chain is found again."""
     if piece.end < 0:
-        yield from read_stream_chunks(items, max_decompressed)
+        first = next(items, None)
+        if first is None and file.trouble is None and not piece.may_end_early:
+            yield _EMPTY(file=piece.path)
+        yield from read_stream_chunks(chain(() if first is None else (first,), items), max_decompressed)
         return
     excerpt = Excerpt(file, piece.end)
     start = piece.start
@@ -139,7 +146,7 @@ def _items(file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Pie
         yield _gap(broken, following)
         start = following
     if piece.size == 0 and not piece.may_end_early:
-        yield BatchFault(kind="truncated", file=piece.path, position=0, size=0, reason="the file is empty")
+        yield _EMPTY(file=piece.path)
 
 
 def _gap(broken: BatchFault, following: int) -> BatchFault:

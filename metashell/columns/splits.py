@@ -20,8 +20,9 @@ from metashell.columns.inputs import input_files, is_read_once, open_input
 from metashell.columns.names import log_of_table
 from metashell.errors import UsageError
 from metashell.log.files import OpenFile
-from metashell.log.identity import METADATA, LogKind, name_of
+from metashell.log.identity import name_of
 from metashell.log.inputs import InputFile
+from metashell.log.kinds import METADATA, LogKind
 
 TARGET_BYTES = 32 << 20
 """The size of a split when nobody says another: 250 000 partition records, a few tens of milliseconds of start-up to spread."""

@@ -19,7 +19,7 @@ from metashell.errors import UsageError
 
 if TYPE_CHECKING:
     from metashell.columns.reader import OnError
-    from metashell.log.identity import LogKind
+    from metashell.log.kinds import LogKind
 
 _CONFINED: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",

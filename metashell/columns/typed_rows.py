@@ -26,7 +26,7 @@ from metashell.codec.schema import snake_case
 from metashell.columns.rows import NULL, Rows
 from metashell.columns.vectors import Buffer, Ints
 from metashell.errors import DecodeError
-from metashell.log.identity import METADATA, REMOTE_LOG
+from metashell.log.kinds import METADATA, REMOTE_LOG
 
 OTHER = -(1 << 20)
 """The type of a row that has none that we know."""

@@ -11,8 +11,9 @@ from metashell.codec.frame import RECORD_TYPE_NAMES
 from metashell.dump.options import Decoder, DumpOptions
 from metashell.errors import UsageError
 from metashell.log.files import OpenFile
-from metashell.log.identity import DATA, KNOWN_LOGS, METADATA, OFFSETS, REMOTE_LOG, SHARE, TRANSACTIONS, LogKind, name_of
+from metashell.log.identity import name_of
 from metashell.log.inputs import log_of_file, other_log
+from metashell.log.kinds import DATA, KNOWN_LOGS, METADATA, OFFSETS, REMOTE_LOG, SHARE, TRANSACTIONS, LogKind
 
 LOG_OF_DECODER: Final[dict[Decoder, LogKind]] = {
     "metadata": METADATA,

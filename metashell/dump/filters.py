@@ -10,7 +10,7 @@ from metashell.codec.batches import LOG_APPEND_TIME, BatchHeader
 from metashell.codec.control import CONTROL_TYPE_NAMES
 from metashell.dump.decoding import LOG_OF_DECODER, is_number, logs_with_types, plain_type, type_names, type_words, unknown_type
 from metashell.dump.options import DumpOptions
-from metashell.log.identity import METADATA
+from metashell.log.kinds import METADATA
 
 OFFSET_MAX = (1 << 63) - 1
 

@@ -11,7 +11,6 @@ from functools import partial
 from metashell.codec.batches import HEADER_SIZE, RecordBatch, read_batch_header
 from metashell.errors import UsageError
 from metashell.log.files import OpenFile, open_file
-from metashell.log.identity import KNOWN_LOGS, METADATA, LogKind
 from metashell.log.inputs import (
     LogFolder,
     all_empty,
@@ -22,6 +21,7 @@ from metashell.log.inputs import (
     nothing_found,
     paths_of,
 )
+from metashell.log.kinds import KNOWN_LOGS, METADATA, LogKind
 from metashell.log.names import classify, parse_name
 
 TYPE_CHECKING = False
@@ -110,6 +110,9 @@ def _of_directory(folder: LogFolder) -> Iterator[Input]:
         yield directory_input(directory, checkpoint, is_checkpoint=True, log=METADATA)
         end = next(entry.snapshot_id.offset for entry in listing.checkpoints if entry.name == checkpoint)
         follows = end - 1 if segments and segments[0].base_offset > end else None
+    elif listing.checkpoints and (not segments or segments[0].base_offset > 0):
+        # None is complete: what the newest one has, and what it lacks, is better than silence.
+        yield directory_input(directory, listing.checkpoints[0].name, is_checkpoint=True, log=METADATA)
     for segment in segments:
         yield directory_input(directory, segment.name, is_last=segment is segments[-1], follows=follows, log=folder.kind)
         follows = None

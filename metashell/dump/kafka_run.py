@@ -19,8 +19,9 @@ from metashell.dump.options import DumpOptions
 from metashell.dump.output import Output, TextSink
 from metashell.dump.windows import dump_file, usable_jobs
 from metashell.dump.writer import Halt
-from metashell.errors import DecodeError
-from metashell.log.files import RegularFile
+from metashell.errors import DecodeError, UsageError
+from metashell.log.files import RegularFile, open_file
+from metashell.log.packing import COMPRESSED_SUFFIXES
 
 _BATCH_SIZE_MAX = LEAD_SIZE + 0x7FFFFFFF
 _OFFSET_WIDTH = 20
@@ -55,6 +56,9 @@ class KafkaRun:
         path = java_path(path)
         self.output.write(f"Dumping {path}\n".encode("utf-8", "surrogateescape"))
         name = os.path.basename(path)
+        if self.is_honest:
+            # Kafka's tool knows no compressed file, ours expands it.
+            name = name.removesuffix(next((f".{suffix}" for suffix in COMPRESSED_SUFFIXES if name.endswith(f".{suffix}")), ""))
         suffix = name[name.rfind(".") :] if "." in name else ""
         handler = _HANDLERS.get(suffix)
         if handler is None:
@@ -75,9 +79,11 @@ class KafkaRun:
         if options.max_bytes < 0:
             raise Halt(f"{path}: Invalid size: {options.max_bytes}")
         try:
-            file = RegularFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path)
+            file = open_file(path) if self.is_honest else RegularFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path)
         except OSError as error:
             raise Halt(f"{path}: {error.strerror}") from error
+        except UsageError as error:
+            raise Halt(str(error)) from error
         with file:
             writer = KafkaWriter(options, file, path, name)
             # Kafka holds the first record against offset -1, and finds every later segment wanting.

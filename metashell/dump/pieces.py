@@ -13,6 +13,7 @@ from metashell.dump.output import ByteSink, Output, TextSink
 from metashell.dump.own_run import OwnRun
 from metashell.dump.windows import format_window
 from metashell.errors import UsageError
+from metashell.log.kinds import METADATA
 
 
 class Piece(NamedTuple):
@@ -62,7 +63,7 @@ class _PieceRun(OwnRun):
     def _dump(self, piece: Piece) -> None:
         if piece.label != self._label or self._writer is None or piece.is_checkpoint:
             self._label, self._position = piece.label, 0
-            entry = Input(label=piece.label, open=lambda: _NoFile(piece.label), is_checkpoint=piece.is_checkpoint)
+            entry = Input(label=piece.label, open=lambda: _NoFile(piece.label), is_checkpoint=piece.is_checkpoint, log=METADATA)
             self._writer = self.writer(entry, entry.open(), None, is_followed=not piece.is_checkpoint)
         writer = self._writer
         window = find_batches(piece.data, self._position, len(piece.data), len(piece.data))

@@ -11,61 +11,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from metashell.codec.batches import Record, RecordBatch
 from metashell.codec.control import KRAFT_VERSION, KRAFT_VOTERS, LEADER_CHANGE, SNAPSHOT_FOOTER, SNAPSHOT_HEADER
-from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, CoordinatorLog, int16_at
-from metashell.codec.dispatch import REMOTE_LOG_TYPES
-from metashell.codec.frame import FRAME_VERSION, FrameError, metadata_message, read_frame, read_metadata_record
-from metashell.codec.registry import message_type
 from metashell.errors import DecodeError
+from metashell.log.kinds import DATA, KNOWN_LOGS, LOG_NAMES, METADATA, TOPICS, LogKind
 from metashell.log.names import QUORUM_STATE, parse_name
 from metashell.log.segment import BatchFault
 from metashell.values import METADATA_TOPIC_ID, uuid_text
-
-LogKind = Literal["metadata", "offsets", "transactions", "share", "remote_log", "data"]
-METADATA: Final = "metadata"
-OFFSETS: Final = "offsets"
-TRANSACTIONS: Final = "transactions"
-SHARE: Final = "share"
-REMOTE_LOG: Final = "remote_log"
-DATA: Final = "data"
-"""The log of a topic that holds whatever its users write."""
-
-KNOWN_LOGS: Final[tuple[LogKind, ...]] = (METADATA, OFFSETS, TRANSACTIONS, SHARE, REMOTE_LOG)
-"""The logs whose records we decode."""
-TOPICS: Final[dict[str, LogKind]] = {
-    "__cluster_metadata": METADATA,
-    "__consumer_offsets": OFFSETS,
-    "__transaction_state": TRANSACTIONS,
-    "__share_group_state": SHARE,
-    "__remote_log_metadata": REMOTE_LOG,
-}
-LOG_NAMES: Final[dict[LogKind, str]] = {
-    METADATA: "the metadata log",
-    OFFSETS: "the log of groups (__consumer_offsets)",
-    TRANSACTIONS: "the log of transactions (__transaction_state)",
-    SHARE: "the log of share groups (__share_group_state)",
-    REMOTE_LOG: "the log of remote storage (__remote_log_metadata)",
-    DATA: "the log of a topic",
-}
-READERS: Final[dict[LogKind, str]] = {
-    METADATA: "dump-log --cluster-metadata-decoder",
-    OFFSETS: "dump-log --offsets-decoder",
-    TRANSACTIONS: "dump-log --transaction-log-decoder",
-    SHARE: "dump-log --share-group-state-decoder",
-    REMOTE_LOG: "dump-log --remote-log-metadata-decoder",
-    DATA: "dump-log --print-data-log",
-}
-"""The command that reads a log of each kind."""
 
 _QUORUM_CONTROLS: Final = frozenset((LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS))
 _BATCHES_MAX: Final = 16
 _RECORDS_MAX: Final = 8
 _PARTITION_NAME: Final = re.compile(r"(.+)-(\d+)(?:[.-].*-(?:delete|future|stray))?", re.DOTALL)
-
-_DECODES, _MAY_BE, _IS_NOT = 3, 1, 0
 
 
 class Content(NamedTuple):
@@ -123,12 +82,15 @@ def _content(batches: Iterator[RecordBatch]) -> Content:
             if batch.header.magic == 2 and batch.first_control_type() in _QUORUM_CONTROLS:
                 return Content(METADATA, is_proven=True)
             continue
+        # Most logs of metadata begin with what proves them; what reads records is not needed there.
+        from metashell.log.record_kinds import DECODES, JUDGES
+
         for record in _records(batch):
             looked_at += 1
-            for kind, judge in _JUDGES.items():
+            for kind, judge in JUDGES.items():
                 score = judge(batch, record)
                 scores[kind] += score
-                decoded[kind] += score >= _DECODES - 1
+                decoded[kind] += score >= DECODES - 1
             if looked_at >= _RECORDS_MAX:
                 break
         if looked_at >= _RECORDS_MAX:
@@ -146,62 +108,6 @@ def _records(batch: RecordBatch) -> Iterator[Record]:
             yield record
     except DecodeError:
         return
-
-
-def _judge_metadata(batch: RecordBatch, record: Record) -> int:
-    if record.key is not None or batch.header.producer_id >= 0 or batch.header.magic != 2:
-        return _IS_NOT
-    try:
-        found = read_metadata_record(record.value or b"")
-    except FrameError:
-        return _IS_NOT
-    if found.message is not None:
-        return _DECODES
-    return _IS_NOT if metadata_message(found.type_id, found.family) is not None or found.family != METADATA else _MAY_BE
-
-
-def _judge_remote_log(batch: RecordBatch, record: Record) -> int:
-    value = record.value or b""
-    try:
-        frame = read_frame(value, 0, len(value))
-        name = REMOTE_LOG_TYPES.get(frame.type_id)
-        if name is None or frame.frame_version != FRAME_VERSION:
-            return _IS_NOT
-        message_type("remote_log", name).read(value, frame.version, frame.body_start)
-    except DecodeError:
-        return _IS_NOT
-    return _DECODES
-
-
-def _coordinator_judge(log: CoordinatorLog) -> Callable[[RecordBatch, Record], int]:
-    def judge(batch: RecordBatch, record: Record) -> int:
-        key, value = record.key, record.value
-        message = log.key_message(int16_at(key, 0)) if key is not None and len(key) >= PREFIX_SIZE else None
-        if key is None or message is None:
-            return _IS_NOT
-        try:
-            message.read(key, 0, PREFIX_SIZE)
-        except DecodeError:
-            return _IS_NOT
-        body = log.value_message(int16_at(key, 0))
-        if value is None or body is None:
-            return _DECODES
-        try:
-            body.read(value, int16_at(value, 0), PREFIX_SIZE)
-        except DecodeError:
-            return _DECODES - 1  # a dialect, or a version of later days
-        return _DECODES
-
-    return judge
-
-
-_JUDGES: Final[dict[LogKind, Callable[[RecordBatch, Record], int]]] = {
-    METADATA: _judge_metadata,
-    OFFSETS: _coordinator_judge(COORDINATOR_LOGS[OFFSETS]),
-    TRANSACTIONS: _coordinator_judge(COORDINATOR_LOGS[TRANSACTIONS]),
-    SHARE: _coordinator_judge(COORDINATOR_LOGS[SHARE]),
-    REMOTE_LOG: _judge_remote_log,
-}
 
 
 # ---- place

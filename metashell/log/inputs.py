@@ -19,24 +19,10 @@ from typing import Final, NamedTuple, Protocol
 from metashell.errors import LogCorruptError, UsageError
 from metashell.log.directory import Listing, listing_of
 from metashell.log.files import STREAM_NAMES, OpenFile, StreamFile, is_stream, open_file
-from metashell.log.identity import (
-    DATA,
-    METADATA,
-    NOTHING,
-    READERS,
-    Content,
-    LogKind,
-    content_of,
-    kind_of,
-    kind_of_place,
-    known_names,
-    name_of,
-)
-from metashell.log.meta_properties import meta_properties_of
+from metashell.log.identity import NOTHING, Content, content_of, kind_of, kind_of_place, known_names, name_of
+from metashell.log.kinds import DATA, METADATA, READERS, LogKind
 from metashell.log.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES, METADATA_DIRECTORY, PARTITION_METADATA, checkpoint_name, parse_name
-from metashell.log.properties import parse_properties
 from metashell.log.segment import read_batches
-from metashell.log.text_files import read_text_file
 
 _LOOK_BYTES: Final = 1 << 20
 _STREAM_LOOK_BYTES: Final = 4096
@@ -84,6 +70,8 @@ class LocalTree:
 
     def read(self, folder: str, name: str) -> bytes | None:
         """A small file, None where it cannot be read."""
+        from metashell.log.text_files import read_text_file
+
         try:
             return read_text_file(os.path.join(folder, name))
         except (OSError, LogCorruptError):
@@ -98,7 +86,7 @@ class InputFile:
     """A file to read: the log it belongs to (None: nothing tells) and the cluster it is of.
 
     `checkpoint` names the checkpoint that it is, empty for a segment. `may_end_early` marks the last segment of a directory, whose torn or
-    empty tail is no fault; `follows` is the offset before its first one where that is known.
+    empty tail is no fault.
     """
 
     path: str
@@ -106,12 +94,11 @@ class InputFile:
     cluster_id: str
     checkpoint: str = ""
     may_end_early: bool = False
-    follows: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundLog:
-    """A log, and the files that stand for it. The log of a topic that was not named has none."""
+    """A log, and the files that stand for it. The log of a topic that was not named has none, nor has one of damaged checkpoints only."""
 
     directory: str
     kind: LogKind | None
@@ -252,7 +239,7 @@ def _found(folder: str, listing: Listing, place: LogKind | None, clusters: _Clus
                 may_end_early=entry is listing.segments[-1],
             )
         )
-    is_empty = not checkpoints and not any(content.has_batches for content in contents.values())
+    is_empty = not listing.checkpoints and not any(content.has_batches for content in contents.values())
     return FoundLog(directory=path_of(), kind=kind_of(place, told), cluster_id=cluster_id, files=tuple(files), is_empty=is_empty)
 
 
@@ -292,7 +279,9 @@ def named_file(path: str, tree: Tree = LOCAL, folder: str | None = None) -> Inpu
         folder = os.path.dirname(path) or "."
         if is_stream(path):
             return InputFile(path=path, log=None, cluster_id=cluster_of(folder))
-    name = path.partition("?")[0].rpartition("/")[2]
+        name = os.path.basename(path)
+    else:
+        name = path.partition("?")[0].rpartition("/")[2]
     parsed = parse_name(name)
     with tree.open(path) as file:
         content, starts_like_checkpoint = _look_into(file)
@@ -407,7 +396,7 @@ class _Clusters:
         self._known: dict[str, str | None] = {}
 
     def of(self, folder: str) -> str:
-        return self._told(folder) or self._told(self.tree.parent(folder)) or self.tree.place(folder).partition("?")[0]
+        return self._told(folder) or self._told(self.tree.parent(folder)) or self.tree.place(folder)
 
     def _told(self, folder: str) -> str | None:
         if folder not in self._known:
@@ -415,6 +404,9 @@ class _Clusters:
         return self._known[folder]
 
     def _read(self, folder: str) -> str | None:
+        from metashell.log.meta_properties import meta_properties_of
+        from metashell.log.properties import parse_properties
+
         data = self.tree.read(folder, META_PROPERTIES)
         try:
             return None if data is None else meta_properties_of(parse_properties(data)).cluster_id
@@ -440,7 +432,7 @@ def paths_of(path: str) -> list[str]:
 def other_log(path: str, found: LogKind, wanted: LogKind, *, reads: bool = True) -> UsageError:
     """The complaint about a log of one kind where one of another was wanted; with `reads` it says which command reads it."""
     reader = f": {READERS[found]} reads it" if reads else ""
-    directory = LOCAL.name(path if os.path.isdir(path) else os.path.dirname(path) or ".")
+    directory = "" if path in STREAM_NAMES else LOCAL.name(path if os.path.isdir(path) else os.path.dirname(path) or ".")
     return UsageError(f"{path}: {name_of(found, directory)}, not {name_of(wanted)}{reader}", path)
 
 

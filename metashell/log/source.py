@@ -21,7 +21,7 @@ from metashell.values import OffsetAndEpoch
 
 if TYPE_CHECKING:
     from metashell.log.directory_source import DirectorySource
-    from metashell.log.identity import LogKind
+    from metashell.log.kinds import LogKind
 
 SourceKind = Literal["checkpoint", "bootstrap", "segment", "directory"]
 
@@ -64,8 +64,9 @@ class FileSource:
 
     def log_kind(self) -> tuple[LogKind | None, bool]:
         """The log that the file belongs to by content and place, and whether there is no doubt; asked before anything is read."""
-        from metashell.log.identity import DATA, METADATA, content_of, kind_of
+        from metashell.log.identity import content_of, kind_of
         from metashell.log.inputs import place_of
+        from metashell.log.kinds import DATA, METADATA
 
         assert self._unread is not None, "nothing was read yet"
         content, self._unread = content_of(self._unread)

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, Literal
 
-from metashell.log.identity import METADATA, OFFSETS, LogKind
+from metashell.log.kinds import METADATA, OFFSETS, LogKind
 
 ColumnType = Literal["string", "integer", "boolean", "time", "integers"]
 ChartKind = Literal["bars over time", "lines over time", "longest bars"]

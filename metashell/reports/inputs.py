@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from metashell.errors import UsageError
-from metashell.log.identity import LogKind, name_of
+from metashell.log.identity import name_of
+from metashell.log.kinds import LogKind
 from metashell.reports.answer import as_base
 from metashell.reports.catalog import GROUP_MEMBERS, Report
 

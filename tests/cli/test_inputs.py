@@ -125,7 +125,7 @@ def test_every_command_reads_what_is_packed_as_what_it_was(suffix: str, tmp_path
         path.parent.mkdir()
     plain.write_bytes((METADATA / LOG).read_bytes())
     packed.write_bytes(PACKED[suffix](plain.read_bytes()))
-    for command in ("kafka-shell", "dump-log", "sql"):
+    for command in ("kafka-shell", "dump-log", "dump-log in Kafka's text", "sql"):
         want = run(command, plain, tmp_path)
         for path in (packed, packed.parent):
             done = run(command, path, tmp_path)
@@ -136,6 +136,27 @@ def test_every_command_reads_what_is_packed_as_what_it_was(suffix: str, tmp_path
         done = run(command, packed, tmp_path)
         assert done.status == 1, command
         assert f"stream is cut off at byte {packed.stat().st_size} of the compressed file" in done.stderr, command
+
+
+@pytest.mark.parametrize("command", ["kafka-shell", "dump-log", "sql", "export", "report"])
+@pytest.mark.parametrize("suffix", ["", ".zst"])
+def test_a_file_without_anything_in_it_is_an_error(command: str, suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{LOG}{suffix}"
+    path.write_bytes(PACKED["zst"](b"") if suffix else b"")
+    for given in (path, "/dev/null"):
+        done = run(command, given, tmp_path)
+        assert done.status != 0 and done.stderr.count("\n") == 1 and str(given) in done.stderr
+        assert done.stdout == b""
+
+
+@pytest.mark.parametrize("command", ["export", "sql", "report"])
+def test_a_log_that_is_damaged_where_it_begins_is_not_left_out(command: str, renamed: Path) -> None:
+    damaged = renamed.parent / "damaged" / LOG
+    damaged.parent.mkdir()
+    damaged.write_bytes(b"\xff" * 100 + (METADATA / LOG).read_bytes())
+    done = run(command, renamed.parent, renamed.parent)
+    assert done.status == 1
+    assert done.stderr.count("\n") == 1 and f"{damaged}: offset" in done.stderr
 
 
 def test_a_table_or_report_of_a_log_that_is_not_there_is_an_error(tmp_path: Path) -> None:

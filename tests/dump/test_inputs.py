@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from metashell.columns import plan_splits
+from metashell.errors import UsageError
 from tests.dump.making import LOG_NAME, batch, checkpoint, dump, dumped_rows, log, rows, topic, write
 
 
@@ -37,6 +39,17 @@ def test_a_log_that_does_not_begin_at_0_is_preceded_by_its_newest_complete_check
     status, text, err = dump(directory)
     assert (status, err) == (0, "")
     assert [row["file"] for row in rows(text)] == [str(whole)] * 3 + [str(segment)]
+
+
+def test_a_directory_of_damaged_checkpoints_only_is_no_empty_answer(tmp_path: Path) -> None:
+    directory = metadata_directory(tmp_path)
+    torn = write(directory, checkpoint([topic("torn")], footer=False), "00000000000000000006-0000000003.checkpoint")
+    status, text, err = dump(directory)
+    assert status == 1
+    assert {row["file"] for row in rows(text)} == {str(torn)}
+    assert "the checkpoint has no footer" in err
+    with pytest.raises(UsageError, match="none of its checkpoints is complete, and there is no segment"):
+        plan_splits(str(directory))
 
 
 def test_a_gap_between_checkpoint_and_log_is_a_fault(tmp_path: Path) -> None:

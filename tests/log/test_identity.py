@@ -11,8 +11,9 @@ from metashell.codec.batches import Record
 from metashell.codec.frame import write_metadata_record
 from metashell.codec.registry import message_type
 from metashell.log.files import open_file
-from metashell.log.identity import DATA, METADATA, Content, content_of, kind_of, kind_of_place, partition_name
+from metashell.log.identity import Content, content_of, kind_of, kind_of_place, partition_name
 from metashell.log.inputs import content_of_file
+from metashell.log.kinds import DATA, METADATA
 from metashell.log.segment import read_batches
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"

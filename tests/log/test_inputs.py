@@ -125,6 +125,16 @@ def test_many_metadata_directories_are_named_a_few_at_a_time(tmp_path: Path) -> 
         find_metadata(str(tmp_path))
 
 
+def test_a_local_path_may_hold_what_ends_a_uris(tmp_path: Path) -> None:
+    folder = tmp_path / "what?"
+    folder.mkdir()
+    shutil.copy(GROUPS / LOG, folder)
+    file = named_file(str(folder / LOG))
+    assert (file.log, file.checkpoint, file.cluster_id) == ("offsets", "", str(folder))
+    (log,) = find_logs(str(folder))
+    assert log.cluster_id == str(folder)
+
+
 def test_a_file_under_another_name_is_known_by_what_it_begins_with(tmp_path: Path) -> None:
     checkpoint = next(STOPPED.glob("node-*/d*/__cluster_metadata-0/*.checkpoint"))
     shutil.copy(checkpoint, tmp_path / "saved")

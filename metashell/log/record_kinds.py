@@ -1,0 +1,74 @@
+"""How well a record fits each of the logs that we know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from metashell.codec.batches import Record, RecordBatch
+from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, CoordinatorLog, int16_at
+from metashell.codec.dispatch import REMOTE_LOG_TYPES
+from metashell.codec.frame import FRAME_VERSION, FrameError, metadata_message, read_frame, read_metadata_record
+from metashell.codec.registry import message_type
+from metashell.errors import DecodeError
+from metashell.log.kinds import METADATA, OFFSETS, REMOTE_LOG, SHARE, TRANSACTIONS, LogKind
+
+DECODES: Final = 3
+MAY_BE: Final = 1
+IS_NOT: Final = 0
+
+
+def _judge_metadata(batch: RecordBatch, record: Record) -> int:
+    if record.key is not None or batch.header.producer_id >= 0 or batch.header.magic != 2:
+        return IS_NOT
+    try:
+        found = read_metadata_record(record.value or b"")
+    except FrameError:
+        return IS_NOT
+    if found.message is not None:
+        return DECODES
+    return IS_NOT if metadata_message(found.type_id, found.family) is not None or found.family != METADATA else MAY_BE
+
+
+def _judge_remote_log(batch: RecordBatch, record: Record) -> int:
+    value = record.value or b""
+    try:
+        frame = read_frame(value, 0, len(value))
+        name = REMOTE_LOG_TYPES.get(frame.type_id)
+        if name is None or frame.frame_version != FRAME_VERSION:
+            return IS_NOT
+        message_type("remote_log", name).read(value, frame.version, frame.body_start)
+    except DecodeError:
+        return IS_NOT
+    return DECODES
+
+
+def _coordinator_judge(log: CoordinatorLog) -> Callable[[RecordBatch, Record], int]:
+    def judge(batch: RecordBatch, record: Record) -> int:
+        key, value = record.key, record.value
+        message = log.key_message(int16_at(key, 0)) if key is not None and len(key) >= PREFIX_SIZE else None
+        if key is None or message is None:
+            return IS_NOT
+        try:
+            message.read(key, 0, PREFIX_SIZE)
+        except DecodeError:
+            return IS_NOT
+        body = log.value_message(int16_at(key, 0))
+        if value is None or body is None:
+            return DECODES
+        try:
+            body.read(value, int16_at(value, 0), PREFIX_SIZE)
+        except DecodeError:
+            return DECODES - 1  # a dialect, or a version of later days
+        return DECODES
+
+    return judge
+
+
+JUDGES: Final[dict[LogKind, Callable[[RecordBatch, Record], int]]] = {
+    METADATA: _judge_metadata,
+    OFFSETS: _coordinator_judge(COORDINATOR_LOGS[OFFSETS]),
+    TRANSACTIONS: _coordinator_judge(COORDINATOR_LOGS[TRANSACTIONS]),
+    SHARE: _coordinator_judge(COORDINATOR_LOGS[SHARE]),
+    REMOTE_LOG: _judge_remote_log,
+}

@@ -1,0 +1,62 @@
+"""What the data source says of inputs, without a JVM."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from metashell.errors import UsageError
+from metashell.reports import REPORTS
+from metashell.reports.inputs import answerable, logs_at
+from spark_reports import main as command
+from spark_reports.source import SplitReader
+from spark_reports.stream import GrowingFilesReader
+from tests.golden_cases import SUBSET_ROOT
+
+STOPPED = SUBSET_ROOT / "4.3.1/main/data/stopped"
+METADATA = str(STOPPED / "node-1/d1/__cluster_metadata-0")
+GROUPS = str(STOPPED / "node-4/d1/__consumer_offsets-0")
+
+
+def test_a_stream_waits_for_what_may_come_and_not_for_what_cannot(tmp_path: Path) -> None:
+    reader = GrowingFilesReader({"path": str(tmp_path), "table": "batches"})
+    assert reader.latestOffset() == {}
+    (tmp_path / "__cluster_metadata-0").mkdir()
+    (tmp_path / "__cluster_metadata-0/00000000000000000000.log").write_bytes(b"")
+    assert list(reader.latestOffset().values()) == [0]
+    for path in (str(tmp_path / "nowhere"), f"file://{tmp_path}/nowhere"):
+        with pytest.raises(UsageError, match="No such file"):
+            GrowingFilesReader({"path": path, "table": "batches"}).latestOffset()
+
+
+@pytest.mark.parametrize(("table", "path"), [("topic", GROUPS), ("offset_commit", METADATA), ("group_members", METADATA)])
+def test_a_table_of_a_log_that_is_not_there_is_an_error(table: str, path: str) -> None:
+    with pytest.raises(UsageError, match=r"here, which the table .* is made from"):
+        SplitReader({"path": path, "table": table}).partitions()
+
+
+def test_only_the_logs_that_are_wanted_become_tasks() -> None:
+    every = SplitReader({"path": str(STOPPED), "table": "batches"}).partitions()
+    some = SplitReader({"path": str(STOPPED), "table": "batches", "only": "offsets"}).partitions()
+    assert {piece.log for part in some for piece in part.split.pieces} == {"offsets"}  # type: ignore[attr-defined]
+    assert len({piece.log for part in every for piece in part.split.pieces}) > 2  # type: ignore[attr-defined]
+    with pytest.raises(UsageError, match="option only is one of metadata"):
+        SplitReader({"path": METADATA, "table": "batches", "only": "nope"})
+
+
+def test_a_report_without_its_log_is_left_out_or_an_error() -> None:
+    reports = list(REPORTS.values())
+    found = answerable(reports, logs_at([METADATA]), [METADATA])
+    assert [report.name for report in found.left_out] == ["group_rebalances", "group_offsets"]
+    with pytest.raises(UsageError, match=r"no log of groups \(__consumer_offsets\) here, which group_offsets is about"):
+        answerable([REPORTS["group_offsets"]], logs_at([METADATA]), [METADATA])
+
+
+def test_a_stream_of_once_is_an_error_where_there_is_nothing(tmp_path: Path) -> None:
+    command.require_inputs([str(tmp_path)], may_be_empty=True)
+    with pytest.raises(UsageError, match="no log here"):
+        command.require_inputs([str(tmp_path)], may_be_empty=False, is_whole=True)
+    (tmp_path / "00000000000000000000.log").write_bytes(b"")
+    with pytest.raises(UsageError, match="nothing in it"):
+        command.require_inputs([str(tmp_path)], may_be_empty=False, is_whole=True)
