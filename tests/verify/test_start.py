@@ -196,7 +196,10 @@ def test_folders_are_searched_and_partitions_are_named_as_not_judged(tmp_path: P
     (tmp_path / "node-1" / "d1" / "orders-0").mkdir()
     done = run_main(verify, ["--start-safe", str(tmp_path)], cwd=tmp_path)
     assert done.status == 0
-    assert b"and lose nothing; 1 other partitions were not judged" in done.stdout
+    assert b"and lose nothing; 1 other directories were not judged" in done.stdout
+    (tmp_path / "node-1" / "d2").mkdir()
+    (tmp_path / "node-1" / "d2" / "meta.properties").write_text("version=1\n")
+    assert b"; 2 other directories were not judged" in run_main(verify, ["--start-safe", str(tmp_path)], cwd=tmp_path).stdout
     inner = run_main(verify, ["--start-safe", str(tmp_path / "node-1" / "d1" / "__cluster_metadata-0")], cwd=tmp_path)
     assert inner.status == 0
 
