@@ -69,12 +69,10 @@ def test_zeros_behind_an_earlier_segment_cost_all_later_ones(tmp_path: Path):
         ("log: first segment, inner batch, base-offset", "are missing"),
         ("log: first segment, inner batch, epoch-high", "without a leader"),
         ("log: two batches swapped", "goes back"),
-        ("middle: checkpoint cut to 5136", "has no end"),
+        ("middle: checkpoint cut between two batches", "has no end"),
     ),
 )
 def test_what_kafka_does_not_notice_is_not_safe(tmp_path: Path, name: str, what: str):
-    if name not in CASES:
-        name = next(case for case in CASES if case.startswith("middle: checkpoint cut to") and len(case) > 30)
     verdict = verdict_of(tmp_path / "d", name)
     assert verdict.starts
     assert not verdict.is_safe

@@ -157,8 +157,7 @@ def _is_uuid(value: object) -> bool:
 
 
 def _are_voters(value: object) -> bool:
-    if value is None:
-        return True
+    # The schema lets them be null, and Kafka ends over that all the same.
     return isinstance(value, list) and all(isinstance(voter, dict) and _is_int32(voter.get("voterId")) for voter in value)
 
 
