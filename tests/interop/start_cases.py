@@ -372,7 +372,9 @@ def _identities() -> Rows:
         yield kind, f"{bootstrap} empty", above(put(bootstrap, b""))
         yield kind, f"{bootstrap} cut in its footer", above(change(bootstrap, lambda data: data[:-20]))
         yield kind, f"{bootstrap} cut in its record", above(change(bootstrap, lambda data: data[:-90]))
-        yield kind, f"{bootstrap} with a wrong checksum", above(flip(bootstrap, 140))
+        second = len(control(0, (SNAPSHOT_HEADER, message_type("control", "SnapshotHeaderRecord").cls()), epoch=0))
+        yield kind, f"{bootstrap} with a wrong checksum", above(flip(bootstrap, second + FIELDS["crc"]))
+        yield kind, f"{bootstrap} with a damaged record", above(flip(bootstrap, 140))
     yield "log", ".kafka_cleanshutdown garbage", above(put(".kafka_cleanshutdown", b"x"))
     yield "log", "no metadata directory", shutil.rmtree
     yield "log", "an empty metadata directory", lambda place: [path.unlink() for path in place.iterdir()]
