@@ -27,7 +27,8 @@ VERIFY = CommandSpec(
         --start-safe answers for the metadata log what Apache Kafka 4.3.1 would do when it starts: it cuts a log at the first bad batch and
         deletes all segments behind it, and takes gaps, torn checkpoints, and offsets and epochs that were changed without a
         word. Told are each file that would be changed, with byte, offset, bytes and records; what of that is nowhere else in the
-        directory; and what else is lost already. Nothing is changed. A server that replays less than all of it, since it is one of
+        directory; and what else is lost already. Nothing is changed. Logs of topics, and other log directories of the same server,
+        are named as not judged. A server that replays less than all of it, since it is one of
         several voters and the rest is not committed, may start where this says that replay ends it.
         """,
     options=(

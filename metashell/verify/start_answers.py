@@ -31,7 +31,7 @@ def tell_start(path: str, node_id: int | None, writer: Writer, report: Report) -
         for fault in verdict.unnoticed:
             report.error(verdict.path, f"not noticed: {fault}")
         if verdict.not_judged:
-            what = f"{len(verdict.not_judged)} directories of other partitions are not judged, as {verdict.not_judged[0]}"
+            what = f"{len(verdict.not_judged)} other directories are not judged, as {verdict.not_judged[0]}"
             report.note(verdict.path, what)
         writer.start(verdict)
         is_safe = is_safe and verdict.is_safe

@@ -15,7 +15,7 @@ _DEPTH_MAX = 3
 
 
 class Place(NamedTuple):
-    """A log directory, the metadata directory in it, which need not be there, and the partitions that are not judged."""
+    """A log directory, the metadata directory in it, which need not be there, and what a server reads besides and is not judged."""
 
     log_directory: str
     directory: str
@@ -30,9 +30,15 @@ def find_places(path: str) -> list[Place]:
     found = _below(path, _DEPTH_MAX)
     if not found:
         raise UsageError(f"{path}: no log directory with a metadata log here", path)
-    # Of the directories of one server only one has the metadata log.
+    # Of the log directories of one server, which lie side by side, only one has the metadata log.
     with_log = [place for place in found if os.path.isdir(place.directory)]
-    return with_log or found
+    without = [place for place in found if place not in with_log]
+    return [place._replace(not_judged=(*place.not_judged, *_beside(place, without))) for place in with_log] or found
+
+
+def _beside(place: Place, others: list[Place]) -> list[str]:
+    folder = os.path.dirname(os.path.abspath(place.log_directory))
+    return [other.log_directory for other in others if os.path.dirname(os.path.abspath(other.log_directory)) == folder]
 
 
 def _below(path: str, depth: int) -> list[Place]:

@@ -87,8 +87,8 @@ LOG = Log()
 CHECKPOINT = f"{LOG.bases[2]:020d}-0000000002.checkpoint"
 
 
-def checkpoint(topics: int, epoch: int) -> bytes:
-    """A checkpoint in several batches, one for each topic."""
+def checkpoint_parts(topics: int, epoch: int) -> list[bytes]:
+    """A checkpoint in several batches: header, level, one for each topic, and footer."""
     header = message_type("control", "SnapshotHeaderRecord").cls(last_contained_log_timestamp=T0)
     parts = [control(0, (SNAPSHOT_HEADER, header), epoch=epoch), data_batch(1, [LEVEL], epoch=epoch)]
     base = 2
@@ -96,7 +96,11 @@ def checkpoint(topics: int, epoch: int) -> bytes:
         parts.append(topic_batch(base, number, epoch))
         base += 1 + PARTITIONS
     footer = message_type("control", "SnapshotFooterRecord").cls()
-    return b"".join((*parts, control(base, (SNAPSHOT_FOOTER, footer), epoch=epoch)))
+    return [*parts, control(base, (SNAPSHOT_FOOTER, footer), epoch=epoch)]
+
+
+def checkpoint(topics: int, epoch: int) -> bytes:
+    return b"".join(checkpoint_parts(topics, epoch))
 
 
 def make_base(folder: Path, kind: str) -> Path:
@@ -368,7 +372,9 @@ def _identities() -> Rows:
         yield kind, f"{bootstrap} empty", above(put(bootstrap, b""))
         yield kind, f"{bootstrap} cut in its footer", above(change(bootstrap, lambda data: data[:-20]))
         yield kind, f"{bootstrap} cut in its record", above(change(bootstrap, lambda data: data[:-90]))
-        yield kind, f"{bootstrap} with a wrong checksum", above(flip(bootstrap, 140))
+        second = len(control(0, (SNAPSHOT_HEADER, message_type("control", "SnapshotHeaderRecord").cls()), epoch=0))
+        yield kind, f"{bootstrap} with a wrong checksum", above(flip(bootstrap, second + FIELDS["crc"]))
+        yield kind, f"{bootstrap} with a damaged record", above(flip(bootstrap, 140))
     yield "log", ".kafka_cleanshutdown garbage", above(put(".kafka_cleanshutdown", b"x"))
     yield "log", "no metadata directory", shutil.rmtree
     yield "log", "an empty metadata directory", lambda place: [path.unlink() for path in place.iterdir()]
@@ -380,21 +386,22 @@ def _identities() -> Rows:
 
 
 def _checkpoints() -> Rows:
-    whole = checkpoint(16, 2)
-    batch = len(topic_batch(0, 1, 2))
-    head = len(whole) - 16 * batch - len(control(0, (SNAPSHOT_FOOTER, message_type("control", "SnapshotFooterRecord").cls())))
+    parts = checkpoint_parts(16, 2)
+    size_of_all = len(b"".join(parts))
+    header, head, inner, next_inner = (len(b"".join(parts[:count])) for count in (1, 2, 5, 6))
     for kind in ("middle", "compact"):
         yield kind, "checkpoint missing", remove(CHECKPOINT)
-        for size in (0, 5, 16, 17, 18, 60, head, head + 10, head + 17, head + 40, head + 3 * batch, len(whole) - 10, len(whole) - 1):
+        yield kind, "checkpoint cut between two batches", change(CHECKPOINT, lambda data: data[:inner])
+        for size in (0, 5, 16, 17, 18, 60, head, head + 10, head + 17, head + 40, size_of_all - 10, size_of_all - 1):
             yield kind, f"checkpoint cut to {size}", change(CHECKPOINT, lambda data, size=size: data[:size])
         for field, at in FIELDS.items():
             yield kind, f"checkpoint, header, {field}", flip(CHECKPOINT, at)
-            yield kind, f"checkpoint, inner batch, {field}", flip(CHECKPOINT, head + 2 * batch + at)
+            yield kind, f"checkpoint, inner batch, {field}", flip(CHECKPOINT, inner + at)
         yield kind, "checkpoint with zeros behind", change(CHECKPOINT, lambda data: data + b"\0" * 100)
         yield kind, "checkpoint with its last batches again", change(CHECKPOINT, lambda data: data + data[-100:])
         yield kind, "checkpoint garbage", put(CHECKPOINT, b"hello world " * 40)
-        yield kind, "checkpoint without its header", change(CHECKPOINT, lambda data: data[head - len(data_batch(1, [LEVEL])) :])
-        yield kind, "checkpoint without an inner batch", change(CHECKPOINT, lambda data: data[:head] + data[head + batch :])
+        yield kind, "checkpoint without its header", change(CHECKPOINT, lambda data: data[header:])
+        yield kind, "checkpoint without an inner batch", change(CHECKPOINT, lambda data: data[:inner] + data[next_inner:])
         yield kind, "checkpoint marked as deleted", rename(CHECKPOINT, f"{CHECKPOINT}.deleted")
         yield kind, "checkpoint unfinished", rename(CHECKPOINT, f"{CHECKPOINT}.part")
         yield kind, "checkpoint is a folder", folder_for(CHECKPOINT)

@@ -6,7 +6,8 @@ Promises:
   checkpoints without a word, and never looks at offsets and epochs, which no checksum covers. `metashell.log` recovers otherwise.
 - What is not known is told as not known, and is not safe.
 - The judge is Kafka: tests/interop/test_start_safe.py starts real servers on copies of damaged directories and compares.
-Only the metadata log is judged, and the files that a server reads before it: logs of topics are named as not looked at.
+Only the metadata log is judged, and the files that a controller reads before it: logs of topics, and other log directories of the same
+server, are named as not looked at.
 """
 
 from metashell.verify.start.verdict import Change, StartVerdict, verdict_value

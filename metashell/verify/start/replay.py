@@ -29,7 +29,6 @@ from metashell.verify.start.verdict import Ends
 MAGIC = 2
 METADATA_VERSION_MIN = 7
 """3.3-IV3, the oldest that Kafka 4 starts with."""
-_HEAD_MIN = 17
 _NEWER_VERSION = ", read as version "
 """As codec/frame.py says of a version that is newer than ours; Kafka reads it, and ends only where that fails."""
 
@@ -87,11 +86,8 @@ class Replay:
                     self._take(batch, from_snapshot=True)
             except BadLengthError as error:
                 raise Ends(path, str(error), position=error.position) from None
-            left = (file.size() or 0) - end
-        if end == 0 and left == 0:
-            raise Ends(path, "is empty")
-        if 0 < left < _HEAD_MIN:
-            raise Ends(path, f"{left} bytes behind the last batch are too few for another", position=end)
+        if end == 0:
+            raise Ends(path, "holds no whole batch", position=0)
         if first != SNAPSHOT_HEADER:
             raise Ends(path, "does not begin with a snapshot header", position=0)
         if last != SNAPSHOT_FOOTER:

@@ -64,15 +64,17 @@ def check_bootstrap(path: str) -> None:
 
 
 def _names_metadata_version(file: RegularFile) -> bool:
+    """Every record is read, those behind the one that is looked for too."""
+    names = set()
     for placed in placed_batches(file):
         batch = read_placed(file, placed)
-        if batch.header.is_control:
-            continue
         for record in batch.records():
-            found = read_metadata_record(record.value or b"", 0, len(record.value or b""))
-            if found.type_name == "FEATURE_LEVEL_RECORD" and getattr(found.body, "name", "") == "metadata.version":
-                return True
-    return False
+            value = record.value or b""
+            if batch.header.is_control:
+                continue
+            found = read_metadata_record(value, 0, len(value))
+            names.add(getattr(found.body, "name", "") if found.type_name == "FEATURE_LEVEL_RECORD" else "")
+    return "metadata.version" in names
 
 
 def read_epochs(path: str) -> EpochCache:
@@ -157,8 +159,7 @@ def _is_uuid(value: object) -> bool:
 
 
 def _are_voters(value: object) -> bool:
-    if value is None:
-        return True
+    # The schema lets them be null, and Kafka ends over that all the same.
     return isinstance(value, list) and all(isinstance(voter, dict) and _is_int32(voter.get("voterId")) for voter in value)
 
 

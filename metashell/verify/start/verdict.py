@@ -90,7 +90,7 @@ class StartVerdict:
             losses = [f"lose {'; '.join(self.lost)}"] if self.lost else []
             losses += [f"not notice {len(self.unnoticed)} faults"] if self.unnoticed else []
             told = f"and {', and '.join(losses)}"
-        left_out = f"; {len(self.not_judged)} other partitions were not judged" if self.not_judged else ""
+        left_out = f"; {len(self.not_judged)} other directories were not judged" if self.not_judged else ""
         return f"Kafka would start ({log}) {told}{left_out}"
 
 

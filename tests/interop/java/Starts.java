@@ -5,6 +5,7 @@ import java.io.PrintStream;
 import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.Properties;
 import java.util.concurrent.atomic.AtomicReference;
 import kafka.server.ControllerServer;
@@ -17,7 +18,7 @@ import scala.Option;
 /**
  * Starts a real controller with each configuration whose path is a line of standard input, one after the other in one process, and
  * stops it. For each a line is printed: the path, `serves`, `ends` or `hangs`, and why, separated by tabs. A controller serves once it is
- * the active one; it ends where it asks to exit or halt, or where it throws; it hangs where it reads its log for ever. After one that hangs,
+ * the active one and has loaded what is committed; it ends where it asks to exit or halt, or where it throws; it hangs where it reads its log for ever. After one that hangs,
  * or a number of starts, the program ends: it has to be run again for the rest.
  */
 public class Starts {
@@ -76,7 +77,12 @@ public class Starts {
             }
         });
         String answer = watch(server, thread, thrown);
-        stopping.add(daemon(server::shutdown));
+        Thread stop = daemon(server::shutdown);
+        stopping.add(stop);
+        if (answer.startsWith("ends")) {
+            // What one thread of it ended over, another one may still meet: that must not be taken for the next server's end.
+            stop.join(STOP_LIMIT_MS);
+        }
         return answer;
     }
 
@@ -90,7 +96,7 @@ public class Starts {
                 return "ends\t" + ended.get();
             } else if (thrown.get() != null) {
                 return "ends\t" + thrown.get();
-            } else if (!thread.isAlive() && controller.controller() != null && controller.controller().isActive()) {
+            } else if (!thread.isAlive() && controller.controller() != null && controller.controller().isActive() && hasLoaded(controller)) {
                 return "serves\t";
             }
             long now = System.currentTimeMillis();
@@ -103,6 +109,12 @@ public class Starts {
             }
             Thread.sleep(5);
         }
+    }
+
+    /** Another thread loads what the active controller has replayed, and may end the server over it. */
+    private static boolean hasLoaded(ControllerServer controller) {
+        OptionalLong committed = controller.raftManager().client().highWatermark();
+        return committed.isPresent() && controller.sharedServer().loader().lastAppliedOffset() >= committed.getAsLong() - 1;
     }
 
     private static boolean readsControlRecords(Thread thread) {
