@@ -286,7 +286,7 @@ def write_before_the_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def other_tail(history: History) -> None:
-    """A follower cuts off the tail of a leader that died, whole segments of it, and fetches older batches up to where one of these began."""
+    """A follower cuts off the tail of a leader that died, whole segments of it, and fetches older batches to where one of these began."""
     history.epoch = 1
     for _ in range(4):
         history.append(1, 40)

@@ -82,6 +82,7 @@ class Host:
         "notified",
         "paused_until",
         "pending_acks",
+        "polled_after",
         "pre_grants",
         "prepared",
         "proof",
@@ -176,7 +177,7 @@ class Host:
         self.asked_to_resign = -1
         self.heard: dict[Key, int] = {}
         self.contacts: dict[Key, int] = {}
-        self.led_since = self.voters_since = 0
+        self.led_since = self.voters_since = self.polled_after = 0
 
     @property
     def replica_key(self) -> ReplicaKey:

@@ -22,6 +22,7 @@ def on_leading(host: Host) -> None:
     """A replica begins to lead."""
     host.heard = {}
     host.contacts = {}
+    host.polled_after = 0
     host.led_since = host.replica.now_ms
 
 
@@ -74,8 +75,12 @@ def on_resigned(world: World, host: Host, before: Any) -> None:
 
 def on_polled(world: World, host: Host) -> None:
     """A leader was polled and leads on: it had a request of any kind from a majority within twice the time that it has for that."""
-    voters = host.log.tail.voters
     now = host.replica.now_ms
+    if now < host.polled_after:
+        return
+    # Not at each poll: that would cost more than all else that is checked then.
+    host.polled_after = now + window_ms(world) // 4
+    voters = host.log.tail.voters
     since = now - 2 * window_ms(world)
     if max(host.led_since, host.voters_since) > since or count(host, host.contacts, since) > len(voters) // 2:
         return
