@@ -285,6 +285,39 @@ def write_before_the_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DiskWork, "do", late)
 
 
+def other_tail(history: History) -> None:
+    """A follower cuts off the tail of a leader that died, whole segments of it, and fetches older batches to where one of these began."""
+    history.epoch = 1
+    for _ in range(4):
+        history.append(1, 40)
+    history.epoch = 2
+    while len(history.log._segments) < 3:
+        history.append(1, 40)
+    begin = history.log._segments[1].base_offset
+    history.flush()
+    history.truncate(4)
+    history.epoch = 1
+    while history.log.end_offset < begin:
+        history.append(1, 40)
+    history.flush()
+
+
+def keep_the_names_of_what_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A truncation that does not sync the directory: a segment that was removed may be there again, and join the log."""
+    truncate_to = MetadataLog.truncate_to
+
+    def truncate(self: MetadataLog, offset: int) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(MetadataLog, "_sync_directory", lambda self: None)
+            truncate_to(self, offset)
+
+    monkeypatch.setattr(MetadataLog, "truncate_to", truncate)
+
+
+def test_what_was_cut_off_never_joins_the_log_again(quick_folder: Path) -> None:
+    assert try_every_crash(quick_folder, other_tail, 6, 1) > 30
+
+
 def test_writing_before_a_cut_is_on_disk_is_noticed(quick_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_before_the_cut(monkeypatch)
     with pytest.raises(CrashError):
@@ -292,7 +325,14 @@ def test_writing_before_a_cut_is_on_disk_is_noticed(quick_folder: Path, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("plant", "script"), [(forget_names, plain), (believe_what_is_found, plain), (freeze_unsynced, snapshots), (compare_as_kafka, install)]
+    ("plant", "script"),
+    [
+        (forget_names, plain),
+        (believe_what_is_found, plain),
+        (freeze_unsynced, snapshots),
+        (compare_as_kafka, install),
+        (keep_the_names_of_what_is_cut_off, other_tail),
+    ],
 )
 def test_a_planted_mistake_is_noticed(
     plant: Callable[[pytest.MonkeyPatch], None],

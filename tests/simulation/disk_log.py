@@ -308,7 +308,9 @@ class DiskLog(SimLog):
         """What lies in the log's directory, by path."""
         place = self.folder / str(self.lives)
         return {
-            str(path.relative_to(place)): None if path.is_dir() else path.read_bytes() for path in sorted(place.rglob("*")) if path.name != ".lock"
+            str(path.relative_to(place)): None if path.is_dir() else path.read_bytes()
+            for path in sorted(place.rglob("*"))
+            if path.name != ".lock"
         }
 
     def check_kept(self, entries: list[Entry], what: str) -> None:

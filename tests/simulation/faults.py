@@ -13,6 +13,7 @@ from tests.simulation.tolerance import ADDING_MS, are_voters_held, can_lose, is_
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
+
 def begin(world: World) -> None:
     """Let every kind come that the options ask for."""
     for name, act in KINDS.items():
@@ -59,14 +60,14 @@ def pause(world: World) -> None:
     if host is not None:
         until = world.now + 10 + int(world.random.expovariate(1 / world.options.pause_ms))
         host.paused_until = max(host.paused_until, until)
-        world.note( f"{host.name} pauses until {host.paused_until}")
+        world.note(f"{host.name} pauses until {host.paused_until}")
 
 
 def shutdown(world: World) -> None:
     host = world.some_host()
     if host is None or host.node is None or host.paused_until > world.now:
         return
-    world.note( f"{host.name} is asked to shut down")
+    world.note(f"{host.name} is asked to shut down")
     host.is_stopping = True
     world.settle(host, host.node.begin_shutdown(1_000, host.local_ms(world.now)))
     world.push(world.now + 1_500, crash_late, host, host.life)
@@ -76,7 +77,7 @@ def resign(world: World) -> None:
     host = world.work.leader()
     if host is None or host.node is None or host.paused_until > world.now:
         return
-    world.note( f"{host.name} is asked to resign")
+    world.note(f"{host.name} is asked to resign")
     try:
         host.node.resign(host.role.epoch)
     except RaftError:
@@ -91,11 +92,11 @@ def resign(world: World) -> None:
 def heal(world: World, pairs: list[tuple[int, int]], second: None) -> None:
     if world.faults_on:
         world.cuts.difference_update(pairs)
-        world.note( "a cut heals")
+        world.note("a cut heals")
 
 
 def cut_pairs(world: World, pairs: list[tuple[int, int]], what: str) -> None:
-    world.note( f"cut: {what}")
+    world.note(f"cut: {what}")
     world.cuts.update(pairs)
     world.push(world.now + 50 + int(world.random.expovariate(1 / world.options.cut_ms)), heal, pairs, None)
 
@@ -167,13 +168,13 @@ def slow_disk(world: World) -> None:
     host = world.some_host()
     if host is not None:
         host.slow_until = world.now + int(world.random.expovariate(1 / 3_000))
-        world.note( f"the disk of {host.name} is slow until {host.slow_until}")
+        world.note(f"the disk of {host.name} is slow until {host.slow_until}")
 
 
 def full_disk(world: World) -> None:
     host = world.some_host()
     if host is not None:
-        world.note( f"the disk of {host.name} is full")
+        world.note(f"the disk of {host.name} is full")
         host.is_full = True
         host.log.fuse = host.burn
 
@@ -182,7 +183,7 @@ def replace_disk(world: World) -> None:
     """A replica comes back with an empty disk and a new directory id, where the quorum can bear the loss."""
     host = world.some_host()
     if host is not None and not host.is_broker and can_lose(world, host):
-        world.note( f"{host.name} loses its disk")
+        world.note(f"{host.name} loses its disk")
         world.replace_disk(host)
 
 
@@ -290,7 +291,7 @@ def move(world: World) -> None:
     world.by_endpoint[host.endpoint] = host
     world.moved[old] = host
     world.counts["moves"] += 1
-    world.note( f"{host.name} moves to {host.endpoint}")
+    world.note(f"{host.name} moves to {host.endpoint}")
 
 
 def upgrade_level(world: World) -> None:
@@ -302,7 +303,7 @@ def upgrade_level(world: World) -> None:
         leader.node.upgrade_kraft_version(leader.role.epoch, 1, False)
     except RaftError as error:
         world.counts["refused upgrades"] += 1
-        world.note( f"{leader.name} does not upgrade: {error}")
+        world.note(f"{leader.name} does not upgrade: {error}")
         return
     world.counts["upgrades"] += 1
     world.settle(leader, leader.node.poll(leader.local_ms(world.now)))

@@ -31,17 +31,18 @@ class Host:
     `life` counts its starts, so that what was meant for an earlier one is recognised. `election` and `log` survive a crash as far as they
     are durable. `writing` is the step that waits for a slow write of quorum-state; until then no other one is made. `began` is the role at
     the begin of a step. `fuse_left` is how many more effects happen before an injected crash, -1 without one. `forgotten_epoch` is the last
-    epoch of which a vote was forgotten, `unaware_of` the last that it does not know to have led, `lost_end` where the log ended that lost durable batches and did not get them back (`tolerance`).
-    `heard` is when a leader last answered a valid fetch of each replica, `contacts` when it was asked for anything, on its own clock. Until `hang_until` no fsync of the log ends, and if `hang_fails`
-    none succeeds.
+    epoch of which a vote was forgotten, `unaware_of` the last that it does not know to have led, `lost_end` where the log ended that lost
+    durable batches and did not get them back (`tolerance`). `heard` is when a leader last answered a valid fetch of each replica,
+    `contacts` when it was asked for anything, on its own clock. Until `hang_until` no fsync of the log ends, and if `hang_fails` none
+    succeeds.
     """
 
     __slots__ = (
         "announced_epoch",
         "applied",
         "asked",
-        "asked_version",
         "asked_to_resign",
+        "asked_version",
         "at_candidacy",
         "base_ms",
         "began",
@@ -81,6 +82,7 @@ class Host:
         "notified",
         "paused_until",
         "pending_acks",
+        "polled_after",
         "pre_grants",
         "prepared",
         "proof",
@@ -175,7 +177,7 @@ class Host:
         self.asked_to_resign = -1
         self.heard: dict[Key, int] = {}
         self.contacts: dict[Key, int] = {}
-        self.led_since = self.voters_since = 0
+        self.led_since = self.voters_since = self.polled_after = 0
 
     @property
     def replica_key(self) -> ReplicaKey:

@@ -15,6 +15,8 @@ from metashell.raft import (
     appending,
     common,
     fetch_client,
+    fetch_server,
+    polling,
     progress,
     reconfiguration,
     roles,
@@ -218,6 +220,149 @@ def append_what_a_later_leader_wrote() -> list[Patch]:
     return [(fetch_client, "check_fetched", check)]
 
 
+# What mutations of single lines once left alive
+
+
+def who_fetched_once_counts_for_ever() -> list[Patch]:
+    """Check-quorum is met by one follower's fetches once all others have fetched one time: nobody is forgotten."""
+
+    def count(node: Replica, leader: Leader, id: int) -> None:
+        leader.fetched.add(id)
+        if len(leader.fetched) >= node.voters.majority_size - (node.local_id in leader.voters):
+            leader.check_deadline_ms = progress.check_quorum_deadline(node)
+
+    return [(progress, "count_for_quorum", count)]
+
+
+def a_change_is_answered_when_all_before_it_is_committed() -> list[Patch]:
+    """AddRaftVoter and RemoveRaftVoter succeed one record too early."""
+
+    def advanced(node: Replica, leader: Leader) -> None:
+        change, high_watermark = leader.change, node.high_watermark
+        if change is not None and change.offset is not None and high_watermark is not None and change.offset <= high_watermark:
+            reconfiguration.finish(node, leader, NONE, None)
+        original(node, leader)
+
+    original = reconfiguration.watermark_advanced
+    return [(reconfiguration, "watermark_advanced", advanced)]
+
+
+def a_leader_that_is_removed_resigns_at_once() -> list[Patch]:
+    """The first commit after its removal was appended ends a leader, not that of the removal."""
+
+    def advanced(node: Replica, leader: Leader) -> None:
+        original(node, leader)
+        if not node.is_voter:
+            leader.resign_requested = True
+
+    original = reconfiguration.watermark_advanced
+    return [(reconfiguration, "watermark_advanced", advanced)]
+
+
+def an_outsider_votes_for_itself() -> list[Patch]:
+    """Who stands although the last voter set removed it counts its own vote."""
+
+    def tally(self: roles.Tally, voters: Any, local_id: int) -> None:
+        original(self, voters, local_id)
+        self.answers[local_id] = True
+        self.granted = len(self.answers)
+
+    original = roles.Tally.__init__
+    return [(roles.Tally, "__init__", tally)]
+
+
+def a_position_of_an_unknown_epoch_is_valid() -> list[Patch]:
+    """A leader compares a follower's offset with its log, and not the epoch of what is before it."""
+
+    def check(node: Replica, offset: int, last_epoch: int) -> Any:
+        position = original(node, offset, last_epoch)
+        diverging = position.diverging
+        return fetch_server.VALID if diverging is not None and diverging.offset >= offset else position
+
+    original = fetch_server.check_position
+    return [(fetch_server, "check_position", check)]
+
+
+# Before what is said of the log was made from a proof
+
+
+def ask_with_a_log_that_is_not_durable() -> list[Patch]:
+    """Votes are asked for with the log's end, on disk or not."""
+
+    def request_votes(node: Replica, role: Any) -> int:
+        with patched([(Replica, "durable_log_end", lambda node: DurableEnd(node.log_end, node.last_epoch))]):
+            return original(node, role)
+
+    original = votes.request_votes
+    return [(votes, "request_votes", request_votes)]
+
+
+def a_candidacy_goes_on_after_a_restart() -> list[Patch]:
+    """Who voted for itself asks again in the same epoch, with what is left of its log; and who voted for it does so again."""
+
+    def first_role(node: Replica, election: ElectionState) -> Any:
+        role = original(node, election)
+        local, voted = node.local_key, role.voted
+        is_own = local is not None and voted is not None and votes.is_voted_key(voted, local)
+        if not is_own or role.leader_id >= 0 or not node.is_voter or local is None:
+            return role
+        return roles.Candidate(role.epoch, local, roles.Tally(node.voters, local.id), node.election_timeout(), node.now_ms)
+
+    def grants(role: Any, candidate: Any, up_to_date: bool) -> bool:
+        return original_grants(role, candidate, up_to_date or (role.voted is not None and votes.is_voted_key(role.voted, candidate)))
+
+    original, original_grants = startup.first_role, votes.grants_vote
+    return [(startup, "first_role", first_role), (votes, "grants_vote", grants)]
+
+
+def who_has_batches_of_its_epoch_led_it() -> list[Patch]:
+    """A replica that voted for itself, knows no leader and has batches of that epoch starts as one that led it."""
+
+    def first_role(node: Replica, election: ElectionState) -> Any:
+        local, voted, epoch = node.local_key, election.voted, election.epoch
+        is_own = local is not None and voted is not None and votes.is_voted_key(voted, local)
+        if is_own and local is not None and election.leader_id < 0 and 0 < epoch == node.last_epoch:
+            return roles.Resigned(epoch, local.id, node.own_endpoints, (), node.election_timeout())
+        return original(node, election)
+
+    original = startup.first_role
+    return [(startup, "first_role", first_role)]
+
+
+def a_candidate_outside_of_the_voters_waits_for_ever() -> list[Patch]:
+    """A candidate that is no voter any more asks nobody and looks for nobody."""
+
+    def act(node: Replica, role: roles.Candidate) -> int:
+        if not (node.is_voter or node.is_leaving()) and node.now_ms >= role.election_deadline_ms:
+            return NEVER
+        if not (node.is_voter or node.is_leaving()):
+            return role.election_deadline_ms
+        return original(node, role)
+
+    original = polling.act_candidate
+    return [(polling, "_ACTS", {**polling._ACTS, roles.Candidate: act})]
+
+
+def any_epoch_is_taken() -> list[Patch]:
+    """A peer may name the last epoch there is."""
+    return [(common, "is_plausible_epoch", lambda node, epoch: True)]
+
+
+def a_log_that_lost_batches_votes() -> list[Patch]:
+    """Damage in the middle of the log is a torn tail: it is cut, and the replica votes with the rest."""
+    return [(Replica, "recovering", ForgetfulSlot())]
+
+
+class ForgetfulSlot:
+    """An attribute that is None whatever is stored in it."""
+
+    def __get__(self, instance: object, owner: type) -> None:
+        return None
+
+    def __set__(self, instance: object, value: object) -> None:
+        """It is not kept."""
+
+
 BUGS: dict[str, Callable[[], list[Patch]]] = {
     make.__name__.replace("_", "-"): make
     for make in (
@@ -240,8 +385,35 @@ BUGS: dict[str, Callable[[], list[Patch]]] = {
         truncation_keeps_the_voters,
         truncation_keeps_the_epochs,
         append_what_a_later_leader_wrote,
+        who_fetched_once_counts_for_ever,
+        a_change_is_answered_when_all_before_it_is_committed,
+        a_leader_that_is_removed_resigns_at_once,
+        an_outsider_votes_for_itself,
+        a_position_of_an_unknown_epoch_is_valid,
+        ask_with_a_log_that_is_not_durable,
+        a_candidacy_goes_on_after_a_restart,
+        who_has_batches_of_its_epoch_led_it,
+        a_candidate_outside_of_the_voters_waits_for_ever,
+        any_epoch_is_taken,
+        a_log_that_lost_batches_votes,
     )
 }
+
+
+PROFILE_OF: dict[str, str] = {
+    "who-fetched-once-counts-for-ever": "half-a-quorum",
+    "a-change-is-answered-when-all-before-it-is-committed": "voters-leave",
+    "a-leader-that-is-removed-resigns-at-once": "voters-leave",
+    "an-outsider-votes-for-itself": "voters-leave",
+    "a-position-of-an-unknown-epoch-is-valid": "leaders-come-and-go",
+    "ask-with-a-log-that-is-not-durable": "hanging-disk-election-power-cut",
+    "a-candidacy-goes-on-after-a-restart": "forgetful-disks",
+    "who-has-batches-of-its-epoch-led-it": "forgetful-disks",
+    "a-candidate-outside-of-the-voters-waits-for-ever": "late-downloads-among-old-peers",
+    "any-epoch-is-taken": "strange-epochs",
+    "a-log-that-lost-batches-votes": "rotten-disks",
+}
+"""Bugs that need faults which hang together: the profile whose seeds are tried."""
 
 
 @contextmanager

@@ -121,8 +121,8 @@ def settle_down(world: World) -> bool:
 def finds_leader(world: World) -> bool:
     """Whether all agree on a leader in time; False where that cannot be, since every majority lacks somebody or somebody's log.
 
-    Kafka's quorums have this hole, too: voters whose disks are gone, or an added or removed voter that only a minority knows of. An operator
-    has to restore a disk then.
+    Kafka's quorums have this hole, too: voters whose disks are gone, or an added or removed voter that only a minority knows of. An
+    operator has to restore a disk then.
     """
     try:
         liveness.check_leader(world)

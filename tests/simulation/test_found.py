@@ -21,7 +21,7 @@ def test_what_a_seed_found_stays_mended(make: Callable[[], list[Patch]]) -> None
 
 
 def options_of(seed: int, special: dict[str, object]) -> Options:
-    options = draw(seed)
+    options = draw(seed, "")
     for name, value in special.items():
         setattr(options, name, value)
     return options

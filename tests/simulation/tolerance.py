@@ -6,10 +6,10 @@ even. Safety rests on one voter of each such overlap that keeps its word. So:
 - A voter whose disk was lost comes back under another directory id, hence as no voter at all: it breaks no word. Liveness bears fewer than
   a majority of these (`can_lose`).
 - A voter that forgot a vote (quorum-state lost, or older than the vote) may vote twice in that epoch. It is faulty until its quorum-state
-  names a later epoch (`has_forgotten`). Safety bears 2m - n - 1 of them at a time: none where n is odd, one where it is even, and none while
-  voters change, since majorities of two neighbouring sets share one voter only (`can_forget`). A candidacy must not be forgotten at all:
-  who voted for that key gives it the same answer again. What was lost without a vote in it is no fault: an epoch that was only heard of
-  binds nobody.
+  names a later epoch (`has_forgotten`). Safety bears 2m - n - 1 of them at a time: none where n is odd, one where it is even, and none
+  while voters change, since majorities of two neighbouring sets share one voter only (`can_forget`). A candidacy must not be forgotten at
+  all: who voted for that key gives it the same answer again. What was lost without a vote in it is no fault: an epoch that was only heard
+  of binds nobody.
 - A voter that lost batches which it had said to be durable is faulty in the same way, unless it knows: then it neither votes nor stands
   until it has them again, and counts as down for elections. Only what it can notice is injected: damage with whole batches behind it. A
   damaged last batch looks like a write that was cut off, and nobody can tell.
@@ -47,7 +47,7 @@ def is_gone(world: World, key: Key) -> bool:
 
 
 def has_no_vote(host: Host) -> bool:
-    """Whether a replica's log lost batches. The replica may have to know less than we do: it waits for all that it had, committed or not."""
+    """Whether a replica's log lost batches. It may know less than we do: then it waits for all that it had, committed or not."""
     return host.lost_end is not None or host.log.recovering is not None
 
 
@@ -112,7 +112,7 @@ def note_caught_up(world: World, host: Host) -> None:
     entry: Entry | None = world.history.tip
     while entry is not None and entry.end > lost_end:
         entry = entry.prev
-    if entry is None or host.log.holds(entry) and entry.end <= host.log.flushed_offset:
+    if entry is None or (host.log.holds(entry) and entry.end <= host.log.flushed_offset):
         host.lost_end = None
         host.log.lost.clear()
         world.note(f"{host.name} has all again")

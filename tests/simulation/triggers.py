@@ -22,7 +22,11 @@ def on_role(world: World, host: Host) -> None:
     if not world.faults_on:
         return
     options, name = world.options, host.role.name
-    if name in ("candidate", "leader") and host.log.flushed_offset < host.log.end_offset and world.chance() < options.candidate_crash_chance:
+    if (
+        name in ("candidate", "leader")
+        and host.log.flushed_offset < host.log.end_offset
+        and world.chance() < options.candidate_crash_chance
+    ):
         # It stands or leads with what is in the cache only, which a power cut takes away.
         world.push(world.now + int(world.chance() * 60), lose_power, host, host.life)
     elif name == "leader" and world.chance() < options.leader_crash_chance:

@@ -64,9 +64,9 @@ _note_roles()
 class World:
     """One run of one seed; `quorum.build` fills it.
 
-    `cuts` are directed pairs of hosts that cannot talk, `blocked` hosts that get no requests, `slow_links` their bytes a ms. `disks` has the logs of all metadata directories
-    that ever were, also of lost ones. `adding` is when an operator last asked to add a replica (-1: to remove any), `moved` the addresses
-    that replicas had before. `counts` is what happened, for the summary.
+    `cuts` are directed pairs of hosts that cannot talk, `blocked` hosts that get no requests, `slow_links` the bytes a ms of pairs. `disks`
+    has the logs of all metadata directories that ever were, also of lost ones. `adding` is when an operator last asked to add a replica
+    (-1: to remove any), `moved` the addresses that replicas had before. `counts` is what happened, for the summary.
     """
 
     def __init__(self, options: Options, history: History, trace: Trace | None = None) -> None:

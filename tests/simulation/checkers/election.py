@@ -104,7 +104,9 @@ def on_role(world: World, host: Host, before: Any, role: Any) -> None:
         if state == "resigned":
             on_resigned(world, host, before)
     if host.lost_end is not None and state in ("prospective", "candidate", "leader"):
-        raise Violation("L6 AckedDurable", f"{host.name} is {state}, and its log lost batches up to {host.lost_end} that it had said to have")
+        raise Violation(
+            "L6 AckedDurable", f"{host.name} is {state}, and its log lost batches up to {host.lost_end} that it had said to have"
+        )
     is_out = state == "unattached" and not is_voter(world, host) and not is_leaving(host)
     if not (is_out and before is not None and before.name == "candidate"):
         # A candidate that learns that it is no voter any more asks nobody.

@@ -22,6 +22,7 @@ def on_leading(host: Host) -> None:
     """A replica begins to lead."""
     host.heard = {}
     host.contacts = {}
+    host.polled_after = 0
     host.led_since = host.replica.now_ms
 
 
@@ -43,7 +44,9 @@ def count(host: Host, times: dict[Key, int], since_ms: int) -> int:
     heard = {key for key, at in times.items() if at > since_ms}
     ids = {id for id, _ in heard}
     # A voter without a directory id is whoever has its id.
-    return sum(key == host.key or key in heard or (key[1] == ZERO_UUID and (key[0] in ids or key[0] == host.id)) for key in host.log.tail.voters)
+    return sum(
+        key == host.key or key in heard or (key[1] == ZERO_UUID and (key[0] in ids or key[0] == host.id)) for key in host.log.tail.voters
+    )
 
 
 def on_resigned(world: World, host: Host, before: Any) -> None:
@@ -53,8 +56,12 @@ def on_resigned(world: World, host: Host, before: Any) -> None:
     voters = host.log.tail.voters
     now = host.replica.now_ms
     since = now - window_ms(world)
-    # Who was heard counted for the set of voters of that time.
-    if host.voters_since > since or (host.led_since <= since and count(host, host.heard, since) <= len(voters) // 2):
+    if host.voters_since > since:
+        # Who was heard counted for the set of voters of that time: its own word on the time has to do.
+        is_silent = now >= before.check_deadline_ms
+    else:
+        is_silent = host.led_since <= since and count(host, host.heard, since) <= len(voters) // 2
+    if is_silent:
         return
     committed = host.log.entry_ending_at(max(host.replica.committed, host.log.start_offset))
     if committed is not None and not is_among(host, committed.voters) and not is_among(host, voters):
@@ -68,8 +75,12 @@ def on_resigned(world: World, host: Host, before: Any) -> None:
 
 def on_polled(world: World, host: Host) -> None:
     """A leader was polled and leads on: it had a request of any kind from a majority within twice the time that it has for that."""
-    voters = host.log.tail.voters
     now = host.replica.now_ms
+    if now < host.polled_after:
+        return
+    # Not at each poll: that would cost more than all else that is checked then.
+    host.polled_after = now + window_ms(world) // 4
+    voters = host.log.tail.voters
     since = now - 2 * window_ms(world)
     if max(host.led_since, host.voters_since) > since or count(host, host.contacts, since) > len(voters) // 2:
         return
