@@ -332,6 +332,8 @@ class ProductionWorld(World):
                 host.hangs_until_us = min(host.hangs_until_us, self.now_us)
                 host.fails_until_us = 0
                 host.writes_left = -1
+                if host.process is not None:
+                    host.process.loop.free()
 
     def close(self) -> None:
         """Nothing is left of the world."""
