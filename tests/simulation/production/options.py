@@ -15,8 +15,6 @@ from tests.simulation.options import Options
 class ProductionOptions(Options):
     """One run's plan. `profile` names the faults that come together, empty for none."""
 
-    profile: str = ""
-
     # Network: chances of a write that arrives in two pieces.
     split_chance: float = 0.0
     reset_every: int = 0
@@ -24,7 +22,6 @@ class ProductionOptions(Options):
     stall_ms: int = 500
 
     # Disk.
-    hang_every: int = 0
     hang_ms: int = 2_000
     failing_disk_every: int = 0
 
