@@ -69,6 +69,21 @@ def shutdown(world: ProductionWorld) -> None:
         world.push(world.now + 5_000, faults.crash_late, host, host.life)
 
 
+def resign(world: ProductionWorld) -> None:
+    """The application of a leader wants no longer to lead."""
+    host = world.work.leader()
+    if host is not None and host.process is not None:
+        host.process.loop.call_soon(resign_now, world, host, host.role.epoch)
+
+
+def resign_now(world: ProductionWorld, host: ProductionHost, epoch: int) -> None:
+    if host.process is not None and host.role is not None and host.role.epoch == epoch and host.role.name == "leader":
+        world.note(f"{host.name} is asked to resign")
+        world.counts["resignations"] += 1
+        host.asked_to_resign = epoch
+        host.process.server.driver.resign(epoch)
+
+
 # Network
 
 
@@ -191,6 +206,7 @@ KINDS: dict[str, Callable[[ProductionWorld], None]] = {
     "all_down_every": all_down,
     "pause_every": pause,
     "shutdown_every": shutdown,
+    "resign_every": resign,
     "cut_every": faults.cut,
     "split_every": faults.split,
     "reset_every": reset_connection,

@@ -112,6 +112,7 @@ def draw(seed: int, profile: str | None = None) -> ProductionOptions:
     options.down_ms = pick((50, 500, 2_000))
     options.pause_every = int(sometimes(0.3, 1_000, 8_000))
     options.shutdown_every = int(sometimes(0.2, 3_000, 9_000))
+    options.resign_every = int(sometimes(0.2, 2_000, 9_000))
     options.has_sasl = chance() < 0.25
     if options.level == 1 and chance() < 0.4:
         options.observers = max(options.observers, 1)
