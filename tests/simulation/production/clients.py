@@ -5,6 +5,7 @@ What a client was told is committed has to be in every log and image that is lef
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,9 @@ TOPIC = 2
 """The resource type of a topic's configs."""
 TOPICS_MAX = 20
 """Topics that exist as far as clients know; more would only make each comparison of images slower."""
+SLOW_DECISIONS = 0.2
+DECISION_S = 0.05
+"""Some appends are decided on so long before they are prepared, at most."""
 UNDECODABLE = b"\x01\xe7\x07\x00of a type that is not there yet"
 
 
@@ -62,9 +66,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """What a client was told: its values lie in the log up to that offset, committed."""
+    """What a client was told: its values lie in the log up to that offset, in that epoch, committed."""
 
     offset: int
+    epoch: int
     values: tuple[bytes, ...]
 
 
@@ -107,16 +112,22 @@ class Clients(Work):
         process.loop.run()
 
     async def _append(self, host: ProductionHost, server: Any, change: Change) -> None:
-        world = self.world
+        world, driver = self.world, server.driver
+        epoch = driver.node.epoch
         try:
-            offset = await server.append(change.values)
+            if world.faults_on and world.chance() < SLOW_DECISIONS:
+                # What was decided in an epoch is appended in it, or never.
+                await asyncio.sleep(world.chance() * DECISION_S)
+            offset = driver.prepare(epoch, change.values)
+            driver.schedule()
+            await driver.committed(offset, epoch)
         except RaftError:
             world.counts["refused appends"] += 1
             return
         except Killed:
             return
         world.counts["acknowledged"] += 1
-        told = Acknowledged(offset, tuple(change.values))
+        told = Acknowledged(offset, epoch, tuple(change.values))
         self.acknowledged.append(told)
         if world.trace is not None:
             world.trace.note(world, f"client: {host.name} acknowledges {len(change.values)} values up to {offset}")
@@ -220,7 +231,7 @@ def check_told(world: ProductionWorld, host: ProductionHost, told: Acknowledged)
 
 
 def check_entry(name: str, told: Acknowledged, entry: Entry | None) -> None:
-    if entry is None or told.offset >= entry.end or not all(value in entry.data for value in told.values):
+    if entry is None or told.offset >= entry.end or told.epoch != entry.epoch or not all(value in entry.data for value in told.values):
         raise Violation(RULE, f"what was acknowledged at {told.offset} is not in {name}: there is {entry}")
 
 

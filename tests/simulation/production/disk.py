@@ -1,7 +1,7 @@
 """The disk of one simulated machine: real files below a scratch folder, what of them is durable, and what goes wrong with them.
 
 A call of `Disk` is one step. On a worker's thread each step takes time and others run meanwhile; on the loop's thread a sync keeps the
-process busy. What a loss of power leaves is drawn as in `tests.recording_files`: what was synced, and any part of the rest.
+process busy. What a loss of power leaves is drawn by `what_is_left`: what was synced, and any part of the rest, by sectors.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from metashell.log.disk import Disk
-from tests.recording_files import Directory, File, ModelledDisk, Tree, _apply, write_tree
+from tests.recording_files import SECTOR_SIZE, Directory, File, ModelledDisk, Tree, _apply, write_tree
 
 if TYPE_CHECKING:
     from tests.simulation.production.world import ProductionHost, ProductionWorld
 
 STEP_US = 20
 """What a step takes that does not wait for the platters."""
+MOMENTS = 3
+"""Of so many moments between the last sync and the loss of power a file may keep something, beside the first and the last."""
 HANG_STEP_US = 50_000
 """How often whoever waits for a disk that hangs looks whether it still does."""
 
@@ -35,10 +37,7 @@ class Platters:
 
     def lose_power(self, random: Random) -> None:
         """What was not synced is there in part, if at all."""
-        model = ModelledDisk.__new__(ModelledDisk)
-        model.root = self.root
-        states = list(model.samples(random, 2))
-        self.take(states[int(random.random() * len(states))])
+        self.take(what_is_left(self.root, random))
 
     def rot(self, random: Random) -> str | None:
         """Flip a bit of a segment, while no process runs; which file and byte it was, None where there is nothing to damage."""
@@ -63,6 +62,45 @@ class Platters:
         self.place.mkdir()
         write_tree(tree, self.place)
         self.root = ModelledDisk(self.place).root
+
+
+def what_is_left(directory: Directory, random: Random) -> Tree:
+    """What a disk holds after a loss of power: any of the changes of names, in their order, and of each file what `bytes_left` draws."""
+    share = random.random()
+    if share < 0.25:
+        names = directory.durable
+    elif share < 0.5:
+        names = directory.current
+    else:
+        names = directory.sample(random)
+    tree: Tree = {}
+    for name, node in names.items():
+        if isinstance(node, File):
+            tree[name] = bytes_left(node, random)
+        else:
+            tree[name] = None
+            tree |= {f"{name}/{path}": content for path, content in what_is_left(node, random).items()}
+    return tree
+
+
+def bytes_left(file: File, random: Random) -> bytes:
+    """A content of a file: its size as at some moment since the last sync, and each sector as at some moment.
+
+    The system writes whole sectors as they are in its cache: who finds a later piece of a sector finds the earlier ones, too.
+    """
+    if not file.pending:
+        return file.durable
+    count = len(file.pending)
+    moments = sorted({0, count, *(random.randrange(count + 1) for _ in range(MOMENTS))})
+    contents = [file._with(file.pending[:moment]) for moment in moments]
+    if random.random() < 0.5:
+        return contents[random.randrange(len(contents))]
+    size = len(contents[random.randrange(len(contents))])
+    sectors = [
+        contents[random.randrange(len(contents))][start : start + SECTOR_SIZE].ljust(SECTOR_SIZE, b"\0")
+        for start in range(0, size, SECTOR_SIZE)
+    ]
+    return b"".join(sectors)[:size]
 
 
 class SimDisk(Disk):

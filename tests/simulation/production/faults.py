@@ -69,6 +69,21 @@ def shutdown(world: ProductionWorld) -> None:
         world.push(world.now + 5_000, faults.crash_late, host, host.life)
 
 
+def resign(world: ProductionWorld) -> None:
+    """The application of a leader wants no longer to lead."""
+    host = world.work.leader()
+    if host is not None and host.process is not None:
+        host.process.loop.call_soon(resign_now, world, host, host.role.epoch)
+
+
+def resign_now(world: ProductionWorld, host: ProductionHost, epoch: int) -> None:
+    if host.process is not None and host.role is not None and host.role.epoch == epoch and host.role.name == "leader":
+        world.note(f"{host.name} is asked to resign")
+        world.counts["resignations"] += 1
+        host.asked_to_resign = epoch
+        host.process.server.driver.resign(epoch)
+
+
 # Network
 
 
@@ -120,6 +135,9 @@ def rot(world: ProductionWorld) -> None:
     if host is None or world.options.voters < 3 or any(other.log.is_rotten for other in world.hosts):
         return
     if host.log.end_offset > world.history.tip.end or world.options.member_every:
+        return
+    if host.election.epoch != host.log.tail.epoch:
+        # The log trusts no recovery point that is older than quorum-state, so a last batch that is damaged now looks torn (`damage`).
         return
     world.kill(host, False)
     place = host.platters.rot(world.random)
@@ -188,6 +206,7 @@ KINDS: dict[str, Callable[[ProductionWorld], None]] = {
     "all_down_every": all_down,
     "pause_every": pause,
     "shutdown_every": shutdown,
+    "resign_every": resign,
     "cut_every": faults.cut,
     "split_every": faults.split,
     "reset_every": reset_connection,

@@ -111,6 +111,13 @@ class ProcessLoop(asyncio.AbstractEventLoop):
             self._is_scheduled = True
             world.push_us(max(self.busy_until, world.now_us), run_ready, self, None)
 
+    def free(self) -> None:
+        """Whatever kept the process's thread busy is over."""
+        if self.busy_until > self.world.now_us:
+            self.busy_until = self.world.now_us
+            self._is_scheduled = True
+            self.world.push_us(self.world.now_us, run_ready, self, None)
+
     def start(self, coroutine: Any) -> asyncio.Task[Any]:
         """A task in this process."""
         return self.create_task(coroutine)
@@ -177,9 +184,10 @@ def fire(world: ProductionWorld, loop: ProcessLoop, timer: asyncio.TimerHandle) 
     """The time that a timer named has come."""
     if loop.is_dead or timer._cancelled:  # type: ignore[attr-defined]
         return
-    if loop.busy_until > world.now_us:
-        world.push_us(loop.busy_until, fire, loop, timer)
-        return
     world.events += 1
     loop._ready.append(timer)
-    loop.run()
+    if loop.busy_until <= world.now_us:
+        loop.run()
+    elif not loop._is_scheduled:
+        loop._is_scheduled = True
+        world.push_us(loop.busy_until, run_ready, loop, None)

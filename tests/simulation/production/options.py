@@ -15,8 +15,6 @@ from tests.simulation.options import Options
 class ProductionOptions(Options):
     """One run's plan. `profile` names the faults that come together, empty for none."""
 
-    profile: str = ""
-
     # Network: chances of a write that arrives in two pieces.
     split_chance: float = 0.0
     reset_every: int = 0
@@ -24,7 +22,6 @@ class ProductionOptions(Options):
     stall_ms: int = 500
 
     # Disk.
-    hang_every: int = 0
     hang_ms: int = 2_000
     failing_disk_every: int = 0
 
@@ -115,6 +112,7 @@ def draw(seed: int, profile: str | None = None) -> ProductionOptions:
     options.down_ms = pick((50, 500, 2_000))
     options.pause_every = int(sometimes(0.3, 1_000, 8_000))
     options.shutdown_every = int(sometimes(0.2, 3_000, 9_000))
+    options.resign_every = int(sometimes(0.2, 2_000, 9_000))
     options.has_sasl = chance() < 0.25
     if options.level == 1 and chance() < 0.4:
         options.observers = max(options.observers, 1)

@@ -225,12 +225,6 @@ def on_snapshot(host: ProductionHost, id: OffsetAndEpoch) -> None:
     host.applied = id.offset
 
 
-class Arrived(Flight):
-    """A request as it came in, and when: on the receiver's own clock."""
-
-    __slots__ = ("arrived",)
-
-
 class Asked:
     """The driver, for requests: who asked for what is noted."""
 
@@ -251,7 +245,7 @@ class Asked:
         world, host = self._world, self._host
         source = world.by_name.get(token.request.peer)
         if source is not None:
-            flight = host.asked_by[token] = Arrived(source, source.life, 0, 0, request, host)
+            flight = host.asked_by[token] = Flight(source, source.life, 0, 0, request, host)
             flight.arrived = host.contacts[source.key] = self._driver.now_ms()
         if world.trace is not None:
             world.trace.arrives(world, host, source, request)

@@ -19,6 +19,7 @@ from tests.simulation.trace import Trace
 ROOT = Path(__file__).resolve().parents[3]
 QUICK = range(2)
 SEEDS = 12
+SLOW_DISK_SEEDS = 4
 CORE_RAISED = "an exception left the server"
 
 
@@ -40,9 +41,17 @@ def test_every_rule_holds_on_the_production_path(seed: int) -> None:
     assert check(seed).counts["acknowledged"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(SLOW_DISK_SEEDS))
+def test_nothing_is_lost_when_a_disk_hangs_the_leader_ends_and_the_power_fails(seed: int) -> None:
+    result = run(seed, profile=SLOW_DISK)
+    assert result.violation is None, f"python -m tests.simulation {seed} --production --profile '{SLOW_DISK}'  # {result.violation}"
+    assert result.counts["losses of power"]
+
+
 def digest(seed: int) -> str:
     trace = Trace()
-    run(seed, events=1_200, trace=trace)
+    run(seed, events=1_000, trace=trace)
     return trace.digest
 
 
@@ -83,7 +92,7 @@ def test_a_planted_bug_of_the_server_is_found(name: str) -> None:
     assert result.violation.rule != CORE_RAISED, result.violation
 
 
-@pytest.mark.parametrize("seed", [1, 4])
+@pytest.mark.parametrize("seed", [4, pytest.param(1, marks=pytest.mark.slow)])
 def test_nobody_goes_on_behind_a_committed_record_that_cannot_be_decoded(seed: int) -> None:
     options = draw(seed, "")
     options.undecodable_every = 1_000

@@ -19,7 +19,7 @@ from metashell.raft.ready import Durable, ElectionState, Ready
 from metashell.values import OffsetAndEpoch
 from tests.simulation.checkers.logs import on_truncate
 from tests.simulation.disk_log import scratch_folder
-from tests.simulation.history import History, Key
+from tests.simulation.history import History
 from tests.simulation.host import Host
 from tests.simulation.network import Flight
 from tests.simulation.production.disk import Platters
@@ -67,9 +67,7 @@ class ProductionHost(Host):
         super().forget()
         self.flights: dict[tuple[int, int], Flight] = {}
         self.asked_by: dict[Token, Flight] = {}
-        self.last_prepared = self.asked_to_resign = -1
-        self.contacts: dict[Key, int] = {}
-        self.pending_acks: list[tuple[int, int, list[bytes]]] = []
+        self.last_prepared = -1
         self.fuse_power = False
         self.writes_left = -1
         self.writing_election: ElectionState | None = getattr(self, "writing_election", None)
@@ -110,18 +108,6 @@ class ProductionWorld(World):
         self._ended: list[Process] = []
         """Kept to the end, lest what is collected does anything."""
         super().__init__(options, history, trace)
-
-    def some_host(self) -> ProductionHost | None:
-        """A running replica for a fault; in one of three cases the leader."""
-        running = [host for host in self.hosts if host.up]
-        leader = self.work.leader()
-        if leader is not None and self.chance() < 0.33:
-            return leader  # type: ignore[return-value]
-        return running[int(self.chance() * len(running))] if running else None
-
-    def note(self, text: str) -> None:
-        if self.trace is not None:
-            self.trace.note(self, text)
 
     def name_of(self, index: int) -> str:
         """The name on the network of a host, or of the operators' machine."""
@@ -332,6 +318,8 @@ class ProductionWorld(World):
                 host.hangs_until_us = min(host.hangs_until_us, self.now_us)
                 host.fails_until_us = 0
                 host.writes_left = -1
+                if host.process is not None:
+                    host.process.loop.free()
 
     def close(self) -> None:
         """Nothing is left of the world."""
