@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.sample:
         sampled = [one for one in listed.read(listed.SAMPLE) if one.key.module in sources or not arguments.module]
         faults += listed.stale(listed.SAMPLE, sampled, keys)
-        files = {one.key.id: one.text.split() for one in sampled if one.key in keys}
+        files = {one.key.id: one.text.split(listed.AND) for one in sampled if one.key in keys}
         chosen = [everything[id] for id in files]
     else:
         chosen = choose(arguments, mutations, everything, reasons)
