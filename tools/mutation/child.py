@@ -23,7 +23,6 @@ MEMORY_BYTES = 3 << 30
 POOL = ("tests/raft", "tests/log", "tests/transcripts", "tests/simulation")
 """The tests that judge: what checks raft and log by itself, without sockets, clocks and real servers."""
 LEFT_OUT = ("tests/log/test_log_with_kafka.py", "tests/log/test_properties_against_java.py")
-SLOW_BUT_SHARP = ("tests/log/test_log_crash.py",)
 SEED = "seed:"
 """`seed:12` is a test too: the simulation with seed 12."""
 
@@ -168,10 +167,8 @@ class Judge:
 
 
 def may_judge(item: Any) -> bool:
-    """Not those that take long, but for the few that nothing else stands for."""
-    if item.get_closest_marker("golden") is not None:
-        return False
-    return item.get_closest_marker("slow") is None or item.nodeid.split("::")[0] in SLOW_BUT_SHARP
+    """Not those that take long."""
+    return item.get_closest_marker("golden") is None and item.get_closest_marker("slow") is None
 
 
 def reason(report: Any) -> str:
