@@ -59,5 +59,5 @@ def test_a_length_that_no_batch_can_have_is_none(look: Look, batch: Batch) -> No
 
 
 def test_it_looks_as_far_as_the_largest_batch_of_kafka_reaches(look: Look, batch: Batch) -> None:
-    first, second, gap = batch(0), batch(1), bytes(8 * 1024 * 1024)
+    first, second, gap = batch(0), batch(1), b"\xff" * (8 * 1024 * 1024)
     assert look(damaged(first) + gap + second, 0) == len(first) + len(gap)

@@ -45,6 +45,7 @@ def changed(source: str) -> set[str]:
         ("return not a", {"return a"}),
         ("return not (a or b)", {"return (a or b)", "return not (a and b)", "return not (False or b)", "return not (a or False)"}),
         ("return min(a, b)", {"return max(a, b)"}),
+        ("return f(a, *b, c)", {"return f(*b, c)", "return f(a, c)", "return f(a, *b)"}),
         ("return f(a, True)", {"return f(a, False)"}),
         ("return a[1:]", {"return a[2:]", "return a[0:]"}),
         ("return -1", {"return 0", "return -2"}),
@@ -101,7 +102,7 @@ def test_every_mutation_of_the_two_packages_is_a_program_and_has_a_name_of_its_o
         source = (ROOT / "metashell" / module).read_bytes()
         found = mutations_of(module, source)
         ids |= {one.id for one in found}
-        for one in found[::7]:
+        for one in found[::25]:
             compile(one.apply(source), module, "exec")
         assert len({one.key for one in found}) == len(found)
     assert len(ids) > 5_000
@@ -122,7 +123,7 @@ def test_a_sample_takes_of_every_module_and_a_larger_one_holds_the_smaller() -> 
 
 def test_the_tests_of_the_function_are_asked_and_its_last_killer_first() -> None:
     own, far, other = "tests/raft/test_x.py::a", "tests/raft/test_far.py::b", "tests/raft/test_far.py::c"
-    known = Recording({other: 0.1, far: 0.2, own: 5.0, "seed:1": 1.0}, {("raft/x.py", "g"): [far, "seed:1"]})
+    known = Recording({other: 0.1, far: 0.2, own: 5.0, "seed:1": 1.0}, {("raft/x.py", "g"): [far]})
     one = mutations_for(1)[0]
     first, rest = stages(one, known, None)
     assert (list(first), list(rest)) == ([own, far], ["seed:1"])
@@ -269,6 +270,7 @@ def test_what_is_no_module_and_no_mutation_is_said(capsys: pytest.CaptureFixture
     ]
 
 
+@pytest.mark.slow
 def test_a_committed_sample_is_killed_in_whole(capsys: pytest.CaptureFixture[str]) -> None:
     status = mutation.main(["--sample", "-o", "json"])
     found = json.loads(capsys.readouterr().out)

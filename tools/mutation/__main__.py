@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from metashell.errors import UsageError
 from tools.mutation import listed, running
@@ -27,10 +30,27 @@ SECONDS_OF_FILE = 5.0
 
 def main(argv: Sequence[str] | None = None) -> int:
     try:
-        return run(parser().parse_args(argv))
+        # Whoever ends it finds no copy of the checkout left.
+        with ended_as_by_a_key():
+            return run(parser().parse_args(argv))
     except UsageError as error:
         print(f"mutation: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+@contextmanager
+def ended_as_by_a_key() -> Iterator[None]:
+    """SIGTERM is what Ctrl-C is; only the main thread may ask for that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    old = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, old)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -63,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.sample:
         sampled = [one for one in listed.read(listed.SAMPLE) if one.key.module in sources or not arguments.module]
         faults += listed.stale(listed.SAMPLE, sampled, keys)
-        files = {one.key.id: one.text.split() for one in sampled if one.key in keys}
+        files = {one.key.id: one.text.split(listed.AND) for one in sampled if one.key in keys}
         chosen = [everything[id] for id in files]
     else:
         chosen = choose(arguments, mutations, everything, reasons)

@@ -13,11 +13,13 @@ FOLDER = Path(__file__).parent
 EQUIVALENT = FOLDER / "equivalent.tsv"
 SAMPLE = FOLDER / "sample.tsv"
 COLUMNS = 5
+AND = " + "
+"""Stands between tests; their names have spaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One line of a list: the key of a mutation, and a text (a reason, or test files divided by spaces); `line` counts from 1."""
+    """One line of a list: the key of a mutation, and a text (a reason, or tests); `line` counts from 1."""
 
     key: Key
     text: str

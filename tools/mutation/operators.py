@@ -281,7 +281,19 @@ class _Finder(ast.NodeVisitor):
             if node.func.id in ("isinstance", "issubclass", "cast", "TypeVar"):
                 self.visit(node.args[0])
                 return
+        if any(isinstance(argument, ast.Starred) for argument in node.args):
+            self.drop_arguments(node.args)
         self.generic_visit(node)
+
+    def drop_arguments(self, arguments: list[ast.expr]) -> None:
+        """A call that takes any number of steps or values can do without each one."""
+        spans = [self.span(argument) for argument in arguments]
+        for number, (start, end) in enumerate(spans):
+            old = " ".join(self.source[start:end].decode().split())
+            if number + 1 < len(spans):
+                self.add(start, spans[number + 1][0], "", f"{old} -> no argument")
+            elif number:
+                self.add(spans[number - 1][1], end, "", f"{old} -> no argument")
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         """A message: its wording is not behaviour, and its positions are not exact before Python 3.12."""
