@@ -45,6 +45,7 @@ def require_parts() -> None:
 
 
 def _answer(values: SimpleNamespace) -> int:
+    from metashell.codec.uris import shown_uri
     from metashell.options.report_tools import ALL, FORMS
     from metashell.reports import REPORTS
     from metashell.reports.forms import notes_on, write_answer
@@ -55,7 +56,12 @@ def _answer(values: SimpleNamespace) -> int:
     notes = notes_on(answers.fault_count, show_secrets=values.show_secrets)
     for name in names:
         written = write_answer(
-            REPORTS[name], answers.tables[name], values.out, values.format or FORMS, sources=" ".join(values.paths), notes=notes
+            REPORTS[name],
+            answers.tables[name],
+            values.out,
+            values.format or FORMS,
+            sources=" ".join(map(shown_uri, values.paths)),
+            notes=notes,
         )
         sys.stdout.write("".join(f"{path}\n" for path in written))
     if answers.fault_count:

@@ -27,10 +27,11 @@ def run(words: list[str]) -> int:
     values = parsed(VERIFY._replace(name=NAME), words)
     if values is None:
         return STATUS_OK
+    from metashell.codec.uris import shown_uri
     from metashell.verify import VerifyOptions, run_verify
 
     options = VerifyOptions(
-        paths=values.paths,
+        paths=tuple(map(shown_uri, values.paths)),
         deep=values.deep,
         digest=values.digest is not None,
         digest_offset=values.digest if isinstance(values.digest, int) else None,

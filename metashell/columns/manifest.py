@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from metashell.codec.uris import shown_uri
 from metashell.columns.inputs import is_uri
 from metashell.columns.splits import Split
 
@@ -32,7 +33,7 @@ def _identity(path: str) -> list[Any]:
         with suppress(OSError):
             stat = os.stat(path)
             return [os.path.abspath(path), stat.st_dev, stat.st_ino, stat.st_mtime_ns]
-    return [path]
+    return [shown_uri(path)]
 
 
 class Journal:

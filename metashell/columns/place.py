@@ -1,10 +1,11 @@
-"""The columns that all rows of a file share: whose cluster it is, and the file."""
+"""The columns that all rows of a file share: whose cluster it is, and the file, without what opens its store."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 
+from metashell.codec.uris import shown_uri
 from metashell.columns.splits import Piece
 
 
@@ -12,7 +13,7 @@ class Place:
     """Makes `cluster_id` and `file` for any number of rows."""
 
     def __init__(self, piece: Piece) -> None:
-        self.file = piece.path
+        self.file = shown_uri(piece.path)
         self.log = piece.log
         self.cluster_id = piece.cluster_id
 

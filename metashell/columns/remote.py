@@ -12,6 +12,7 @@ from urllib.parse import quote
 from pyarrow import ArrowException
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
+from metashell.codec.uris import shown_uri, without_credentials
 from metashell.columns.inputs import URI_MARK, InputFile, chosen_names, needed_checkpoint
 from metashell.columns.logs import METADATA, log_of_directory
 from metashell.errors import UsageError
@@ -32,7 +33,7 @@ def file_system(uri: str) -> tuple[Any, str]:
     try:
         system, path = FileSystem.from_uri(_with_limit(uri))
     except _TROUBLE as error:
-        raise _told(uri, error) from error
+        raise told(uri, error) from error
     return system, path
 
 
@@ -42,8 +43,14 @@ def _with_limit(uri: str) -> str:
     return uri if limit is None or "retry_limit_seconds" in uri else f"{uri}{'&' if '?' in uri else '?'}{limit}"
 
 
-def _told(uri: str, error: Exception) -> UsageError:
-    return UsageError(f"{uri}: {(str(error).splitlines() or [type(error).__name__])[0]}", uri)
+def told(uri: str, error: Exception) -> UsageError:
+    """The error of a store in one line, without what opens it: stores quote what they were given."""
+    said = (str(error).splitlines() or [type(error).__name__])[0]
+    return _refused(uri, without_credentials(said, uri))
+
+
+def _refused(uri: str, reason: str) -> UsageError:
+    return UsageError(f"{shown_uri(uri)}: {reason}", shown_uri(uri))
 
 
 def remote_files(uri: str, log: str | None) -> Iterator[InputFile]:
@@ -54,13 +61,13 @@ def remote_files(uri: str, log: str | None) -> Iterator[InputFile]:
         is_folder = info.type == FileType.Directory
         below = system.get_file_info(FileSelector(path, recursive=True)) if is_folder else []
     except _TROUBLE as error:
-        raise _told(uri, error) from error
+        raise told(uri, error) from error
     if info.type == FileType.NotFound:
-        raise UsageError(f"{uri}: No such file or directory", uri)
+        raise _refused(uri, "No such file or directory")
     clusters = _Clusters(system)
     if not is_folder:
         directory = dirname(path)
-        cluster_id = clusters.of(directory) or dirname(uri.partition("?")[0])
+        cluster_id = clusters.of(directory) or _folder_of(uri)
         yield InputFile(path=uri, log=log or log_of_directory(directory), cluster_id=cluster_id, is_named=True)
         return
     directories: dict[str, list[str]] = {}
@@ -72,7 +79,7 @@ def remote_files(uri: str, log: str | None) -> Iterator[InputFile]:
         segments, checkpoints = chosen_names(names)
         uri_of = partial(_uri_below, uri, directory[len(path.rstrip("/")) :].strip("/"))
         chosen = [*needed_checkpoint(uri_of, segments, checkpoints), *segments]
-        cluster_id = (clusters.of(directory) or dirname(uri_of("x").partition("?")[0])) if chosen else ""
+        cluster_id = (clusters.of(directory) or _folder_of(uri_of("x"))) if chosen else ""
         for name in chosen:
             found = True
             yield InputFile(
@@ -82,7 +89,12 @@ def remote_files(uri: str, log: str | None) -> Iterator[InputFile]:
                 may_end_early=bool(segments) and name == segments[-1],
             )
     if not found:
-        raise UsageError(f"{uri}: no log here that can be decoded: neither segments nor checkpoints", uri)
+        raise _refused(uri, "no log here that can be decoded: neither segments nor checkpoints")
+
+
+def _folder_of(uri: str) -> str:
+    """What stands for the id of a cluster that has none: the folder of its log, whoever opened it."""
+    return dirname(shown_uri(uri).partition("?")[0])
 
 
 def _uri_below(uri: str, folder: str, name: str) -> str:
@@ -120,9 +132,9 @@ def open_remote(uri: str) -> OpenFile:
     try:
         file: OpenFile = RemoteFile(uri, system.open_input_file(path))
     except _TROUBLE as error:
-        raise _told(uri, error) from error
+        raise told(uri, error) from error
     if file.read_at(0, _FIRST_PIECE) == GZIP_MAGIC:
-        raise UsageError(f"{uri}: compressed files are read from local disks only", uri)
+        raise _refused(uri, "compressed files are read from local disks only")
     return file
 
 
@@ -132,7 +144,8 @@ class RemoteFile:
     batch_size_max = (1 << 31) + 11
 
     def __init__(self, name: str, file: Any) -> None:
-        self.name = name
+        self.name = shown_uri(name)
+        self._uri = name
         self.trouble: str | None = None
         self._file = file
         self._size = int(file.size())
@@ -144,7 +157,7 @@ class RemoteFile:
         try:
             return bytes(self._file.read_at(size, position))
         except _TROUBLE as error:
-            self.trouble = str(_told(self.name, error))
+            self.trouble = str(told(self._uri, error))
             return b""
 
     def size(self) -> int | None:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from metashell.codec.uris import shown_uri
 from metashell.columns.chain import Chain
 from metashell.columns.inputs import InputFile, input_files, is_stream, open_input
 from metashell.columns.logs import METADATA
@@ -105,7 +106,8 @@ def _pieces_of_files(path: str, target_bytes: int, log: str | None, use_index: b
             found = True
             yield chain((first,), pieces)
     if not found:
-        raise UsageError(f"{path}: no log here whose records are known (--log says what they are)", path)
+        shown = shown_uri(path)
+        raise UsageError(f"{shown}: no log here whose records are known (--log says what they are)", shown)
 
 
 def file_pieces(file: InputFile, target_bytes: int, *, use_index: bool = True) -> list[Piece]:
