@@ -1,8 +1,8 @@
 """No voice of ours lets a secret out: every command, decoder, form, table and path of faults, on logs that are full of secrets.
 
 The command lines are made from the registries of options, decoders, forms, tables, reports and shell commands, so that a new one
-is tried here before anybody thinks of it; an option whose use cannot be guessed has to be added to a table below. With
---show-secrets the same command lines must bring the secrets out: that shows that there is something to find.
+is tried here before anybody thinks of it; an option whose use cannot be guessed has to be added to a table of tests/secret_runs.py.
+With --show-secrets the same command lines must bring the secrets out: that shows that there is something to find.
 """
 
 from __future__ import annotations
@@ -11,43 +11,31 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 
-from metashell.cli import dump_log, export, kafka_dump_log, kafka_metadata_shell, kafka_shell, report, sql, storage, verify
-from metashell.codec.redaction import REDACTED
+from metashell.cli import kafka_dump_log, kafka_metadata_shell, kafka_shell, storage
+from metashell.codec.redaction import REDACTED, holds_secrets, secrets_of
 from metashell.columns.names import table_names
 from metashell.columns.schemas import COMMON_TABLES, tables_of_log
 from metashell.dump.kafka_classes import _DECODERS as DECODER_CLASSES
 from metashell.options.analyse_tools import EXPORT, LOGS, SQL
 from metashell.options.dump_tools import DUMP_LOG
 from metashell.options.front_door import TOOLS
-from metashell.options.quorum import QUORUM_OPTIONS
 from metashell.options.report_tools import ALL, REPORT
 from metashell.options.shell_tools import KAFKA_SHELL
-from metashell.options.spec import CommandSpec, Option
 from metashell.options.storage_tools import STORAGE
 from metashell.options.verify_tools import VERIFY
 from metashell.shell.command import FORMS
 from metashell.shell.commands import COMMANDS
 from metashell.shell.commands import NAMES as SHELL_COMMANDS
 from tests.running import Outcome, command_line, run_main
-from tests.secret_logs import CHECKPOINT_NAME, LOG_NAME, SECRETS, content_of, found_in, found_in_files, secret_values, write_logs
+from tests.secret_logs import CHECKPOINT_NAME, LOG_NAME, SECRETS, found_in, secret_values, write_logs
 from tests.secret_logs import LOGS as MADE_LOGS
+from tests.secret_runs import MAINS, Ran, run, single_options, variants
 
-MAINS = {
-    DUMP_LOG.name: dump_log.main,
-    KAFKA_SHELL.name: kafka_shell.main,
-    VERIFY.name: verify.main,
-    EXPORT.name: export.main,
-    SQL.name: sql.main,
-    REPORT.name: report.main,
-    STORAGE.name: storage.main,
-}
 NOT_HERE = {
     "metashell": "a door to the others",
     "spark-reports": "tests/spark_reports/test_secrets.py",
@@ -55,57 +43,6 @@ NOT_HERE = {
     "kafka-dump-log": "Kafka's voice",
     "kafka-metadata-shell": "Kafka's voice",
 }
-WORDS = {
-    "files": ["--files", "{file}"],
-    "max_bytes": ["--max-bytes", "2500"],
-    "max_message_size": ["--max-message-size", "100"],
-    "max_decompressed": ["--max-decompressed", "300"],
-    "key_decoder_class": ["--key-decoder-class", "String"],
-    "value_decoder_class": ["--value-decoder-class", "String"],
-    "type": ["--type", "CONFIG_RECORD", "--type", "USER_SCRAM_CREDENTIAL_RECORD", "--type", "99"],
-    "offset": ["--offset", "3.."],
-    "since": ["--since", "2001-01-01"],
-    "until": ["--until", "2031-01-01"],
-    "key": ["--key", "."],
-    "value": ["--value", "."],
-    "jobs": ["--jobs", "2"],
-    "digest": ["--digest=end"],
-    "name": ["-name", "*"],
-    "path_glob": ["-path", "*"],
-    "regex": ["-regex", "."],
-    "maxdepth": ["-maxdepth", "99"],
-    "output": [],
-}
-"""How an option is given that takes a value which is not one of a few."""
-ELSEWHERE = {"version", "show_secrets", "output", "out", "tables", "snapshot", "demo", "follow", "log", "format", "on_error"}
-"""Options that every command line here has anyway, that have a test of their own, or that read no log."""
-
-
-@dataclass
-class Ran:
-    """What command lines left behind, all together."""
-
-    found: dict[str, set[str]] = field(default_factory=dict)
-    count: int = 0
-    outputs: int = 0
-
-    def note(self, words: Sequence[str], outcome: Outcome, folder: Path | None = None) -> None:
-        told = found_in(outcome.stdout) | found_in(outcome.stderr.encode())
-        if folder is not None:
-            told |= found_in_files(folder)
-        assert "Traceback" not in outcome.stderr, words
-        self.count += 1
-        self.outputs += bool(outcome.stdout)
-        for name in told:
-            self.found.setdefault(name, set()).add(" ".join(words))
-
-    def check(self, show: bool, secrets: Sequence[str] = tuple(SECRETS)) -> None:
-        """With `show` each of these secrets must have come out, without it none at all may have."""
-        if show:
-            assert set(secrets) <= set(self.found)
-        else:
-            assert {name: sorted(lines)[:5] for name, lines in self.found.items()} == {}
-        assert self.outputs, "nothing was printed at all"
 
 
 @pytest.fixture(scope="module")
@@ -113,29 +50,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("secrets")
     write_logs(folder)
     return folder
-
-
-def variants(option: Option) -> list[list[str]]:
-    """The ways in which an option can be given."""
-    name = max(option.names, key=lambda each: (each.startswith("--"), len(each)))
-    if option.is_flag:
-        return [[name]]
-    if option.type == "choice":
-        return [[name, choice] for choice in option.choices]
-    if option.type == "optional-choice":
-        return [[f"{name}={choice}"] for choice in option.choices]
-    assert option.dest in WORDS, f"{option.names}: say in WORDS how it is given"
-    return [WORDS[option.dest]]
-
-
-def single_options(spec: CommandSpec) -> list[list[str]]:
-    """Every option of a command by itself, but for those that have their place."""
-    names = {*ELSEWHERE, *(option.dest for option in QUORUM_OPTIONS)}
-    return [words for option in spec.options if option.dest not in names for words in variants(option)]
-
-
-def run(tool: CommandSpec, words: Sequence[str], folder: Path, show: bool) -> Outcome:
-    return run_main(MAINS[tool.name], [*(["--show-secrets"] if show else []), *words], cwd=folder)
 
 
 def test_every_tool_is_tried() -> None:
@@ -234,6 +148,16 @@ def test_export_of_faults(root: Path, tmp_path: Path, show: bool) -> None:
         words = ["--log", log, "--format", "jsonl", "--tables", "faults,records", "--on-error", "skip", "--jobs", "1"]
         run_export(ran, [*words, str(root / name / "somewhere" / LOG_NAME)], tmp_path / str(number), show)
     ran.check(show, KNOWN)
+
+
+def test_every_secret_of_a_table_has_a_column_of_its_own() -> None:
+    # Redaction of columns looks no deeper.
+    for log in LOGS:
+        for table in tables_of_log(log).values():
+            secrets = secrets_of(table.value)
+            assert secrets.fields <= {column.field.json_name for column in table.columns}, table.name
+            assert not secrets.has_configs or {"resource_type", "name", "value"} <= set(table.schema.names), table.name
+            assert table.key is None or not holds_secrets(table.key), table.name
 
 
 @pytest.mark.slow
@@ -419,59 +343,6 @@ def _is_ready(descriptor: int) -> bool:
     from select import select
 
     return bool(select([descriptor], [], [], 0.2)[0])
-
-
-# ---- URIs ------------------------------------------------------------------------------------------------------------
-
-KEYS = {"user": "AKIAQUOKKA4711", "key": "wJalrXUtnFEMI/K7MDENG+bPxRfiCY", "token": "FwoGZXIvYXdzEBYaDHqa0AP"}
-
-
-@pytest.fixture
-def store(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The URI of a store that holds the logs, with all that opens it; the store quotes it in each of its complaints."""
-    from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
-
-    from metashell.columns import remote
-
-    def found(uri: str) -> tuple[object, str]:
-        place = uri.partition("?")[0].partition("@bucket/")[2]
-        if place.startswith("none"):
-            raise remote.told(uri, OSError(f"no {uri}: signed with {KEYS['key']} and {quote(KEYS['key'], safe='')} by {KEYS['user']}"))
-        return SubTreeFileSystem(str(root), LocalFileSystem()), place
-
-    monkeypatch.setattr(remote, "file_system", found)
-    return f"s3://{KEYS['user']}:{quote(KEYS['key'], safe='')}@bucket/PLACE?region=eu&session_token={KEYS['token']}"
-
-
-def keys_in(data: bytes) -> set[str]:
-    spellings = {name: (key, quote(key, safe=""), key.replace("/", "\\/")) for name, key in KEYS.items()}
-    return {name for name, texts in spellings.items() if any(text.encode() in data for text in texts)}
-
-
-STORED = ["sound/somewhere", "damaged/somewhere", f"odd/somewhere/{LOG_NAME}", "sound"]
-
-
-@pytest.mark.parametrize("place", ["none", *(pytest.param(place, marks=pytest.mark.slow) for place in STORED)])
-def test_no_row_page_manifest_or_message_tells_what_opens_a_store(store: str, tmp_path: Path, place: str) -> None:
-    uri = store.replace("PLACE", place)
-    lines = [(SQL, ["select file, cluster_id from records union select file, cluster_id from faults", uri, *more]) for more in ON_ERROR]
-    lines += [(REPORT, [ALL, uri, "--out", str(tmp_path / "reports"), *more]) for more in ON_ERROR]
-    for form, more in product(TABLE_FORMS, ON_ERROR):
-        out = tmp_path / f"{form}-{len(more)}"
-        lines.append((EXPORT, [uri, "--out", str(out), "--format", form, "--tables", "all", "--jobs", "1", *more]))
-    lines += [(tool, [uri]) for tool in (VERIFY, DUMP_LOG)]
-    lines += [(VERIFY, ["-o", "json", uri]), (KAFKA_SHELL, ["-s", uri, "ls"]), (EXPORT, [uri, "--out", uri, "--frmat", "csv"])]
-    printed = b""
-    for tool, words in lines:
-        outcome = run(tool, words, tmp_path, False)
-        assert (keys_in(outcome.stdout), keys_in(outcome.stderr.encode())) == (set(), set()), words
-        printed += outcome.stdout + outcome.stderr.encode()
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert {path: keys for path in files if (keys := keys_in(content_of(path)))} == {}
-    assert f"s3://bucket/{place}".encode() in printed + b"".join(map(content_of, files))
-
-
-ON_ERROR = [["--on-error", choice] for choice in EXPORT.option("on_error").choices]
 
 
 # ---- other voices ----------------------------------------------------------------------------------------------------
