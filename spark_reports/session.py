@@ -50,9 +50,6 @@ _QUIET: Final = {
     "spark.log.level": "ERROR",
     # A worker that dies says where.
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
-    # Paths may be URIs with the keys of a store: plans, pages and event logs do not repeat them.
-    "spark.sql.redaction.options.regex": "(?i)url|^paths?$",
-    "spark.redaction.string.regex": r"://[^/@\s]*:[^@\s]*@",
 }
 
 

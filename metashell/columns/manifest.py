@@ -25,7 +25,9 @@ Entry = dict[str, Any]
 
 def split_key(split: Split) -> str:
     """What a split is: ranges of files that are told apart by path, identity and size."""
-    return json.dumps([[*_identity(piece.path), piece.size, piece.start, piece.end, piece.log, piece.cluster_id] for piece in split.pieces])
+    return json.dumps(
+        [[*_identity(piece.path), piece.size, piece.start, piece.end, piece.log, shown_uri(piece.cluster_id)] for piece in split.pieces]
+    )
 
 
 def _identity(path: str) -> list[Any]:

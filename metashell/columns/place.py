@@ -15,7 +15,7 @@ class Place:
     def __init__(self, piece: Piece) -> None:
         self.file = shown_uri(piece.path)
         self.log = piece.log
-        self.cluster_id = piece.cluster_id
+        self.cluster_id = shown_uri(piece.cluster_id)
 
         self._made = [_repeated(self.cluster_id, 0), _repeated(self.file, 0)]
 
