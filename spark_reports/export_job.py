@@ -18,8 +18,10 @@ from uuid import uuid4
 import pyarrow as pa
 from pyarrow import compute, fs
 
+from metashell.codec.uris import shown_uri, without_credentials
 from metashell.columns import ReadOptions, Split, read_split
 from metashell.columns.parquet import ParquetTable
+from metashell.columns.redacting import marked_schema
 from metashell.columns.splits import logs_of, require_logs
 from metashell.errors import UsageError
 from spark_reports.source import balanced_splits
@@ -61,7 +63,7 @@ class Task:
     def _write(self, storage: Any, folder: str, key: tuple[str, str], part: pa.RecordBatch) -> None:
         if key not in self.writers:
             path = _place(folder, len(self.writers))
-            self.writers[key] = ParquetTable(path, part.schema, storage)
+            self.writers[key] = ParquetTable(path, marked_schema(part.schema, show_secrets=self.options.show_secrets), storage)
         self.writers[key].write([part])
         self.rows[key] += part.num_rows
 
@@ -116,7 +118,10 @@ def _refuse_existing(storage: Any, target: str, table: str) -> None:
 def storage_of(path: str) -> tuple[Any, str]:
     """pyarrow's file system of a path or URI, and the path in it."""
     if "://" in path:
-        found: tuple[Any, str] = fs.FileSystem.from_uri(path)
+        try:
+            found: tuple[Any, str] = fs.FileSystem.from_uri(path)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise UsageError(without_credentials(f"{path}: {error}", path), shown_uri(path)) from error
         return found
     return fs.LocalFileSystem(), os.path.abspath(path)
 

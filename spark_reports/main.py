@@ -35,7 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complain(message: str, status: int) -> int:
-    sys.stderr.write(terminal_line(f"{NAME}: {message}") + "\n")
+    from metashell.codec.uris import without_credentials
+
+    sys.stderr.write(terminal_line(without_credentials(f"{NAME}: {message}")) + "\n")
     return status
 
 
@@ -105,6 +107,7 @@ def reading_options(values: SimpleNamespace) -> dict[str, str]:
 
 
 def _report(spark: Any, values: SimpleNamespace) -> int:
+    from metashell.codec.uris import shown_uri
     from metashell.options.report_tools import ALL, FORMS
     from metashell.reports import REPORTS
     from metashell.reports.forms import left_out_lines, notes_on, write_answer
@@ -117,7 +120,9 @@ def _report(spark: Any, values: SimpleNamespace) -> int:
     fault_count = count_faults(spark, reports, values.paths, options=options)
     notes = notes_on(fault_count, show_secrets=values.show_secrets)
     for report, answer in run_on_spark(spark, reports, values.paths, options=options):
-        written = write_answer(report, answer, values.out, values.format or FORMS, sources=" ".join(values.paths), notes=notes)
+        written = write_answer(
+            report, answer, values.out, values.format or FORMS, sources=" ".join(map(shown_uri, values.paths)), notes=notes
+        )
         sys.stdout.write("".join(f"{path}\n" for path in written))
     for line in left_out_lines(left_out):
         sys.stderr.write(terminal_line(f"{NAME}: {line}") + "\n")

@@ -13,6 +13,7 @@ from typing import Any, cast
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from metashell.codec.uris import shown_uri
 from metashell.columns.inputs import input_files, is_uri, open_input
 from metashell.columns.splits import Piece, Split
 from metashell.errors import UsageError
@@ -39,12 +40,14 @@ class GrowingFilesReader(DataSourceStreamReader):
 
     def latestOffset(self, *_: Any) -> Offset:  # noqa: N802 - Spark's name
         """How far whole batches reach now."""
-        self._known = {file.path: self._end_of(file, self._known.get(file.path, 0)) for file in self._files()}
+        # Spark keeps offsets in files of its own, where nothing may stand that opens a store.
+        known = self._known
+        self._known = {name: self._end_of(file, known.get(name, 0)) for name, file in self._named_files().items()}
         return dict(self._known)
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """What was appended between two offsets, cut into shares."""
-        files = {file.path: file for file in self._files()}
+        files = self._named_files()
         pieces = [
             piece
             for path, until in sorted(end.items())
@@ -56,6 +59,9 @@ class GrowingFilesReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self.wanted.batches(cast(SplitPartition, partition).split)
+
+    def _named_files(self) -> dict[str, InputFile]:
+        return {shown_uri(file.path): file for file in self._files()}
 
     def _files(self) -> list[InputFile]:
         found = []

@@ -107,7 +107,7 @@ def print_version(name: str) -> None:
 
 
 def complain(name: str, message: str) -> None:
-    """Write one line to stderr; what could drive a terminal is escaped."""
+    """Write one line to stderr; what could drive a terminal is escaped, what opens a store is cut from its URI."""
     from contextlib import suppress
 
     from metashell.escape import terminal_line
@@ -115,7 +115,15 @@ def complain(name: str, message: str) -> None:
     with suppress(OSError):
         # What came before the fault comes before its report.
         sys.stdout.flush()
-    sys.stderr.write(terminal_line(f"{name}: {message}") + "\n")
+    sys.stderr.write(terminal_line(_without_credentials(f"{name}: {message}")) + "\n")
+
+
+def _without_credentials(text: str) -> str:
+    if "://" not in text:
+        return text
+    from metashell.codec.uris import without_credentials
+
+    return without_credentials(text)
 
 
 class EscapedErrors:
@@ -124,7 +132,7 @@ class EscapedErrors:
     def write(self, text: str) -> int:
         from metashell.escape import terminal_line
 
-        return sys.stderr.write(terminal_line(text.removesuffix("\n")) + "\n")
+        return sys.stderr.write(terminal_line(_without_credentials(text.removesuffix("\n"))) + "\n")
 
     def flush(self) -> None:
         sys.stderr.flush()

@@ -45,6 +45,7 @@ def require_parts() -> None:
 
 
 def _answer(values: SimpleNamespace) -> int:
+    from metashell.codec.uris import shown_uri
     from metashell.options.report_tools import ALL, FORMS
     from metashell.reports import REPORTS
     from metashell.reports.forms import left_out_lines, notes_on, write_answer
@@ -53,8 +54,9 @@ def _answer(values: SimpleNamespace) -> int:
     wanted = [REPORTS[name] for name in (REPORTS if values.report == ALL else (values.report,))]
     answers = run_local(wanted, values.paths, on_error=values.on_error, show_secrets=values.show_secrets)
     notes = notes_on(answers.fault_count, show_secrets=values.show_secrets)
+    sources = " ".join(map(shown_uri, values.paths))
     for name, answer in answers.tables.items():
-        written = write_answer(REPORTS[name], answer, values.out, values.format or FORMS, sources=" ".join(values.paths), notes=notes)
+        written = write_answer(REPORTS[name], answer, values.out, values.format or FORMS, sources=sources, notes=notes)
         sys.stdout.write("".join(f"{path}\n" for path in written))
     for line in left_out_lines(answers.left_out):
         complain(NAME, line)

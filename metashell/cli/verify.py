@@ -27,6 +27,7 @@ def run(words: list[str]) -> int:
     values = parsed(VERIFY._replace(name=NAME), words)
     if values is None:
         return STATUS_OK
+    from metashell.codec.uris import shown_uri
     from metashell.errors import UsageError
     from metashell.verify import VerifyOptions, run_verify
 
@@ -36,7 +37,7 @@ def run(words: list[str]) -> int:
         raise UsageError("--config goes with --start-safe alone", "--config")
 
     options = VerifyOptions(
-        paths=values.paths,
+        paths=tuple(map(shown_uri, values.paths)),
         deep=values.deep,
         digest=values.digest is not None,
         digest_offset=values.digest if isinstance(values.digest, int) else None,

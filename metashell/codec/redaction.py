@@ -1,31 +1,105 @@
-"""What is secret, in one table, for every voice of ours: shell, dump, export.
+"""What is secret, in one place, for every voice of ours: shell, dump-log, export, SQL, reports, verify, Spark.
 
-SCRAM salts and keys, delegation token HMACs, and configuration values: those whose key is of Kafka's type PASSWORD (with
-or without a `listener.name.NAME.` prefix), and any key of a BROKER resource that Kafka does not know, as Kafka itself
-treats it. Redaction happens on JSON values, before any rendering; filters and searches see the redacted text.
+Which messages hold secrets follows from their schemas: fields that are called like a salt, a key of SCRAM, a password, an
+HMAC or the bytes of an authentication; fields that carry whole requests or record batches; and pairs of `Name` and `Value`,
+which are configurations. A configuration is secret where its key is of Kafka's type PASSWORD (with or without a
+`listener.name.NAME.` prefix), or belongs to a BROKER resource and is unknown to Kafka, as Kafka itself treats it.
+
+Redaction happens on JSON values, before any rendering; filters and searches see the redacted text. Bytes that could not be
+decoded are judged by what they could be (`shown_bytes`), whatever decoder was asked for.
 Source: org.apache.kafka.metadata.KafkaConfigSchema.isSensitive; KafkaConfig of 3.9.2 and 4.3.1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from os import listdir
 from os.path import join
-from typing import Any
+from typing import Any, NamedTuple
 
-from metashell.codec.registry import SCHEMA_FOLDER
+from metashell.codec.batches import HEADER_SIZE, unpack_header
+from metashell.codec.frame import FRAME_VERSION, KIP631_FRAME_VERSION, Frame, FrameError, metadata_message, read_frame
+from metashell.codec.registry import SCHEMA_FOLDER, MessageType, message_type
+from metashell.codec.schema import FieldSchema, StructSchema
+from metashell.errors import DecodeError
 
 REDACTED = "[redacted]"
+TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
 _LISTENER_PREFIX = "listener.name."
 
-SECRET_FIELDS: dict[str, frozenset[str]] = {
-    "UserScramCredentialRecord": frozenset(("salt", "storedKey", "serverKey", "saltedPassword")),
-    "ScramCredentialUpsertion": frozenset(("salt", "saltedPassword")),
-    "DelegationToken": frozenset(("hmac",)),
-}
-"""Message or struct to the JSON names of its secret fields."""
+# ---- which fields are secret -----------------------------------------------------------------------------------------
 
-REDACTED_RECORD_TYPES = frozenset((4, 11))
-"""The metadata record types that can hold a secret: ConfigRecord and UserScramCredentialRecord."""
+_SECRET_WORDS = ("salt", "storedkey", "serverkey", "password", "secret", "hmac", "authbytes")
+"""A field of text or bytes whose name holds one of these is secret."""
+_WHOLE_REQUESTS = frozenset(("requestdata", "responsedata"))
+"""Fields of an envelope: a request or response of any kind as bytes."""
+
+_SECRET_SUBJECTS = ("Credential", "Token", "Sasl", "Scram")
+
+
+class Secrets(NamedTuple):
+    """What is secret in a message, at any depth: the JSON names of fields, and whether pairs of Name and Value are configurations."""
+
+    fields: frozenset[str]
+    has_configs: bool
+
+
+_NOTHING = Secrets(frozenset(), False)
+_known_secrets: dict[tuple[str, str], Secrets] = {}
+_known_names: dict[str, Secrets] = {}
+
+
+def secrets_of(message: MessageType) -> Secrets:
+    """What is secret in a message, by its schema."""
+    found = _known_secrets.get((message.family, message.name))
+    if found is None:
+        structs = (message.schema, *message.schema.structs.values())
+        fields = frozenset(field.json_name for struct in structs for field in struct.fields if _is_secret(field))
+        found = _known_secrets[message.family, message.name] = Secrets(fields, any(map(_is_config, structs)))
+    return found
+
+
+def holds_secrets(message: MessageType) -> bool:
+    """Whether messages of this type can hold a secret."""
+    return secrets_of(message) != _NOTHING
+
+
+def _is_about_secrets(message: MessageType) -> bool:
+    """Whether bytes of this type that do not decode may hold a secret: a newer release would add one to what is about them."""
+    return holds_secrets(message) or any(word in message.name for word in _SECRET_SUBJECTS)
+
+
+def _is_secret(field: FieldSchema) -> bool:
+    name = field.name.lower()
+    if field.type == "records":
+        return True  # batches of any log, the metadata log's too
+    return field.type in ("string", "bytes") and (name in _WHOLE_REQUESTS or any(word in name for word in _SECRET_WORDS))
+
+
+def _is_config(struct: StructSchema) -> bool:
+    return {"Name", "Value"} <= {field.name for field in struct.fields if field.type == "string" and not field.is_array}
+
+
+def _secrets_by_name(name: str) -> Secrets:
+    """The same for all messages of a name: KIP-631 and Kafka have some names in common."""
+    found = _known_names.get(name)
+    if found is None:
+        all_secrets = [secrets_of(message) for message in _messages_called(name)]
+        fields = frozenset[str]().union(*(secrets.fields for secrets in all_secrets))
+        found = _known_names[name] = Secrets(fields, any(secrets.has_configs for secrets in all_secrets))
+    return found
+
+
+def _messages_called(name: str) -> Iterator[MessageType]:
+    for family in sorted(listdir(SCHEMA_FOLDER)):
+        try:
+            yield message_type(family, name)
+        except KeyError:
+            continue
+
+
+# ---- configurations --------------------------------------------------------------------------------------------------
 
 _known_keys: dict[str, bool] = {}
 
@@ -54,19 +128,132 @@ def is_sensitive_config(resource_type: int, key: str) -> bool:
     return resource_type == BROKER_RESOURCE and not any(spelling in keys for spelling in spellings)
 
 
+# ---- messages --------------------------------------------------------------------------------------------------------
+
+
 def redact(message_name: str, value: dict[str, Any]) -> dict[str, Any]:
-    """A record's JSON value with its secrets replaced by `[redacted]`; the value itself where it has none."""
-    if message_name == "ConfigRecord":
-        if value.get("value") is not None and is_sensitive_config(value["resourceType"], value["name"]):
-            return {**value, "value": REDACTED}
-        return value
-    secret = SECRET_FIELDS.get(message_name)
-    if message_name == "UserScramCredentialRecord" and "credentialInfos" in value:
-        # KIP-631's own form keeps one record a user, with a list of credentials.
-        infos = [_redact_fields(info, secret or frozenset()) for info in value["credentialInfos"]]
-        return {**value, "credentialInfos": infos}
-    return value if secret is None else _redact_fields(value, secret)
+    """A message's JSON value with its secrets replaced by `[redacted]`; the value itself where it has none."""
+    secrets = _secrets_by_name(message_name)
+    return value if secrets == _NOTHING else _hidden(value, secrets, TOPIC_RESOURCE)
 
 
-def _redact_fields(value: dict[str, Any], secret: frozenset[str]) -> dict[str, Any]:
-    return {name: REDACTED if name in secret and item is not None else item for name, item in value.items()}
+def _hidden(value: dict[str, Any], secrets: Secrets, resource_type: int) -> dict[str, Any]:
+    """`resource_type` is what surrounds the value: requests name it once for many configurations, those that make topics never."""
+    resource_type = value.get("resourceType", resource_type)
+    hides_value = secrets.has_configs and "name" in value and _hides_config(value, resource_type)
+    shown: dict[str, Any] = {}
+    for name, item in value.items():
+        if item is not None and (name in secrets.fields or (hides_value and name == "value")):
+            item = REDACTED
+        elif isinstance(item, dict):
+            item = _hidden(item, secrets, resource_type)
+        elif isinstance(item, list):
+            item = [_hidden(one, secrets, resource_type) if isinstance(one, dict) else one for one in item]
+        shown[name] = item
+    return shown
+
+
+def _hides_config(value: dict[str, Any], resource_type: int) -> bool:
+    return bool(value.get("isSensitive")) or is_sensitive_config(resource_type, value["name"])
+
+
+JsonText = Callable[[bytes, int, int], str]
+"""`(buf, start, end) -> str`. Errors: DecodeError."""
+
+
+def json_writer(message: MessageType, version: int, *, show_secrets: bool) -> JsonText:
+    """What writes a message's JSON text straight from bytes, without its secrets unless they are asked for."""
+    plain = message.json_reader(version)
+    if show_secrets or not holds_secrets(message):
+        return plain
+    read = message.reader(version)
+    judged: dict[tuple[int, str], bool] = {}
+
+    def redacted(buf: bytes, start: int, end: int) -> str:
+        body = read(buf, start, end)
+        if message.name == "ConfigRecord":
+            # Nearly all configurations are harmless, and their keys repeat.
+            key = (body.resource_type, body.name)
+            if key not in judged:
+                if len(judged) >= _JUDGED_MAX:
+                    judged.clear()
+                judged[key] = is_sensitive_config(*key)
+            if not judged[key]:
+                return plain(buf, start, end)
+        from json import dumps
+
+        value = redact(message.name, message.to_json_value(body, version))
+        return dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+    return redacted
+
+
+_JUDGED_MAX = 1 << 14
+
+# ---- bytes -----------------------------------------------------------------------------------------------------------
+
+HARMLESS_SIZE_MAX = 8
+"""So few bytes are shown whatever they are: before its first secret a record of the metadata log has six bytes or more."""
+_NEWER_VERSION_MAX = 15
+"""No record has ever had a version near this one: what says that it has is somebody's data."""
+
+_COORDINATOR_TYPE_MAX = 63
+"""Far above the types and versions of coordinators' records, which are below 25."""
+
+
+def shown_bytes(raw: bytes, *, show_secrets: bool = False, is_user_data: bool = False) -> bytes | None:
+    """`raw` where it holds no secret whatever it is, else None: how every command shows bytes that it could not decode.
+
+    Shape: a key or a value of a record, whole, even where only a part of it is shown.
+    What begins as a record of the metadata log is shown if records of its type never hold a secret, or this one does not. Of what
+    is no record that we know nobody can say what it holds: it is not shown. `is_user_data` marks bytes of a log that was not said
+    to be any of Kafka's own: they are shown unless they could be a record with secrets, or one of a type that is newer than ours.
+    """
+    return raw if show_secrets or len(raw) <= HARMLESS_SIZE_MAX or not _could_be_secret(raw, is_user_data) else None
+
+
+def _could_be_secret(raw: bytes, is_user_data: bool) -> bool:
+    if raw[0] not in (FRAME_VERSION, KIP631_FRAME_VERSION):
+        return not is_user_data
+    try:
+        frame = read_frame(raw, 0, len(raw))
+    except FrameError:
+        return not is_user_data
+    is_kip631 = frame.frame_version == KIP631_FRAME_VERSION
+    message = metadata_message(frame.type_id, "kip631" if is_kip631 else "metadata")
+    if message is not None:
+        # What coordinators write begins with a zero too: of a user's data only what decodes is taken for a record of the KIP's.
+        return _is_about_secrets(message) and _is_secret_body(message, frame, raw, if_undecoded=not (is_kip631 and is_user_data))
+    if is_kip631:
+        # The KIP has no other types, so this is a key or value of a coordinator if it is anything.
+        return not is_user_data and frame.type_id > _COORDINATOR_TYPE_MAX
+    return not is_user_data or 0 <= frame.version <= _NEWER_VERSION_MAX
+
+
+def _is_secret_body(message: MessageType, frame: Frame, raw: bytes, *, if_undecoded: bool) -> bool:
+    try:
+        body = message.read(raw, frame.version, frame.body_start)
+    except DecodeError:
+        return if_undecoded
+    value = message.to_json_value(body, frame.version)
+    return bool(body.unknown_tags) or redact(message.name, value) != value
+
+
+def hex_text(raw: bytes, start: int = 0, *, show_secrets: bool) -> str:
+    """JSON text for bytes that nobody could decode, from `start` on: hex, or `"[redacted]"` where `raw` could hold a secret."""
+    shown = shown_bytes(raw, show_secrets=show_secrets)
+    return f'"{REDACTED}"' if shown is None else f'"{shown[start:].hex()}"'
+
+
+def shown_head(batch: bytes) -> bytes | None:
+    """The header of a damaged batch, which holds no record; None where these bytes do not begin with one.
+
+    A wrong length before it leads into the middle of a batch, and old messages have their key and value where the header would be:
+    so the header's numbers must fit each other.
+    """
+    if len(batch) < HEADER_SIZE:
+        return None
+    header = unpack_header(batch, 0)
+    magic, attributes, last_offset_delta, count = header[3], header[5], header[6], header[12]
+    is_header = magic == 2 and not attributes & ~0x7F and 0 <= count <= last_offset_delta + 1
+    return batch[:HEADER_SIZE] if is_header else None

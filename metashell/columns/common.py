@@ -46,7 +46,7 @@ def records_table(
     return _batch(RECORDS, [*envelope, kind, name, version, size, payload, fault, *place.kind_arrays(len(rows))], place)
 
 
-def control_table(headers: Headers, buffer: Buffer, rows: Rows, place: Place) -> list[pa.RecordBatch]:
+def control_table(headers: Headers, buffer: Buffer, rows: Rows, place: Place, show_secrets: bool) -> list[pa.RecordBatch]:
     """The control records of a chunk, if it has any."""
     is_control = headers.is_control
     if not is_control.any():
@@ -56,7 +56,8 @@ def control_table(headers: Headers, buffer: Buffer, rows: Rows, place: Place) ->
         return []
     part = rows.part(chosen)
     columns = (part.key_start, part.key_size, part.value_start, part.value_size)
-    texts = [control_text(buffer.data, *row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    places = zip(*(column.tolist() for column in columns), strict=True)
+    texts = [control_text(buffer.data, *row, show_secrets=show_secrets) for row in places]
     return [
         _batch(
             CONTROL,
@@ -103,8 +104,8 @@ def batches_table(headers: Headers, place: Place) -> pa.RecordBatch:
     )
 
 
-def faults_table(faults: list[Fault], place: Place, *, with_bytes: bool) -> pa.RecordBatch:
-    """One row a fault. Of a metadata log only the bytes that can hold no secret are shown, unless secrets are asked for."""
+def faults_table(faults: list[Fault], place: Place, *, show_secrets: bool) -> pa.RecordBatch:
+    """One row a fault. Only bytes that can hold no secret are shown, unless secrets are asked for."""
     return _batch(
         FAULTS,
         [
@@ -114,7 +115,7 @@ def faults_table(faults: list[Fault], place: Place, *, with_bytes: bool) -> pa.R
             [fault.size for fault in faults],
             [fault.kind for fault in faults],
             [fault.reason for fault in faults],
-            [fault.data if with_bytes else fault.head for fault in faults],
+            [fault.data if show_secrets else fault.harmless for fault in faults],
         ],
         place,
     )

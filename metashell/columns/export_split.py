@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from metashell.columns.export import ExportOptions
 from metashell.columns.reader import ReadOptions, read_split
+from metashell.columns.redacting import marked_schema
 from metashell.columns.schemas import FAULTS
 from metashell.columns.splits import Split
 from metashell.columns.writers import PartFile
@@ -41,18 +42,21 @@ def export_split(number: int, split: Split, options: ExportOptions, folder: str)
         for table, batch in read_split(split, options=reading):
             part = parts.get(table)
             if part is None:
-                schema = batch.schema.with_metadata({"metashell.show_secrets": str(options.show_secrets).lower()})
+                schema = marked_schema(batch.schema, show_secrets=options.show_secrets)
                 part = parts[table] = PartFile(part_path(folder, table, number, options.form), schema, options.form)
-            part.add(batch.replace_schema_metadata({"metashell.show_secrets": str(options.show_secrets).lower()}))
+            part.add(batch.replace_schema_metadata(marked_schema(batch.schema, show_secrets=options.show_secrets).metadata))
             if sum(one.held_bytes for one in parts.values()) > _HELD_BYTES_MAX:
                 for one in parts.values():
                     one.flush()
         for part in parts.values():
             part.finish()
-    except LogCorruptError as error:
-        result.fault = (error.file, error.offset, error.reason)
-    except UsageError as error:
-        result.usage_error = str(error)
+    except (LogCorruptError, UsageError) as error:
+        for part in parts.values():
+            part.drop()
+        if isinstance(error, LogCorruptError):
+            result.fault = (error.file, error.offset, error.reason)
+        else:
+            result.usage_error = str(error)
     result.rows = {table: part.rows for table, part in parts.items()}
     result.rows.setdefault(FAULTS, 0)
     return result

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from metashell.codec.batches import HEADER_SIZE
+from metashell.codec.redaction import shown_head
 from metashell.columns.headers import Headers
 from metashell.log.files import OpenFile
 from metashell.log.segment import BatchFault
@@ -16,7 +17,7 @@ BYTES_MAX: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One place that could not be read. `head` are the bytes there that hold no record, `data` all of them, up to a limit.
+    """One place that could not be read. `data` are the bytes there, up to a limit, `harmless` what may be shown of them to everybody.
 
     What is not serious ends no export: records of types that are newer than we are.
     """
@@ -26,7 +27,7 @@ class Fault:
     position: int
     size: int
     reason: str
-    head: bytes | None = None
+    harmless: bytes | None = None
     data: bytes | None = None
     is_serious: bool = True
 
@@ -46,7 +47,7 @@ def fault_of_item(item: BatchFault, file: OpenFile) -> Fault:
         position=item.position,
         size=item.size,
         reason=item.reason,
-        head=data[:HEADER_SIZE] if item.batch is not None else None,
+        harmless=shown_head(data) if item.batch is not None else None,
         data=data[:BYTES_MAX],
     )
 
@@ -59,6 +60,6 @@ def fault_of_records(headers: Headers, number: int, reason: str) -> Fault:
         position=int(headers.position[number]),
         size=int(headers.size[number]),
         reason=reason,
-        head=headers.bytes_of(number, HEADER_SIZE),
+        harmless=shown_head(headers.bytes_of(number, HEADER_SIZE)),
         data=headers.bytes_of(number, BYTES_MAX),
     )

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from metashell.codec.uris import shown_uri
 from metashell.columns.inputs import is_uri
 from metashell.columns.splits import Split
 
@@ -24,7 +25,9 @@ Entry = dict[str, Any]
 
 def split_key(split: Split) -> str:
     """What a split is: ranges of files that are told apart by path, identity and size."""
-    return json.dumps([[*_identity(piece.path), piece.size, piece.start, piece.end, piece.log, piece.cluster_id] for piece in split.pieces])
+    return json.dumps(
+        [[*_identity(piece.path), piece.size, piece.start, piece.end, piece.log, shown_uri(piece.cluster_id)] for piece in split.pieces]
+    )
 
 
 def _identity(path: str) -> list[Any]:
@@ -32,7 +35,7 @@ def _identity(path: str) -> list[Any]:
         with suppress(OSError):
             stat = os.stat(path)
             return [os.path.abspath(path), stat.st_dev, stat.st_ino, stat.st_mtime_ns]
-    return [path]
+    return [shown_uri(path)]
 
 
 class Journal:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from metashell.codec.control import read_control_record, value_layout
 from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.codec.jsontext import object_json
+from metashell.codec.redaction import hex_text
 from metashell.columns.rows import Rows
 from metashell.columns.typed_rows import OTHER, RowText, TypedRows
 from metashell.columns.vectors import Array, Buffer, Mask
@@ -63,7 +64,7 @@ def told_columns(buffer: Buffer, rows: Rows, is_control: Mask, typed: TypedRows,
     columns = _Columns(np.full(count, -1, np.int32), np.full(count, _NO_VERSION, np.int32), [None] * count, [None] * count)
     numbers = np.flatnonzero(~is_control)
     for row in np.flatnonzero(is_control).tolist():
-        control = control_text(buffer.data, *_places(rows, row))
+        control = control_text(buffer.data, *_places(rows, row), show_secrets=texts.show_secrets)
         columns.tell(row, (control.type_name, control.version, control.payload, control.fault))
     if texts.log in COORDINATOR_LOGS:
         for row in numbers.tolist():
@@ -106,16 +107,16 @@ class ControlText:
         self.leader_id = leader_id
 
 
-def control_text(data: bytes, key_start: int, key_size: int, start: int, size: int) -> ControlText:
+def control_text(data: bytes, key_start: int, key_size: int, start: int, size: int, *, show_secrets: bool) -> ControlText:
     """What a control record says; never raises for what it holds."""
     key = data[key_start : key_start + key_size] if key_size >= 0 else None
     value = data[start : start + size] if size >= 0 else None
     try:
         record = read_control_record(key, value)
     except DecodeError as error:
-        return ControlText(None, None, None if value is None else f'"{value.hex()}"', str(error), None)
+        return ControlText(None, None, None if value is None else hex_text(value, show_secrets=show_secrets), str(error), None)
     message = record.message
     if message is None:
-        return ControlText(record.type_name, record.version, f'"{record.body.hex()}"', record.fault, None)
+        return ControlText(record.type_name, record.version, hex_text(record.body, show_secrets=show_secrets), record.fault, None)
     text = object_json(message, record.body, value_layout(message, record.version))
     return ControlText(record.type_name, record.version, text, record.fault, getattr(record.body, "leader_id", None))

@@ -1,10 +1,11 @@
-"""The columns that all rows of a file share: whose cluster it is, the file, and what the file is."""
+"""The columns that all rows of a file share: whose cluster it is, the file without what opens its store, and what the file is."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 
+from metashell.codec.uris import shown_uri
 from metashell.columns.splits import Piece
 
 
@@ -12,9 +13,9 @@ class Place:
     """Makes `cluster_id` and `file` for any number of rows, and `log` and `checkpoint` for the table that has them."""
 
     def __init__(self, piece: Piece) -> None:
-        self.file = piece.path
+        self.file = shown_uri(piece.path)
         self.log = piece.log
-        self.cluster_id = piece.cluster_id
+        self.cluster_id = shown_uri(piece.cluster_id)
 
         self._made = [_repeated(self.cluster_id, 0), _repeated(self.file, 0)]
         self._checkpoint = piece.checkpoint

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from metashell.codec.batches import RecordBatch
 from metashell.codec.compression import MAX_DECOMPRESSED
+from metashell.codec.uris import shown_uri
 from metashell.columns.chain import resync
 from metashell.columns.chunks import Chunk, read_chunks, read_stream_chunks
 from metashell.columns.common import batches_table, control_table, faults_table
@@ -98,7 +99,7 @@ def _tables_of(chunk: Chunk, place: Place, records: RecordTables, options: ReadO
     headers, buffer, rows = chunk.read()
     found, faults = records.read(headers, buffer, rows, place)
     if options.wants(CONTROL):
-        found += [(CONTROL, table) for table in control_table(headers, buffer, rows, place)]
+        found += [(CONTROL, table) for table in control_table(headers, buffer, rows, place, options.show_secrets)]
     if options.wants(BATCHES):
         found.append((BATCHES, batches_table(headers, place)))
     faults += [fault_of_records(headers, fault.batch, fault.reason) for fault in chunk.faults]
@@ -117,7 +118,7 @@ def _tables_of_faults(faults: list[Fault], place: Place, options: ReadOptions) -
     if serious is not None and options.on_error == "fail":
         offset = serious.offset if serious.offset is not None else serious.position
         raise LogCorruptError(place.file, offset, f"{serious.reason} (byte {serious.position})")
-    yield FAULTS, faults_table(faults, place, with_bytes=options.show_secrets or place.log != METADATA)
+    yield FAULTS, faults_table(faults, place, show_secrets=options.show_secrets)
 
 
 def _items(file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Piece, max_decompressed: int) -> Iterator[Chunk | BatchFault]:
@@ -146,7 +147,7 @@ def _items(file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Pie
         yield _gap(broken, following)
         start = following
     if piece.size == 0 and not piece.may_end_early:
-        yield _EMPTY(file=piece.path)
+        yield _EMPTY(file=shown_uri(piece.path))
 
 
 def _gap(broken: BatchFault, following: int) -> BatchFault:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from metashell.codec.coordinator import COORDINATOR_LOGS
+from metashell.codec.redaction import shown_bytes
 from metashell.columns.common import envelope_arrays, records_table
 from metashell.columns.compiler import ColumnReader
 from metashell.columns.faults import Fault
@@ -81,13 +82,15 @@ class RecordTables:
     def _fault(self, headers: Headers, buffer: Buffer, typed: TypedRows, row: int, reason: str, is_serious: bool) -> Fault:
         rows = typed.rows
         start, size = int(rows.value_start[row]), int(rows.value_size[row])
+        data = buffer.data[start : start + size] if size >= 0 else None
         return Fault(
             kind="bad-record" if is_serious else "unknown-record",
             offset=int(rows.offset[row]),
             position=int(headers.position[rows.batch[row]]),
             size=max(size, 0),
             reason=reason,
-            data=buffer.data[start : start + size] if size >= 0 else None,
+            harmless=None if data is None else shown_bytes(data),
+            data=data,
             is_serious=is_serious,
         )
 

@@ -5,20 +5,25 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metashell.codec.redaction import REDACTED, SECRET_FIELDS, is_sensitive_config
-from metashell.codec.schema import snake_case
+from metashell.codec.redaction import REDACTED, is_sensitive_config, secrets_of
 from metashell.columns.schemas import RecordTable
+
+_MARK = "metashell.show_secrets"
+
+
+def marked_schema(schema: pa.Schema, *, show_secrets: bool) -> pa.Schema:
+    """A file's schema that says whether secrets were asked for."""
+    return schema.with_metadata({_MARK: str(show_secrets).lower()})
 
 
 def redact_columns(table: RecordTable, batch: pa.RecordBatch) -> pa.RecordBatch:
     """The rows with their secrets replaced by `[redacted]`; null stays null."""
-    if table.log != "metadata":
-        return batch
-    if table.name == "config":
+    secrets = secrets_of(table.value)
+    if secrets.has_configs:
         return _redact_configs(batch)
-    for secret in SECRET_FIELDS.get(table.value.name, ()):
-        name = snake_case(secret[0].upper() + secret[1:])
-        if name in batch.schema.names:
+    for column in table.columns:
+        if column.field.json_name in secrets.fields:
+            name = column.name
             batch = _replaced(batch, name, pc.is_valid(batch.column(name)))
     return batch
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from pyarrow import ArrowException
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
+from metashell.codec.uris import shown_uri, without_credentials
 from metashell.columns.inputs import URI_MARK
 from metashell.errors import UsageError
 from metashell.log.files import OpenFile, unpacked
@@ -27,7 +28,7 @@ def file_system(uri: str) -> tuple[Any, str]:
     try:
         system, path = FileSystem.from_uri(_with_limit(uri))
     except _TROUBLE as error:
-        raise _told(uri, error) from error
+        raise told(uri, error) from error
     return system, path
 
 
@@ -37,8 +38,14 @@ def _with_limit(uri: str) -> str:
     return uri if limit is None or "retry_limit_seconds" in uri else f"{uri}{'&' if '?' in uri else '?'}{limit}"
 
 
-def _told(uri: str, error: Exception) -> UsageError:
-    return UsageError(f"{uri}: {(str(error).splitlines() or [type(error).__name__])[0]}", uri)
+def told(uri: str, error: Exception) -> UsageError:
+    """The error of a store in one line, without what opens it: stores quote what they were given."""
+    said = (str(error).splitlines() or [type(error).__name__])[0]
+    return _refused(uri, without_credentials(said, uri))
+
+
+def _refused(uri: str, reason: str) -> UsageError:
+    return UsageError(f"{shown_uri(uri)}: {reason}", shown_uri(uri))
 
 
 def remote_input(uri: str) -> tuple[RemoteTree, str, bool]:
@@ -47,9 +54,9 @@ def remote_input(uri: str) -> tuple[RemoteTree, str, bool]:
     try:
         info = system.get_file_info(path)
     except _TROUBLE as error:
-        raise _told(uri, error) from error
+        raise told(uri, error) from error
     if info.type == FileType.NotFound:
-        raise UsageError(f"{uri}: No such file or directory", uri)
+        raise _refused(uri, "No such file or directory")
     return RemoteTree(uri, system, path), path, info.type == FileType.Directory
 
 
@@ -65,7 +72,7 @@ class RemoteTree:
         try:
             below = self._system.get_file_info(FileSelector(top, recursive=True, allow_not_found=True))
         except _TROUBLE as error:
-            raise _told(self._uri, error) from error
+            raise told(self._uri, error) from error
         folders: dict[str, list[str]] = {}
         for entry in below:
             if entry.type == FileType.File:
@@ -104,7 +111,7 @@ def open_remote(uri: str) -> OpenFile:
     try:
         file = RemoteFile(uri, system.open_input_file(path))
     except _TROUBLE as error:
-        raise _told(uri, error) from error
+        raise told(uri, error) from error
     return unpacked(file)
 
 
@@ -114,7 +121,8 @@ class RemoteFile:
     batch_size_max = (1 << 31) + 11
 
     def __init__(self, name: str, file: Any) -> None:
-        self.name = name
+        self.name = shown_uri(name)
+        self._uri = name
         self.trouble: str | None = None
         self._file = file
         self._size = int(file.size())
@@ -126,7 +134,7 @@ class RemoteFile:
         try:
             return bytes(self._file.read_at(size, position))
         except _TROUBLE as error:
-            self.trouble = str(_told(self.name, error))
+            self.trouble = str(told(self._uri, error))
             return b""
 
     def size(self) -> int | None:

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from metashell.codec.uris import shown_uri
 from metashell.columns.chain import Chain
 from metashell.columns.inputs import input_files, is_read_once, open_input
 from metashell.columns.names import log_of_table
@@ -130,7 +131,7 @@ def absent_log(paths: str | Sequence[str], table: str) -> UsageError:
     """The complaint about a table that nothing here can be in."""
     log = log_of_table(table)
     assert log is not None, "every log has this table"
-    where = paths if isinstance(paths, str) else " ".join(paths)
+    where = " ".join(map(shown_uri, (paths,) if isinstance(paths, str) else paths))
     return UsageError(f"{where}: no {name_of(log).removeprefix('the ')} here, which the table {table} is made from", table)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -19,8 +18,7 @@ from metashell.codec.frame import (
     record_type_name,
     version_fault,
 )
-from metashell.codec.jsontext import object_json
-from metashell.codec.redaction import redact
+from metashell.codec.redaction import JsonText, hex_text, json_writer
 from metashell.codec.registry import MessageType, message_type
 from metashell.codec.schema import snake_case
 from metashell.columns.rows import NULL, Rows
@@ -31,7 +29,6 @@ from metashell.log.kinds import METADATA, REMOTE_LOG
 OTHER = -(1 << 20)
 """The type of a row that has none that we know."""
 _ONE_BYTE_MAX = 127
-_MAY_HOLD_SECRETS = frozenset(("ConfigRecord", "UserScramCredentialRecord", "DelegationTokenRecord"))
 
 
 @dataclass(slots=True)
@@ -149,30 +146,30 @@ class RowText:
     def __init__(self, log: str, show_secrets: bool) -> None:
         self.log = log
         self.show_secrets = show_secrets
-        self._writers: dict[tuple[str, str, int], Callable[[bytes, int, int], str]] = {}
+        self._writers: dict[tuple[str, str, int], JsonText] = {}
 
     def metadata(self, buf: bytes, start: int, size: int) -> tuple[str | None, int | None, str | None, str | None]:
-        """Type, version, payload and fault of a framed value; bytes that do not decode are hex text."""
+        """Type, version, payload and fault of a framed value; bytes that do not decode are hex text, unless they could hold a secret."""
         if size < 0:
             return None, None, None, "the record has no value"
         end = start + size
         try:
             frame = read_frame(buf, start, end)
         except FrameError as error:
-            return None, None, f'"{buf[start:end].hex()}"', str(error)
+            return None, None, self._hex(buf[start:end]), str(error)
         family = self._family(frame.frame_version)
         message = metadata_message(frame.type_id, family) if family != REMOTE_LOG else _messages(family).get(frame.type_id)
         name = self._type_name(frame.type_id, family, message)
         if message is None:
-            return name, frame.version, self._hidden(buf[frame.body_start : end]), f"record type {frame.type_id} is not known"
+            return name, frame.version, self._hex(buf[start:end], frame.body_start - start), f"record type {frame.type_id} is not known"
         fault = version_fault(message, frame.version)
         try:
             return name, frame.version, self._writer(message, frame.version)(buf, frame.body_start, end), fault
         except DecodeError as error:
             reason = str(error) if fault is None else f"{fault}; {error}"
-            return name, frame.version, self._hidden(buf[frame.body_start : end]), reason
+            return name, frame.version, self._hex(buf[start:end], frame.body_start - start), reason
 
-    def group(self, type_id: int, version: int) -> tuple[str, str | None, Callable[[bytes, int, int], str]]:
+    def group(self, type_id: int, version: int) -> tuple[str, str | None, JsonText]:
         """Type and fault of all framed records of a known type and a version, and what writes the payload of one from where it lies."""
         family = REMOTE_LOG if self.log == REMOTE_LOG else METADATA
         message = _messages(family)[type_id]
@@ -189,9 +186,8 @@ class RowText:
             return snake_case(message.name).upper() if message is not None else f"UNKNOWN_RECORD_{type_id}"
         return record_type_name(type_id, family)
 
-    def _hidden(self, raw: bytes) -> str | None:
-        """Bytes that nobody can read as hex, unless they may hold secrets."""
-        return f'"{raw.hex()}"' if self.show_secrets or self.log != METADATA else None
+    def _hex(self, raw: bytes, start: int = 0) -> str:
+        return hex_text(raw, start, show_secrets=self.show_secrets)
 
     def coordinator(
         self, buf: bytes, key_start: int, key_size: int, start: int, size: int
@@ -219,27 +215,9 @@ class RowText:
             return name, version, None, str(error)
         return name, version, f'{{"key":{key_text},"value":{value_text}}}', None
 
-    def _writer(self, message: MessageType, version: int) -> Callable[[bytes, int, int], str]:
+    def _writer(self, message: MessageType, version: int) -> JsonText:
         known = (message.family, message.name, version)
         made = self._writers.get(known)
         if made is None:
-            plain = message.json_reader(version)
-            made = plain if self.show_secrets or message.name not in _MAY_HOLD_SECRETS else _redacted(message, version)
-            self._writers[known] = made
+            made = self._writers[known] = json_writer(message, version, show_secrets=self.show_secrets)
         return made
-
-
-def _redacted(message: MessageType, version: int) -> Callable[[bytes, int, int], str]:
-    read = message.reader(version)
-
-    def write(buf: bytes, start: int, end: int) -> str:
-        body: Any = read(buf, start, end)
-        value = message.to_json_value(body, version)
-        hidden = redact(message.name, value)
-        if hidden is value or hidden == value:
-            return object_json(message, body, version)
-        from json import dumps
-
-        return dumps(hidden, ensure_ascii=False, separators=(",", ":"))
-
-    return write

@@ -59,6 +59,11 @@ class PartFile:
         self._writer.close()
         os.replace(self._unfinished, self.path)
 
+    def drop(self) -> None:
+        """Close and remove what was begun and will not be finished."""
+        self._writer.close()
+        os.unlink(self._unfinished)
+
 
 class _Arrow:
     def __init__(self, path: str, schema: pa.Schema) -> None:

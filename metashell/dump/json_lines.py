@@ -28,7 +28,7 @@ from metashell.codec.crc32c import crc32c
 from metashell.codec.json_forms import string_text
 from metashell.codec.legacy import LegacyRecord, message_crc, read_message_header, read_messages
 from metashell.codec.record_walk import RecordFields, read_headers
-from metashell.codec.redaction import REDACTED
+from metashell.codec.redaction import REDACTED, shown_bytes
 from metashell.dump.fast_loop import make_loop
 from metashell.dump.filters import OFFSET_MAX, Filters
 from metashell.dump.framing import Stop
@@ -40,9 +40,9 @@ from metashell.dump.own_values import (
     bytes_member,
     class_member,
     control_body,
-    is_secret_record,
     metadata_body,
 )
+from metashell.dump.user_data import holds_user_data, is_user_record
 from metashell.dump.writer import Place, Writer
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
@@ -106,12 +106,14 @@ class JsonWriter(Writer):
         self.is_plain = self.shows_records and not (self.shows_batches or filters.has_pattern or filters.has_range)
         self.last_batch: tuple[BatchHeader, int, bytes] | None = None
         self.decoder = options.decoder
-        self.class_members = (class_member("key", options.key_decoder_class), class_member("value", options.value_decoder_class))
+        classes = {"key": options.key_decoder_class, "value": options.value_decoder_class}
+        self.class_members = [class_member(part, name) for part, name in classes.items()]
+        self.is_user_data: bool | None = self.decoder == "classes" and holds_user_data(file, label)
         self.coordinator: CoordinatorMembers | None = None
         if self.decoder in ("offsets", "transactions", "share"):
             from metashell.dump.own_records import CoordinatorMembers
 
-            self.coordinator = CoordinatorMembers(self.decoder)
+            self.coordinator = CoordinatorMembers(self.decoder, options.show_secrets)
             head = self._head("record") if options.skip_record_metadata else f'{self._head("record")}"offset":'
             self.loop = make_keyed_loop(*(_KEYED_WITHOUT_METADATA if options.skip_record_metadata else _KEYED), head=head)
             self.texts = self.coordinator.loop_texts(filters)
@@ -279,7 +281,7 @@ class JsonWriter(Writer):
         elif self.decoder != "classes":
             self._decoded_record(header, offset, timestamp, key, value)
         else:
-            headers = _headers_member(buf, headers_start, following) if buf[headers_start] else ""
+            headers = self._headers_member(buf, headers_start, following) if buf[headers_start] else ""
             self._plain_record(header, offset, timestamp, key, value, headers)
 
     def _place(self, kind: str, header: BatchHeader, offset: int, timestamp: int) -> str:
@@ -289,9 +291,8 @@ class JsonWriter(Writer):
 
     def _metadata_record(self, header: BatchHeader, offset: int, timestamp: int, key: bytes | None, value: bytes | None) -> None:
         body = metadata_body(value, self.options.show_secrets)
-        key_member = "" if key is None else f",{bytes_member('key', key)}"
-        key_text = None if key is None else key.decode("utf-8", "replace")
-        if self.filters.wants_type(body.type_id) and self.filters.wants_text(key_text, body.data):
+        key_member = "" if key is None else f",{self._bytes_member('key', key)}"
+        if self.filters.wants_type(body.type_id) and self.filters.wants_text(self._pattern_text(key), body.data):
             self.lines.append(f"{self._place('record', header, offset, timestamp)}{_body_members(body)}{key_member}}}\n")
             self._note_fault(offset, body)
 
@@ -302,10 +303,7 @@ class JsonWriter(Writer):
         else:
             from metashell.dump.own_records import remote_log_members
 
-            found = remote_log_members(value)
-        if not self.options.show_secrets and is_secret_record(key, value, if_undecoded=True):
-            assert value is not None
-            found = found._replace(text=found.text.replace(value.hex(), REDACTED), value=REDACTED)
+            found = remote_log_members(value, self.options.show_secrets)
         if not self.filters.wants_type(found.type_id) or not self.filters.wants_text(found.key, found.value):
             return
         self.lines.append(f"{self._place('record', header, offset, timestamp)}{self._producer(header)}{found.text}}}\n")
@@ -320,7 +318,7 @@ class JsonWriter(Writer):
         return f'"producer_id":{header.producer_id},"producer_epoch":{header.producer_epoch},"is_transactional":{is_transactional},'
 
     def _control_record(self, header: BatchHeader, offset: int, timestamp: int, key: bytes | None, value: bytes | None) -> None:
-        body = control_body(key, value)
+        body = control_body(key, value, self.options.show_secrets)
         if self.filters.wants_control(body.type_id) and self.filters.wants_text(None, body.data):
             self.lines.append(f"{self._place('control', header, offset, timestamp)}{_body_members(body)}}}\n")
             self._note_fault(offset, body)
@@ -333,16 +331,11 @@ class JsonWriter(Writer):
         if self.decoder != "classes":
             self._decoded_record(header, offset, timestamp, key, value)
             return
-        is_secret = not self.options.show_secrets and is_secret_record(key, value, if_undecoded=False)
-        if is_secret:
-            value = REDACTED.encode()
-        key_text = None if key is None else key.decode("utf-8", "replace")
-        value_text = None if value is None else value.decode("utf-8", "replace")
-        if self.filters.types is not None or not self.filters.wants_text(key_text, value_text):
+        if self.is_user_data is None:
+            self.is_user_data = is_user_record(key, value)
+        if self.filters.types is not None or not self.filters.wants_text(self._pattern_text(key), self._pattern_text(value)):
             return
-        if self.options.prints_contents and is_secret:
-            members = f"{bytes_member('key', key)},{bytes_member('value', value)}{headers}"
-        elif self.options.prints_contents:
+        if self.options.prints_contents:
             members = f"{self._class_members(offset, key, value)}{headers}"
         else:
             sizes = (-1 if key is None else len(key), -1 if value is None else len(value))
@@ -351,13 +344,37 @@ class JsonWriter(Writer):
 
     def _class_members(self, offset: int, key: bytes | None, value: bytes | None) -> str:
         """The key and value of a record as the classes that were asked for show them."""
-        shown = [member(raw) for member, raw in zip(self.class_members, (key, value), strict=True)]
+        parts = (("key", key), ("value", value))
+        shown = [
+            member(raw) if self._is_shown(raw) else (self._bytes_member(name, raw), None)
+            for member, (name, raw) in zip(self.class_members, parts, strict=True)
+        ]
         odd = "; ".join(fault for _, fault in shown if fault is not None)
         members = ",".join(text for text, _ in shown)
         if not odd:
             return members
         self.faults.append((self.position, f"offset {offset}: {odd}"))
         return f'{members},"fault":{string_text(odd)}'
+
+    def _is_shown(self, raw: bytes | None) -> bool:
+        """Whether bytes that are no part of what was decoded may be shown."""
+        if raw is None:
+            return True
+        return shown_bytes(raw, show_secrets=self.options.show_secrets, is_user_data=bool(self.is_user_data)) is not None
+
+    def _bytes_member(self, name: str, raw: bytes | None) -> str:
+        return bytes_member(name, raw) if self._is_shown(raw) else f'"{name}":"{REDACTED}"'
+
+    def _pattern_text(self, raw: bytes | None) -> str | None:
+        """What patterns see of a key or a value that no decoder reads."""
+        if raw is None:
+            return None
+        return raw.decode("utf-8", "replace") if self._is_shown(raw) else REDACTED
+
+    def _headers_member(self, buf: bytes, headers_start: int, following: int) -> str:
+        headers = read_headers(buf, headers_start, following)
+        items = [f'{{"name":{string_text(name)},{self._bytes_member("value", value)}}}' for name, value in headers]
+        return f',"headers":[{",".join(items)}]'
 
     def _note_fault(self, offset: int, body: Body) -> None:
         if body.fault is not None:
@@ -447,9 +464,3 @@ def _body_members(body: Body) -> str:
     fault = "" if body.fault is None else f',"fault":{string_text(body.fault)}'
     frame = "" if body.frame_version == 1 else f',"frame_version":{body.frame_version}'
     return f'"type":{name},"version":{version},"data":{body.data}{frame}{fault}'
-
-
-def _headers_member(buf: bytes, headers_start: int, following: int) -> str:
-    headers = read_headers(buf, headers_start, following)
-    items = [f'{{"name":{string_text(name)},{bytes_member("value", value)}}}' for name, value in headers]
-    return f',"headers":[{",".join(items)}]'

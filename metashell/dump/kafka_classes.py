@@ -33,7 +33,7 @@ def class_decoder(name: str | None) -> Callable[[bytes], str]:
     """What turns bytes into text as the class of that name does. Errors: DecodeError for a class that is not Kafka's own."""
     if not name:
         return kafka_text
-    found = _DECODERS.get(name.removeprefix(CLASS_PREFIX)) if name.startswith(CLASS_PREFIX) else None
+    found = DECODER_CLASSES.get(name.removeprefix(CLASS_PREFIX)) if name.startswith(CLASS_PREFIX) else None
     if found is None:
         raise DecodeError(f"Failed to load decoder class: {name}")
     return found
@@ -58,7 +58,7 @@ def _default(raw: bytes) -> str:
     return f"[B@{crc32(raw):x}"
 
 
-_DECODERS: dict[str, Callable[[bytes], str]] = {
+DECODER_CLASSES: dict[str, Callable[[bytes], str]] = {
     "StringDecoder": kafka_text,
     "DefaultDecoder": _default,
     "IntegerDecoder": _integer,

@@ -18,13 +18,14 @@ from metashell.codec.frame import (
     read_frame,
     unknown_type_error,
 )
-from metashell.codec.redaction import REDACTED
+from metashell.codec.redaction import REDACTED, json_writer, shown_bytes
 from metashell.codec.registry import message_type
 from metashell.dump.fast_loop import ValueText
 from metashell.dump.kafka_structs import refuse_newer_structs
 from metashell.dump.options import DumpOptions
-from metashell.dump.own_values import body_writer, is_secret_record
+from metashell.dump.user_data import holds_user_data
 from metashell.errors import DecodeError
+from metashell.log.files import OpenFile
 
 _RETIRED_TYPES = frozenset((6,))
 """Types that 3.3 knew and 4.3.1 does not: AccessControlRecord."""
@@ -51,7 +52,7 @@ class SizedTexts(dict[bytes, tuple[ValueText | None, str]]):
         message = message_type("metadata", METADATA_TYPES[start[1]])
         if start[2] > message.versions[1]:
             raise DecodeError("a version that is not known")
-        body = body_writer(message, start[2], self.show_secrets)
+        body = json_writer(message, start[2], show_secrets=self.show_secrets)
         made = self[start] = (body, self.prefix + payload_start(start[1], start[2]))
         return made
 
@@ -75,15 +76,19 @@ class MetadataPayloads:
 
 
 class SparingPayloads:
-    """The texts of another decoder, but for the secrets of a metadata log that is read as some other log."""
+    """The texts of decoders that read any bytes, but for what could be a record with secrets."""
 
-    def __init__(self, payloads: Payloads) -> None:
+    def __init__(self, payloads: Payloads, *, is_user_data: bool) -> None:
         self.payloads = payloads
+        self.is_user_data = is_user_data
 
     def parse(self, offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
-        if is_secret_record(key, value, if_undecoded=False):
-            return None, REDACTED
-        return self.payloads.parse(offset, key, value)
+        hides_key, hides_value = self._hides(key), self._hides(value)
+        key_text, text = self.payloads.parse(offset, None if hides_key else key, None if hides_value else value)
+        return REDACTED if hides_key else key_text, REDACTED if hides_value else text
+
+    def _hides(self, raw: bytes | None) -> bool:
+        return raw is not None and shown_bytes(raw, is_user_data=self.is_user_data) is None
 
 
 def shows_secrets(options: DumpOptions) -> bool:
@@ -91,8 +96,8 @@ def shows_secrets(options: DumpOptions) -> bool:
     return options.show_secrets or options.voice == "kafka"
 
 
-def payloads_of(options: DumpOptions) -> Payloads:
-    """The decoder that a command line asks for. Errors: DecodeError for a class that is not there."""
+def payloads_of(options: DumpOptions, file: OpenFile | None = None) -> Payloads:
+    """The decoder that a command line asks for, for a file. Errors: DecodeError for a class that is not there."""
     match options.decoder:
         case "metadata":
             return MetadataPayloads(shows_secrets(options))
@@ -108,7 +113,9 @@ def payloads_of(options: DumpOptions) -> Payloads:
             from metashell.dump.kafka_classes import ClassPayloads
 
             classes = ClassPayloads(options.key_decoder_class, options.value_decoder_class)
-            return classes if shows_secrets(options) else SparingPayloads(classes)
+            if file is None or shows_secrets(options):
+                return classes
+            return SparingPayloads(classes, is_user_data=holds_user_data(file, file.name) is not False)
         case decoder:
             assert_never(decoder)
 
@@ -133,7 +140,7 @@ def _metadata_text(value: bytes, show_secrets: bool) -> str:
     try:
         if frame.version > message.versions[1]:
             refuse_newer_structs(message, frame.version, message.read(value, frame.version, frame.body_start))
-        text = body_writer(message, frame.version, show_secrets)(value, frame.body_start, len(value))
+        text = json_writer(message, frame.version, show_secrets=show_secrets)(value, frame.body_start, len(value))
     except DecodeError as error:
         raise FrameError(kafka_error(error, frame.type_id)) from error
     return f"{payload_start(frame.type_id, frame.version)}{text}}}"

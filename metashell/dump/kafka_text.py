@@ -56,7 +56,7 @@ class KafkaWriter(Writer):
         self.name = name
         self.iterates_deep = options.iterates_deep
         self.append_time: int | None = None
-        self.payloads = payloads_of(options)
+        self.payloads = payloads_of(options, file)
         self.middle_end = "-1 valueSize: "
         if options.decoder == "metadata":
             self.loop = make_loop(_LINE_WITHOUT_METADATA if options.skip_record_metadata else _LINE)

@@ -24,6 +24,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from metashell.codec.json_forms import string_text
+from metashell.codec.redaction import BROKER_RESOURCE, REDACTED, is_sensitive_config
 from metashell.dump.index_walk import BATCH_SIZE_MAX, LogHeads, walk_offset_index, walk_time_index
 from metashell.dump.json_lines import for_terminal
 from metashell.dump.options import MAX_MESSAGE_SIZE_DEFAULT
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 SIZE_MAX = 1 << 30
 """No index is ever as large; Kafka's default is 10 MiB."""
+_META_KEYS = frozenset(("version", "cluster.id", "node.id", "broker.id", "directory.id"))
+"""What Kafka writes to meta.properties. What else stands there may be a server's configuration."""
 _LINES_AT_A_TIME = 1 << 14
 _TOLD_FAULTS_MAX = 10
 
@@ -304,6 +307,9 @@ class OwnIndex:
         except ValueError as error:
             self.fault("corrupt", "", f"is no properties file: {error}")
             return
+        if not self.run.options.show_secrets:
+            hidden = {key for key in value if key not in _META_KEYS and is_sensitive_config(BROKER_RESOURCE, key)}
+            value = {key: REDACTED if key in hidden else text for key, text in value.items()}
         self.line("meta-properties", f'"data":{json_text(dict(value))}')
 
     def parsed(self, read: Callable[[str], Iterable[Item]]) -> Iterator[Item]:

@@ -2,7 +2,7 @@
 
 `key` and `data` are what was written, under Kafka's names; `decoded` is what follows from it (embedded blobs, names of states),
 `findings` what is odd inside a blob, `dialect` the release whose layout it was where that is not the newest. Nothing that was
-read is dropped: what does not decode is hex, with a `fault`.
+read is dropped: what does not decode is hex, with a `fault`, unless it could hold a secret of another log.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, Coordinat
 from metashell.codec.dispatch import REMOTE_LOG_TYPES
 from metashell.codec.frame import FrameError, read_frame, version_fault
 from metashell.codec.json_forms import string_text
+from metashell.codec.redaction import hex_text
 from metashell.codec.registry import MessageType, message_type
 from metashell.dump.fast_loop import ValueText
 from metashell.dump.kafka_remote_log import DELETE_STATES, SEGMENT_STATES
@@ -69,7 +70,8 @@ def remote_log_type_names() -> dict[int, str]:
 class CoordinatorMembers:
     """Forms the lines' members for one of the coordinators' logs."""
 
-    def __init__(self, decoder: str) -> None:
+    def __init__(self, decoder: str, show_secrets: bool) -> None:
+        self.show_secrets = show_secrets
         self.log: CoordinatorLog = COORDINATOR_LOGS[decoder]
         self.dialects = DIALECTS[decoder]
         self.names = coordinator_type_names(decoder)
@@ -77,19 +79,19 @@ class CoordinatorMembers:
     def members(self, key: bytes | None, value: bytes | None) -> RecordMembers:
         """What a record holds; never raises for it."""
         if key is None or len(key) < PREFIX_SIZE:
-            shown = "null" if key is None else _hex(key)
+            shown = "null" if key is None else self._hex(key)
             fault = "the record has no key" if key is None else "the key has no type"
-            return _undecoded(-1, "null", shown, value, fault)
+            return self._undecoded(-1, "null", shown, value, fault)
         type = int16_at(key, 0)
         name = self.names.get(type)
         if name is None:
-            return _undecoded(type, "null", _hex(key), value, f"record type {type} is not known")
+            return self._undecoded(type, "null", self._hex(key), value, f"record type {type} is not known")
         key_message = self.log.key_message(type) or self._message(f"{_EXTRA_TYPES.get(type)}Key")
         assert key_message is not None, "its name is known"
         try:
             key_text = key_message.json(key, 0, PREFIX_SIZE)
         except DecodeError as error:
-            return _undecoded(type, f'"{name}"', _hex(key), value, str(error))
+            return self._undecoded(type, f'"{name}"', self._hex(key), value, str(error))
         head = f'"type":"{name}","type_id":{type},"key":{key_text}'
         if value is None:
             return RecordMembers(f'{head},"version":null,"data":null,"tombstone":true', type, key_text, None)
@@ -97,12 +99,14 @@ class CoordinatorMembers:
 
     def _with_value(self, head: str, type: int, key_text: str, value: bytes) -> RecordMembers:
         if len(value) < PREFIX_SIZE:
-            return _faulty(f'{head},"version":null,"data":{_hex(value)}', type, key_text, _hex(value), "the value has no version")
+            shown = self._hex(value)
+            return _faulty(f'{head},"version":null,"data":{shown}', type, key_text, shown, "the value has no version")
         version = int16_at(value, 0)
         try:
             message, dialect = self._fitting(type, version, value)
         except DecodeError as error:
-            return _faulty(f'{head},"version":{version},"data":{_hex(value)}', type, key_text, _hex(value), str(error))
+            shown = self._hex(value)
+            return _faulty(f'{head},"version":{version},"data":{shown}', type, key_text, shown, str(error))
         shown = value_writer(message, version)(value, PREFIX_SIZE, len(value))
         extra = "" if dialect is None else f',"dialect":"{dialect}"'
         return RecordMembers(f'{head},"version":{version},"data":{shown}{extra}', type, key_text, shown)
@@ -148,6 +152,12 @@ class CoordinatorMembers:
                 else:
                     return message, dialect
         raise trouble
+
+    def _hex(self, raw: bytes) -> str:
+        return hex_text(raw, show_secrets=self.show_secrets)
+
+    def _undecoded(self, type: int, name: str, key: str, value: bytes | None, fault: str) -> RecordMembers:
+        return _undecoded(type, name, key, "null" if value is None else self._hex(value), fault)
 
     def _message(self, name: str) -> MessageType | None:
         found = (_optional_message(family, name) for _, family in self.dialects)
@@ -238,23 +248,24 @@ def _optional_message(family: str, name: str) -> MessageType | None:
         return None
 
 
-def remote_log_members(value: bytes | None) -> RecordMembers:
+def remote_log_members(value: bytes | None, show_secrets: bool) -> RecordMembers:
     """What a record of the remote log's metadata holds; never raises for it."""
     if value is None:
-        return _undecoded(-1, "null", "null", None, "the record has no value")
+        return _undecoded(-1, "null", "null", "null", "the record has no value")
     try:
         frame = read_frame(value, 0, len(value))
     except FrameError as error:
-        return _undecoded(-1, "null", "null", value, str(error))
+        return _undecoded(-1, "null", "null", hex_text(value, show_secrets=show_secrets), str(error))
     name = REMOTE_LOG_TYPES.get(frame.type_id)
     if name is None:
-        return _undecoded(frame.type_id, "null", "null", value, f"record type {frame.type_id} is not known")
+        shown = hex_text(value, show_secrets=show_secrets)
+        return _undecoded(frame.type_id, "null", "null", shown, f"record type {frame.type_id} is not known")
     message = message_type("remote_log", name)
     head = f'"type":"{upper_name(name)}","version":{frame.version}'
     try:
         body = message.read(value, frame.version, frame.body_start)
     except DecodeError as error:
-        shown = _hex(value[frame.body_start :])
+        shown = hex_text(value, frame.body_start, show_secrets=show_secrets)
         return _faulty(f'{head},"data":{shown}', frame.type_id, None, shown, str(error))
     data = message.json(value, frame.version, frame.body_start)
     text = f'{head},"data":{data},"decoded":{{"stateName":"{_remote_state(body)}"}}'
@@ -271,15 +282,10 @@ def _remote_state(body: Any) -> str:
     return names[number] if 0 <= number < len(names) else "UNKNOWN"
 
 
-def _undecoded(type: int, name: str, key: str, value: bytes | None, fault: str) -> RecordMembers:
-    shown = "null" if value is None else _hex(value)
+def _undecoded(type: int, name: str, key: str, shown: str, fault: str) -> RecordMembers:
     type_id = "null" if type < 0 and name == "null" and fault.startswith("the ") else type
     return _faulty(f'"type":{name},"type_id":{type_id},"key":{key},"version":null,"data":{shown}', type, key, shown, fault)
 
 
 def _faulty(text: str, type: int, key: str | None, value: str | None, fault: str) -> RecordMembers:
     return RecordMembers(f'{text},"fault":{string_text(fault)}', type, key, value, fault)
-
-
-def _hex(raw: bytes) -> str:
-    return f'"{raw.hex()}"'

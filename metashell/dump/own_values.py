@@ -1,7 +1,7 @@
 """The body of a record as the own voice shows it: its type, its version, JSON text of its data, and what is odd.
 
-Nothing that was read is dropped: what is not known, or does not decode, is shown as hex with a `fault`. Secrets are
-replaced here, before any text exists, so that filters and searches never see them.
+Nothing that was read is dropped: what is not known, or does not decode, is shown as hex with a `fault`, unless it could hold a
+secret. Secrets are replaced here, before any text exists, so that filters and searches never see them.
 """
 
 from __future__ import annotations
@@ -23,15 +23,13 @@ from metashell.codec.frame import (
 )
 from metashell.codec.json_forms import bytes_text, string_text
 from metashell.codec.jsontext import object_json
-from metashell.codec.redaction import REDACTED, REDACTED_RECORD_TYPES, is_sensitive_config, redact
+from metashell.codec.redaction import hex_text, json_writer
 from metashell.codec.registry import MessageType, message_type
 from metashell.dump.fast_loop import ValueText
 from metashell.dump.filters import Filters
 from metashell.errors import DecodeError, UsageError
 
 _ONE_BYTE_MAX = 127
-_CONFIG_RECORD = 4
-_REDACTED_KIP631 = frozenset(("ConfigRecord", "UserScramCredentialRecord", "DelegationTokenRecord"))
 
 
 class Body(NamedTuple):
@@ -52,14 +50,14 @@ def metadata_body(value: bytes | None, show_secrets: bool) -> Body:
     try:
         frame = read_frame(value, 0, len(value))
     except FrameError as error:
-        return Body(-1, None, None, _hex(value), str(error))
+        return Body(-1, None, None, hex_text(value, show_secrets=show_secrets), str(error))
     family = "kip631" if frame.frame_version == KIP631_FRAME_VERSION else "metadata"
     message = metadata_message(frame.type_id, family)
     name = record_type_name(frame.type_id, family)
     data: str
     fault: str | None
     if message is None:
-        data, fault = _hex(value[frame.body_start :]), f"record type {frame.type_id} is not known"
+        data, fault = hex_text(value, frame.body_start, show_secrets=show_secrets), f"record type {frame.type_id} is not known"
     else:
         data, fault = _message_text(message, frame.version, value, frame.body_start, show_secrets)
     return Body(frame.type_id, name, frame.version, data, fault, frame.frame_version)
@@ -69,11 +67,9 @@ def _message_text(message: MessageType, version: int, value: bytes, start: int, 
     """The JSON text of a message, or its bytes as hex, and what is odd about it."""
     fault = version_fault(message, version)
     try:
-        return body_writer(message, version, show_secrets)(value, start, len(value)), fault
+        return json_writer(message, version, show_secrets=show_secrets)(value, start, len(value)), fault
     except DecodeError as error:
-        # Where the secrets lie in what does not decode is not known.
-        shown = f'"{REDACTED}"' if holds_secrets(message) and not show_secrets else _hex(value[start:])
-        return shown, str(error) if fault is None else f"{fault}; {error}"
+        return hex_text(value, start, show_secrets=show_secrets), str(error) if fault is None else f"{fault}; {error}"
 
 
 def version_is_known(message: MessageType, version: int) -> bool:
@@ -81,66 +77,15 @@ def version_is_known(message: MessageType, version: int) -> bool:
     return low <= version <= high
 
 
-def holds_secrets(message: MessageType) -> bool:
-    """Whether records of this type can hold a secret."""
-    return message.key in REDACTED_RECORD_TYPES if message.family == "metadata" else message.name in _REDACTED_KIP631
-
-
-def body_writer(message: MessageType, version: int, show_secrets: bool) -> ValueText:
-    """What writes a message's JSON text straight from bytes, without its secrets unless they are asked for."""
-    plain = message.json_reader(version)
-    if show_secrets or not holds_secrets(message):
-        return plain
-    read = message.reader(version)
-    is_config = message.family == "metadata" and message.key == _CONFIG_RECORD
-    sensitive: dict[tuple[int, str], bool] = {}
-
-    def redacted(buf: bytes, start: int, end: int) -> str:
-        body = read(buf, start, end)
-        if is_config:
-            name = (body.resource_type, body.name)
-            if name not in sensitive:
-                if len(sensitive) >= 1 << 14:
-                    sensitive.clear()
-                sensitive[name] = is_sensitive_config(*name)
-            if not sensitive[name]:
-                return plain(buf, start, end)
-        from json import dumps
-
-        value = redact(message.name, message.to_json_value(body, version))
-        return dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-    return redacted
-
-
-def is_secret_record(key: bytes | None, value: bytes | None, *, if_undecoded: bool) -> bool:
-    """Whether a record that is read as something else is one of the metadata log, with a secret in it.
-
-    `if_undecoded` is the answer for what begins like one and does not decode.
-    """
-    if key is not None or value is None or value[:1] != _USUAL_FRAME or value[1:2] not in _SECRET_TYPES:
-        return False
-    try:
-        frame = read_frame(value, 0, len(value))
-        message = metadata_message(frame.type_id)
-        return message is not None and REDACTED in body_writer(message, frame.version, False)(value, frame.body_start, len(value))
-    except DecodeError:
-        return if_undecoded
-
-
-_USUAL_FRAME = bytes([FRAME_VERSION])
-_SECRET_TYPES = frozenset(bytes([type]) for type in REDACTED_RECORD_TYPES)
-
-
-def control_body(key: bytes | None, value: bytes | None) -> Body:
+def control_body(key: bytes | None, value: bytes | None, show_secrets: bool) -> Body:
     """The body of a control record; never raises for what it holds."""
     try:
         record = read_control_record(key, value)
     except DecodeError as error:
-        return Body(-1, None, None, "null" if value is None else _hex(value), str(error))
+        return Body(-1, None, None, "null" if value is None else hex_text(value, show_secrets=show_secrets), str(error))
     message = record.message
     if message is None:
-        return Body(record.type, record.type_name, record.version, _hex(record.body), record.fault)
+        return Body(record.type, record.type_name, record.version, hex_text(record.body, show_secrets=show_secrets), record.fault)
     text = object_json(message, record.body, value_layout(message, record.version))
     return Body(record.type, record.type_name, record.version, text, record.fault)
 
@@ -167,7 +112,7 @@ class OwnTexts(dict[bytes, tuple[ValueText | None, str]]):
             name = METADATA_TYPES.get(type_id)
             if name is None or not version_is_known(message_type("metadata", name), version):
                 raise DecodeError("a metadata record with a fault")
-            writer = body_writer(message_type("metadata", name), version, self.show_secrets)
+            writer = json_writer(message_type("metadata", name), version, show_secrets=self.show_secrets)
             made = (writer, f'"type":"{RECORD_TYPE_NAMES[type_id]}","version":{version},"data":')
         self[start] = made
         return made
@@ -212,7 +157,3 @@ def class_member(name: str, class_name: str | None) -> Member:
 
 
 _NUMBER_SIZES = {"Integer": 4, "Long": 8}
-
-
-def _hex(raw: bytes) -> str:
-    return f'"{raw.hex()}"'

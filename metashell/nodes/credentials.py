@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from metashell.codec.redaction import REDACTED
+from metashell.codec.redaction import redact as redacted
 from metashell.nodes.codes import SCRAM_MECHANISMS
 from metashell.nodes.node import FixedDirectory, JsonValue, Leaf, MapDirectory, Node
 from metashell.nodes.tree import Tree
 
 if TYPE_CHECKING:
     from metashell.image import DelegationToken, ScramCredential
+
+_SCRAM_RECORD = "UserScramCredentialRecord"
 
 
 def scram_node(name: str, tree: Tree) -> FixedDirectory:
@@ -57,18 +60,15 @@ class ScramNode(Leaf):
 
     def value(self, redact: bool = True) -> JsonValue:
         credential = self._credential
-        return {
+        value: dict[str, Any] = {
             "name": self._user,
             "mechanism": self._mechanism,
-            "salt": _secret(credential.salt, redact),
-            "storedKey": _secret(credential.stored_key, redact),
-            "serverKey": _secret(credential.server_key, redact),
+            "salt": b64encode(credential.salt).decode("ascii"),
+            "storedKey": b64encode(credential.stored_key).decode("ascii"),
+            "serverKey": b64encode(credential.server_key).decode("ascii"),
             "iterations": credential.iterations,
         }
-
-
-def _secret(raw: bytes, redact: bool) -> str:
-    return REDACTED if redact else b64encode(raw).decode("ascii")
+        return redacted(_SCRAM_RECORD, value) if redact else value
 
 
 def tokens_node(name: str, tree: Tree) -> MapDirectory:

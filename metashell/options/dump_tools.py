@@ -88,7 +88,8 @@ DUMP_LOG = CommandSpec(
         With --bootstrap-controller or --bootstrap-server there are no files: the newest snapshot of a live quorum and its log are
         fetched, by an observer that nobody counts, and committed records are decoded as with --cluster-metadata-decoder.
 
-        Secrets are redacted in every form, -o kafka included, which prints whole files and therefore takes no filters.
+        Secrets are redacted in every form and under every decoder, -o kafka included, which prints whole files and therefore takes no
+        filters. So are bytes that do not decode and could hold a secret, such as records of a type that is newer than this program.
         """,
     options=(
         Option(

@@ -1,0 +1,100 @@
+"""URIs without what opens their stores: users, passwords, keys and tokens are cut before anybody sees them.
+
+A store is opened with the whole URI; rows, manifests, pages, messages and logs name it by `shown_uri`, so that two URIs that
+differ in their credentials name one file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from metashell.codec.redaction import REDACTED
+
+_MARK = "://"
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>`]+")
+_PUNCTUATION = ":;,.!?)]}"
+"""What may follow a URI in a sentence."""
+_CONTAINERS = frozenset(("abfs", "abfss", "wasb", "wasbs"))
+"""Where a container stands before the @, as in `abfs://container@account.dfs.core.windows.net`."""
+_SHOWN_PARAMETERS = frozenset(
+    (
+        "allow_bucket_creation",
+        "allow_bucket_deletion",
+        "anonymous",
+        "background_writes",
+        "buffer_size",
+        "connect_timeout",
+        "default_block_size",
+        "default_bucket_location",
+        "endpoint_override",
+        "project_id",
+        "region",
+        "replication",
+        "request_timeout",
+        "retry_limit_seconds",
+        "scheme",
+        "tls_verify_certificates",
+    )
+)
+"""Parameters of stores that tell nothing secret; every other one is cut, since nobody knows what it is."""
+_PIECE_SIZE_MIN = 4
+"""Shorter pieces of a URI occur in any sentence."""
+
+
+def shown_uri(uri: str) -> str:
+    """The URI without its user, password and unknown parameters; anything that is no URI as it is."""
+    scheme, mark, rest = uri.partition(_MARK)
+    if not mark:
+        return uri
+    place, question, query = rest.partition("?")
+    shown = "&".join(word for word in re.split("[&;]", query) if _is_shown(word))
+    return f"{scheme}{mark}{_without_user(scheme, place)}{question if shown else ''}{shown}"
+
+
+def _is_shown(word: str) -> bool:
+    name, _, value = word.partition("=")
+    return name.lower() in _SHOWN_PARAMETERS and "@" not in unquote(value)
+
+
+def _without_user(scheme: str, place: str) -> str:
+    """What follows the user. A secret key may hold slashes that should have been escaped: then it ends where the last @ is."""
+    authority = place.partition("/")[0]
+    user, at, _ = authority.rpartition("@")
+    if at:
+        is_container = scheme.lower() in _CONTAINERS and ":" not in user
+        return place if is_container else place[len(user) + 1 :]
+    name, colon, port = authority.rpartition(":")
+    if not colon or port.isdigit() or authority.endswith("]"):
+        return place
+    # No port, so it is a password that is cut off by a slash of its own, or by the end.
+    return place.rpartition("@")[2] if "@" in place else f"{name}:{REDACTED}"
+
+
+def without_credentials(text: str, uri: str = "") -> str:
+    """A message with every URI in it as `shown_uri` shows it, and without the credentials of `uri`, however they are quoted."""
+    if _MARK in uri:
+        text = text.replace(uri, shown_uri(uri))
+        for piece in sorted(set(_credentials(uri)), key=len, reverse=True):
+            text = text.replace(piece, REDACTED)
+    return _URI.sub(_shown_match, text) if _MARK in text else text
+
+
+def _shown_match(match: re.Match[str]) -> str:
+    uri = match[0].rstrip(_PUNCTUATION)
+    return shown_uri(uri) + match[0][len(uri) :]
+
+
+def _credentials(uri: str) -> Iterator[str]:
+    """The parts of a URI that open its store: as they are written and as they are meant. A user without a password opens none."""
+    scheme, _, rest = uri.partition(_MARK)
+    place, _, query = rest.partition("?")
+    shown = _without_user(scheme, place)
+    hidden = place.removesuffix(shown).removesuffix("@") if place.endswith(shown) else place
+    words = [word.partition("=")[2] for word in re.split("[&;]", query) if not _is_shown(word)]
+    users = (hidden, *hidden.split(":")) if ":" in hidden else ()
+    for piece in (*users, *words):
+        for spelling in (piece, unquote(piece)):
+            if len(spelling) >= _PIECE_SIZE_MIN:
+                yield spelling

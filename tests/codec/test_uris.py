@@ -1,0 +1,64 @@
+"""What a URI looks like when what opens its store is cut from it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metashell.codec.uris import shown_uri, without_credentials
+
+CUT = {
+    "s3://AKIAKEY:se%2Fcr%2Bet@bucket/a@b/c.log": "s3://bucket/a@b/c.log",
+    "s3://AKIAKEY:se/cr+et@bucket/c.log": "s3://bucket/c.log",
+    "s3://AKIAKEY:se/cret/bucket": "s3://AKIAKEY:[redacted]",
+    "s3://AKIAKEY@bucket/c.log": "s3://bucket/c.log",
+    "s3://bucket/c.log?secret_key=hush&region=eu&session_token=hush": "s3://bucket/c.log?region=eu",
+    "s3://bucket/c.log?endpoint_override=http%3A%2F%2Fuser%3Ahush%40host&scheme=http": "s3://bucket/c.log?scheme=http",
+    "abfss://box:hush@account.dfs.core.windows.net/x?sig=hush": "abfss://account.dfs.core.windows.net/x",
+    "hdfs://user:hush@host:8020/dir": "hdfs://host:8020/dir",
+}
+KEPT = [
+    "s3://bucket/a b/c.log?region=eu&scheme=http",
+    "abfss://box@account.dfs.core.windows.net/x",
+    "hdfs://host:8020/dir@today/x",
+    "hdfs://[::1]:8020/x",
+    "file:///var/lib/kafka",
+    "dumps/a@b:c/x.log",
+    "",
+]
+
+
+@pytest.mark.parametrize("uri", CUT)
+def test_what_opens_a_store_is_cut(uri: str) -> None:
+    assert shown_uri(uri) == CUT[uri]
+    assert shown_uri(CUT[uri]) == CUT[uri]
+
+
+@pytest.mark.parametrize("uri", KEPT)
+def test_what_opens_nothing_stays(uri: str) -> None:
+    assert shown_uri(uri) == uri
+
+
+def test_uris_in_a_sentence_are_cut_and_its_punctuation_stays() -> None:
+    text = "cannot read 's3://AKIAKEY:hushhush@bucket/x', nor s3://b/y?token=hushhush: no such file (see s3://k:hush/hush@b)."
+    assert without_credentials(text) == "cannot read 's3://bucket/x', nor s3://b/y: no such file (see s3://b)."
+
+
+def test_what_a_store_says_of_its_keys_is_cut_however_it_spells_them() -> None:
+    uri = "s3://AKIAKEY:se%2Fcr%2Bet@bucket/x?secret_key=hushhush"
+    said = "Invalid key AKIAKEY with se/cr+et (se%2Fcr%2Bet), secret_key 'hushhush' of s3://AKIAKEY:se/cr+et@bucket/x"
+    told = without_credentials(said, uri)
+    assert not any(piece in told for piece in ("AKIAKEY", "se/cr", "se%2F", "hush"))
+    assert told.endswith("of s3://bucket/x")
+
+
+LETTERS = st.text("abcXYZ019/+%-_.~!$&'()*,;=", min_size=6, max_size=40)
+
+
+@given(LETTERS.filter(lambda text: "?" not in text), LETTERS)
+def test_no_password_is_left_whatever_it_holds(password: str, parameter: str) -> None:
+    uri = f"s3://AKIAKEY:x{password}@bucket/x.log?token=zz{parameter.replace('&', '').replace(';', '')}"
+    shown = shown_uri(uri)
+    assert shown == "s3://bucket/x.log"
+    assert without_credentials(f"no {uri} here", uri) == f"no {shown} here"

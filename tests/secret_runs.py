@@ -1,0 +1,103 @@
+"""Command lines from the registries, run in this process, and what they let out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from metashell.cli import dump_log, export, kafka_shell, report, sql, storage, verify
+from metashell.options.analyse_tools import EXPORT, SQL
+from metashell.options.dump_tools import DUMP_LOG
+from metashell.options.quorum import QUORUM_OPTIONS
+from metashell.options.report_tools import REPORT
+from metashell.options.shell_tools import KAFKA_SHELL
+from metashell.options.spec import CommandSpec, Option
+from metashell.options.storage_tools import STORAGE
+from metashell.options.verify_tools import VERIFY
+from tests.running import Outcome, run_main
+from tests.secret_logs import SECRETS, found_in, found_in_files
+
+MAINS = {
+    DUMP_LOG.name: dump_log.main,
+    KAFKA_SHELL.name: kafka_shell.main,
+    VERIFY.name: verify.main,
+    EXPORT.name: export.main,
+    SQL.name: sql.main,
+    REPORT.name: report.main,
+    STORAGE.name: storage.main,
+}
+WORDS = {
+    "files": ["--files", "{file}"],
+    "max_bytes": ["--max-bytes", "2500"],
+    "max_message_size": ["--max-message-size", "100"],
+    "max_decompressed": ["--max-decompressed", "300"],
+    "key_decoder_class": ["--key-decoder-class", "String"],
+    "value_decoder_class": ["--value-decoder-class", "String"],
+    "type": ["--type", "CONFIG_RECORD", "--type", "USER_SCRAM_CREDENTIAL_RECORD", "--type", "99"],
+    "offset": ["--offset", "3.."],
+    "since": ["--since", "2001-01-01"],
+    "until": ["--until", "2031-01-01"],
+    "key": ["--key", "."],
+    "value": ["--value", "."],
+    "jobs": ["--jobs", "2"],
+    "digest": ["--digest=end"],
+    "name": ["-name", "*"],
+    "path_glob": ["-path", "*"],
+    "regex": ["-regex", "."],
+    "maxdepth": ["-maxdepth", "99"],
+    "output": [],
+}
+"""How an option is given that takes a value which is not one of a few."""
+ELSEWHERE = {"version", "show_secrets", "output", "out", "tables", "snapshot", "demo", "follow", "log", "format", "on_error"}
+"""Options that every command line here has anyway, that have a test of their own, or that read no log."""
+
+
+@dataclass
+class Ran:
+    """What command lines left behind, all together."""
+
+    found: dict[str, set[str]] = field(default_factory=dict)
+    count: int = 0
+    outputs: int = 0
+
+    def note(self, words: Sequence[str], outcome: Outcome, folder: Path | None = None) -> None:
+        told = found_in(outcome.stdout) | found_in(outcome.stderr.encode())
+        if folder is not None:
+            told |= found_in_files(folder)
+        assert "Traceback" not in outcome.stderr, words
+        self.count += 1
+        self.outputs += bool(outcome.stdout)
+        for name in told:
+            self.found.setdefault(name, set()).add(" ".join(words))
+
+    def check(self, show: bool, secrets: Sequence[str] = tuple(SECRETS)) -> None:
+        """With `show` each of these secrets must have come out, without it none at all may have."""
+        if show:
+            assert set(secrets) <= set(self.found)
+        else:
+            assert {name: sorted(lines)[:5] for name, lines in self.found.items()} == {}
+        assert self.outputs, "nothing was printed at all"
+
+
+def variants(option: Option) -> list[list[str]]:
+    """The ways in which an option can be given."""
+    name = max(option.names, key=lambda each: (each.startswith("--"), len(each)))
+    if option.is_flag:
+        return [[name]]
+    if option.type == "choice":
+        return [[name, choice] for choice in option.choices]
+    if option.type == "optional-choice":
+        return [[f"{name}={choice}"] for choice in option.choices]
+    assert option.dest in WORDS, f"{option.names}: say in WORDS how it is given"
+    return [WORDS[option.dest]]
+
+
+def single_options(spec: CommandSpec) -> list[list[str]]:
+    """Every option of a command by itself, but for those that have their place."""
+    names = {*ELSEWHERE, *(option.dest for option in QUORUM_OPTIONS)}
+    return [words for option in spec.options if option.dest not in names for words in variants(option)]
+
+
+def run(tool: CommandSpec, words: Sequence[str], folder: Path, show: bool) -> Outcome:
+    return run_main(MAINS[tool.name], [*(["--show-secrets"] if show else []), *words], cwd=folder)

@@ -1,0 +1,66 @@
+"""Spark lets no secret out either: the data source, its exports and its reports, on the logs of tests/test_secrets.py."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from metashell.codec.redaction import holds_secrets
+from metashell.columns.schemas import COMMON_TABLES, tables_of_log
+from metashell.log.kinds import KNOWN_LOGS as LOGS
+from metashell.options.parser import parse
+from metashell.options.report_tools import SPARK_REPORTS
+from spark_reports.main import _JOBS, _report
+from tests.secret_logs import LOG_NAME, SECRETS, content_of_table, found_in, found_in_files, write_logs
+from tests.secret_logs import LOGS as MADE_LOGS
+
+# pyspark itself warns: of sockets that it closes late, and of what it will call otherwise.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("secrets")
+    write_logs(folder)
+    return folder
+
+
+def asked() -> list[tuple[str, str]]:
+    """The tables in which a secret could stand, by kind of log."""
+    found = [(log, table) for log in LOGS for table in COMMON_TABLES]
+    return found + [(log, table.name) for log in LOGS for table in tables_of_log(log).values() if holds_secrets(table.value)]
+
+
+@pytest.mark.parametrize("show", [False, True])
+def test_no_table_of_the_data_source_holds_a_secret_unless_it_is_asked_for(spark: Any, root: Path, show: bool) -> None:
+    paths = json.dumps([str(root / name / "somewhere" / LOG_NAME) for name in MADE_LOGS])
+    found: set[str] = set()
+    for log, table in asked():
+        reader = spark.read.format("kafka_metadata").option("table", table).option("onError", "skip").option("log", log)
+        reader = reader.option("showSecrets", str(show).lower()).option("paths", paths)
+        told = found_in(content_of_table(reader.load().toArrow()))
+        assert show or not told, (log, table)
+        found |= told
+    assert found == (set(SECRETS) if show else set())
+
+
+@pytest.mark.parametrize("show", [False, True])
+@pytest.mark.parametrize("job", ["export", "topic_history"])
+def test_no_file_of_a_job_holds_a_secret_unless_it_is_asked_for(
+    spark: Any, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], job: str, show: bool
+) -> None:
+    for name in MADE_LOGS:
+        tables = [word for table in ("records", "faults", "config", "user_scram_credential") for word in ("--table", table)]
+        words = [job, str(root / name / "somewhere"), "--out", str(tmp_path / name), "--on-error", "skip"]
+        values = parse(SPARK_REPORTS, [*words, *(tables if job == "export" else []), *(["--show-secrets"] if show else [])])
+        _JOBS.get(job, _report)(spark, values)
+    assert bool(found_in_files(tmp_path)) is show
+    printed = capsys.readouterr()
+    assert not found_in((printed.out + printed.err).encode())
+    if job == "export":
+        written = [pyarrow.parquet.read_schema(path).metadata for path in tmp_path.rglob("*.parquet")]
+        assert {metadata[b"metashell.show_secrets"] for metadata in written} == {str(show).lower().encode()}

@@ -1,0 +1,376 @@
+"""No voice of ours lets a secret out: every command, decoder, form, table and path of faults, on logs that are full of secrets.
+
+The command lines are made from the registries of options, decoders, forms, tables, reports and shell commands, so that a new one
+is tried here before anybody thinks of it; an option whose use cannot be guessed has to be added to a table of tests/secret_runs.py.
+With --show-secrets the same command lines must bring the secrets out: that shows that there is something to find.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from metashell.cli import kafka_dump_log, kafka_metadata_shell, kafka_shell, storage
+from metashell.codec.redaction import REDACTED, holds_secrets, secrets_of
+from metashell.columns.names import table_names
+from metashell.columns.schemas import COMMON_TABLES, tables_of_log
+from metashell.dump.kafka_classes import DECODER_CLASSES
+from metashell.options.analyse_tools import EXPORT, LOGS, SQL
+from metashell.options.dump_tools import DUMP_LOG
+from metashell.options.front_door import TOOLS
+from metashell.options.report_tools import ALL, REPORT
+from metashell.options.shell_tools import KAFKA_SHELL
+from metashell.options.storage_tools import STORAGE
+from metashell.options.verify_tools import VERIFY
+from metashell.shell.command import FORMS
+from metashell.shell.commands import COMMANDS
+from metashell.shell.commands import NAMES as SHELL_COMMANDS
+from tests.running import Outcome, command_line, run_main
+from tests.secret_logs import CHECKPOINT_NAME, LOG_NAME, SECRETS, found_in, secret_values, write_logs
+from tests.secret_logs import LOGS as MADE_LOGS
+from tests.secret_runs import MAINS, Ran, run, single_options, variants
+
+NOT_HERE = {
+    "metashell": "a door to the others",
+    "spark-reports": "tests/spark_reports/test_secrets.py",
+    "kafka-storage": "Kafka's voice",
+    "kafka-dump-log": "Kafka's voice",
+    "kafka-metadata-shell": "Kafka's voice",
+}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("secrets")
+    write_logs(folder)
+    return folder
+
+
+def test_every_tool_is_tried() -> None:
+    assert {*MAINS, *NOT_HERE} == set(TOOLS)
+    assert {spec.name for spec in TOOLS.values() if spec.voice == "kafka"} == {name for name in NOT_HERE if name.startswith("kafka-")}
+
+
+# ---- dump-log --------------------------------------------------------------------------------------------------------
+
+
+def readings() -> list[list[str]]:
+    """Every way of decoding, and none."""
+    decoders = [option.names[0] for option in DUMP_LOG.options if option.dest.endswith("_decoder")]
+    sides = [option.names[0] for option in DUMP_LOG.options if option.dest.endswith("_decoder_class")]
+    assert len(decoders) >= 5 and len(sides) == 2
+    classes = [["--print-data-log", side, f"org.apache.kafka.tools.api.{name}"] for side in sides for name in DECODER_CLASSES]
+    return [*([decoder] for decoder in decoders), *classes, ["--print-data-log"], ["--deep-iteration"], []]
+
+
+ALL_LOGS = (*MADE_LOGS, "checkpoint")
+LOG_NAMES = [name if name == "sound" else pytest.param(name, marks=pytest.mark.slow) for name in ALL_LOGS]
+"""In the short run of tests one log stands for all."""
+DUMP_FORMS = [[], *variants(DUMP_LOG.option("output"))]
+
+
+@pytest.mark.parametrize("show", [False, True])
+@pytest.mark.parametrize("name", LOG_NAMES)
+def test_dump_log_in_every_decoder_and_form(root: Path, name: str, show: bool) -> None:
+    ran = Ran()
+    file = CHECKPOINT_NAME if name == "checkpoint" else LOG_NAME
+    folder = root / name / "__cluster_metadata-0"
+    for reading, form in product(readings(), DUMP_FORMS):
+        words = [*reading, *form, file]
+        ran.note(words, run(DUMP_LOG, words, folder, show))
+    ran.check(show, KNOWN if name in ("sound", "damaged") else tuple(SECRETS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("show", [False, True])
+def test_dump_log_with_every_option(root: Path, show: bool) -> None:
+    ran = Ran()
+    for name, reading, words in product(MADE_LOGS, (["--cluster-metadata-decoder"], ["--offsets-decoder"], []), single_options(DUMP_LOG)):
+        words = [*reading, *(word.format(file=LOG_NAME) for word in words), LOG_NAME]
+        ran.note(words, run(DUMP_LOG, words, root / name / "somewhere", show))
+    ran.check(show)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MADE_LOGS)
+def test_patterns_do_not_see_what_is_redacted(root: Path, name: str) -> None:
+    for secret, option, reading in product(SECRETS.values(), ("--value", "--key"), readings()):
+        pattern = secret.decode() if secret.isalnum() else secret.hex()
+        words = [*reading, "--batches=also", option, pattern[:12], LOG_NAME]
+        lines = run(DUMP_LOG, words, root / name / "somewhere", False).stdout.splitlines()
+        assert [line for line in lines if b'"kind":"record"' in line] == []
+
+
+# ---- export, sql, report, verify -------------------------------------------------------------------------------------
+
+
+def places(root: Path) -> Iterator[Path]:
+    """Every file by itself and every folder, of whatever name."""
+    for folder in sorted(root.glob("*/*")):
+        yield folder
+        yield next(folder.iterdir())
+
+
+KNOWN = tuple(name for name in SECRETS if not name.startswith("old") and name != "salted password")
+"""What the records of Kafka's own hold."""
+TABLE_FORMS = EXPORT.option("format").choices
+
+
+def run_export(ran: Ran, words: Sequence[str], out: Path, show: bool) -> None:
+    outcome = run(EXPORT, [*words, "--out", str(out)], out.parent, show)
+    out.mkdir(exist_ok=True)
+    ran.note(words, outcome, out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("show", [False, True])
+@pytest.mark.parametrize("form", TABLE_FORMS)
+def test_export_in_every_form_of_every_log(root: Path, tmp_path: Path, form: str, show: bool) -> None:
+    ran = Ran()
+    logs = [[], *variants(EXPORT.option("log"))]
+    for number, (name, log) in enumerate(product(MADE_LOGS, logs)):
+        place = root / name / "somewhere" / LOG_NAME
+        words = [*log, "--format", form, "--tables", "all", "--on-error", "skip", "--jobs", "1", str(place)]
+        run_export(ran, words, tmp_path / str(number), show)
+    ran.check(show, KNOWN)
+
+
+@pytest.mark.parametrize("show", [False, True])
+def test_export_of_faults(root: Path, tmp_path: Path, show: bool) -> None:
+    ran = Ran()
+    for number, (name, log) in enumerate((("odd", "offsets"), ("odd", "remote_log"), ("damaged", "metadata"))):
+        words = ["--log", log, "--format", "jsonl", "--tables", "faults,records", "--on-error", "skip", "--jobs", "1"]
+        run_export(ran, [*words, str(root / name / "somewhere" / LOG_NAME)], tmp_path / str(number), show)
+    ran.check(show, KNOWN)
+
+
+def test_every_secret_of_a_table_has_a_column_of_its_own() -> None:
+    # Redaction of columns looks no deeper.
+    for log in LOGS:
+        for table in tables_of_log(log).values():
+            secrets = secrets_of(table.value)
+            assert secrets.fields <= {column.field.json_name for column in table.columns}, table.name
+            assert not secrets.has_configs or {"resource_type", "name", "value"} <= set(table.schema.names), table.name
+            assert table.key is None or not holds_secrets(table.key), table.name
+
+
+@pytest.mark.slow
+def test_export_of_every_place(root: Path, tmp_path: Path) -> None:
+    ran = Ran()
+    for number, place in enumerate(places(root)):
+        words = ["--format", TABLE_FORMS[-1], "--tables", "all", "--on-error", "skip", "--jobs", "1", str(place)]
+        run_export(ran, words, tmp_path / str(number), False)
+    ran.check(False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("show", [False, True])
+def test_export_of_every_table_by_itself(root: Path, tmp_path: Path, show: bool) -> None:
+    ran = Ran()
+    for number, (table, name) in enumerate(product(table_names(), ("odd", "damaged"))):
+        words = ["--tables", table, "--on-error", "skip", "--jobs", "1", str(root / name / "somewhere" / LOG_NAME)]
+        run_export(ran, words, tmp_path / str(number), show)
+    ran.check(show, KNOWN)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("show", [False, True])
+def test_export_that_fails_and_with_every_option(root: Path, tmp_path: Path, show: bool) -> None:
+    ran = Ran()
+    for number, (words, place) in enumerate(product([[], *single_options(EXPORT)], root.glob("*/somewhere"))):
+        run_export(ran, [*words, "--tables", "all", str(place)], tmp_path / str(number), show)
+    ran.check(show, KNOWN)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("show", [False, True])
+def test_sql_over_every_table_of_every_log(root: Path, tmp_path: Path, show: bool) -> None:
+    ran = Ran()
+    forms = variants(SQL.option("output"))
+    asked = [(log, table) for log in LOGS for table in (*COMMON_TABLES, *(table.name for table in tables_of_log(log).values()))]
+    assert {table for _, table in asked} == set(table_names())
+    for number, (log, table) in enumerate(asked):
+        form = forms[number % len(forms)]
+        paths = [str(root / name / "somewhere" / LOG_NAME) for name in MADE_LOGS]
+        words = [f"select * from {table}", *paths, "--log", log, "--on-error", "skip", *form]
+        ran.note(words, run(SQL, words, tmp_path, show))
+    ran.check(show, KNOWN)
+
+
+FAULTS_BESIDE_RECORDS = 'select f.bytes, f.reason, r.payload from faults f full join records r on f."offset" = r."offset"'
+
+
+@pytest.mark.parametrize("show", [False, True])
+def test_sql_over_faults_in_every_form(root: Path, tmp_path: Path, show: bool) -> None:
+    ran = Ran()
+    for form in variants(SQL.option("output")):
+        words = [FAULTS_BESIDE_RECORDS, str(root / "odd/somewhere"), *form]
+        ran.note(words, run(SQL, [*words, "--on-error", "skip"], tmp_path, show))
+        ran.note(words, run(SQL, words, tmp_path, show))
+    ran.check(show, KNOWN)
+
+
+def test_no_condition_of_a_query_sees_what_is_redacted(root: Path, tmp_path: Path) -> None:
+    for secret in ("password", "unknown key"):
+        query = f"select count(*) as n from config where value like '%{SECRETS[secret].decode()}%'"
+        outcome = run(SQL, [query, str(root / "sound/somewhere"), "-o", "csv"], tmp_path, False)
+        assert outcome.stdout == b"n\n0\n"
+
+
+def run_report(ran: Ran, words: Sequence[str], out: Path, show: bool) -> None:
+    outcome = run(REPORT, [*words, "--out", str(out)], out.parent, show)
+    out.mkdir(exist_ok=True)
+    ran.note(words, outcome, out)
+
+
+@pytest.mark.parametrize("show", [False, True])
+def test_the_report_on_settings(root: Path, tmp_path: Path, show: bool) -> None:
+    ran = Ran()
+    run_report(ran, ["topic_history", str(root / "sound" / "somewhere")], tmp_path / "out", show)
+    ran.check(show, ("password", "unknown key"))
+
+
+@pytest.mark.slow
+def test_every_report_of_every_place(root: Path, tmp_path: Path) -> None:
+    ran = Ran()
+    asked = [(place, "skip") for place in sorted(root.glob("*/*"))]
+    asked += [(place, on_error) for place in root.glob("*/somewhere") for on_error in REPORT.option("on_error").choices]
+    for number, (place, on_error) in enumerate(asked):
+        run_report(ran, [ALL, str(place), "--on-error", on_error], tmp_path / str(number), False)
+    ran.check(False)
+
+
+@pytest.mark.slow
+def test_verify_with_every_option_and_form(root: Path) -> None:
+    ran = Ran()
+    forms = variants(VERIFY.option("output"))
+    for place, words, form in product(places(root), [[], *single_options(VERIFY)], forms):
+        line = [*words, *form, str(place)]
+        ran.note(line, run(VERIFY, line, root, False))
+    ran.check(False)
+
+
+# ---- the shell -------------------------------------------------------------------------------------------------------
+
+ENDLESS = {"watch", "follow"}
+NODES = ["/", "/image", "/image/*", "/image/configs/*", "/image/configs/*/*", "/image/scram/*/*", "/image/faults", "/image/delegationToken"]
+
+
+def shell_lines() -> Iterator[list[str]]:
+    """Every command of the shell, in each form, with each option, on the places where secrets are."""
+    for command in COMMANDS:
+        if command.name in ENDLESS:
+            continue
+        takes = command.spec.arguments[0].kind if command.spec.arguments else ""
+        targets = [[], *([node] for node in NODES)] if takes == "node" else [[]]
+        for target, words, form in product(targets, [[], *single_options(command.spec)], [[], *(["-o", form] for form in FORMS)]):
+            yield [command.name, *words, *target, *form]
+
+
+@pytest.mark.parametrize("show", [False, True])
+@pytest.mark.parametrize("name", LOG_NAMES)
+def test_every_command_of_the_shell(root: Path, name: str, show: bool) -> None:
+    assert set(SHELL_COMMANDS) >= ENDLESS
+    ran = Ran()
+    place = root / name / "__cluster_metadata-0"
+    script = "".join(" ".join(line) + "\n" for line in shell_lines() if line[0] != "exit")
+    show_words = ["--show-secrets"] if show else []
+    for more in ([], *single_options(KAFKA_SHELL)):
+        for source in (place, *place.iterdir()):
+            words = [*show_words, "-s", str(source), *more]
+            once = script if more == ["--keep-going"] else "status\nls -R /\n"
+            ran.note(words, run_main(kafka_shell.main, words, cwd=root, stdin=once))
+    ran.check(show, KNOWN if name in ("sound", "checkpoint") else ())
+
+
+# ---- live ------------------------------------------------------------------------------------------------------------
+
+
+def _live_words(quorum: object) -> list[str]:
+    addresses = ",".join(map(str, quorum.addresses))  # type: ignore[attr-defined]
+    mapped = [f"{here}=127.0.0.1:{port}" for here, port in zip(quorum.addresses, quorum.ports.values(), strict=True)]  # type: ignore[attr-defined]
+    return ["--bootstrap-controller", addresses, *(word for one in mapped for word in ("--address-map", one))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("show", [False, True])
+def test_a_live_quorum(tmp_path: Path, show: bool) -> None:
+    from tests.live.fake_quorum import FakeQuorum
+    from tests.secret_logs import harmless_values, odd_values
+
+    ran = Ran()
+    with FakeQuorum(1) as quorum:
+        quorum.commit(*harmless_values(), *secret_values(), *odd_values())
+        where = _live_words(quorum)
+        for line in (["tree", "/"], ["cat", "/image/scram/*/*"], ["status"], ["ls", "-lR", "/"], ["cat", "/image/faults/*"]):
+            ran.note(line, run(KAFKA_SHELL, [*where, *line], tmp_path, show))
+        for form in ([], ["-o", "json"]):
+            ran.note(form, run(DUMP_LOG, [*where, *form], tmp_path, show))
+        for command in sorted(ENDLESS):
+            words = [*(["--show-secrets"] if show else []), *where, command, *(["/image"] if command == "watch" else [])]
+            ran.note(words, _followed(words, quorum, tmp_path))
+    ran.check(show)
+
+
+def _followed(words: list[str], quorum: object, folder: Path) -> Outcome:
+    """What a command prints of secrets that are committed while it looks on; a topic tells that all of it was seen."""
+    from tests.secret_logs import topic
+
+    name = f"seen-by-{words[-1].strip('/')}-{len(words)}"
+    lines = command_line("metashell.cli.kafka_shell", *words, "-o", "jsonl")
+    env = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(lines, cwd=Path(__file__).parents[1], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        printed = b""
+        number = 0
+        os.set_blocking(process.stdout.fileno(), True)
+        while name.encode() not in printed:
+            # It may not look on yet: what is committed is another topic each time, and the secrets once more.
+            number += 1
+            quorum.commit(*secret_values(), topic(f"{name}-{number}", 1000 + number + len(words) * 100))  # type: ignore[attr-defined]
+            printed += os.read(process.stdout.fileno(), 1 << 20) if _is_ready(process.stdout.fileno()) else b""
+            assert process.poll() is None, process.stderr
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=60)
+    return Outcome(0, printed + rest, errors.decode())
+
+
+def _is_ready(descriptor: int) -> bool:
+    from select import select
+
+    return bool(select([descriptor], [], [], 0.2)[0])
+
+
+# ---- other voices ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("show", [False, True])
+def test_storage_shows_no_credential_that_it_writes(tmp_path: Path, show: bool) -> None:
+    config = f"process.roles=controller\nnode.id=1\nlog.dirs={tmp_path}/logs\ncontroller.listener.names=C\nlisteners=C://localhost:9093\n"
+    config += "controller.quorum.bootstrap.servers=localhost:9093\n"
+    (tmp_path / "server.properties").write_text(config)
+    spec = f"SCRAM-SHA-256=[name=a,password={SECRETS['password'].decode()}]"
+    ran = Ran()
+    for form in variants(STORAGE.commands[0].option("output")):
+        words = ["format", "-c", "server.properties", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-s", "-S", spec, "--dry-run", *form]
+        outcome = run_main(storage.main, [*words, *(["--show-secrets"] if show else [])], cwd=tmp_path)
+        assert outcome.status == 0
+        # The password itself is in no form of the answer; salts and keys are where they are asked for.
+        ran.note(words, outcome)
+        if "json" in form:
+            assert (REDACTED.encode() in outcome.stdout) is not show
+    ran.check(False)
+
+
+def test_kafkas_own_voice_prints_clear(root: Path) -> None:
+    folder = root / "sound" / "__cluster_metadata-0"
+    dumped = run_main(kafka_dump_log.main, ["--cluster-metadata-decoder", "--files", LOG_NAME], cwd=folder)
+    shown = run_main(kafka_metadata_shell.main, ["--snapshot", LOG_NAME, "tree", "/"], cwd=folder)
+    assert set(KNOWN) <= found_in(dumped.stdout)
+    assert set(KNOWN) <= found_in(shown.stdout)
