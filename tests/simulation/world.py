@@ -23,6 +23,7 @@ from metashell.raft.replica import Replica
 from metashell.raft.roles import Role
 from metashell.values import OffsetAndEpoch
 from tests.simulation import triggers
+from tests.simulation.application import consumed, register, stop_rotten
 from tests.simulation.checkers.clients import Record
 from tests.simulation.checkers.delivery import on_committed, on_leader_changed, on_snapshot
 from tests.simulation.checkers.election import Elections, on_role, on_written
@@ -478,34 +479,6 @@ def election_written(world: World, host: Host, life: int) -> None:
     assert ready is not None
     world.write_election(host, ready)
     world.release(host, ready)
-
-
-def consumed(world: World, host: Host, life: int) -> None:
-    """The application took what it was given."""
-    if host.life != life or not host.up:
-        return
-    if host.paused_until > world.now:
-        world.push(host.paused_until, consumed, host, life)
-        return
-    world.settle(host, host.node.consumed(host.listener, host.applied, host.local_ms(world.now)))  # type: ignore[union-attr]
-
-
-def stop_rotten(world: World, host: Host, life: int) -> None:
-    """The application finds a wrong checksum in its snapshot: the replica stops, and its operator gives it another disk."""
-    if host.life == life and host.up:
-        world.note(f"{host.name} cannot load its snapshot")
-        world.replace_disk(host)
-
-
-def register(world: World, host: Host, life: int) -> None:
-    """The application of a new process asks to be told."""
-    if host.life != life or not host.up:
-        return
-    if host.paused_until > world.now:
-        world.push(host.paused_until, register, host, life)
-        return
-    host.listener, ready = host.node.register(host.local_ms(world.now))  # type: ignore[union-attr]
-    world.settle(host, ready)
 
 
 def restart(world: World, host: Host, life: int) -> None:
