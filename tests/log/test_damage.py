@@ -384,3 +384,26 @@ def test_a_recovery_point_that_is_no_such_line_says_nothing(tmp_path: Path, data
         flip(path, position)
         assert read_recovery_point(str(tmp_path)) is None
         flip(path, position)
+
+
+@pytest.mark.parametrize("steps", range(7))
+def test_a_crash_between_the_old_log_and_the_snapshot_in_its_place_is_no_damage(quick_folder: Path, batch: Batch, steps: int) -> None:
+    """The snapshot ends where a batch of the old log does, which was never committed and is of another epoch."""
+    log, id = opened(quick_folder), OffsetAndEpoch(15, 3)
+    for at in range(20):
+        log.append(batch(at, epoch=2), at + 1)
+    log.flush()
+    write_quorum_state(str(quick_folder / METADATA_DIRECTORY / "quorum-state"), QuorumState(leader_epoch=3, leader_id=1))
+    part = log.create_snapshot(id)
+    part.append(snapshot_of(id))
+    part.freeze()
+    log.defer()
+    log.start_at_snapshot(id)
+    work = log.take_work()
+    assert work is not None
+    for step in work.steps[:steps]:
+        step()
+    log._release()
+    log = opened(quick_folder)
+    assert log.recovering is None and (log.start_offset, log.end_offset, log.snapshots()) == (15, 15, [id])
+    log.close()
