@@ -104,12 +104,13 @@ def _claim(fault: BatchFault, offset: int | None) -> int | None:
 
 def _may_be_torn(file: OpenFile, position: int, item: RecordBatch | BatchFault) -> bool:
     """Whether a part of a sector, or all that should follow, is missing or zero."""
+    first = _SECTOR - position % _SECTOR
     if isinstance(item, RecordBatch):
-        return False
+        # No CRC covers a batch's base offset, nor the zeros that its length begins with: they may be the end of a sector that is missing.
+        return not any(item.data[:first])
     if item.may_be_tail:
         return True
     data = file.read_at(position, min(item.size, _LOOK))
-    first = _SECTOR - position % _SECTOR
     starts = [0, *range(first, len(data), _SECTOR)]
     return any(not any(data[start:end]) for start, end in zip(starts, [*starts[1:], len(data)], strict=True))
 

@@ -337,7 +337,7 @@ class MetadataLog:
         """Drop the whole log and begin at a complete snapshot. After a crash in the midst of it the next `open` does the same."""
         self._check()
         assert id in self._snapshots.ids, f"snapshot {id} is not there"
-        lower = self._point.begin_at(id.offset, id.epoch)
+        lower, lift = self._point.begin_at(id.offset, id.epoch)
         # Were only these left by a crash, nothing would say that the snapshot stands for what was before them.
         behind = self._forget_segments([segment for segment in self._segments if segment.base_offset > id.offset])
         if behind:
@@ -352,7 +352,7 @@ class MetadataLog:
         self._set_end(id.offset)
         self._start = self._flushed = id.offset
         self._epochs = []
-        self._work.do(lower, *behind, *before, active.make_files, *older, self._sync_directory)
+        self._work.do(lower, *behind, *before, active.make_files, *older, self._sync_directory, lift)
 
     def delete_before(self, id: OffsetAndEpoch) -> None:
         """Begin the log at a complete snapshot's end; the last segment stays in any case. `delete_due` removes the files."""

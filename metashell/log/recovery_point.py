@@ -40,6 +40,9 @@ class DurableTo(NamedTuple):
     epoch: int
 
 
+NOTHING: Final = DurableTo(0, 0)
+
+
 def read_recovery_point(directory: str) -> DurableTo | None:
     """What the file of a log says; None where there is none that can be read."""
     try:
@@ -109,11 +112,16 @@ class RecoveryPoint:
         self._flight = min(self._flight, kept)
         return partial(self._lower, kept)
 
-    def begin_at(self, offset: int, epoch: int) -> Callable[[], None]:
-        """The log begins anew at a snapshot; as `cut`."""
+    def begin_at(self, offset: int, epoch: int) -> tuple[Callable[[], None], Callable[[], None]]:
+        """The log begins anew at a snapshot: what has to be done, and be durable, before its files go, and what when they are gone.
+
+        In between the file claims nothing of an old log that reaches the snapshot's end. That may hold a batch that ends just there and is
+        of another epoch: whoever believed the new point would take it for damaged.
+        """
+        point = DurableTo(offset, epoch)
         self._epochs = [(epoch, offset)]
-        self._flight = min(self._flight, DurableTo(offset, epoch))
-        return partial(self._lower, DurableTo(offset, epoch))
+        self._flight = NOTHING
+        return partial(self._claim_nothing, offset), partial(self._raise, point)
 
     def _epoch_before(self, offset: int) -> int:
         return next((epoch for epoch, start in reversed(self._epochs) if start < offset), self._epochs[0][0] if self._epochs else 0)
@@ -122,6 +130,15 @@ class RecoveryPoint:
         if point.offset < self.known.offset:
             self._write(point)
             self.sync()
+
+    def _claim_nothing(self, offset: int) -> None:
+        if offset <= self.known.offset:
+            self._write(NOTHING)
+            self.sync()
+
+    def _raise(self, point: DurableTo) -> None:
+        if point.offset > self.known.offset:
+            self._write(point)
 
     # The file
 

@@ -384,3 +384,47 @@ def test_a_recovery_point_that_is_no_such_line_says_nothing(tmp_path: Path, data
         flip(path, position)
         assert read_recovery_point(str(tmp_path)) is None
         flip(path, position)
+
+
+@pytest.mark.parametrize("steps", range(7))
+def test_a_crash_between_the_old_log_and_the_snapshot_in_its_place_is_no_damage(quick_folder: Path, batch: Batch, steps: int) -> None:
+    """The snapshot ends where a batch of the old log does, which was never committed and is of another epoch."""
+    log, id = opened(quick_folder), OffsetAndEpoch(15, 3)
+    for at in range(20):
+        log.append(batch(at, epoch=2), at + 1)
+    log.flush()
+    write_quorum_state(str(quick_folder / METADATA_DIRECTORY / "quorum-state"), QuorumState(leader_epoch=3, leader_id=1))
+    part = log.create_snapshot(id)
+    part.append(snapshot_of(id))
+    part.freeze()
+    log.defer()
+    log.start_at_snapshot(id)
+    work = log.take_work()
+    assert work is not None
+    for step in work.steps[:steps]:
+        step()
+    log._release()
+    log = opened(quick_folder)
+    assert log.recovering is None and (log.start_offset, log.end_offset, log.snapshots()) == (15, 15, [id])
+    log.close()
+
+
+def test_the_begin_of_a_batch_in_a_sector_that_was_not_written_is_torn(quick_folder: Path, batch: Batch) -> None:
+    """Only its base offset lies in that sector, and the zeros that its length begins with: its CRC still fits."""
+    log = opened(quick_folder, segment_size=5_000)
+    # Its value is longer by what makes the next batch begin 8 bytes before a sector does.
+    log.append(batch(0, size=512 - 8 - len(batch(0, size=300)) + 300), 1)
+    log.flush()
+    log.append(batch(1), 2)
+    log.append(batch(2), 3)
+    log._release()
+    (path,) = segments_of(quick_folder / METADATA_DIRECTORY)
+    data = bytearray(path.read_bytes())
+    assert len(data) > 512 and data[:9].count(0) >= 8
+    start = 12 + int.from_bytes(data[8:12], "big")
+    assert start == 504
+    data[start:512] = bytes(512 - start)
+    path.write_bytes(data)
+    log = opened(quick_folder, segment_size=5_000)
+    assert log.recovering is None and log.end_offset == 1
+    log.close()

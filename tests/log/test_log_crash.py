@@ -342,4 +342,4 @@ def test_a_planted_mistake_is_noticed(
 ) -> None:
     plant(monkeypatch)
     with pytest.raises(CrashError):
-        try_every_crash(quick_folder, script, 6, 1)
+        try_every_crash(quick_folder, script, 6, 2)
