@@ -11,7 +11,8 @@ import pytest
 from metashell.log.text_checkpoints import read_leader_epochs
 from metashell.verify.start.forecast import forecast
 from metashell.verify.start.verdict import StartVerdict
-from tests.interop.start_cases import Damage, cases, make_base, random_case
+from tests.interop.start_bases import make_base
+from tests.interop.start_cases import Damage, cases, random_case
 from tests.java import jars, java, run_program
 from tools.interop.nodes import controller_settings, write_config
 

@@ -13,7 +13,8 @@ from metashell.demo import demo_directory
 from metashell.verify import VerifyOptions, run_verify
 from metashell.verify.start.forecast import forecast
 from metashell.verify.start.verdict import StartVerdict
-from tests.interop.start_cases import CHECKPOINT, LOG, cases, make_base
+from tests.interop.start_bases import CHECKPOINT, LOG, make_base
+from tests.interop.start_cases import cases
 from tests.running import run_main
 
 CASES = cases()

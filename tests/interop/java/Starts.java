@@ -7,18 +7,23 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.Properties;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import kafka.server.ControllerServer;
 import kafka.server.KafkaConfig;
 import kafka.server.KafkaRaftServer;
 import org.apache.kafka.common.utils.Exit;
 import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.image.MetadataDelta;
+import org.apache.kafka.image.MetadataImage;
+import org.apache.kafka.image.loader.LoaderManifest;
+import org.apache.kafka.image.publisher.MetadataPublisher;
 import scala.Option;
 
 /**
  * Starts a real controller with each configuration whose path is a line of standard input, one after the other in one process, and
  * stops it. For each a line is printed: the path, `serves`, `ends` or `hangs`, and why, separated by tabs. A controller serves once it is
- * the active one and has loaded what is committed; it ends where it asks to exit or halt, or where it throws; it hangs where it reads its log for ever. After one that hangs,
+ * the active one and has published what is committed; it ends where it asks to exit or halt, or where it throws; it hangs where it reads its log for ever. After one that hangs,
  * or a number of starts, the program ends: it has to be run again for the rest.
  */
 public class Starts {
@@ -88,6 +93,7 @@ public class Starts {
 
     private static String watch(KafkaRaftServer server, Thread thread, AtomicReference<Throwable> thrown) throws Exception {
         ControllerServer controller = controllerOf(server);
+        AtomicBoolean published = null;
         long begin = System.currentTimeMillis();
         long sampled = begin;
         int samples = 0;
@@ -96,8 +102,10 @@ public class Starts {
                 return "ends\t" + ended.get();
             } else if (thrown.get() != null) {
                 return "ends\t" + thrown.get();
-            } else if (!thread.isAlive() && controller.controller() != null && controller.controller().isActive() && hasLoaded(controller)) {
+            } else if (published != null && published.get()) {
                 return "serves\t";
+            } else if (published == null && !thread.isAlive() && controller.controller().isActive() && hasLoaded(controller)) {
+                published = publish(controller);
             }
             long now = System.currentTimeMillis();
             if (now - sampled >= SAMPLE_MS) {
@@ -115,6 +123,23 @@ public class Starts {
     private static boolean hasLoaded(ControllerServer controller) {
         OptionalLong committed = controller.raftManager().client().highWatermark();
         return committed.isPresent() && controller.sharedServer().loader().lastAppliedOffset() >= committed.getAsLong() - 1;
+    }
+
+    /** Set once the loader has shown the image to a publisher that comes last: the server did not end over any before it. */
+    private static AtomicBoolean publish(ControllerServer controller) {
+        AtomicBoolean published = new AtomicBoolean();
+        controller.sharedServer().loader().installPublishers(List.of(new MetadataPublisher() {
+            @Override
+            public String name() {
+                return "last";
+            }
+
+            @Override
+            public void onMetadataUpdate(MetadataDelta delta, MetadataImage image, LoaderManifest manifest) {
+                published.set(true);
+            }
+        }));
+        return published;
     }
 
     private static boolean readsControlRecords(Thread thread) {
