@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from metashell.codec.batch_writer import write_batch
+from metashell.codec.batches import Record
 from metashell.errors import LogCorruptError
 from metashell.log.disk import DirectoryLock, Disk
 from metashell.log.metadata_log import LogStoppedError, MetadataLog
@@ -110,6 +112,13 @@ def test_a_segment_ends_by_size_and_by_the_time_of_its_batches(opened, batch: Ba
     fill(log, batch, 1, size=2000)
     fill(log, batch, 1)
     assert files(tmp_path, ".log") == [f"{base:020d}.log" for base in (0, 21, 42, 45, 46, 47)]
+
+
+def test_a_segment_whose_first_batch_is_of_the_time_0_grows_old_too(opened, tmp_path: Path) -> None:
+    log = opened(segment_size=1 << 20, segment_ms=20)
+    for offset, timestamp in enumerate((0, 20, 21)):
+        log.append(write_batch(offset, [Record(offset, timestamp, None, b"x")], leader_epoch=1), offset + 1)
+    assert files(tmp_path, ".log") == [f"{base:020d}.log" for base in (0, 2)]
 
 
 def test_truncation_takes_segments_batches_and_index_entries(opened, batch: Batch, tmp_path: Path) -> None:
