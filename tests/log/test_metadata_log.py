@@ -316,3 +316,29 @@ def test_reading_bytes_that_were_not_written_is_an_error(opened, batch: Batch, t
         file.truncate(3000)
     with pytest.raises(LogCorruptError, match="is not what was written"):
         log.read(29, 30, 100)
+
+
+def test_a_flush_that_fails_is_an_error_and_one_more_is_refused(batch: Batch, tmp_path: Path) -> None:
+    disk = FailingDisk("sync_file")
+    log = MetadataLog.open(str(tmp_path), disk, **SMALL)
+    fill(log, batch, 2)
+    disk.fails = True
+    with pytest.raises(OSError, match="No space left"):
+        log.flush()
+    disk.fails = False
+    with pytest.raises(LogStoppedError):
+        log.flush()
+    log.close()
+
+
+def test_a_snapshot_that_cannot_be_begun_ends_the_log(batch: Batch, tmp_path: Path) -> None:
+    disk = FailingDisk("create_file")
+    log = MetadataLog.open(str(tmp_path), disk, **SMALL)
+    fill(log, batch, 2)
+    disk.fails = True
+    with pytest.raises(OSError, match="No space left"):
+        log.create_snapshot(OffsetAndEpoch(1, 1))
+    disk.fails = False
+    with pytest.raises(LogStoppedError):
+        fill(log, batch, 1)
+    log.close()
