@@ -342,3 +342,57 @@ def test_a_snapshot_that_cannot_be_begun_ends_the_log(batch: Batch, tmp_path: Pa
     with pytest.raises(LogStoppedError):
         fill(log, batch, 1)
     log.close()
+
+
+class CountingDisk(Disk):
+    """A disk that knows what is open."""
+
+    def __init__(self) -> None:
+        self.open: set[int] = set()
+
+    def create_file(self, path: str, mode: int) -> int:
+        fd = super().create_file(path, mode)
+        self.open.add(fd)
+        return fd
+
+    def open_file(self, path: str) -> int:
+        fd = super().open_file(path)
+        self.open.add(fd)
+        return fd
+
+    def close_file(self, fd: int) -> None:
+        super().close_file(fd)
+        self.open.remove(fd)
+
+
+def test_whatever_was_done_a_closed_log_has_no_file_open(batch: Batch, checkpoint: Checkpoint, tmp_path: Path) -> None:
+    disk = CountingDisk()
+    log = MetadataLog.open(str(tmp_path), disk, **SMALL)
+    fill(log, batch, 40)
+    log.flush()
+    log.truncate_to(30)
+    snapshot(log, OffsetAndEpoch(20, 1), checkpoint())
+    log.delete_before(OffsetAndEpoch(20, 1))
+    log.delete_due(1 << 60)
+    left = log.create_snapshot(OffsetAndEpoch(25, 1))
+    left.append(b"x")
+    snapshot(log, OffsetAndEpoch(50, 2), checkpoint(epoch=2))
+    log.start_at_snapshot(OffsetAndEpoch(50, 2))
+    fill(log, batch, 3, epoch=2)
+    log.close()
+    assert not disk.open
+
+
+@pytest.mark.parametrize(("interval", "entries"), [(-1, 1), (0, 0), (1, 0)])
+def test_an_index_entry_stands_where_more_bytes_than_the_interval_came_before(
+    opened, batch: Batch, tmp_path: Path, interval: int, entries: int
+) -> None:
+    log = opened(segment_size=1 << 20, index_interval=2 * len(batch(0)) + interval)
+    fill(log, batch, 3)
+    log.close()
+    assert (tmp_path / METADATA_DIRECTORY / f"{0:020d}.index").stat().st_size == 8 * entries
+    log = opened(segment_size=1 << 20, index_interval=2 * len(batch(0)) + interval)
+    log.truncate_to(0)
+    fill(log, batch, 3, epoch=2)
+    log.close()
+    assert (tmp_path / METADATA_DIRECTORY / f"{0:020d}.index").stat().st_size == 8 * entries
