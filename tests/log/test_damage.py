@@ -243,6 +243,17 @@ def test_a_small_step_up_of_an_epoch_is_not_believed_either(written: Written) ->
     log.close()
 
 
+def test_an_epoch_that_rotted_downwards_in_the_last_batch_is_not_believed(written: Written) -> None:
+    """Batch 24 alone is of epoch 3; with its lowest bit gone it would be of epoch 2, as the one before."""
+    directory, batches = written(25)
+    last = segments_of(directory)[-1]
+    flip(last, last.stat().st_size - len(batches[24]) + 15)
+    log = opened(directory.parent)
+    assert log.recovering is not None and log.recovering.epoch == 3
+    assert data_of(log) == batches[: log.end_offset] and log.end_offset <= 24
+    log.close()
+
+
 def test_damage_below_a_snapshot_costs_nothing(written: Written) -> None:
     directory, batches = written()
     second = int(segments_of(directory)[1].stem)

@@ -138,3 +138,28 @@ def test_opening_and_reading_leave_the_file_as_it_was(tmp_path: Path, batch) -> 
     after = path.stat()
     assert (before.st_mtime_ns, before.st_size, before.st_mode) == (after.st_mtime_ns, after.st_size, after.st_mode)
     assert os.listdir(tmp_path) == ["x.log"]
+
+
+def test_a_gzip_file_is_read_again_from_an_earlier_place(tmp_path: Path) -> None:
+    data = bytes(range(256)) * 20
+    (tmp_path / "x.gz").write_bytes(gzip.compress(data))
+    with open_file(str(tmp_path / "x.gz")) as file:
+        assert [file.read_at(at, 100) for at in (3000, 10, 3000, 0)] == [data[at : at + 100] for at in (3000, 10, 3000, 0)]
+
+
+def test_a_gzip_file_that_is_whole_is_in_no_trouble_however_it_is_read(tmp_path: Path) -> None:
+    data = bytes(range(256)) * 20
+    longest_name = b"\x1f\x8b\x08\x08" + bytes(6) + b"n" * (3 << 20) + b"\0" + gzip.compress(data)[10:]
+    for packed in (gzip.compress(data), gzip.compress(data) + gzip.compress(b""), longest_name):
+        (tmp_path / "x.gz").write_bytes(packed)
+        for size in (1, 100, len(data) - 1, len(data), len(data) + 1):
+            with open_file(str(tmp_path / "x.gz")) as file:
+                start = len(data) - size if size <= len(data) else 0
+                assert file.read_at(start, size) == data[start:]
+                assert (file.read_at(len(data), 1), file.trouble) == (b"", None)
+
+
+def test_standard_input_is_named_as_it_is_known_and_by_its_path_where_one_was_given() -> None:
+    for path, name in (("-", "<stdin>"), ("/dev/stdin", "/dev/stdin")):
+        with open_file(path) as file:
+            assert file.name == name

@@ -32,6 +32,13 @@ def test_kafkas_search_finds_the_same_in_an_index_that_ascends(offsets: list[int
     assert slow.lookup(1000 + wanted) == index.lookup(1000 + wanted)
 
 
+def test_kafkas_search_finds_the_same_in_the_cold_part_of_a_large_index() -> None:
+    index = index_of(list(range(5, 6_005, 2)))
+    slow = OffsetIndex(index.base_offset, index.relative_offsets, index.positions, is_ascending=False)
+    for wanted in (0, 4, 5, 6, 7, 1_000, 3_950, 3_951, 3_952, 3_953, 3_954, 3_955, 3_956, 3_957, 3_958, 6_003, 6_004, 9_999):
+        assert slow.lookup(1000 + wanted) == index.lookup(1000 + wanted)
+
+
 def test_zeros_at_the_end_lead_kafkas_search_astray_as_they_do_in_java() -> None:
     index = index_of([5, 9, 14, *[0] * 5])
     assert not index.is_ascending
@@ -50,5 +57,7 @@ def test_a_producer_snapshot_tells_the_checksum_that_its_bytes_have() -> None:
     assert (header.version, header.crc, header.computed_crc, header.entry_count) == (1, 99, crc32c(body), 1)
     (entry,) = producer_entries(struct.pack(">hI", 1, 99) + body, 5)
     assert (entry.producer_id, entry.last_offset, entry.current_txn_first_offset) == (7, 3, -1)
+    empty = struct.pack(">hIi", 1, 99, 0)
+    assert read_producer_header(empty).entry_count == 0 and not list(producer_entries(empty, 5))
     with pytest.raises(DecodeError):
         read_producer_header(b"\0\1\0")

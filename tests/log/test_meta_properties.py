@@ -36,6 +36,8 @@ def test_version_0_called_the_node_a_broker_and_had_no_directory_id(path: Path) 
         ("version=1\ncluster.id=c", "Failed to find node.id"),
         ("version=1\nnode.id=1", "cluster.id was not found."),
         ("version=1\nnode.id=one\ncluster.id=c", "Unable to read node.id as a base-10 number."),
+        ("version=1\nnode.id=2147483648\ncluster.id=c", "Unable to read node.id as a base-10 number."),
+        ("version=1\nnode.id=-2147483649\ncluster.id=c", "Unable to read node.id as a base-10 number."),
         ("broker.id=one", "Unable to read broker.id as a base-10 number."),
         ("version=1\nnode.id=1\ncluster.id=c\ndirectory.id=zz", "Unable to read directory.id as a Uuid: uuid text"),
     ],

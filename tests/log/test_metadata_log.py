@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from metashell.codec.batch_writer import write_batch
+from metashell.codec.batches import Record
 from metashell.errors import LogCorruptError
 from metashell.log.disk import DirectoryLock, Disk
 from metashell.log.metadata_log import LogStoppedError, MetadataLog
@@ -110,6 +112,13 @@ def test_a_segment_ends_by_size_and_by_the_time_of_its_batches(opened, batch: Ba
     fill(log, batch, 1, size=2000)
     fill(log, batch, 1)
     assert files(tmp_path, ".log") == [f"{base:020d}.log" for base in (0, 21, 42, 45, 46, 47)]
+
+
+def test_a_segment_whose_first_batch_is_of_the_time_0_grows_old_too(opened, tmp_path: Path) -> None:
+    log = opened(segment_size=1 << 20, segment_ms=20)
+    for offset, timestamp in enumerate((0, 20, 21)):
+        log.append(write_batch(offset, [Record(offset, timestamp, None, b"x")], leader_epoch=1), offset + 1)
+    assert files(tmp_path, ".log") == [f"{base:020d}.log" for base in (0, 2)]
 
 
 def test_truncation_takes_segments_batches_and_index_entries(opened, batch: Batch, tmp_path: Path) -> None:
@@ -307,3 +316,83 @@ def test_reading_bytes_that_were_not_written_is_an_error(opened, batch: Batch, t
         file.truncate(3000)
     with pytest.raises(LogCorruptError, match="is not what was written"):
         log.read(29, 30, 100)
+
+
+def test_a_flush_that_fails_is_an_error_and_one_more_is_refused(batch: Batch, tmp_path: Path) -> None:
+    disk = FailingDisk("sync_file")
+    log = MetadataLog.open(str(tmp_path), disk, **SMALL)
+    fill(log, batch, 2)
+    disk.fails = True
+    with pytest.raises(OSError, match="No space left"):
+        log.flush()
+    disk.fails = False
+    with pytest.raises(LogStoppedError):
+        log.flush()
+    log.close()
+
+
+def test_a_snapshot_that_cannot_be_begun_ends_the_log(batch: Batch, tmp_path: Path) -> None:
+    disk = FailingDisk("create_file")
+    log = MetadataLog.open(str(tmp_path), disk, **SMALL)
+    fill(log, batch, 2)
+    disk.fails = True
+    with pytest.raises(OSError, match="No space left"):
+        log.create_snapshot(OffsetAndEpoch(1, 1))
+    disk.fails = False
+    with pytest.raises(LogStoppedError):
+        fill(log, batch, 1)
+    log.close()
+
+
+class CountingDisk(Disk):
+    """A disk that knows what is open."""
+
+    def __init__(self) -> None:
+        self.open: set[int] = set()
+
+    def create_file(self, path: str, mode: int) -> int:
+        fd = super().create_file(path, mode)
+        self.open.add(fd)
+        return fd
+
+    def open_file(self, path: str) -> int:
+        fd = super().open_file(path)
+        self.open.add(fd)
+        return fd
+
+    def close_file(self, fd: int) -> None:
+        super().close_file(fd)
+        self.open.remove(fd)
+
+
+def test_whatever_was_done_a_closed_log_has_no_file_open(batch: Batch, checkpoint: Checkpoint, tmp_path: Path) -> None:
+    disk = CountingDisk()
+    log = MetadataLog.open(str(tmp_path), disk, **SMALL)
+    fill(log, batch, 40)
+    log.flush()
+    log.truncate_to(30)
+    snapshot(log, OffsetAndEpoch(20, 1), checkpoint())
+    log.delete_before(OffsetAndEpoch(20, 1))
+    log.delete_due(1 << 60)
+    left = log.create_snapshot(OffsetAndEpoch(25, 1))
+    left.append(b"x")
+    snapshot(log, OffsetAndEpoch(50, 2), checkpoint(epoch=2))
+    log.start_at_snapshot(OffsetAndEpoch(50, 2))
+    fill(log, batch, 3, epoch=2)
+    log.close()
+    assert not disk.open
+
+
+@pytest.mark.parametrize(("interval", "entries"), [(-1, 1), (0, 0), (1, 0)])
+def test_an_index_entry_stands_where_more_bytes_than_the_interval_came_before(
+    opened, batch: Batch, tmp_path: Path, interval: int, entries: int
+) -> None:
+    log = opened(segment_size=1 << 20, index_interval=2 * len(batch(0)) + interval)
+    fill(log, batch, 3)
+    log.close()
+    assert (tmp_path / METADATA_DIRECTORY / f"{0:020d}.index").stat().st_size == 8 * entries
+    log = opened(segment_size=1 << 20, index_interval=2 * len(batch(0)) + interval)
+    log.truncate_to(0)
+    fill(log, batch, 3, epoch=2)
+    log.close()
+    assert (tmp_path / METADATA_DIRECTORY / f"{0:020d}.index").stat().st_size == 8 * entries

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from metashell.log.properties import parse_properties
+from metashell.log.properties import format_properties, parse_properties
 from tests.java import run_program
 
 
@@ -29,6 +29,13 @@ from tests.java import run_program
 )
 def test_a_line_means_what_it_means_to_java(text: bytes, values: dict[str, str]) -> None:
     assert parse_properties(text) == values
+
+
+def test_what_is_written_is_read_again() -> None:
+    values = {"a key": "a value", " b": " v ", "c=d:e#f!": "=:#!", "g": "", "h\\": "\\", "i\tj": "\n\r\f", "k": "  "}
+    written = format_properties(values, date="today")
+    assert parse_properties(written) == values
+    assert written.startswith(b"#\n#today\na\\ key=a value\n\\ b=\\ v \n")
 
 
 def test_a_broken_unicode_escape_is_an_error() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record, RecordBatch
 from metashell.log import segment
+from metashell.log.files import open_file
 from metashell.log.segment import BatchFault, open_segment, read_batches
 
 
@@ -218,3 +219,12 @@ def test_a_large_batch_is_read_once_and_no_second_copy_is_kept(tmp_path: Path) -
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2.5 * len(value)
+
+
+def test_many_zeros_are_a_zero_tail_only_if_nothing_ever_follows(tmp_path: Path, batch) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    for tail, is_zero_tail in ((bytes(3 << 20), True), (bytes(3 << 20) + b"x", False)):
+        path.write_bytes(batch(0) + tail)
+        with open_file(str(path)) as file:
+            fault = list(read_batches(file))[-1]
+        assert isinstance(fault, BatchFault) and (fault.kind == "zero-tail") is is_zero_tail

@@ -17,7 +17,7 @@ def faults_of(path: Path, data: bytes) -> list[str]:
         for _ in checked_snapshot(read_batches(file), file.name, faults):
             pass
         first = first_snapshot_fault(file)
-    assert (first is None) == (not faults)
+    assert first == (faults[0] if faults else None)
     return [fault.reason for fault in faults]
 
 

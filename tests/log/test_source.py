@@ -132,3 +132,16 @@ def test_standard_input_may_be_a_checkpoint(checkpoint) -> None:
 def test_a_path_that_names_nothing_is_the_operators_mistake(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file or directory"):
         open_source(str(tmp_path / "nothing"))
+
+
+def test_a_segment_is_given_from_its_first_offset_on(source, batch) -> None:
+    with source("00000000000000000000.log", batch(0) + batch(1)) as segment:
+        assert offsets(segment.log_batches()) == [0, 1]
+        assert offsets(segment.log_batches(1)) == [1]
+
+
+def test_an_empty_segment_is_a_fault_at_its_first_byte(source) -> None:
+    with source("00000000000000000000.log", b"") as segment:
+        assert offsets(segment.log_batches()) == []
+        [fault] = segment.faults
+        assert (fault.offset, fault.position, fault.reason) == (-1, 0, "the file is empty")

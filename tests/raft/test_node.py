@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from metashell.raft.ready import ElectionState
 from metashell.values import OffsetAndEpoch
 from tests.raft.pump import Host, Pump, settings
+from tests.raft.solo import Solo, log_of
 
 
 def quorum(seed: int = 1) -> Pump:
@@ -125,3 +127,12 @@ def test_steps_are_the_same_for_the_same_seed() -> None:
         return [(host.leaders, host.committed, host.node.epoch, pump.delivered) for host in pump.hosts.values()]
 
     assert play() == play()
+
+
+def test_a_leader_hands_over_in_memory_what_it_appended() -> None:
+    solo = Solo(ElectionState(5), log_of(3, 4)).lead()
+    start = solo.node.prepare_append(6, [b"a", b"b"]) - 1
+    ready = solo.node.schedule_append(solo.now_ms)
+    assert [(batch.base_offset, batch.last_offset) for batch in ready.appended] == [(start, start + 1)]
+    assert b"".join(batch.data for batch in ready.appended) == solo.log.read(start, start + 2, 1 << 20)
+    assert not solo.node.poll(solo.now_ms).appended

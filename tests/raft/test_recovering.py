@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from random import Random
+
 import pytest
 
 from metashell.errors import LogCorruptError
+from metashell.raft.config import RaftConfig
 from metashell.raft.control_batches import SnapshotFooter, SnapshotHeader, write_control_batch
 from metashell.raft.error_codes import NONE
+from metashell.raft.memory_log import MemoryLog
 from metashell.raft.messages import FetchSnapshotRequest, FetchSnapshotResponse, VoteRequest
+from metashell.raft.node import RaftNode
 from metashell.raft.ready import ElectionState
 from metashell.values import OffsetAndEpoch, Recovering, ReplicaKey
+from tests.raft import quorum
 from tests.raft.pump import endpoint
 from tests.raft.solo import Solo, batches, begin, fetched, key, log_of, vote
 
@@ -113,3 +120,14 @@ def test_who_knows_other_servers_is_no_sole_voter_for_sure() -> None:
     solo = damaged(ElectionState(EPOCH, 1), voters=(1,), bootstrap_servers=(endpoint(2),))
     solo.wait(60_000)
     assert solo.node.recovering is not None and solo.node.state_name == "unattached"
+
+
+def test_it_starts_without_bootstrap_servers_where_its_log_names_other_voters() -> None:
+    for voters, starts in (([1, 2, 3], True), ([1], False)):
+        log = MemoryLog()
+        log.add_snapshot(OffsetAndEpoch(0, 0), quorum.bootstrap_snapshot(voters))
+        log.recovering = Recovering(4, 4, "0.log: byte 130: its CRC is wrong")
+        config = RaftConfig(cluster_id=quorum.CLUSTER, local=quorum.key(1), listeners={"CONTROLLER": quorum.endpoint(1)})
+        with nullcontext() if starts else pytest.raises(LogCorruptError, match="this is the only voter"):
+            node = RaftNode(config, log, ElectionState(EPOCH), random=Random(1), now_ms=0, wall_ms=0)
+            assert node.recovering is not None and node.is_voter
