@@ -349,8 +349,11 @@ class CountingDisk(Disk):
 
     def __init__(self) -> None:
         self.open: set[int] = set()
+        self.is_full = False
 
     def create_file(self, path: str, mode: int) -> int:
+        if self.is_full:
+            raise OSError(28, "No space left on device")
         fd = super().create_file(path, mode)
         self.open.add(fd)
         return fd
@@ -387,12 +390,40 @@ def test_whatever_was_done_a_closed_log_has_no_file_open(batch: Batch, checkpoin
 def test_an_index_entry_stands_where_more_bytes_than_the_interval_came_before(
     opened, batch: Batch, tmp_path: Path, interval: int, entries: int
 ) -> None:
-    log = opened(segment_size=1 << 20, index_interval=2 * len(batch(0)) + interval)
-    fill(log, batch, 3)
+    size = len(batch(0))
+    log = opened(segment_size=3 * size, index_interval=2 * size + interval)
+    fill(log, batch, 6)
+    log.truncate_to(3)
+    fill(log, batch, 6, epoch=2)
     log.close()
-    assert (tmp_path / METADATA_DIRECTORY / f"{0:020d}.index").stat().st_size == 8 * entries
-    log = opened(segment_size=1 << 20, index_interval=2 * len(batch(0)) + interval)
+    for base in (0, 3, 6):
+        assert (tmp_path / METADATA_DIRECTORY / f"{base:020d}.index").stat().st_size == 8 * entries
+    log = opened(segment_size=3 * size, index_interval=2 * size + interval)
     log.truncate_to(0)
-    fill(log, batch, 3, epoch=2)
+    fill(log, batch, 3, epoch=3)
     log.close()
     assert (tmp_path / METADATA_DIRECTORY / f"{0:020d}.index").stat().st_size == 8 * entries
+
+
+def test_a_snapshot_that_is_closed_while_it_is_made_durable_is_there_all_the_same(opened, batch: Batch, checkpoint: Checkpoint) -> None:
+    log = opened()
+    fill(log, batch, 5)
+    part = log.create_snapshot(OffsetAndEpoch(3, 1))
+    part.append(checkpoint())
+    make_durable = part.begin_freeze()
+    part.close()
+    make_durable()
+    part.end_freeze()
+    assert log.read_snapshot(OffsetAndEpoch(3, 1), 0, 1 << 20) == checkpoint()
+
+
+def test_a_log_that_cannot_begin_anew_closes_no_file_that_is_not_its_own(batch: Batch, checkpoint: Checkpoint, tmp_path: Path) -> None:
+    disk = CountingDisk()
+    log = MetadataLog.open(str(tmp_path), disk, **SMALL)
+    fill(log, batch, 5)
+    snapshot(log, OffsetAndEpoch(50, 2), checkpoint(epoch=2))
+    disk.is_full = True
+    with pytest.raises(OSError, match="No space"):
+        log.start_at_snapshot(OffsetAndEpoch(50, 2))
+    log.close()
+    assert not disk.open

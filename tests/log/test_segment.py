@@ -228,3 +228,13 @@ def test_many_zeros_are_a_zero_tail_only_if_nothing_ever_follows(tmp_path: Path,
         with open_file(str(path)) as file:
             fault = list(read_batches(file))[-1]
         assert isinstance(fault, BatchFault) and (fault.kind == "zero-tail") is is_zero_tail
+
+
+def test_a_torn_batch_is_known_by_its_offset_and_a_foreign_end_by_none(tmp_path: Path, batch) -> None:
+    path = tmp_path / "00000000000000000005.log"
+    foreign = batch(6)[:16] + b"\x63" + batch(6)[17:40]
+    for tail, offset in ((batch(6)[:40], 6), (foreign, None)):
+        path.write_bytes(batch(5) + tail)
+        with open_file(str(path)) as file:
+            fault = list(read_batches(file))[-1]
+        assert isinstance(fault, BatchFault) and fault.offset == offset

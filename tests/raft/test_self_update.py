@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from metashell.raft.error_codes import INVALID_UPDATE_VERSION, NONE, REQUEST_TIMED_OUT, UNSUPPORTED_VERSION
-from metashell.raft.messages import FetchRequest, UpdateRaftVoterRequest, UpdateRaftVoterResponse
+from metashell.raft.messages import AddRaftVoterRequest, FetchRequest, UpdateRaftVoterRequest, UpdateRaftVoterResponse
 from metashell.raft.ready import ElectionState, Send
+from tests.raft.quorum import Quorum
 from tests.raft.solo import Solo, endpoint, fetched, log_of
 
 
@@ -45,3 +46,11 @@ def test_an_answer_to_an_update_that_comes_when_another_leader_is_looked_for_cha
     solo.wait_for("prospective")
     solo.answer(send, UpdateRaftVoterResponse(NONE, 3, 6, endpoint(3)))
     assert solo.node.state_name == "prospective" and not solo.node.complaints
+
+
+def test_an_observer_does_not_ask_to_join_while_voters_cannot_change() -> None:
+    quorum = Quorum.static([1, 2, 3], [4], auto_join=True)
+    quorum.elect()
+    quorum.run(10_000)
+    assert quorum.nodes[4].state_name == "follower"
+    assert not [message for _, _, message in quorum.sent if isinstance(message, AddRaftVoterRequest)]
