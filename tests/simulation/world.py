@@ -21,7 +21,6 @@ from metashell.raft.messages import Endpoint
 from metashell.raft.ready import Committed, Durable, LeaderChanged, Ready, Reply, Send, SnapshotToLoad
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Role
-from metashell.values import OffsetAndEpoch
 from tests.simulation import triggers
 from tests.simulation.application import consumed, register, stop_rotten
 from tests.simulation.checkers.clients import Record
@@ -30,13 +29,13 @@ from tests.simulation.checkers.election import Elections, on_role, on_written
 from tests.simulation.checkers.leadership import on_polled
 from tests.simulation.checkers.logs import on_epochs, on_log, on_truncate
 from tests.simulation.checkers.watermark import on_committed_offset, on_high_watermark
+from tests.simulation.disk_events import flushed, frozen
 from tests.simulation.disk_log import DiskLog, scratch_folder
 from tests.simulation.history import History, Key
 from tests.simulation.host import NEVER, CrashError, Host
 from tests.simulation.network import Flight, reply, send, version_tables
 from tests.simulation.options import Options
 from tests.simulation.sim_log import SimLog
-from tests.simulation.tolerance import note_caught_up
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
@@ -416,58 +415,6 @@ def timer(world: World, host: Host, life: int) -> None:
     world.settle(host, host.node.poll(local))  # type: ignore[union-attr]
     if host.up and host.role.name == "leader":
         on_polled(world, host)
-
-
-def hangs(world: World, host: Host, function: Callable[..., None], about: Any) -> bool:
-    """Whether an fsync is not done yet, or never will be: an error after a hang stops the replica."""
-    if host.hang_until > world.now:
-        world.push(host.hang_until, function, host, about)
-        return True
-    if host.hang_fails:
-        world.counts["fsync errors"] += 1
-        world.crash(host)
-        return True
-    host.hang_until = 0
-    return False
-
-
-def flushed(world: World, host: Host, about: tuple[int, int, int]) -> None:
-    """An fsync of the log is done."""
-    life, offset, truncations = about
-    if host.life != life or not host.up:
-        return
-    if host.paused_until > world.now:
-        world.push(host.paused_until, flushed, host, about)
-        return
-    if host.hang_until and hangs(world, host, flushed, about):
-        return
-    world.events += 1
-    if host.fuse_left >= 0:
-        host.burn()
-    offset = host.log.flush(offset, truncations)
-    if host.lost_end is not None:
-        note_caught_up(world, host)
-    if world.trace is not None:
-        world.trace.note(world, f"{host.name} has flushed up to {offset}")
-    world.settle(host, host.node.flushed(offset, host.local_ms(world.now)))  # type: ignore[union-attr]
-
-
-def frozen(world: World, host: Host, about: tuple[int, OffsetAndEpoch, Any]) -> None:
-    """A downloaded snapshot is complete and durable, unless a later download of the same one took its place."""
-    life, id, part = about
-    if host.life != life or not host.up:
-        return
-    if host.paused_until > world.now:
-        world.push(host.paused_until, frozen, host, about)
-        return
-    if host.hang_until and hangs(world, host, frozen, about):
-        return
-    world.events += 1
-    if host.log.parts.get((id.offset, id.epoch)) is not part:
-        return
-    part.freeze()
-    world.counts["downloads"] += 1
-    world.settle(host, host.node.snapshot_frozen(id, host.local_ms(world.now)))  # type: ignore[union-attr]
 
 
 def election_written(world: World, host: Host, life: int) -> None:

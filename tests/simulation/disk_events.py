@@ -1,0 +1,65 @@
+"""What a disk was asked for is done, or will never be: functions that the world's heap holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from metashell.values import OffsetAndEpoch
+from tests.simulation.tolerance import note_caught_up
+
+if TYPE_CHECKING:
+    from tests.simulation.host import Host
+    from tests.simulation.world import World
+
+
+def hangs(world: World, host: Host, function: Callable[..., None], about: Any) -> bool:
+    """Whether an fsync is not done yet, or never will be: an error after a hang stops the replica."""
+    if host.hang_until > world.now:
+        world.push(host.hang_until, function, host, about)
+        return True
+    if host.hang_fails:
+        world.counts["fsync errors"] += 1
+        world.crash(host)
+        return True
+    host.hang_until = 0
+    return False
+
+
+def flushed(world: World, host: Host, about: tuple[int, int, int]) -> None:
+    """An fsync of the log is done."""
+    life, offset, truncations = about
+    if host.life != life or not host.up:
+        return
+    if host.paused_until > world.now:
+        world.push(host.paused_until, flushed, host, about)
+        return
+    if host.hang_until and hangs(world, host, flushed, about):
+        return
+    world.events += 1
+    if host.fuse_left >= 0:
+        host.burn()
+    offset = host.log.flush(offset, truncations)
+    if host.lost_end is not None:
+        note_caught_up(world, host)
+    if world.trace is not None:
+        world.trace.note(world, f"{host.name} has flushed up to {offset}")
+    world.settle(host, host.node.flushed(offset, host.local_ms(world.now)))  # type: ignore[union-attr]
+
+
+def frozen(world: World, host: Host, about: tuple[int, OffsetAndEpoch, Any]) -> None:
+    """A downloaded snapshot is complete and durable, unless a later download of the same one took its place."""
+    life, id, part = about
+    if host.life != life or not host.up:
+        return
+    if host.paused_until > world.now:
+        world.push(host.paused_until, frozen, host, about)
+        return
+    if host.hang_until and hangs(world, host, frozen, about):
+        return
+    world.events += 1
+    if host.log.parts.get((id.offset, id.epoch)) is not part:
+        return
+    part.freeze()
+    world.counts["downloads"] += 1
+    world.settle(host, host.node.snapshot_frozen(id, host.local_ms(world.now)))  # type: ignore[union-attr]
