@@ -256,7 +256,7 @@ def test_an_epoch_that_rotted_downwards_in_the_last_batch_is_not_believed(writte
 
 def test_a_segment_that_is_put_aside_is_told_with_the_place_of_its_own_damage(written: Written) -> None:
     directory, batches = written()
-    first, second, third, *_ = segments_of(directory)
+    _, second, third, *_ = segments_of(directory)
     size = len(batches[0])
     flip(second, 130)
     flip(third, size + 70)
