@@ -254,6 +254,18 @@ def test_an_epoch_that_rotted_downwards_in_the_last_batch_is_not_believed(writte
     log.close()
 
 
+def test_a_segment_that_is_put_aside_is_told_with_the_place_of_its_own_damage(written: Written) -> None:
+    directory, batches = written()
+    _, second, third, *_ = segments_of(directory)
+    size = len(batches[0])
+    flip(second, 130)
+    flip(third, size + 70)
+    log = opened(directory.parent)
+    places = {repair.file: repair.position for repair in log.repairs}
+    assert places[third.name] == size
+    log.close()
+
+
 def test_damage_below_a_snapshot_costs_nothing(written: Written) -> None:
     directory, batches = written()
     second = int(segments_of(directory)[1].stem)

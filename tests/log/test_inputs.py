@@ -141,3 +141,16 @@ def test_a_file_under_another_name_is_known_by_what_it_begins_with(tmp_path: Pat
     assert (named_file(str(tmp_path / "saved")).checkpoint, named_file(str(tmp_path / "saved")).log) == ("saved", "metadata")
     shutil.copy(GROUPS / LOG, tmp_path / "groups")
     assert (named_file(str(tmp_path / "groups")).checkpoint, named_file(str(tmp_path / "groups")).log) == ("", "offsets")
+
+
+def test_where_the_first_segment_is_empty_the_next_one_tells_the_kind(tmp_path: Path) -> None:
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    (folder / LOG).touch()
+    (folder / "00000000000000000001.log").write_bytes((GROUPS / LOG).read_bytes())
+    assert found(tmp_path) == [("saved", "offsets")]
+
+
+def test_the_complaint_about_another_log_names_its_reader_only_where_it_has_one() -> None:
+    assert "--offsets-decoder reads it" in str(inputs.other_log("x.log", "offsets", "metadata"))
+    assert "reads it" not in str(inputs.other_log("x.log", "offsets", "metadata", reads=False))

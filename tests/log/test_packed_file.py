@@ -148,6 +148,19 @@ def test_a_bomb_is_never_expanded_at_once(tmp_path: Path, packing: str) -> None:
     assert int(mebibytes) < 150
 
 
+@pytest.mark.parametrize("has_checksum", [True, False])
+def test_lz4_frames_follow_each_other_with_and_without_a_checksum(tmp_path: Path, has_checksum: bool) -> None:
+    pieces = [bytes([number]) * 1000 for number in range(3)]
+    packed = b""
+    for piece in pieces:
+        frame = cramjam.lz4.Compressor(content_checksum=has_checksum, block_linked=False)
+        frame.compress(piece)
+        packed += bytes(frame.finish())
+    (tmp_path / "x.lz4").write_bytes(packed)
+    with open_file(str(tmp_path / "x.lz4")) as file:
+        assert (file.read_at(0, 5000), file.trouble) == (b"".join(pieces), None)
+
+
 def test_linked_lz4_blocks_are_read(tmp_path: Path) -> None:
     data = random.Random(3).randbytes(1000) * 1000
     compressor = cramjam.lz4.Compressor(block_linked=True)
