@@ -306,18 +306,28 @@ def checkpoint() -> bytes:
     return head + batch(values, 1) + control_batch(1 + len(values), SNAPSHOT_FOOTER)
 
 
+def hidden(data: bytes) -> bytes:
+    """A log behind records that keep it from being known for what it is: it is read with any decoder that is asked for."""
+    made = LogMaker()
+    made.values(*[b"junk"] * 5, *harmless_values()[:3])
+    return made.data + data
+
+
 LOGS = {"sound": sound_log, "odd": odd_log, "damaged": damaged_log, "legacy": legacy_log}
 CHECKPOINT_NAME = f"{500:020d}-{3:010d}.checkpoint"
 
 
 def write_logs(root: Path) -> None:
-    """Each log as a file by itself, and in a folder named as each of the topics of Kafka's own, a user's, and none."""
+    """Each log as a file by itself, and in a folder named as each of the topics of Kafka's own, a user's, and none, and `hidden`."""
     for log, make in LOGS.items():
         data = make()
         for folder in (*(f"{name}-3" for name in TOPICS), "__cluster_metadata-0", "orders-0", "somewhere"):
             place = root / log / folder
             place.mkdir(parents=True)
             (place / LOG_NAME).write_bytes(data)
+        place = root / log / "hidden"
+        place.mkdir()
+        (place / LOG_NAME).write_bytes(hidden(data))
     place = root / "checkpoint" / "__cluster_metadata-0"
     place.mkdir(parents=True)
     (place / CHECKPOINT_NAME).write_bytes(checkpoint())

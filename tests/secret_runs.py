@@ -42,6 +42,7 @@ WORDS = {
     "value": ["--value", "."],
     "jobs": ["--jobs", "2"],
     "digest": ["--digest=end"],
+    "config": ["--start-safe", "--config", "server.properties"],
     "name": ["-name", "*"],
     "path_glob": ["-path", "*"],
     "regex": ["-regex", "."],

@@ -69,6 +69,12 @@ def readings() -> list[list[str]]:
     return [*([decoder] for decoder in decoders), *classes, ["--print-data-log"], ["--deep-iteration"], []]
 
 
+def folder_for(reading: list[str], folder: str) -> str:
+    """Where a log lies that can be read so: with another log's decoder only where it is not known for what it is."""
+    is_other = bool(reading) and reading[0].endswith("-decoder") and reading[0] != "--cluster-metadata-decoder"
+    return "hidden" if is_other else folder
+
+
 ALL_LOGS = (*MADE_LOGS, "checkpoint")
 LOG_NAMES = [name if name == "sound" else pytest.param(name, marks=pytest.mark.slow) for name in ALL_LOGS]
 """In the short run of tests one log stands for all."""
@@ -80,10 +86,10 @@ DUMP_FORMS = [[], *variants(DUMP_LOG.option("output"))]
 def test_dump_log_in_every_decoder_and_form(root: Path, name: str, show: bool) -> None:
     ran = Ran()
     file = CHECKPOINT_NAME if name == "checkpoint" else LOG_NAME
-    folder = root / name / "__cluster_metadata-0"
     for reading, form in product(readings(), DUMP_FORMS):
         words = [*reading, *form, file]
-        ran.note(words, run(DUMP_LOG, words, folder, show))
+        folder = "__cluster_metadata-0" if name == "checkpoint" else folder_for(reading, "__cluster_metadata-0")
+        ran.note(words, run(DUMP_LOG, words, root / name / folder, show))
     ran.check(show, KNOWN if name in ("sound", "damaged") else tuple(SECRETS))
 
 
@@ -93,7 +99,7 @@ def test_dump_log_with_every_option(root: Path, show: bool) -> None:
     ran = Ran()
     for name, reading, words in product(MADE_LOGS, (["--cluster-metadata-decoder"], ["--offsets-decoder"], []), single_options(DUMP_LOG)):
         words = [*reading, *(word.format(file=LOG_NAME) for word in words), LOG_NAME]
-        ran.note(words, run(DUMP_LOG, words, root / name / "somewhere", show))
+        ran.note(words, run(DUMP_LOG, words, root / name / folder_for(reading, "somewhere"), show))
     ran.check(show)
 
 
@@ -103,7 +109,7 @@ def test_patterns_do_not_see_what_is_redacted(root: Path, name: str) -> None:
     for secret, option, reading in product(SECRETS.values(), ("--value", "--key"), readings()):
         pattern = secret.decode() if secret.isalnum() else secret.hex()
         words = [*reading, "--batches=also", option, pattern[:12], LOG_NAME]
-        lines = run(DUMP_LOG, words, root / name / "somewhere", False).stdout.splitlines()
+        lines = run(DUMP_LOG, words, root / name / folder_for(reading, "somewhere"), False).stdout.splitlines()
         assert [line for line in lines if b'"kind":"record"' in line] == []
 
 
@@ -135,7 +141,7 @@ def test_export_in_every_form_of_every_log(root: Path, tmp_path: Path, form: str
     ran = Ran()
     logs = [[], *variants(EXPORT.option("log"))]
     for number, (name, log) in enumerate(product(MADE_LOGS, logs)):
-        place = root / name / "somewhere" / LOG_NAME
+        place = root / name / ("hidden" if log else "somewhere") / LOG_NAME
         words = [*log, "--format", form, "--tables", "all", "--on-error", "skip", "--jobs", "1", str(place)]
         run_export(ran, words, tmp_path / str(number), show)
     ran.check(show, KNOWN)
@@ -146,7 +152,7 @@ def test_export_of_faults(root: Path, tmp_path: Path, show: bool) -> None:
     ran = Ran()
     for number, (name, log) in enumerate((("odd", "offsets"), ("odd", "remote_log"), ("damaged", "metadata"))):
         words = ["--log", log, "--format", "jsonl", "--tables", "faults,records", "--on-error", "skip", "--jobs", "1"]
-        run_export(ran, [*words, str(root / name / "somewhere" / LOG_NAME)], tmp_path / str(number), show)
+        run_export(ran, [*words, str(root / name / "hidden" / LOG_NAME)], tmp_path / str(number), show)
     ran.check(show, KNOWN)
 
 
@@ -197,7 +203,7 @@ def test_sql_over_every_table_of_every_log(root: Path, tmp_path: Path, show: boo
     assert {table for _, table in asked} == set(table_names())
     for number, (log, table) in enumerate(asked):
         form = forms[number % len(forms)]
-        paths = [str(root / name / "somewhere" / LOG_NAME) for name in MADE_LOGS]
+        paths = [str(root / name / "hidden" / LOG_NAME) for name in MADE_LOGS]
         words = [f"select * from {table}", *paths, "--log", log, "--on-error", "skip", *form]
         ran.note(words, run(SQL, words, tmp_path, show))
     ran.check(show, KNOWN)
@@ -286,6 +292,10 @@ def test_every_command_of_the_shell(root: Path, name: str, show: bool) -> None:
             words = [*show_words, "-s", str(source), *more]
             once = script if more == ["--keep-going"] else "status\nls -R /\n"
             ran.note(words, run_main(kafka_shell.main, words, cwd=root, stdin=once))
+    if name == "legacy":
+        # No metadata lies in messages of those days: there is nothing but a line on what it is.
+        assert not ran.found and not ran.outputs
+        return
     ran.check(show, KNOWN if name in ("sound", "checkpoint") else ())
 
 

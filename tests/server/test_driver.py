@@ -256,6 +256,7 @@ def test_a_machine_that_holds_the_loop_shows_in_the_counters(tmp_path: Path) -> 
     async def main() -> None:
         async with Quorum(tmp_path, 1) as quorum:
             leader = await quorum.leader()
+            await eventually(lambda: leader.machine.end == leader.running.node.log_end_offset)
             leader.running.feed.machine = leader.machine = Slow()
             leader.machine.end = leader.running.node.log_end_offset
             await leader.running.append([b"x"])

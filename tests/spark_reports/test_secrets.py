@@ -37,7 +37,7 @@ def asked() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("show", [False, True])
 def test_no_table_of_the_data_source_holds_a_secret_unless_it_is_asked_for(spark: Any, root: Path, show: bool) -> None:
-    paths = json.dumps([str(root / name / "somewhere" / LOG_NAME) for name in MADE_LOGS])
+    paths = json.dumps([str(root / name / "hidden" / LOG_NAME) for name in MADE_LOGS])
     found: set[str] = set()
     for log, table in asked():
         reader = spark.read.format("kafka_metadata").option("table", table).option("onError", "skip").option("log", log)
@@ -55,7 +55,7 @@ def test_no_file_of_a_job_holds_a_secret_unless_it_is_asked_for(
 ) -> None:
     for name in MADE_LOGS:
         tables = [word for table in ("records", "faults", "config", "user_scram_credential") for word in ("--table", table)]
-        words = [job, str(root / name / "somewhere"), "--out", str(tmp_path / name), "--on-error", "skip"]
+        words = [job, str(root / name / "__cluster_metadata-0"), "--out", str(tmp_path / name), "--on-error", "skip"]
         values = parse(SPARK_REPORTS, [*words, *(tables if job == "export" else []), *(["--show-secrets"] if show else [])])
         _JOBS.get(job, _report)(spark, values)
     assert bool(found_in_files(tmp_path)) is show

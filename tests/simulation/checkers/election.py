@@ -107,7 +107,9 @@ def on_role(world: World, host: Host, before: Any, role: Any) -> None:
         raise Violation(
             "L6 AckedDurable", f"{host.name} is {state}, and its log lost batches up to {host.lost_end} that it had said to have"
         )
-    is_out = state == "unattached" and not is_voter(world, host) and not is_leaving(host)
+    # A snapshot that it adopts while it stands may end behind its removal, which is committed then.
+    is_removed = not is_leaving(host) or host.log.tail.last_change.end <= host.replica.committed
+    is_out = state == "unattached" and not is_voter(world, host) and is_removed
     if not (is_out and before is not None and before.name == "candidate"):
         # A candidate that learns that it is no voter any more asks nobody.
         check_transition(host, None if before is None else before.name, state, before is not None and before.epoch == epoch)
