@@ -154,3 +154,13 @@ def test_where_the_first_segment_is_empty_the_next_one_tells_the_kind(tmp_path: 
 def test_the_complaint_about_another_log_names_its_reader_only_where_it_has_one() -> None:
     assert "--offsets-decoder reads it" in str(inputs.other_log("x.log", "offsets", "metadata"))
     assert "reads it" not in str(inputs.other_log("x.log", "offsets", "metadata", reads=False))
+
+
+def test_a_metadata_directory_is_found_four_folders_down_and_not_deeper(tmp_path: Path) -> None:
+    folder = tmp_path / "clusters" / "node-1" / "disk-1"
+    shutil.copytree(NODE_1, folder / "__cluster_metadata-0")
+    assert find_metadata(str(tmp_path)) == str(folder / "__cluster_metadata-0")
+    (tmp_path / "more").mkdir()
+    shutil.move(tmp_path / "clusters", tmp_path / "more" / "clusters")
+    with pytest.raises(UsageError):
+        find_metadata(str(tmp_path))

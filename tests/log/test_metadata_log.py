@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.errors import LogCorruptError
 from metashell.log.disk import DirectoryLock, Disk
+from metashell.log.log_segment import LogSegment
 from metashell.log.metadata_log import LogStoppedError, MetadataLog
 from metashell.log.names import METADATA_DIRECTORY
+from metashell.log.segment_index import SegmentIndex
 from metashell.raft.protocols import PartialSnapshot, ReplicatedLog
 from metashell.values import OffsetAndEpoch
 from tests.log.conftest import Batch
@@ -427,3 +430,22 @@ def test_a_log_that_cannot_begin_anew_closes_no_file_that_is_not_its_own(batch: 
         log.start_at_snapshot(OffsetAndEpoch(50, 2))
     log.close()
     assert not disk.open
+
+
+def test_a_segment_that_ends_where_the_log_now_starts_goes(opened, tmp_path: Path, batch: Batch, checkpoint: Checkpoint) -> None:
+    log = opened()
+    fill(log, batch, 40)
+    second = sorted(int(name[:20]) for name in files(tmp_path, ".log"))[1]
+    id = OffsetAndEpoch(second, 1)
+    snapshot(log, id, checkpoint())
+    log.delete_before(id)
+    assert files(tmp_path, ".log")[0] == f"{second:020d}.log"
+
+
+def test_offsets_of_one_segment_differ_by_no_more_than_an_index_can_say(tmp_path: Path, batch: Batch) -> None:
+    segment = LogSegment.create(Disk(), str(tmp_path), 7, SegmentIndex(Disk(), str(tmp_path), 7, 4096, 1200))
+    segment.append(batch(7), [(7, len(batch(7)), 0)])
+    assert segment.end_offset == 8
+    assert segment.has_room(1, 7 + 0x7FFFFFFF, 0, 1000, 1000) and not segment.has_room(1, 8 + 0x7FFFFFFF, 0, 1000, 1000)
+    segment.index.close_files()
+    os.close(segment.fd)

@@ -238,3 +238,13 @@ def test_a_torn_batch_is_known_by_its_offset_and_a_foreign_end_by_none(tmp_path:
         with open_file(str(path)) as file:
             fault = list(read_batches(file))[-1]
         assert isinstance(fault, BatchFault) and fault.offset == offset
+
+
+def test_a_batch_that_is_cut_off_is_named_by_its_offset_and_no_batch_by_none(batch) -> None:
+    parts = three(batch)
+    (*_, fault) = walk(b"".join(parts)[:-3])
+    assert isinstance(fault, BatchFault) and (fault.kind, fault.offset) == ("truncated", 3)
+    foreign = bytearray(parts[2][:-3])
+    foreign[16] = 9
+    (*_, fault) = walk(b"".join(parts[:2]) + foreign)
+    assert isinstance(fault, BatchFault) and (fault.kind, fault.offset) == ("bad-magic", None)
