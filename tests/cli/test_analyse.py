@@ -56,6 +56,7 @@ def test_sql_answers_and_refuses_in_one_line(run: Run, segment: str) -> None:
     assert result.stderr.startswith("metashell sql: Catalog Error") and result.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_standard_input_and_compressed_files_are_read_once_and_whole(run: Run, segment: str, tmp_path: Path) -> None:
     packed = tmp_path / "00000000000000000251.log.gz"
     packed.write_bytes(gzip.compress(Path(segment).read_bytes()))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from metashell.cli.report import main
 from tests.golden_cases import SUBSET_ROOT
 from tests.running import run_main
@@ -17,6 +19,7 @@ def test_it_writes_the_wanted_forms_and_prints_their_names(tmp_path: Path) -> No
     assert (tmp_path / "answers/broker_sessions.csv").read_text().startswith("cluster_id,broker_id,")
 
 
+@pytest.mark.slow
 def test_all_writes_each_report_in_each_form(tmp_path: Path) -> None:
     done = run_main(main, ["all", NODE, "--out", "."], cwd=tmp_path)
     assert (done.status, done.stdout.count(b"\n")) == (0, 28)

@@ -6,6 +6,8 @@ import random
 import struct
 from pathlib import Path
 
+import pytest
+
 from metashell.codec.dispatch import METADATA_TYPES
 from metashell.codec.frame import read_frame, write_metadata_record
 from metashell.codec.json_forms import java_double, string_text
@@ -24,6 +26,7 @@ def answers(questions: list[str]) -> list[str]:
     return run_program(FORMS, stdin=stdin).decode().split("\n")[: len(questions)]
 
 
+@pytest.mark.slow
 def test_random_metadata_records_have_the_json_of_kafkas_converters() -> None:
     chance = random.Random(631)
     questions: list[str] = []
@@ -41,6 +44,7 @@ def test_random_metadata_records_have_the_json_of_kafkas_converters() -> None:
     assert len(questions) > 700
 
 
+@pytest.mark.slow
 def test_random_strings_are_decoded_and_escaped_as_the_jdk_and_jackson_do() -> None:
     chance = random.Random(7)
     pieces = [bytes((byte,)) for byte in range(256)] + [b"\xed\xa0\x80", b"\xed\xb0", b"\xf0\x9d\x84\x9e", b"\xe2\x80\xa8", b"\\u001f"]

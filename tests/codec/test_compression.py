@@ -34,6 +34,7 @@ def test_the_vectors_are_what_kafka_still_writes(codec_id: int) -> None:
     assert packed == vector(codec_id)
 
 
+@pytest.mark.slow
 @by_codec
 def test_kafka_reads_what_we_compress(codec_id: int) -> None:
     packed = compress(codec_id, PAYLOAD)

@@ -69,6 +69,7 @@ def test_damaged_transaction_indexes_and_producer_snapshots_are_told(tmp_path: P
         assert run(path, "kafka")[0] in (0, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", DECODERS)
 def test_damaged_keys_and_values_are_told(tmp_path: Path, folder: str) -> None:
     path = tmp_path / LOG

@@ -63,6 +63,7 @@ def test_a_damaged_batch_reads_the_same_with_and_without_it(make, changes: list[
     assert texts_of(make(), damaged, is_fast=True) == texts_of(make(), damaged, is_fast=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [kafka_writer, own_writer])
 def test_every_flipped_bit_of_the_records_reads_the_same_with_and_without_it(make) -> None:  # type: ignore[no-untyped-def]
     for place in range(HEADER_SIZE, len(BATCH)):

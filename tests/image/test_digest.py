@@ -352,6 +352,7 @@ def test_neither_batches_nor_versions_nor_looking_at_partitions_show_in_the_dige
     assert image_digest(stepwise) == image_digest(image)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(histories(), histories())
 def test_images_that_differ_have_different_digests(one: History, other: History):

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.golden_cases import REPOSITORY
 
 DIGEST = """
@@ -26,6 +28,7 @@ print(hashlib.sha256(b"".join(value(body, version) for body, version in image.wr
 """
 
 
+@pytest.mark.slow
 def test_an_image_is_written_in_the_same_order_under_every_hash_seed():
     digests = set()
     for seed in ("0", "1", "4242"):

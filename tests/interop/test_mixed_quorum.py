@@ -34,6 +34,8 @@ log4j.appender.out.layout.ConversionPattern=%d [%t] %p %c - %m%n
 NO_ERROR = ("main ERROR Reconfiguration failed", "[ControllerApis ", "Overriding internal.metadata.log.segment.bytes")
 # What Kafka says when its pre-vote meets an older voter, and goes on.
 NO_ERROR += ("failed due to unsupported version error",)
+# What Kafka's nodes say of their own registration that was under way when a leader was killed; they send it again.
+NO_ERROR += ("channel manager timed out before sending the request",)
 """What log4j says of having no file of settings, requests that came before the leader was ready, and what is said of `SMALL`."""
 QUORUM_TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
 FEATURE_TOOL = "org.apache.kafka.tools.FeatureCommand"

@@ -90,6 +90,7 @@ def test_a_broker_tells_where_the_controllers_are(three: FakeQuorum):
         assert source.label == str(broker)
 
 
+@pytest.mark.slow
 def test_controllers_that_a_broker_named_and_nobody_reaches_are_named(three: FakeQuorum):
     for id in (1, 2, 3):
         three._await(three._listeners[id].stop(0))
@@ -128,6 +129,7 @@ def test_a_snapshot_is_loaded_and_so_is_one_under_us():
             assert set(wait_for(source, lambda image: "b" in keys(image)).topics.by_name) == {"orders"}
 
 
+@pytest.mark.slow
 def test_voters_that_neither_log_nor_snapshot_names_are_told_by_the_leader():
     with FakeQuorum(1, 2, 3) as quorum:
         quorum.commit(setting("a"))
@@ -213,6 +215,7 @@ def test_controllers_of_two_clusters_are_told_apart(three: FakeQuorum):
     assert "is of cluster another, node-" in found or "is of cluster cluster, node-2:9093 of another" in found
 
 
+@pytest.mark.slow
 def test_a_right_that_is_taken_away_later_is_trouble_not_the_end(three: FakeQuorum, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("metashell.live.attach.LOST_AFTER_S", 0.3)
     with attach(target(three)) as source:
@@ -243,6 +246,7 @@ def test_a_mistake_of_ours_ends_a_subscription_with_its_reason(three: FakeQuorum
             source.subscribe().next(LIMIT_S)
 
 
+@pytest.mark.slow
 def test_answers_that_are_refused_are_told_as_that(three: FakeQuorum, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("metashell.live.attach.LOST_AFTER_S", 0.3)
     with attach(target(three)) as source:
@@ -263,6 +267,7 @@ def plain_client(password: str) -> dict[str, str]:
     return {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": PLAIN.format(password)}
 
 
+@pytest.mark.slow
 def test_sasl_lets_in_who_is_known_and_tells_who_is_not():
     security = ListenerSecurity(protocol="SASL_PLAINTEXT", mechanisms=("PLAIN",), plain_users={"alice": "right"})
     with FakeQuorum(1, security=security) as quorum:

@@ -93,6 +93,7 @@ def test_a_flipped_bit_in_an_old_segment_takes_the_vote_and_deletes_nothing(writ
     log.close()
 
 
+@pytest.mark.slow
 def test_no_bit_of_a_log_that_was_closed_flips_unnoticed(written: Written, quick_folder: Path) -> None:
     directory, batches = written(20)
     files = contents(directory)

@@ -324,6 +324,7 @@ def test_writing_before_a_cut_is_on_disk_is_noticed(quick_folder: Path, monkeypa
         try_every_crash(quick_folder, plain, 6, 1, is_deferred=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plant", "script"),
     [

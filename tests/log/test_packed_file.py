@@ -128,6 +128,7 @@ def test_reading_goes_back_and_skips_forward(tmp_path: Path, packing: str) -> No
             assert file.read_at(place, 30) == data[place : place + 30]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packing", PACKERS)
 def test_a_bomb_is_never_expanded_at_once(tmp_path: Path, packing: str) -> None:
     """300 MB of zeros behind a batch that claims to be large: what is looked at stays small, and nobody stays behind."""

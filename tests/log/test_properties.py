@@ -43,6 +43,7 @@ def test_a_broken_unicode_escape_is_an_error() -> None:
         parse_properties(b"a=\\u12g4")
 
 
+@pytest.mark.slow
 def test_random_files_read_as_java_reads_them(tmp_path: Path) -> None:
     chance = random.Random(631)
     pieces = [b"a", b"b", b"=", b":", b" ", b"\t", b"\f", b"\\", b"\n", b"\r", b"\r\n", b"#", b"!", b"\\u0041", b"\\u00", b"\xe9", b"\\t"]

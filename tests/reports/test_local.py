@@ -94,6 +94,7 @@ def test_changes_of_partitions_whose_state_was_not_read_are_counted() -> None:
     assert in_order(rows_of("leadership_churn", answers_of(paths)["leadership_churn"])) == in_order(known)
 
 
+@pytest.mark.slow
 def test_records_that_several_nodes_keep_count_once() -> None:
     one = saved_state("4.3.1/main") / "node-2"
     both = (one, saved_state("4.3.1/main"))

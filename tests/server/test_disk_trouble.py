@@ -57,6 +57,7 @@ def test_nothing_is_committed_while_no_follower_can_sync(tmp_path: Path) -> None
     run(main)
 
 
+@pytest.mark.slow
 def test_no_vote_leaves_before_it_is_on_disk(tmp_path: Path) -> None:
     async def main() -> None:
         async with Quorum(tmp_path) as quorum:
@@ -80,6 +81,7 @@ def test_no_vote_leaves_before_it_is_on_disk(tmp_path: Path) -> None:
     run(main)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["log", "store"])
 def test_a_disk_that_fails_stops_the_replica_and_the_others_go_on(tmp_path: Path, of: str) -> None:
     async def main() -> None:

@@ -56,6 +56,7 @@ def send(links: Links, listener: Listener, correlation_id: int, message: flat.Re
     links.send(Send(2, ("127.0.0.1", listener.port), correlation_id, message))
 
 
+@pytest.mark.slow
 def test_destinations_that_nobody_asks_for_any_more_are_given_up() -> None:
     async def main() -> None:
         async with linked(grant) as (links, heard, listener):

@@ -5,9 +5,12 @@ from __future__ import annotations
 from errno import EIO
 from pathlib import Path
 
+import pytest
+
 from tests.server.quorum import Quorum, append, eventually, run
 
 
+@pytest.mark.slow
 def test_a_replica_whose_sync_hangs_is_not_elected_with_what_it_then_loses(tmp_path: Path) -> None:
     """F has the acknowledged value in its cache only, the leader dies, F's power is cut: V, which synced it, must not elect F's rest."""
 

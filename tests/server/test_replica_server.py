@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from metashell.net.addresses import Address
 from metashell.net.transport import connect
 from metashell.raft import messages as flat
@@ -121,6 +123,7 @@ def test_a_parked_fetch_of_a_connection_that_ends_is_forgotten(tmp_path: Path) -
     run(main)
 
 
+@pytest.mark.slow
 def test_a_voter_that_never_stands_lets_the_others_stand_when_the_leader_is_gone(tmp_path: Path) -> None:
     async def main() -> None:
         quorum = Quorum(tmp_path)

@@ -10,6 +10,7 @@ from tests.golden_cases import SUBSET_ROOT, read_cases
 from tools import copy_golden
 
 
+@pytest.mark.slow
 def test_the_committed_part_is_what_the_script_makes(full_golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert copy_golden.main(["--check"]) == 0, capsys.readouterr().out
 

@@ -218,6 +218,7 @@ def roles(old: bytes = b"", new: bytes = b"") -> tuple[Mutation, bytes]:
     return Mutation(LOOP, 1, 0, 0, b""), source.replace(old, new, 1)
 
 
+@pytest.mark.slow
 def test_the_sound_code_passes_and_a_change_is_noted_by_a_test(warm: Warm) -> None:
     mutation, source = roles()
     assert warm.perform(mutation, source, {FILE: 5.0}, 300)["verdict"] == "passed"
@@ -228,6 +229,7 @@ def test_the_sound_code_passes_and_a_change_is_noted_by_a_test(warm: Warm) -> No
     assert warm.perform(*roles(), {FILE: 5.0}, 300)["verdict"] == "passed"
 
 
+@pytest.mark.slow
 def test_a_loop_without_end_is_ended_and_counts_as_a_kill(warm: Warm) -> None:
     mutation, source = roles(b"return self.granted >= self.majority", b"while True: pass")
     found = warm.perform(mutation, source, {FILE: 0.0}, 300, patience=1.0)
