@@ -141,9 +141,10 @@ def test_ours_replicates_a_quorum_of_kafka_and_its_vote_elects_the_next_leader(m
     mixed.start_kafka(first.leader_id)
     mixed.start_ours(3)
     mixed.wait_for("all are back", lambda described: all(has_caught_up(described, id) for id in (1, 2, 3)))
+    mixed.place.wait_until("the log is worth comparing", lambda: len(mixed.log_of(3)) > 1000)
     assert mixed.end(3, signal.SIGTERM) == 0
     ours = mixed.log_of(3)
-    assert len(ours) > 500
+    assert len(ours) > 1000
     for id in (1, 2):
         assert mixed.log_of(id).startswith(ours)
     state = json.loads((mixed.folder / "d3" / "__cluster_metadata-0" / "quorum-state").read_text())
