@@ -26,17 +26,24 @@ def hangs(world: World, host: Host, function: Callable[..., None], about: Any) -
     return False
 
 
+def is_done(world: World, host: Host, life: int, function: Callable[..., None], about: Any) -> bool:
+    """Whether what the disk was asked for is done now: by a process that still runs, is not paused, and whose disk does not hang."""
+    if host.life != life or not host.up:
+        return False
+    if host.paused_until > world.now:
+        world.push(host.paused_until, function, host, about)
+        return False
+    if host.hang_until and hangs(world, host, function, about):
+        return False
+    world.events += 1
+    return True
+
+
 def flushed(world: World, host: Host, about: tuple[int, int, int]) -> None:
     """An fsync of the log is done."""
     life, offset, truncations = about
-    if host.life != life or not host.up:
+    if not is_done(world, host, life, flushed, about):
         return
-    if host.paused_until > world.now:
-        world.push(host.paused_until, flushed, host, about)
-        return
-    if host.hang_until and hangs(world, host, flushed, about):
-        return
-    world.events += 1
     if host.fuse_left >= 0:
         host.burn()
     offset = host.log.flush(offset, truncations)
@@ -50,14 +57,8 @@ def flushed(world: World, host: Host, about: tuple[int, int, int]) -> None:
 def frozen(world: World, host: Host, about: tuple[int, OffsetAndEpoch, Any]) -> None:
     """A downloaded snapshot is complete and durable, unless a later download of the same one took its place."""
     life, id, part = about
-    if host.life != life or not host.up:
+    if not is_done(world, host, life, frozen, about):
         return
-    if host.paused_until > world.now:
-        world.push(host.paused_until, frozen, host, about)
-        return
-    if host.hang_until and hangs(world, host, frozen, about):
-        return
-    world.events += 1
     if host.log.parts.get((id.offset, id.epoch)) is not part:
         return
     part.freeze()
