@@ -46,7 +46,7 @@ def test_other_names_make_a_run_alike_and_no_longer_the_same(tmp_path: Path) -> 
 
 
 def test_a_shorter_run_is_no_place_that_stands_twice(tmp_path: Path) -> None:
-    short = "\n".join(RUN.splitlines()[1:7])
+    short = "\n".join(RUN.splitlines()[1:6])
     counts = count_tree(tree(tmp_path, {"a/x.py": short.format(name="f"), "b/y.py": short.format(name="f")}))
     assert (counts.same, counts.alike) == ([], [])
 
