@@ -47,7 +47,7 @@ from metashell.dump.writer import Place, Writer
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
 from metashell.log.names import SNAPSHOT_FOOTER_TYPE
-from metashell.log.torn import whole_batch_behind
+from metashell.log.tail import whole_batch_behind
 
 if TYPE_CHECKING:
     from metashell.dump.own_records import CoordinatorMembers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, Self
 
-from metashell.dump.framing import find_batches
+from metashell.dump.framing import find_frames
 from metashell.dump.inputs import Input
 from metashell.dump.json_lines import JsonWriter
 from metashell.dump.options import DumpOptions
@@ -66,7 +66,7 @@ class _PieceRun(OwnRun):
             entry = Input(label=piece.label, open=lambda: _NoFile(piece.label), is_checkpoint=piece.is_checkpoint, log=METADATA)
             self._writer = self.writer(entry, entry.open(), None, is_followed=not piece.is_checkpoint)
         writer = self._writer
-        window = find_batches(piece.data, self._position, len(piece.data), len(piece.data))
+        window = find_frames(piece.data, self._position, len(piece.data), len(piece.data))
         if window.stop is not None and not piece.is_checkpoint and window.stop.kind == "end":
             window.stop = None
         format_window(writer, window)

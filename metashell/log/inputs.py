@@ -320,7 +320,6 @@ def _look_into(file: OpenFile) -> tuple[Content, bool]:
         looked_at = _Head(file, _STREAM_LOOK_BYTES if isinstance(file, StreamFile) else _LOOK_BYTES // 16)
     from metashell.log.names import classify
     from metashell.log.segment import BatchFault
-    from metashell.log.torn import whole_batch_behind
 
     content, items = content_of(read_batches(looked_at, max_bytes=_LOOK_BYTES))
     first = next(items, None)
@@ -328,7 +327,7 @@ def _look_into(file: OpenFile) -> tuple[Content, bool]:
         # Damage is something, and so is what we have not looked at; what was torn or kept for later is nothing.
         is_nothing = not file.peek(1)
         if isinstance(first, BatchFault) and looked_at is file:
-            is_nothing = first.kind == "zero-tail" or (first.kind == "truncated" and whole_batch_behind(file, first.position) is None)
+            is_nothing = first.may_be_tail
         content = content._replace(has_batches=not is_nothing)
     return content, classify("", first.batch if isinstance(first, BatchFault) else first) == "checkpoint"
 
