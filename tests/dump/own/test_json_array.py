@@ -8,8 +8,8 @@ import os
 
 import pytest
 
-from metashell.dump.json_array import ArrayOutput
 from metashell.dump.output import Output
+from metashell.dump.own.json_array import ArrayOutput
 
 
 def test_lines_become_the_elements_of_one_array() -> None:

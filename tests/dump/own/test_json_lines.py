@@ -271,9 +271,9 @@ def test_a_file_name_that_is_no_utf_8_is_still_json(tmp_path: Path) -> None:
 
 
 def test_control_characters_are_escaped_on_a_terminal(tmp_path: Path) -> None:
-    from metashell.dump.filters import Filters
-    from metashell.dump.json_lines import JsonWriter
     from metashell.dump.options import DumpOptions
+    from metashell.dump.own.filters import Filters
+    from metashell.dump.own.json_lines import JsonWriter
     from metashell.log.files import RegularFile
 
     options = DumpOptions(files=(), cluster_metadata_decoder=True)

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from metashell.codec.batches import LEAD_SIZE
 from metashell.dump.framing import WindowReader
-from metashell.dump.kafka_index import IndexDiagnostics, IndexDump
-from metashell.dump.kafka_names import java_absolute, java_long, java_path
-from metashell.dump.kafka_payload import payloads_of
-from metashell.dump.kafka_text import KafkaWriter
+from metashell.dump.kafka.index import IndexDiagnostics, IndexDump
+from metashell.dump.kafka.java import java_absolute, java_long, java_path
+from metashell.dump.kafka.payload import payloads_of
+from metashell.dump.kafka.text import KafkaWriter
 from metashell.dump.options import DumpOptions
 from metashell.dump.output import Output, TextSink
 from metashell.dump.windows import dump_file, usable_jobs

@@ -11,7 +11,7 @@ import pytest
 from tests.dump.making import dump
 from tools.handmade_files import NAME
 
-HANDMADE = Path(__file__).parents[1] / "golden" / "handmade" / "data"
+HANDMADE = Path(__file__).parents[2] / "golden" / "handmade" / "data"
 
 
 def run(path: Path | str, **options: Any) -> tuple[int, list[dict[str, Any]], str]:

@@ -19,9 +19,9 @@ from metashell.codec.legacy import LegacyRecord
 from metashell.codec.record_walk import RecordFields
 from metashell.dump.decoding import options_for
 from metashell.dump.inputs import Input, starts_like_checkpoint
-from metashell.dump.json_lines import JsonWriter, for_terminal
-from metashell.dump.own_records import coordinator_type_names, remote_log_type_names
-from metashell.dump.own_run import OwnRun
+from metashell.dump.own.json_lines import JsonWriter, for_terminal
+from metashell.dump.own.records import coordinator_type_names, remote_log_type_names
+from metashell.dump.own.run import OwnRun
 from metashell.dump.windows import dump_in_turn
 from metashell.errors import UsageError
 from metashell.log.files import OpenFile
@@ -188,6 +188,6 @@ def _type_names(decoder: str) -> dict[int, str]:
 
 def table(label: str, shown: dict[str, Any]) -> str:
     """The summary for people: one line a fact, then the types as a table."""
-    from metashell.dump.summary_text import table_lines
+    from metashell.dump.own.summary_text import table_lines
 
     return "".join(f"{line}\n" for line in table_lines(label, shown))

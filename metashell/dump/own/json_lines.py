@@ -30,11 +30,11 @@ from metashell.codec.legacy import LegacyRecord, message_crc, read_message_heade
 from metashell.codec.record_walk import RecordFields, read_headers
 from metashell.codec.redaction import REDACTED, shown_bytes
 from metashell.dump.fast_loop import make_loop
-from metashell.dump.filters import OFFSET_MAX, Filters
 from metashell.dump.framing import Stop
 from metashell.dump.keyed_loop import make_keyed_loop
 from metashell.dump.options import DumpOptions
-from metashell.dump.own_values import (
+from metashell.dump.own.filters import OFFSET_MAX, Filters
+from metashell.dump.own.values import (
     Body,
     OwnTexts,
     bytes_member,
@@ -50,7 +50,7 @@ from metashell.log.names import SNAPSHOT_FOOTER_TYPE
 from metashell.log.torn import whole_batch_behind
 
 if TYPE_CHECKING:
-    from metashell.dump.own_records import CoordinatorMembers
+    from metashell.dump.own.records import CoordinatorMembers
 
 _LEGACY_LEAD_SIZE = 26
 _TAIL_PIECE = 1 << 20
@@ -111,7 +111,7 @@ class JsonWriter(Writer):
         self.is_user_data: bool | None = self.decoder == "classes" and holds_user_data(file, label)
         self.coordinator: CoordinatorMembers | None = None
         if self.decoder in ("offsets", "transactions", "share"):
-            from metashell.dump.own_records import CoordinatorMembers
+            from metashell.dump.own.records import CoordinatorMembers
 
             self.coordinator = CoordinatorMembers(self.decoder, options.show_secrets)
             head = self._head("record") if options.skip_record_metadata else f'{self._head("record")}"offset":'
@@ -301,7 +301,7 @@ class JsonWriter(Writer):
         if self.coordinator is not None:
             found = self.coordinator.members(key, value)
         else:
-            from metashell.dump.own_records import remote_log_members
+            from metashell.dump.own.records import remote_log_members
 
             found = remote_log_members(value, self.options.show_secrets)
         if not self.filters.wants_type(found.type_id) or not self.filters.wants_text(found.key, found.value):

@@ -14,8 +14,7 @@ from itertools import islice
 from metashell.codec.java_errors import java_read_error
 from metashell.codec.registry import message_type
 from metashell.dump.index_walk import LogHeads, walk_offset_index, walk_time_index
-from metashell.dump.kafka_names import java_absolute, java_long
-from metashell.dump.kafka_numbers import java_sequence_before
+from metashell.dump.kafka.java import java_absolute, java_long, java_sequence_before
 from metashell.dump.options import DumpOptions
 from metashell.dump.output import Output, TextSink
 from metashell.dump.writer import Halt

@@ -9,7 +9,7 @@ import pytest
 from metashell.cli import kafka_dump_log
 from tests.running import run_main
 
-FOLDER = Path(__file__).parent.parent / "golden" / "legacy"
+FOLDER = Path(__file__).parents[2] / "golden" / "legacy"
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import NamedTuple, Self
 
 from metashell.dump.framing import find_batches
 from metashell.dump.inputs import Input
-from metashell.dump.json_lines import JsonWriter
 from metashell.dump.options import DumpOptions
 from metashell.dump.output import ByteSink, Output, TextSink
-from metashell.dump.own_run import OwnRun
+from metashell.dump.own.json_lines import JsonWriter
+from metashell.dump.own.run import OwnRun
 from metashell.dump.windows import format_window
 from metashell.errors import UsageError
 from metashell.log.kinds import METADATA
@@ -29,7 +29,7 @@ def run_pieces(options: DumpOptions, out: int | ByteSink, err: TextSink, pieces:
     refuse_whole_files(options)
     output = Output(out)
     if options.output == "json":
-        from metashell.dump.json_array import ArrayOutput
+        from metashell.dump.own.json_array import ArrayOutput
 
         with ArrayOutput(output) as array:
             return _PieceRun(options, array, err).dump(pieces)

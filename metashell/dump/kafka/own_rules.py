@@ -10,7 +10,7 @@ import os
 
 from metashell.dump.decoding import options_for, wanted_logs
 from metashell.dump.inputs import Input, inputs_of
-from metashell.dump.kafka_run import KafkaRun
+from metashell.dump.kafka.run import KafkaRun
 from metashell.dump.options import DumpOptions
 from metashell.dump.output import Output, TextSink
 from metashell.dump.writer import Halt

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, TypeVar
 from metashell.codec.json_forms import string_text
 from metashell.codec.redaction import BROKER_RESOURCE, REDACTED, is_sensitive_config
 from metashell.dump.index_walk import BATCH_SIZE_MAX, LogHeads, walk_offset_index, walk_time_index
-from metashell.dump.json_lines import for_terminal
 from metashell.dump.options import MAX_MESSAGE_SIZE_DEFAULT
+from metashell.dump.own.json_lines import for_terminal
 from metashell.errors import DecodeError, LogCorruptError, UsageError
 from metashell.log.files import RegularFile
 from metashell.log.indexes import (
@@ -45,7 +45,7 @@ from metashell.log.indexes import (
 )
 
 if TYPE_CHECKING:
-    from metashell.dump.own_run import OwnRun
+    from metashell.dump.own.run import OwnRun
 
 Item = TypeVar("Item")
 SIZE_MAX = 1 << 30
@@ -289,7 +289,7 @@ class OwnIndex:
     def quorum_state(self, data: bytes) -> None:
         from json import JSONDecodeError, loads
 
-        from metashell.dump.kafka_coordinator import json_text
+        from metashell.dump.kafka.coordinator import json_text
 
         try:
             value = loads(data.decode())
@@ -299,7 +299,7 @@ class OwnIndex:
         self.line("quorum-state", f'"data":{json_text(value)}')
 
     def meta_properties(self, data: bytes) -> None:
-        from metashell.dump.kafka_coordinator import json_text
+        from metashell.dump.kafka.coordinator import json_text
         from metashell.log.properties import parse_properties
 
         try:

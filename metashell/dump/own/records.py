@@ -20,12 +20,12 @@ from metashell.codec.json_forms import string_text
 from metashell.codec.redaction import hex_text
 from metashell.codec.registry import MessageType, message_type
 from metashell.dump.fast_loop import ValueText
-from metashell.dump.kafka_remote_log import DELETE_STATES, SEGMENT_STATES
+from metashell.dump.kafka.remote_log import DELETE_STATES, SEGMENT_STATES
 from metashell.dump.keyed_loop import KeyTexts, Versions
 from metashell.errors import DecodeError
 
 if TYPE_CHECKING:
-    from metashell.dump.filters import Filters
+    from metashell.dump.own.filters import Filters
 
 DIALECTS = {
     "offsets": (("4.0", "offsets_4_0"), ("3.7", "offsets_3_7"), ("later", "offsets_later")),

@@ -6,12 +6,12 @@ Faults stand in the output where they lie, and once more on stderr: one line eac
 from __future__ import annotations
 
 from metashell.dump.decoding import options_for, wanted_logs
-from metashell.dump.filters import Filters
 from metashell.dump.framing import WindowReader
 from metashell.dump.inputs import Input, inputs_of, starts_like_checkpoint
-from metashell.dump.json_lines import JsonWriter
 from metashell.dump.options import MAX_BYTES_DEFAULT, DumpOptions
 from metashell.dump.output import Output, TextSink
+from metashell.dump.own.filters import Filters
+from metashell.dump.own.json_lines import JsonWriter
 from metashell.dump.windows import dump_file, usable_jobs
 from metashell.errors import UsageError
 from metashell.log.files import OpenFile
@@ -24,11 +24,11 @@ def run_own(options: DumpOptions, output: Output, err: TextSink) -> int:
     """Dump all inputs as JSON; gives the exit status: 1 if a fault was found. Errors: UsageError."""
     run = OwnRun
     if options.summary:
-        from metashell.dump.summary import SummaryRun
+        from metashell.dump.own.summary import SummaryRun
 
         run = SummaryRun
     if options.output == "json":
-        from metashell.dump.json_array import ArrayOutput
+        from metashell.dump.own.json_array import ArrayOutput
 
         with ArrayOutput(output) as array:
             return run(options, array, err).run()
@@ -63,7 +63,7 @@ class OwnRun:
         return self.status
 
     def _other_kind(self, path: str) -> None:
-        from metashell.dump.own_index import OwnIndex
+        from metashell.dump.own.index import OwnIndex
 
         OwnIndex(self, path).dump()
 
@@ -79,7 +79,7 @@ class OwnRun:
             if before is not None and before.directory is not entry.directory:
                 last = None  # another log begins
             if entry is inputs[-1] and is_followed:
-                from metashell.dump.follow import follow
+                from metashell.dump.own.follow import follow
 
                 follow(self, entry, last)
                 return

@@ -18,7 +18,7 @@ from metashell.dump.writer import Halt
 from metashell.errors import DecodeError
 
 if TYPE_CHECKING:
-    from metashell.dump.kafka_text import KafkaWriter
+    from metashell.dump.kafka.text import KafkaWriter
 
 _HEADER_SIZE = 26
 _INT32 = Struct(">i").unpack_from

@@ -21,7 +21,7 @@ from metashell.codec.frame import (
 from metashell.codec.redaction import REDACTED, json_writer, shown_bytes
 from metashell.codec.registry import message_type
 from metashell.dump.fast_loop import ValueText
-from metashell.dump.kafka_structs import refuse_newer_structs
+from metashell.dump.kafka.structs import refuse_newer_structs
 from metashell.dump.options import DumpOptions
 from metashell.dump.user_data import holds_user_data
 from metashell.errors import DecodeError
@@ -102,15 +102,15 @@ def payloads_of(options: DumpOptions, file: OpenFile | None = None) -> Payloads:
         case "metadata":
             return MetadataPayloads(shows_secrets(options))
         case "offsets" | "transactions" | "share" as log:
-            from metashell.dump.kafka_coordinator import CoordinatorPayloads
+            from metashell.dump.kafka.coordinator import CoordinatorPayloads
 
             return CoordinatorPayloads(log)
         case "remote-log":
-            from metashell.dump.kafka_remote_log import RemoteLogPayloads
+            from metashell.dump.kafka.remote_log import RemoteLogPayloads
 
             return RemoteLogPayloads()
         case "classes":
-            from metashell.dump.kafka_classes import ClassPayloads
+            from metashell.dump.kafka.classes import ClassPayloads
 
             classes = ClassPayloads(options.key_decoder_class, options.value_decoder_class)
             if file is None or shows_secrets(options):

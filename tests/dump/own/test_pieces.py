@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from metashell.dump import DumpOptions, run_dump
-from metashell.dump.pieces import Piece, run_pieces
+from metashell.dump.own.pieces import Piece, run_pieces
 from metashell.errors import UsageError
 from tests.image.batches import batch, record
 

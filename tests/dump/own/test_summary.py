@@ -16,8 +16,8 @@ from metashell.dump import DumpOptions, run_dump
 from metashell.errors import UsageError
 from tests.dump.making import checkpoint, dumped_rows, topic, write
 
-DEMO = Path(__file__).parents[2] / "metashell" / "demo" / "data"
-HANDMADE = Path(__file__).parents[1] / "golden" / "handmade" / "data"
+DEMO = Path(__file__).parents[3] / "metashell" / "demo" / "data"
+HANDMADE = Path(__file__).parents[2] / "golden" / "handmade" / "data"
 
 
 def summed(*paths: Path | str, **more: Any) -> list[dict[str, Any]]:

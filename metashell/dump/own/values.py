@@ -26,7 +26,7 @@ from metashell.codec.jsontext import object_json
 from metashell.codec.redaction import hex_text, json_writer
 from metashell.codec.registry import MessageType, message_type
 from metashell.dump.fast_loop import ValueText
-from metashell.dump.filters import Filters
+from metashell.dump.own.filters import Filters
 from metashell.errors import DecodeError, UsageError
 
 _ONE_BYTE_MAX = 127

@@ -23,11 +23,11 @@ from metashell.codec.crc32c import crc32c
 from metashell.codec.record_walk import RecordFields, read_headers, walk_records
 from metashell.dump.fast_loop import make_loop
 from metashell.dump.framing import Stop
-from metashell.dump.kafka_control import control_text
-from metashell.dump.kafka_coordinator import CoordinatorPayloads
-from metashell.dump.kafka_legacy import legacy_batch
-from metashell.dump.kafka_numbers import int64, java_sequence
-from metashell.dump.kafka_payload import SizedTexts, payloads_of, shows_secrets
+from metashell.dump.kafka.control import control_text
+from metashell.dump.kafka.coordinator import CoordinatorPayloads
+from metashell.dump.kafka.java import int64, java_sequence
+from metashell.dump.kafka.legacy import legacy_batch
+from metashell.dump.kafka.payload import SizedTexts, payloads_of, shows_secrets
 from metashell.dump.keyed_loop import make_keyed_loop
 from metashell.dump.options import MAX_BYTES_DEFAULT, DumpOptions
 from metashell.dump.writer import FLUSH_LINES, Halt, Writer

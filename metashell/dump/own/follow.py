@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from metashell.dump.framing import Stop, WindowReader
 from metashell.dump.inputs import Input, directory_input
-from metashell.dump.json_lines import JsonWriter
+from metashell.dump.own.json_lines import JsonWriter
 from metashell.dump.windows import dump_file, format_window, usable_jobs
 
 if TYPE_CHECKING:
-    from metashell.dump.own_run import OwnRun
+    from metashell.dump.own.run import OwnRun
 
 POLL_INTERVAL_S = 0.2
 

@@ -8,11 +8,10 @@ import pytest
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
-from metashell.dump.kafka_names import java_path
-from metashell.dump.kafka_numbers import int64, java_sequence
+from metashell.dump.kafka.java import int64, java_path, java_sequence
 from tests.dump.making import LOG_NAME, T0, batch, change, checkpoint, kafka_dump, log, topic, write
 
-LEGACY = Path(__file__).parents[1] / "golden" / "legacy"
+LEGACY = Path(__file__).parents[2] / "golden" / "legacy"
 MODES = {"shallow": {}, "deep": {"deep_iteration": True}, "print": {"print_data_log": True}}
 
 

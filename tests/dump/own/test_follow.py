@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from metashell.dump.follow import follow
 from metashell.dump.inputs import inputs_of
 from metashell.dump.options import DumpOptions
 from metashell.dump.output import Output
-from metashell.dump.own_run import OwnRun
+from metashell.dump.own.follow import follow
+from metashell.dump.own.run import OwnRun
 from tests.dump.making import batch, log, rows, topic, write
 
 Step = Callable[[], object]
