@@ -6,12 +6,12 @@ import csv
 import json
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
 from metashell.columns.schemas import PLACE
-from metashell.columns.texts import row_values
+from metashell.columns.texts import csv_value, row_values
 
 _GROUP_ROWS = 1 << 17
 _GROUP_BYTES = 24 << 20
@@ -108,17 +108,8 @@ class _Csv:
         self._file.close()
 
 
-def csv_value(value: Any) -> Any:
-    """A value as one field of CSV."""
-    if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "" if value is None else value
-
-
 def _parquet(path: str, schema: pa.Schema) -> TableWriter:
-    from metashell.columns.parquet import ParquetTable
+    from metashell.columns.export.parquet import ParquetTable
 
     return ParquetTable(path, schema)
 

@@ -21,8 +21,8 @@ from metashell.codec.frame import (
 from metashell.codec.redaction import JsonText, hex_text, json_writer
 from metashell.codec.registry import MessageType, message_type
 from metashell.codec.schema import snake_case
-from metashell.columns.rows import NULL, Rows
-from metashell.columns.vectors import Buffer, Ints
+from metashell.columns.decode.rows import NULL, Rows
+from metashell.columns.decode.vectors import Buffer, Ints
 from metashell.errors import DecodeError
 from metashell.log.kinds import METADATA, REMOTE_LOG
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from metashell.columns.export import ExportOptions
-from metashell.columns.reader import ReadOptions, read_split
-from metashell.columns.redacting import marked_schema
-from metashell.columns.schemas import FAULTS
-from metashell.columns.splits import Split
-from metashell.columns.writers import PartFile
+from metashell.columns.decode.options import ReadOptions
+from metashell.columns.decode.reader import read_split
+from metashell.columns.decode.redacting import marked_schema
+from metashell.columns.export.options import ExportOptions, part_path
+from metashell.columns.export.writers import PartFile
+from metashell.columns.inputs.splits import Split
+from metashell.columns.schemas import FAULTS, tables
 from metashell.errors import LogCorruptError, UsageError
 
 _HELD_BYTES_MAX = 96 << 20
@@ -62,5 +62,8 @@ def export_split(number: int, split: Split, options: ExportOptions, folder: str)
     return result
 
 
-def part_path(folder: str, table: str, number: int, form: str) -> str:
-    return os.path.join(folder, f"{table}.{form}", f"part-{number:05d}.{form}")
+def write_empty(folder: str, table: str, options: ExportOptions) -> str:
+    """Write a table without rows below `folder`, so that whoever asks for it finds its columns; gives its path."""
+    path = part_path(folder, table, 0, options.form)
+    PartFile(path, marked_schema(tables()[table], show_secrets=options.show_secrets), options.form).finish()
+    return path

@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 
 from metashell.codec.compression import CODEC_NAMES
-from metashell.columns.faults import Fault
-from metashell.columns.headers import Headers
-from metashell.columns.payloads import control_text, told_columns
-from metashell.columns.place import Place
-from metashell.columns.rows import Rows
+from metashell.columns.decode.faults import Fault
+from metashell.columns.decode.headers import Headers
+from metashell.columns.decode.payloads import control_text, told_columns
+from metashell.columns.decode.place import Place
+from metashell.columns.decode.rows import Rows
+from metashell.columns.decode.vectors import Buffer, Ints, Mask
 from metashell.columns.schemas import BATCHES, CONTROL, FAULTS, RECORDS, common_schema
-from metashell.columns.vectors import Buffer, Ints, Mask
 
 if TYPE_CHECKING:
-    from metashell.columns.typed_rows import RowText, TypedRows
+    from metashell.columns.decode.typed_rows import RowText, TypedRows
 
 
 def envelope_arrays(headers: Headers, rows: Rows, chosen: Ints, place: Place) -> list[pa.Array]:

@@ -14,9 +14,9 @@ from metashell.codec.control import read_control_record, value_layout
 from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.codec.jsontext import object_json
 from metashell.codec.redaction import hex_text
-from metashell.columns.rows import Rows
-from metashell.columns.typed_rows import OTHER, RowText, TypedRows
-from metashell.columns.vectors import Array, Buffer, Mask
+from metashell.columns.decode.rows import Rows
+from metashell.columns.decode.typed_rows import OTHER, RowText, TypedRows
+from metashell.columns.decode.vectors import Array, Buffer, Mask
 from metashell.errors import DecodeError
 
 _NO_VERSION = 1 << 20

@@ -14,22 +14,22 @@ import pyarrow as pa
 
 from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.codec.redaction import shown_bytes
-from metashell.columns.common import envelope_arrays, records_table
-from metashell.columns.compiler import ColumnReader
-from metashell.columns.faults import Fault
-from metashell.columns.headers import Headers
-from metashell.columns.objects import column_of_objects
-from metashell.columns.place import Place
-from metashell.columns.redacting import redact_columns
-from metashell.columns.rows import NULL, Rows
+from metashell.columns.decode.common import envelope_arrays, records_table
+from metashell.columns.decode.compiler import ColumnReader
+from metashell.columns.decode.faults import Fault
+from metashell.columns.decode.headers import Headers
+from metashell.columns.decode.objects import column_of_objects
+from metashell.columns.decode.options import ReadOptions
+from metashell.columns.decode.place import Place
+from metashell.columns.decode.redacting import redact_columns
+from metashell.columns.decode.rows import NULL, Rows
+from metashell.columns.decode.typed_rows import RowText, TypedRows, coordinator_rows, framed_rows
+from metashell.columns.decode.vectors import Buffer, Ints
 from metashell.columns.schemas import RECORDS, RecordTable, tables_of_log
-from metashell.columns.typed_rows import RowText, TypedRows, coordinator_rows, framed_rows
-from metashell.columns.vectors import Buffer, Ints
 from metashell.errors import DecodeError
 
 if TYPE_CHECKING:
     from metashell.codec.registry import MessageType
-    from metashell.columns.reader import ReadOptions
 
 VECTOR_ROWS_MIN = 24
 """Groups of fewer rows are read by objects: about 5 us a row, against 150 us a group by columns."""

@@ -15,9 +15,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from metashell.codec.uris import shown_uri
-from metashell.columns.chain import Chain
-from metashell.columns.inputs import input_files, is_read_once, open_input
+from metashell.codec.uris import is_uri, shown_uri
+from metashell.columns.inputs.chain import Chain
+from metashell.columns.inputs.files import input_files, is_read_once, open_input
 from metashell.columns.names import log_of_table
 from metashell.errors import UsageError
 from metashell.log.files import OpenFile
@@ -205,7 +205,7 @@ def _index_hints(path: str, wanted: Iterable[int]) -> dict[int, tuple[int, int, 
     from metashell.log.names import parse_name
 
     name = parse_name(os.path.basename(path))
-    if name is None or name.base_offset is None or name.is_compressed or "://" in path:
+    if name is None or name.base_offset is None or name.is_compressed or is_uri(path):
         return {}
     try:
         with open(path[: -len(".log")] + ".index", "rb") as file:

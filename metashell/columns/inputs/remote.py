@@ -11,8 +11,7 @@ from urllib.parse import quote
 from pyarrow import ArrowException
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
-from metashell.codec.uris import shown_uri, without_credentials
-from metashell.columns.inputs import URI_MARK
+from metashell.codec.uris import URI_MARK, shown_uri, without_credentials
 from metashell.errors import UsageError
 from metashell.log.files import OpenFile, unpacked
 

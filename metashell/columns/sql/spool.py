@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from metashell.columns.parquet import with_names_once
+from metashell.columns.decode.place import with_names_once
 
 
 class Spool:

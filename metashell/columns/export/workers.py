@@ -20,10 +20,11 @@ EARLY_BYTES = 64 << 20
 
 
 class Workers:
-    """At most `jobs` processes. Errors of tasks are theirs; MetashellError when a process is gone."""
+    """At most `jobs` processes, each of which runs `prepare` first. Errors of tasks are theirs; MetashellError when a process is gone."""
 
-    def __init__(self, jobs: int) -> None:
+    def __init__(self, jobs: int, prepare: Callable[[], object]) -> None:
         self.jobs = jobs
+        self._prepare = prepare
         self._pool: ProcessPoolExecutor | None = None
         self._futures: dict[Future[Any], int] = {}
         self._processes: list[BaseProcess] = []
@@ -56,7 +57,7 @@ class Workers:
         context = get_context("spawn" if "pyarrow" in sys.modules else "fork")
         # Ctrl-C is this process's business; what it starts is deaf to it.
         with _deaf_to_interrupts():
-            self._pool = ProcessPoolExecutor(min(self.jobs, count), mp_context=context, initializer=_prepare)
+            self._pool = ProcessPoolExecutor(min(self.jobs, count), mp_context=context, initializer=_begin, initargs=(self._prepare,))
             for _ in range(min(self.jobs, count)):
                 self._pool.submit(_ready)
             self._processes = [process for process in active_children() if process not in others]
@@ -105,14 +106,12 @@ def _deaf_to_interrupts() -> Iterator[None]:
         pthread_sigmask(SIG_SETMASK, unblocked)
 
 
-def _prepare() -> None:
+def _begin(prepare: Callable[[], object]) -> None:
     """What each process does first."""
     from threading import Thread
 
-    from metashell.columns.export_split import prepare_worker
-
     Thread(target=_end_with_parent, daemon=True).start()
-    prepare_worker()
+    prepare()
 
 
 def _end_with_parent() -> None:

@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from metashell.codec.uris import shown_uri
-from metashell.columns.inputs import is_uri
-from metashell.columns.splits import Split
+from metashell.codec.uris import is_uri, shown_uri
+from metashell.columns.inputs.splits import Split
 
 MANIFEST = "_manifest.json"
 WORK_FOLDER = ".metashell-export"

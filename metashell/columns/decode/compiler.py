@@ -15,8 +15,8 @@ import numpy as np
 from metashell.codec.registry import MessageType
 from metashell.codec.schema import FieldSchema
 from metashell.codec.source import default_of, is_compact, is_fixed
-from metashell.columns.cells import Cells, FixedCells, RangeCells
-from metashell.columns.vectors import WIDTHS, Buffer, Ints, Mask
+from metashell.columns.decode.cells import Cells, FixedCells, RangeCells
+from metashell.columns.decode.vectors import WIDTHS, Buffer, Ints, Mask
 
 _ONE_BYTE_MAX = 127
 

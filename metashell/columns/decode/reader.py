@@ -2,54 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Final, Literal
+from typing import Final
 
 import pyarrow as pa
 
 from metashell.codec.batches import RecordBatch
-from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.codec.uris import shown_uri
-from metashell.columns.chain import resync
-from metashell.columns.chunks import Chunk, read_chunks, read_stream_chunks
-from metashell.columns.common import batches_table, control_table, faults_table
-from metashell.columns.faults import Fault, fault_of_item, fault_of_records
-from metashell.columns.inputs import Excerpt, open_input
-from metashell.columns.place import Place
-from metashell.columns.records import RecordTables
+from metashell.columns.decode.chunks import Chunk, read_chunks, read_stream_chunks
+from metashell.columns.decode.common import batches_table, control_table, faults_table
+from metashell.columns.decode.faults import Fault, fault_of_item, fault_of_records
+from metashell.columns.decode.options import OnError, ReadOptions
+from metashell.columns.decode.place import Place
+from metashell.columns.decode.records import RecordTables
+from metashell.columns.inputs.chain import resync
+from metashell.columns.inputs.files import Excerpt, open_input
+from metashell.columns.inputs.splits import Piece, Split
 from metashell.columns.schemas import BATCHES, CONTROL, FAULTS
-from metashell.columns.splits import Piece, Split
 from metashell.errors import LogCorruptError, UsageError
 from metashell.log.files import OpenFile
 from metashell.log.identity import content_of
-from metashell.log.kinds import DATA, METADATA, LogKind
+from metashell.log.kinds import DATA, METADATA
 from metashell.log.segment import BatchFault, read_batches
 
-OnError = Literal["fail", "skip"]
 _EMPTY: Final = partial(BatchFault, kind="truncated", position=0, size=0, reason="the file is empty")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadOptions:
-    """What to read and how: the wanted tables (None: all but `records`), and what becomes of faults and secrets.
-
-    `tables_by_log` names the tables for each kind of log instead; a log that it does not name is not read.
-
-    `payloads` off leaves the JSON text of `records` null, which is nearly all of its cost; bodies are not looked into then.
-    """
-
-    tables: Collection[str] | None = None
-    tables_by_log: Mapping[LogKind, Collection[str]] | None = None
-    on_error: OnError = "fail"
-    show_secrets: bool = False
-    payloads: bool = True
-    max_decompressed: int = MAX_DECOMPRESSED
-
-    def wants(self, table: str) -> bool:
-        return table != "records" if self.tables is None else table in self.tables
 
 
 def read_split(

@@ -12,9 +12,9 @@ import numpy as np
 
 from metashell.codec.batches import HEADER_SIZE
 from metashell.codec.record_walk import walk_records
-from metashell.columns.headers import Headers
-from metashell.columns.vectors import VARLONG_SIZE_MAX, Array, Buffer, Ints, Mask, zigzag
-from metashell.columns.walk import record_starts
+from metashell.columns.decode.headers import Headers
+from metashell.columns.decode.vectors import VARLONG_SIZE_MAX, Array, Buffer, Ints, Mask, zigzag
+from metashell.columns.decode.walk import record_starts
 from metashell.errors import DecodeError
 
 NULL = -1

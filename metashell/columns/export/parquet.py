@@ -6,15 +6,15 @@ from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyarrow.parquet import ParquetWriter
+
+from metashell.columns.decode.place import SAME_IN_A_FILE, with_names_once
 
 _RISING = frozenset(("offset", "timestamp", "position", "last_offset", "max_timestamp", "base_timestamp"))
 """Numbers that mostly rise, of which Parquet keeps the differences."""
 _PLAIN = frozenset(("payload", "crc", "bytes"))
 """What hardly recurs: a dictionary would only cost."""
-_SAME_IN_A_FILE = ("cluster_id", "file")
 _LARGE_ROWS = 1000
 
 
@@ -26,7 +26,7 @@ class ParquetTable:
 
     def __init__(self, where: Any, schema: pa.Schema, filesystem: Any = None) -> None:
         told = schema
-        for name in _SAME_IN_A_FILE:
+        for name in SAME_IN_A_FILE:
             if (at := schema.get_field_index(name)) >= 0:
                 told = told.set(at, pa.field(name, pa.dictionary(pa.int32(), pa.string())))
         self._writer = ParquetWriter(where, told, filesystem, store_schema=False, **parquet_settings(schema))
@@ -48,21 +48,11 @@ class ParquetTable:
 
 def _encoded(table: pa.Table) -> pa.Table:
     """The same of many small batches: each of its own would cost more than to look at every name."""
-    for name in _SAME_IN_A_FILE:
+    for name in SAME_IN_A_FILE:
         at = table.schema.get_field_index(name)
         if at >= 0:
             table = table.set_column(at, name, table.column(at).dictionary_encode())
     return table
-
-
-def with_names_once(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with the texts that all of its rows share kept once; the rows have to be of one log file."""
-    for name in _SAME_IN_A_FILE:
-        at = batch.schema.get_field_index(name)
-        if at >= 0 and not pa.types.is_dictionary(batch.schema.types[at]):
-            indices = pa.array(np.zeros(batch.num_rows, np.int32))
-            batch = batch.set_column(at, name, pa.DictionaryArray.from_arrays(indices, batch.column(at).slice(0, 1)))
-    return batch
 
 
 def parquet_settings(schema: pa.Schema) -> dict[str, Any]:

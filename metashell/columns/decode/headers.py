@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from metashell.codec.batches import CODEC_MASK, CONTROL, LEAD_SIZE, LOG_APPEND_TIME, TRANSACTIONAL, BatchHeader
-from metashell.columns.vectors import Array, Buffer, Ints, Mask
+from metashell.columns.decode.vectors import Array, Buffer, Ints, Mask
 
 _FIELDS = (
     ("base_offset", "int64", 0),

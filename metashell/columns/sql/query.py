@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
-from metashell.columns.reader import ReadOptions, read_split
+from metashell.columns.decode.options import ReadOptions
+from metashell.columns.decode.reader import read_split
+from metashell.columns.inputs.splits import Split, absent_log, has_log, logs_of, plan_splits
 from metashell.columns.schemas import FAULTS, UUID_MARK, tables
-from metashell.columns.splits import Split, absent_log, has_log, logs_of, plan_splits
-from metashell.columns.spool import Spools
+from metashell.columns.sql.spool import Spools
 from metashell.columns.texts import converter
 from metashell.errors import UsageError
 
 if TYPE_CHECKING:
-    from metashell.columns.reader import OnError
+    from metashell.columns.decode.options import OnError
     from metashell.log.kinds import LogKind
 
 _CONFINED: dict[str, str | bool | int | float | list[str]] = {

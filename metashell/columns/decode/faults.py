@@ -7,7 +7,7 @@ from typing import Final
 
 from metashell.codec.batches import HEADER_SIZE
 from metashell.codec.redaction import shown_head
-from metashell.columns.headers import Headers
+from metashell.columns.decode.headers import Headers
 from metashell.log.files import OpenFile
 from metashell.log.segment import BatchFault
 

@@ -6,7 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from metashell.codec.uris import shown_uri
-from metashell.columns.splits import Piece
+from metashell.columns.inputs.splits import Piece
+
+SAME_IN_A_FILE = ("cluster_id", "file")
 
 
 class Place:
@@ -35,3 +37,13 @@ def _repeated(text: str, count: int) -> pa.Array:
     raw = text.encode("utf-8", "backslashreplace")
     offsets = np.arange(0, len(raw) * count + 1, len(raw), dtype=np.int32) if raw else np.zeros(count + 1, np.int32)
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(raw * count)], 0)
+
+
+def with_names_once(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with the texts that all of its rows share kept once; the rows have to be of one log file."""
+    for name in SAME_IN_A_FILE:
+        at = batch.schema.get_field_index(name)
+        if at >= 0 and not pa.types.is_dictionary(batch.schema.types[at]):
+            indices = pa.array(np.zeros(batch.num_rows, np.int32))
+            batch = batch.set_column(at, name, pa.DictionaryArray.from_arrays(indices, batch.column(at).slice(0, 1)))
+    return batch

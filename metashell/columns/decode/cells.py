@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from metashell.codec.schema import FieldSchema
+from metashell.columns.decode.vectors import DTYPES, WIDTHS, Array, Buffer, Ints, Mask, bitmap, offsets_of, range_positions
 from metashell.columns.schemas import ARROW_TYPES
-from metashell.columns.vectors import DTYPES, WIDTHS, Array, Buffer, Ints, Mask, bitmap, offsets_of, range_positions
 
 _BLOCK_MAX = 12
 

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
+from metashell.codec.uris import is_uri
 from metashell.errors import UsageError
 from metashell.log.files import OpenFile, is_stream, open_file
 from metashell.log.inputs import LOCAL, FoundLog, InputFile, Tree, all_empty, find_logs, named_file, nothing_found, other_log, paths_of
 from metashell.log.kinds import DATA, KNOWN_LOGS, METADATA, LogKind
-
-URI_MARK = "://"
 
 
 def input_files(
@@ -28,7 +27,7 @@ def input_files(
     Errors: UsageError where there is nothing, nothing to decode, or no batch in any of it, unless it `may_be_empty`.
     """
     if is_uri(path):
-        from metashell.columns.remote import remote_input
+        from metashell.columns.inputs.remote import remote_input
 
         tree, top, is_folder = remote_input(path)
         if is_folder:
@@ -84,11 +83,6 @@ def _as(file: InputFile, log: LogKind | None) -> InputFile:
     return InputFile(path=file.path, log=log, cluster_id=file.cluster_id, checkpoint=file.checkpoint, may_end_early=file.may_end_early)
 
 
-def is_uri(path: str) -> bool:
-    """Whether a path is one of pyarrow's file systems, such as `s3://bucket/key`."""
-    return URI_MARK in path
-
-
 def is_read_once(path: str) -> bool:
     """Whether what is read of a path is gone: of standard input, a pipe or the like."""
     return not is_uri(path) and is_stream(path)
@@ -97,7 +91,7 @@ def is_read_once(path: str) -> bool:
 def open_input(path: str) -> OpenFile:
     """A file by path or URI. Errors: UsageError where it cannot be opened."""
     if is_uri(path):
-        from metashell.columns.remote import open_remote
+        from metashell.columns.inputs.remote import open_remote
 
         return open_remote(path)
     return open_file(path)

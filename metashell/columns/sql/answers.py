@@ -7,13 +7,13 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TextIO
 
-from metashell.columns.writers import csv_value
+from metashell.columns.texts import csv_value
 from metashell.escape import terminal_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from metashell.columns.sql import Answer
+    from metashell.columns.sql.query import Answer
 
 _SAMPLE_ROWS = 1000
 """Rows that the columns of text are measured by; what comes later may be wider."""

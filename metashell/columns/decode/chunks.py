@@ -14,9 +14,9 @@ import numpy as np
 from metashell.codec.batches import CODEC_MASK, CRC_START, HEADER_SIZE, LEAD_SIZE, BatchHeader, RecordBatch
 from metashell.codec.compression import decompress
 from metashell.codec.crc32c import crc32c, crc32c_of_short
-from metashell.columns.headers import Headers
-from metashell.columns.rows import NULL, Area, RecordFault, Rows, read_rows
-from metashell.columns.vectors import Buffer
+from metashell.columns.decode.headers import Headers
+from metashell.columns.decode.rows import NULL, Area, RecordFault, Rows, read_rows
+from metashell.columns.decode.vectors import Buffer
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
 from metashell.log.segment import BatchFault, read_batches
