@@ -419,10 +419,14 @@ class _Clusters:
 
 def paths_of(path: str) -> list[str]:
     """The paths that a pattern stands for, or the path itself where it is none. Errors: UsageError for one that matches nothing."""
-    if not _PATTERN_MARKS & set(path) or os.path.lexists(path) or path.find("://") >= 0:
+    if not _PATTERN_MARKS & set(path) or os.path.lexists(path):
         return [path]
     from glob import glob
 
+    from metashell.codec.uris import is_uri
+
+    if is_uri(path):
+        return [path]
     found = sorted(glob(path, recursive=True))
     if not found:
         raise UsageError(f"{path}: {os.strerror(ENOENT)}", path)
