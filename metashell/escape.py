@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
-# C0 without tab and line feed, DEL, C1, line separators, marks that reorder text, and lone surrogates (which cannot be written).
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_SURROGATES = re.compile("[\ud800-\udfff]")
+# C0 without tab and line feed, DEL, C1, separators of lines, marks that reorder text or cannot be seen, and lone surrogates.
+_UNSEEN = "\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+_SURROGATES = "[\ud800-\udfff]"
+_UNSAFE = f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_UNSEEN}]"
+_BYTE_FIRST, _BYTE_LAST = 0xDC80, 0xDCFF
+"""The surrogates by which Python carries a byte of a name that is not UTF-8."""
 
 
-def _hex_escape(match: re.Match[str]) -> str:
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    # At its first use: most commands start and end without any.
+    return re.compile(pattern)
+
+
+def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    if _BYTE_FIRST <= code <= _BYTE_LAST:
+        code -= 0xDC00
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _json_escape(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
+    code = ord(match[0])
+    if 0xD800 <= code < 0xE000:
+        # As a JSON escape a half of a pair is refused by many readers; as text all read it.
+        return "\\" + _escape(match)
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 
 def terminal_text(text: str) -> str:
-    """The text with every character that a terminal might obey shown as `\\x1b` or `\\u202e`; tabs and line ends stay."""
-    return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_hex_escape, text)
+    """The text with every character that a terminal might obey or hide shown as `\\x1b` or `\\u202e`; tabs and line ends stay."""
+    return text if text.isascii() and text.isprintable() else _compiled(_UNSAFE).sub(_escape, text)
 
 
 def terminal_line(text: str) -> str:
@@ -29,10 +48,15 @@ def terminal_line(text: str) -> str:
 
 
 def terminal_json(text: str) -> str:
-    """JSON text with the same characters as JSON escapes, so that it is still the same JSON."""
-    return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_json_escape, text)
+    """JSON text with the same characters as JSON escapes: it is still the same JSON."""
+    return text if text.isascii() and text.isprintable() else _compiled(_UNSAFE).sub(_json_escape, text)
 
 
 def writable(text: str) -> str:
-    """The text without what UTF-8 cannot carry (a lone surrogate, from an argument that is not UTF-8)."""
-    return text if text.isascii() else _SURROGATES.sub(_hex_escape, text)
+    """The text without what UTF-8 cannot hold: the byte E9 of a name that is not UTF-8 becomes `\\xe9`."""
+    return text if text.isascii() else _compiled(_SURROGATES).sub(_escape, text)
+
+
+def writable_json(text: str) -> str:
+    """The same for JSON text, which stays JSON."""
+    return text if text.isascii() else _compiled(_SURROGATES).sub(_json_escape, text)

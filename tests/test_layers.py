@@ -13,11 +13,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "metashell"
 
-# What a package may import of metashell, besides values, errors and escape. A new package is a new row here first.
+# What a package may import of metashell, besides values, errors, escape and forms. A new package is a new row here first.
 LAYERS: dict[str, set[str]] = {
     "values": set(),
     "errors": set(),
     "escape": set(),
+    "forms": set(),
     "options": set(),
     "demo": set(),
     "codec": set(),
@@ -43,7 +44,7 @@ LAYERS["cli"] = set(LAYERS)
 ROOMS: dict[str, dict[str, set[str]]] = {
     "columns": {"inputs": set(), "decode": {"inputs"}, "export": {"inputs", "decode"}, "sql": {"inputs", "decode"}},
 }
-EVERYWHERE = {"values", "errors", "escape", ""}
+EVERYWHERE = {"values", "errors", "escape", "forms", ""}
 
 # What each package never imports, of all that can be installed.
 CLOCK_AND_CHANCE = {"time", "datetime", "random", "secrets"}
@@ -52,6 +53,7 @@ NEVER: dict[str, set[str]] = {
     "log": {"socket", "asyncio", "random"},
     "image": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
     "nodes": {"prompt_toolkit", "socket", "asyncio"},
+    "forms": {"prompt_toolkit", "rich", "asyncio", "shutil"},
     "options": {"prompt_toolkit", "rich", "asyncio"},
     "dump": {"prompt_toolkit", "rich", "typer", "asyncio"},
     "storage": {"prompt_toolkit", "rich", "typer", "asyncio", "socket", "random", "secrets", "time", "datetime"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metashell.shell.escape import terminal_line
+from metashell.escape import terminal_line
 
 if TYPE_CHECKING:
     from metashell.shell.context import Context

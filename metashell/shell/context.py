@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
-from metashell.shell.escape import terminal_line, terminal_text, writable
+from metashell.escape import terminal_line, terminal_text, writable
 from metashell.shell.globs import Match, expand, has_wildcards
 from metashell.shell.paths import ROOT, absolute_components
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from metashell.shell.escape import terminal_json, terminal_line
+from metashell.escape import terminal_json, terminal_line
 from metashell.shell.jsonform import colored_json, compact_json, plain_text, pretty_json, spaced_json
 
 if TYPE_CHECKING:

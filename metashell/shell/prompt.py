@@ -12,9 +12,9 @@ from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import History, InMemoryHistory
 from prompt_toolkit.output import ColorDepth
 
+from metashell.escape import terminal_line
 from metashell.nodes import Directory
 from metashell.shell.completion import CANDIDATES_MAX, complete
-from metashell.shell.escape import terminal_line
 from metashell.shell.history import append_history, history_path, load_history, remember
 from metashell.shell.kafka_voice import KAFKA_BANNER, KAFKA_PROMPT
 from metashell.shell.run import run_line

@@ -1,0 +1,450 @@
+"""The forms of answers, once for every command: text, json, jsonl, csv and table, safe for the terminal that shows them.
+
+    display = standard_output()                        where an answer goes: a terminal of some width, a pipe, a file
+    display.line(text)                                 a line of text; `aligned(rows)` makes lines of columns
+    write_objects(display, form, objects)              json, jsonl, csv or table of dicts
+    write_rows(display, form, columns, rows)           the same of rows whose columns are known
+    write_value(display, value)                        one JSON value, indented
+
+- `json` is one value, an array with an item a line; `jsonl` is one object a line. Both stay JSON in every place: a character that
+  a terminal would obey is a JSON escape there, NaN and the infinities are strings as in Kafka's JSON, and a byte of a name that
+  is not UTF-8 is the text `\\xe9`.
+- `csv` has a heading, quotes as RFC 4180 says and ends its lines in a line feed. Null is the empty field, nested values are JSON.
+- `table` is for people: a heading in capitals, numbers to the right, `-` for null. A row is always one line. On a terminal
+  columns are narrowed to fit, the widest first, with `…` where something was cut; columns for which there is no room at all are
+  named on stderr. In a pipe nothing is cut.
+
+Items are written one by one as they come, so memory does not grow with the answer; csv and table look at the first `SAMPLE` rows
+before they decide on columns and widths. Nothing here imports rich, and json, csv and unicodedata only where a form needs them:
+a start of the shell pays for each.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain, islice
+from typing import Any, Final, Protocol
+
+from metashell.escape import terminal_json, terminal_line, terminal_text, writable, writable_json
+
+SAMPLE: Final = 200
+"""Rows that a table looks at before it decides on the widths of its columns."""
+
+OBJECT_FORMS: Final = ("json", "jsonl", "table", "csv")
+"""The forms that are made from objects; `text` and `kafka` belong to each command."""
+
+_GAP = "  "
+_CUT = "…"
+_NARROW = 8
+"""Characters that a column keeps, or all of its own if these are fewer; what has no room even so is left out."""
+_PADDED_MAX = 200
+"""Characters to which a column is padded where nothing is cut: one huge value must not make every row huge."""
+_COLOR_LIMIT = 200_000
+_INDENT = 2
+_LINE_WIDTH = 100
+
+
+class TextSink(Protocol):
+    """Where text goes."""
+
+    def write(self, text: str, /) -> object: ...
+
+
+class Display:
+    """Where an answer goes.
+
+    Shape: `is_terminal` says that a person sees it, so that hostile characters are escaped; `width` is that of the terminal in
+    columns, None where there is none; `note` takes a remark about the answer, such as what a table had no room for.
+    """
+
+    __slots__ = ("color", "is_terminal", "note", "out", "width")
+
+    def __init__(
+        self,
+        out: TextSink,
+        *,
+        is_terminal: bool = False,
+        width: int | None = None,
+        color: bool = False,
+        note: Callable[[str], object] | None = None,
+    ) -> None:
+        self.out = out
+        self.is_terminal = is_terminal
+        self.width = width
+        self.color = color
+        self.note = note or _note
+
+    def text(self, text: str) -> None:
+        """Write text that may hold data."""
+        self.out.write(terminal_text(text) if self.is_terminal else writable(text))
+
+    def line(self, text: str) -> None:
+        """Write a line of text that may hold data."""
+        self.text(f"{text}\n")
+
+    def json(self, text: str) -> str:
+        """JSON text as it may be written here."""
+        return terminal_json(text) if self.is_terminal else writable_json(text)
+
+    def colored_json(self, text: str) -> str:
+        """The same, coloured where colours are wanted; for whole values only."""
+        # Escaped first: colours are escape sequences too.
+        text = self.json(text)
+        return colored_json(text) if self.color else text
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(terminal_line(text) + "\n")
+
+
+def standard_output(*, no_color: bool = False, note: Callable[[str], object] | None = None) -> Display:
+    """The display that standard output is."""
+    out = sys.stdout
+    is_terminal = out.isatty()
+    color = is_terminal and not no_color and may_color()
+    return Display(out, is_terminal=is_terminal, width=terminal_width() if is_terminal else None, color=color, note=note)
+
+
+def may_color() -> bool:
+    """Whether the environment lets us colour: no NO_COLOR, and a terminal that can."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def terminal_width() -> int:
+    """The columns of the terminal that standard output is: COLUMNS, else what the terminal says, else 80."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ else 1).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+# --- answers ------------------------------------------------------------------------------------------------------------
+
+
+def write_objects(
+    display: Display,
+    form: str,
+    items: Iterable[Mapping[str, Any]],
+    *,
+    columns: Sequence[str] = (),
+    constant: Iterable[str] = (),
+    single: bool = False,
+) -> None:
+    """Write the objects of an answer as json, jsonl, csv or table.
+
+    Shape: with `single` the json form is the one object and not an array of it. `columns` are those of a table, by default the
+    keys of the first rows; csv has these keys after them. Keys in `constant` are the same in each object: they are no columns
+    of a table, and the last ones of csv.
+    """
+    if form in ("json", "jsonl"):
+        writer = JsonWriter(display, form, single=single)
+        for item in items:
+            writer.add(item)
+        writer.close()
+        return
+    rest = iter(items)
+    sample = list(islice(rest, SAMPLE))
+    last = tuple(constant)
+    keys = dict.fromkeys(key for item in sample for key in item if key not in last)
+    if form == "csv":
+        names = list(dict.fromkeys((*columns, *keys, *(key for item in sample[:1] for key in item))))
+    else:
+        names = list(columns or keys)
+    if not names:
+        return
+    left_out: set[str] = set()
+    write_rows(display, form, names, _as_rows(chain(sample, rest), names, left_out))
+    if left_out and form == "csv":
+        display.note(f"no column for {', '.join(sorted(left_out))}, which no early row has; -o jsonl has all")
+
+
+def _as_rows(items: Iterable[Mapping[str, Any]], names: list[str], left_out: set[str]) -> Iterator[list[Any]]:
+    known = set(names)
+    for item in items:
+        left_out.update(item.keys() - known)
+        yield [item.get(name) for name in names]
+
+
+def write_rows(display: Display, form: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write rows under known columns; where two have one name, csv and table show both, and JSON has the later one as `name_1`."""
+    if form in ("json", "jsonl"):
+        keys = _distinct(columns)
+        write_objects(display, form, (dict(zip(keys, row, strict=True)) for row in rows))
+    elif form == "csv":
+        _write_csv(display, columns, rows)
+    else:
+        rest = iter(rows)
+        table = Table(display, columns, sample := list(islice(rest, SAMPLE)))
+        for row in chain(sample, rest):
+            table.row(row)
+        table.close()
+
+
+def _distinct(columns: Sequence[str]) -> list[str]:
+    keys: dict[str, None] = {}
+    for name in columns:
+        key, count = name, 0
+        while key in keys:
+            count += 1
+            key = f"{name}_{count}"
+        keys[key] = None
+    return list(keys)
+
+
+def write_value(display: Display, value: object) -> None:
+    """Write one value as indented JSON."""
+    display.out.write(display.colored_json(pretty_json(value)) + "\n")
+
+
+class JsonWriter:
+    """Writes values in the form json or jsonl: `add` for each as it comes, then `close`."""
+
+    def __init__(self, display: Display, form: str, *, single: bool = False) -> None:
+        self._display = display
+        is_array = form == "json" and not single
+        self._encode = pretty_json if form == "json" and single else compact_json
+        self._before, self._between = ("[\n", ",\n") if is_array else ("", "")
+        self._after = "" if is_array else "\n"
+        self._end, self._end_of_some = ("[]\n", "\n]\n") if is_array else ("", "")
+
+    def add(self, item: object) -> None:
+        display = self._display
+        display.out.write(self._before + display.colored_json(self._encode(item)) + self._after)
+        self._before, self._end = self._between, self._end_of_some
+
+    def close(self) -> None:
+        self._display.out.write(self._end)
+
+
+def _write_csv(display: Display, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    import csv
+
+    writer = csv.writer(_Escaping(display), lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(map(csv_cell, row) for row in rows)
+
+
+class _Escaping:
+    """What the csv module writes to."""
+
+    def __init__(self, display: Display) -> None:
+        self.write = display.text
+
+
+def csv_cell(value: Any) -> Any:
+    """A value as one field of CSV: null is empty, lists and objects are JSON."""
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return value
+    return "" if value is None else compact_json(value)
+
+
+class Table:
+    """Aligned columns for people, whose widths the first rows decide.
+
+    Shape: on a terminal no line is wider than it; in a pipe a value wider than its column pushes what follows.
+    """
+
+    def __init__(self, display: Display, columns: Sequence[str], sample: Sequence[Sequence[Any]]) -> None:
+        self._display = display
+        self._columns = columns
+        heads = [terminal_line(column.upper()) for column in columns]
+        widths = [max(text_width(head), 1) for head in heads]
+        for row in sample:
+            widths = [max(width, text_width(_table_cell(value))) for width, value in zip(widths, row, strict=True)]
+        self._to_the_right = [_are_numbers([row[index] for row in sample]) for index in range(len(columns))]
+        self._widths = [min(width, _PADDED_MAX) for width in widths] if display.width is None else fitted(widths, display.width)
+        shown = len(self._widths)
+        if display.width is not None and shown == len(columns) and not self._to_the_right[-1]:
+            # What comes after the sample may be wider, and here is room for it.
+            self._widths[-1] = display.width - sum(self._widths[:-1]) - len(_GAP) * (shown - 1)
+        self._write(heads[:shown], is_heading=True)
+
+    def row(self, values: Sequence[Any]) -> None:
+        """Write one row."""
+        self._write([_table_cell(value) for value in values[: len(self._widths)]])
+
+    def close(self) -> None:
+        """Name what had no room."""
+        if missing := self._columns[len(self._widths) :]:
+            names = ", ".join(missing)
+            self._display.note(
+                f"no room for {counted(len(missing), 'column')} ({names}): -o jsonl has all, and a pipe or file takes any width"
+            )
+
+    def _write(self, cells: list[str], *, is_heading: bool = False) -> None:
+        display = self._display
+        parts = [
+            _padded(cell, width, to_the_right=right, is_cut=display.width is not None)
+            for cell, width, right in zip(cells, self._widths, self._to_the_right, strict=False)
+        ]
+        line = _GAP.join(parts).rstrip()
+        display.out.write(f"\x1b[1m{line}\x1b[0m\n" if is_heading and display.color else f"{line}\n")
+
+
+def _table_cell(value: Any) -> str:
+    return "-" if value is None else terminal_line(plain_text(value))
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    present = [value for value in values if value is not None]
+    return bool(present) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in present)
+
+
+def _padded(text: str, width: int, *, to_the_right: bool = False, is_cut: bool = False) -> str:
+    own = text_width(text)
+    if own > width and is_cut:
+        text, own = _cut(text, width), width
+    blanks = " " * (width - own)
+    return blanks + text if to_the_right else text + blanks
+
+
+def _cut(text: str, width: int) -> str:
+    """As much of the text as fits with the mark, at exactly this width."""
+    if text.isascii():
+        return text[: width - 1] + _CUT
+    end, used = 0, 0
+    for end, char in enumerate(text):  # noqa: B007 - the end is wanted
+        used += (own := text_width(char))
+        if used > width - 1:
+            used -= own
+            break
+    return text[:end] + _CUT + " " * (width - 1 - used)
+
+
+def fitted(widths: Sequence[int], limit: int) -> list[int]:
+    """The widths that columns get on a terminal of `limit` columns: all where they fit, else the widest give way first.
+
+    Shape: fewer than were asked for where even narrow ones do not fit. Each has 1 or more.
+    """
+    gap = len(_GAP)
+    shown = len(widths)
+    while shown > 1 and sum(min(width, _NARROW) for width in widths[:shown]) + gap * (shown - 1) > limit:
+        shown -= 1
+    left = max(limit - gap * (shown - 1), 1)
+    found = [0] * shown
+    # The narrowest take what they need; what they leave of an equal share is the wider ones'.
+    for rank, index in enumerate(sorted(range(shown), key=lambda index: widths[index])):
+        found[index] = min(widths[index], max(left // (shown - rank), 1))
+        left -= found[index]
+    return found
+
+
+# --- text ---------------------------------------------------------------------------------------------------------------
+
+
+def aligned(rows: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> Iterator[str]:
+    """A line for each row, its cells in columns two blanks apart; those in `right` stand to the right."""
+    cells = [[terminal_line(cell) for cell in row] for row in rows]
+    widths = [max(map(text_width, column)) for column in _columns_of(cells)]
+    to_the_right = frozenset(right)
+    for row in cells:
+        yield _GAP.join(_padded(cell, widths[index], to_the_right=index in to_the_right) for index, cell in enumerate(row)).rstrip()
+
+
+def _columns_of(rows: list[list[str]]) -> Iterator[list[str]]:
+    for index in range(max(map(len, rows), default=0)):
+        yield [row[index] for row in rows if index < len(row)]
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """`1 directory` or `2 directories`; the plural is the noun with an s where none is given."""
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def text_width(text: str) -> int:
+    """The columns that a terminal gives the text: two for each wide character of East Asia, none for a combining one."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import category, east_asian_width
+
+    return sum(0 if category(char) in ("Mn", "Me") else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def plain_text(value: Any) -> str:
+    """A scalar as people write it (text without quotes, `true`, `null`), anything else as JSON on one line."""
+    value = _finite(value) if isinstance(value, float) else value
+    return value if isinstance(value, str) else spaced_json(value)
+
+
+# --- JSON ---------------------------------------------------------------------------------------------------------------
+
+
+def compact_json(value: object) -> str:
+    """JSON for programs: no blank between."""
+    return _encoded(value, ",", ":")
+
+
+def spaced_json(value: object) -> str:
+    """JSON on one line for people."""
+    return _encoded(value, ", ", ": ")
+
+
+def _encoded(value: object, between: str, after_key: str) -> str:
+    encode = _encoder(between, after_key)
+    try:
+        return encode(value)
+    except ValueError:
+        # JSON has no such numbers; Kafka's JSON has them as strings.
+        return encode(_finite(value))
+
+
+@cache
+def _encoder(between: str, after_key: str) -> Callable[[object], str]:
+    from json import JSONEncoder
+
+    return JSONEncoder(ensure_ascii=False, separators=(between, after_key), check_circular=False, allow_nan=False).encode
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and value - value != 0:
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def pretty_json(value: Any, indent: int = 0) -> str:
+    """Indented JSON in which an array or object without nesting stays on one line if it fits."""
+    if not isinstance(value, dict | list | tuple) or not value:
+        return spaced_json(value)
+    # The outermost object always has a line for each field: a record reads as a list of its fields.
+    if (indent or not isinstance(value, dict)) and _is_flat(value) and len(line := spaced_json(value)) + indent <= _LINE_WIDTH:
+        return line
+    deeper = indent + _INDENT
+    if isinstance(value, dict):
+        opening, closing = "{}"
+        parts = [f"{spaced_json(key)}: {pretty_json(item, deeper)}" for key, item in value.items()]
+    else:
+        opening, closing = "[]"
+        parts = [pretty_json(item, deeper) for item in value]
+    inner = " " * deeper
+    return f"{opening}\n{inner}" + f",\n{inner}".join(parts) + f"\n{' ' * indent}{closing}"
+
+
+def _is_flat(value: Any) -> bool:
+    items = value.values() if isinstance(value, dict) else value
+    return not any(isinstance(item, dict | list | tuple) and item for item in items)
+
+
+_TOKEN = r'("(?:[^"\\]|\\.)*")(\s*:)?|-?[0-9][0-9.eE+-]*|true|false|null'
+_KEY, _STRING, _SCALAR, _PLAIN = "\x1b[34m", "\x1b[32m", "\x1b[36m", "\x1b[0m"
+
+
+def colored_json(text: str) -> str:
+    """JSON text with terminal colours; a large text stays as it is, since nobody reads it and colouring takes its time."""
+    return text if len(text) > _COLOR_LIMIT else re.sub(_TOKEN, _colored_token, text)
+
+
+def _colored_token(match: re.Match[str]) -> str:
+    if match[1] is None:
+        return f"{_SCALAR}{match[0]}{_PLAIN}"
+    return f"{_KEY}{match[1]}{_PLAIN}{match[2]}" if match[2] else f"{_STRING}{match[1]}{_PLAIN}"
