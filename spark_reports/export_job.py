@@ -18,11 +18,11 @@ from uuid import uuid4
 import pyarrow as pa
 from pyarrow import compute, fs
 
-from metashell.codec.uris import shown_uri, without_credentials
+from metashell.codec.uris import is_uri, shown_uri, without_credentials
 from metashell.columns import ReadOptions, Split, read_split
-from metashell.columns.parquet import ParquetTable
-from metashell.columns.redacting import marked_schema
-from metashell.columns.splits import logs_of, require_logs
+from metashell.columns.decode.redacting import marked_schema
+from metashell.columns.export.parquet import ParquetTable
+from metashell.columns.inputs.splits import logs_of, require_logs
 from metashell.errors import UsageError
 from spark_reports.source import balanced_splits
 
@@ -117,7 +117,7 @@ def _refuse_existing(storage: Any, target: str, table: str) -> None:
 
 def storage_of(path: str) -> tuple[Any, str]:
     """pyarrow's file system of a path or URI, and the path in it."""
-    if "://" in path:
+    if is_uri(path):
         try:
             found: tuple[Any, str] = fs.FileSystem.from_uri(path)
         except (OSError, ValueError, pa.ArrowException) as error:

@@ -90,7 +90,8 @@ def require_inputs(paths: Sequence[str], *, may_be_empty: bool, is_whole: bool =
 
     With `is_whole` nobody looks again, so logs without a batch are an error here too.
     """
-    from metashell.columns.inputs import input_files, is_uri
+    from metashell.codec.uris import is_uri
+    from metashell.columns.inputs.files import input_files
 
     for path in paths:
         if not is_uri(path) and not (may_be_empty and os.path.isdir(path)):

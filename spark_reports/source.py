@@ -19,8 +19,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from metashell.columns import ReadOptions, Split, plan_splits, read_split, tables
-from metashell.columns.reader import OnError
-from metashell.columns.splits import logs_of, require_logs
+from metashell.columns.decode.options import OnError
+from metashell.columns.inputs.splits import logs_of, require_logs
 from metashell.errors import UsageError
 from metashell.log.kinds import KNOWN_LOGS, LogKind
 from metashell.reports.catalog import GROUP_MEMBERS

@@ -13,9 +13,9 @@ from typing import Any, cast
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from metashell.codec.uris import shown_uri
-from metashell.columns.inputs import input_files, is_uri, open_input
-from metashell.columns.splits import Piece, Split
+from metashell.codec.uris import is_uri, shown_uri
+from metashell.columns.inputs.files import input_files, open_input
+from metashell.columns.inputs.splits import Piece, Split
 from metashell.errors import UsageError
 from metashell.log.inputs import InputFile
 from metashell.log.kinds import METADATA
@@ -104,6 +104,6 @@ def is_folder(path: str) -> bool:
     """Whether something lies at a path or URI that may hold logs one day. Errors: UsageError where a URI leads nowhere."""
     if not is_uri(path):
         return os.path.isdir(path)
-    from metashell.columns.remote import remote_input
+    from metashell.columns.inputs.remote import remote_input
 
     return remote_input(path)[2]

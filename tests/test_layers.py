@@ -40,6 +40,10 @@ LAYERS: dict[str, set[str]] = {
     "reports": {"codec", "log", "columns"},
 }
 LAYERS["cli"] = set(LAYERS)
+# Packages with rooms inside: what each room may import of the others. What lies beside the rooms imports none of them.
+ROOMS: dict[str, dict[str, set[str]]] = {
+    "columns": {"inputs": set(), "decode": {"inputs"}, "export": {"inputs", "decode"}, "sql": {"inputs", "decode"}},
+}
 EVERYWHERE = {"values", "errors", "escape", "forms", ""}
 
 # What each package never imports, of all that can be installed.
@@ -155,6 +159,24 @@ def test_a_module_imports_only_from_layers_below_its_own() -> None:
         for name, line in imports_of(path):
             if name == "metashell" or name.startswith("metashell."):
                 assert package_of(name) in allowed, f"{path}:{line}: {own or 'metashell'} imports {name}"
+
+
+def test_a_room_imports_only_from_rooms_below_its_own() -> None:
+    for package, rooms in ROOMS.items():
+        for path in (PACKAGE / package).rglob("*.py"):
+            room = room_of(module_name(path))
+            if path == PACKAGE / package / "__init__.py":
+                continue  # it gives names of every room
+            for name, line in imports_of(path):
+                other = room_of(name) if package_of(name) == package else ""
+                if other in rooms and other != room:
+                    assert other in rooms.get(room, set()), f"{path}:{line}: {room or 'no room'} imports {name}"
+        assert {path.name for path in (PACKAGE / package).iterdir() if path.is_dir() and is_module(path)} == set(rooms)
+
+
+def room_of(name: str) -> str:
+    parts = name.split(".")
+    return parts[2] if len(parts) > 2 else ""
 
 
 def test_a_module_imports_nothing_that_its_package_may_never_use() -> None:

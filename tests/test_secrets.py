@@ -20,7 +20,7 @@ from metashell.cli import kafka_dump_log, kafka_metadata_shell, kafka_shell, sto
 from metashell.codec.redaction import REDACTED, holds_secrets, secrets_of
 from metashell.columns.names import table_names
 from metashell.columns.schemas import COMMON_TABLES, tables_of_log
-from metashell.dump.kafka_classes import DECODER_CLASSES
+from metashell.dump.kafka.classes import DECODER_CLASSES
 from metashell.options.analyse_tools import EXPORT, LOGS, SQL
 from metashell.options.dump_tools import DUMP_LOG
 from metashell.options.front_door import TOOLS

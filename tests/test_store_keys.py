@@ -35,7 +35,7 @@ def store(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The URI of a store that holds the logs, with all that opens it; the store quotes it in each of its complaints."""
     from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-    from metashell.columns import remote
+    from metashell.columns.inputs import remote
 
     def found(uri: str) -> tuple[object, str]:
         place = uri.partition("?")[0].partition("@bucket/")[2]

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.dump.options import DumpOptions
-    from metashell.dump.pieces import Piece
+    from metashell.dump.own.pieces import Piece
     from metashell.live.attach import ChunkSource
 
 
 def dump_quorum(values: SimpleNamespace, options: DumpOptions) -> int:
     """Dump what the options name; gives the exit status. Errors: UsageError, AttachError."""
     from metashell.cli.attaching import target_of
-    from metashell.dump.pieces import refuse_whole_files, run_pieces
+    from metashell.dump.own.pieces import refuse_whole_files, run_pieces
     from metashell.live.attach import attach_chunks
 
     refuse_whole_files(options)
@@ -30,7 +30,7 @@ def dump_quorum(values: SimpleNamespace, options: DumpOptions) -> int:
 
 
 def _pieces(source: ChunkSource, follow: bool) -> Iterator[Piece]:
-    from metashell.dump.pieces import Piece
+    from metashell.dump.own.pieces import Piece
     from metashell.live.consumers import snapshot_name
 
     for chunk in source.chunks(follow=follow):

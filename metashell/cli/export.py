@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import SimpleNamespace
 
-    from metashell.columns.export import ExportReport
+    from metashell.columns.export.run import ExportReport
 
 NAME = "metashell export"
 
@@ -37,8 +37,9 @@ def run(words: list[str]) -> int:
         for name in ("pyarrow", "numpy"):
             if find_spec(name) is None:
                 raise ModuleNotFoundError(name, name=name)
-    from metashell.columns.export import ExportOptions, export
-    from metashell.columns.progress import progress_bar
+    from metashell.columns.export.options import ExportOptions
+    from metashell.columns.export.progress import progress_bar
+    from metashell.columns.export.run import export
 
     options = ExportOptions(
         paths=tuple(values.paths),

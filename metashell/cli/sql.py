@@ -29,8 +29,8 @@ def run(words: list[str]) -> int:
     if values is None:
         return STATUS_OK
     with needed("sql", "duckdb, pyarrow and numpy"):
-        from metashell.columns.answers import write_answer
-        from metashell.columns.sql import query
+        from metashell.columns.sql.answers import write_answer
+        from metashell.columns.sql.query import query
     answer = query(values.query, values.paths, on_error=values.on_error, show_secrets=values.show_secrets, log=values.log)
     write_answer(answer, values.output, sys.stdout, is_terminal=sys.stdout.isatty())
     if answer.fault_count:

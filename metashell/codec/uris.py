@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from metashell.codec.redaction import REDACTED
 
-_MARK = "://"
+URI_MARK = "://"
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>`]+")
 _PUNCTUATION = ":;,.!?)]}"
 """What may follow a URI in a sentence."""
@@ -43,9 +43,14 @@ _PIECE_SIZE_MIN = 4
 """Shorter pieces of a URI occur in any sentence."""
 
 
+def is_uri(path: str) -> bool:
+    """Whether a path is the URI of a store, such as `s3://bucket/key`."""
+    return URI_MARK in path
+
+
 def shown_uri(uri: str) -> str:
     """The URI without its user, password and unknown parameters; anything that is no URI as it is."""
-    scheme, mark, rest = uri.partition(_MARK)
+    scheme, mark, rest = uri.partition(URI_MARK)
     if not mark:
         return uri
     place, question, query = rest.partition("?")
@@ -74,11 +79,11 @@ def _without_user(scheme: str, place: str) -> str:
 
 def without_credentials(text: str, uri: str = "") -> str:
     """A message with every URI in it as `shown_uri` shows it, and without the credentials of `uri`, however they are quoted."""
-    if _MARK in uri:
+    if URI_MARK in uri:
         text = text.replace(uri, shown_uri(uri))
         for piece in sorted(set(_credentials(uri)), key=len, reverse=True):
             text = text.replace(piece, REDACTED)
-    return _URI.sub(_shown_match, text) if _MARK in text else text
+    return _URI.sub(_shown_match, text) if URI_MARK in text else text
 
 
 def _shown_match(match: re.Match[str]) -> str:
@@ -88,7 +93,7 @@ def _shown_match(match: re.Match[str]) -> str:
 
 def _credentials(uri: str) -> Iterator[str]:
     """The parts of a URI that open its store: as they are written and as they are meant. A user without a password opens none."""
-    scheme, _, rest = uri.partition(_MARK)
+    scheme, _, rest = uri.partition(URI_MARK)
     place, _, query = rest.partition("?")
     shown = _without_user(scheme, place)
     hidden = place.removesuffix(shown).removesuffix("@") if place.endswith(shown) else place

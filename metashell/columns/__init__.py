@@ -15,19 +15,20 @@ used: planning needs neither.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from metashell.columns.reader import ReadOptions, read_split
+    from metashell.columns.decode.options import ReadOptions
+    from metashell.columns.decode.reader import read_split
+    from metashell.columns.inputs.splits import Piece, Split, plan_splits
     from metashell.columns.schemas import tables
-    from metashell.columns.splits import Piece, Split, plan_splits
 
 __all__ = ["Piece", "ReadOptions", "Split", "plan_splits", "read_split", "tables"]
 
 _HOMES = {
-    "ReadOptions": "reader",
-    "read_split": "reader",
+    "ReadOptions": "decode.options",
+    "read_split": "decode.reader",
     "tables": "schemas",
-    "Piece": "splits",
-    "Split": "splits",
-    "plan_splits": "splits",
+    "Piece": "inputs.splits",
+    "Split": "inputs.splits",
+    "plan_splits": "inputs.splits",
 }
 
 

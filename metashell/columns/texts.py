@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
@@ -81,3 +82,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return {str(key): _plain(item) for key, item in value}
     return value if value is None or isinstance(value, int | float | str | bool) else str(value)
+
+
+def csv_value(value: Any) -> Any:
+    """A value as one field of CSV."""
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else value

@@ -31,14 +31,14 @@ def run_dump(options: DumpOptions, out: int | ByteSink, err: TextSink) -> int:
         if options.output == "kafka" and output.is_terminal:
             output = TerminalOutput(output)
         if options.output == "kafka" and options.voice == "own":
-            from metashell.dump.kafka_own import run_kafka_text
+            from metashell.dump.kafka.own_rules import run_kafka_text
 
             return run_kafka_text(options, output, err)
         if options.output == "kafka":
-            from metashell.dump.kafka_run import run_kafka
+            from metashell.dump.kafka.run import run_kafka
 
             return run_kafka(options, output, err)
-        from metashell.dump.own_run import run_own
+        from metashell.dump.own.run import run_own
 
         return run_own(options, output, err)
     finally:

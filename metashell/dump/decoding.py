@@ -98,7 +98,7 @@ def type_names(log: LogKind) -> dict[int, str]:
     """The record types of a log by number."""
     if log == METADATA:
         return RECORD_TYPE_NAMES
-    from metashell.dump.own_records import coordinator_type_names, remote_log_type_names
+    from metashell.dump.own.records import coordinator_type_names, remote_log_type_names
 
     return remote_log_type_names() if log == REMOTE_LOG else coordinator_type_names(log)
 

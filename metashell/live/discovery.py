@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from metashell.codec.api_keys import DESCRIBE_QUORUM
+from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, error_text
 from metashell.codec.messages import DescribeQuorumRequest
 from metashell.errors import MetashellError
 from metashell.live.failures import Refused
 from metashell.live.links import CONTROLLERS_MAX, Link, refused
 from metashell.net.addresses import PORT_MAX, Address
 
-CLUSTER_AUTHORIZATION_FAILED: Final = 31
-DESCRIBE_QUORUM: Final = 55
 NODES_FROM: Final = 2
 TOPIC: Final = "__cluster_metadata"
 
@@ -59,7 +59,7 @@ def controllers_in(answer: Any) -> tuple[Address, ...]:
     if code == CLUSTER_AUTHORIZATION_FAILED:
         raise Refused("not authorized: to ask for the quorum needs the right DESCRIBE on the cluster", final=True)
     if code:
-        raise Refused(f"DescribeQuorum is answered with error {code}")
+        raise Refused(f"answers DescribeQuorum with {error_text(code)}")
     leader = -1 if partition is None else partition.leader_id
     nodes = sorted(answer.nodes[:CONTROLLERS_MAX], key=lambda node: node.node_id != leader)
     addresses = [Address(node.listeners[0].host, node.listeners[0].port) for node in nodes if node.listeners]

@@ -8,8 +8,16 @@ import math
 import random
 import time
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from metashell.codec.error_codes import (
+    BROKER_NOT_AVAILABLE,
+    CLUSTER_AUTHORIZATION_FAILED,
+    INCONSISTENT_CLUSTER_ID,
+    NETWORK_EXCEPTION,
+    UNSUPPORTED_VERSION,
+    error_text,
+)
 from metashell.errors import DecodeError, MetashellError
 from metashell.live.discovery import controllers_of, voters_of
 from metashell.live.failures import AttachError, Failures, Refused
@@ -24,11 +32,6 @@ if TYPE_CHECKING:
     from metashell.live.target import Target
     from metashell.raft.ready import Send
 
-BROKER_NOT_AVAILABLE: Final = 8
-NETWORK_EXCEPTION: Final = 13
-CLUSTER_AUTHORIZATION_FAILED: Final = 31
-UNSUPPORTED_VERSION: Final = 35
-INCONSISTENT_CLUSTER_ID: Final = 104
 _POLL_MAX_S = 10.0
 _LOOK_S = 1.0
 _BEAT_S = 1.0
@@ -271,7 +274,7 @@ class Driver:
         elif response.top_error == INCONSISTENT_CLUSTER_ID:
             self._note(address, Refused("is of another cluster", final=True))
         elif response.top_error:
-            self._note(address, Refused(f"answers with error {response.top_error}"))
+            self._note(address, Refused(f"answers with {error_text(response.top_error)}"))
         else:
             self.failures.forget(address)
             if not response.error and not self.observer.refused:

@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol
 
+from metashell.codec.api_keys import DESCRIBE_CLUSTER, FETCH, VOTE
 from metashell.codec.messages import DescribeClusterRequest
 from metashell.errors import MetashellError
 from metashell.live.failures import Refused
 from metashell.net.addresses import PORT_MAX, Address, AddressMap
 
-FETCH: Final = 1
 ENDPOINTS_FROM: Final = 17
 """The version of Fetch from which an answer says where the leader is."""
-VOTE: Final = 52
-DESCRIBE_CLUSTER: Final = 60
 CONTROLLERS_FROM: Final = 1
 """The version of DescribeCluster from which controllers can be asked about."""
 CONTROLLER_ENDPOINTS: Final = 2

@@ -16,7 +16,7 @@ from errno import ENOENT
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
-from metashell.errors import LogCorruptError, UsageError
+from metashell.errors import LogCorruptError, PathError, UsageError
 from metashell.log.directory import Listing, listing_of
 from metashell.log.files import STREAM_NAMES, OpenFile, StreamFile, is_stream, open_file
 from metashell.log.identity import NOTHING, Content, content_of, kind_of, kind_of_place, known_names, name_of
@@ -195,7 +195,7 @@ def find_metadata(path: str) -> str:
             return folder
         below = list(log_folders(path))
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}", path) from error
+        raise PathError.of(path, error) from error
     several = sorted(place.path for place in below if place.kind == METADATA)
     if len(several) > 1:
         more = f" and {len(several) - _LISTED_MAX} more" if len(several) > _LISTED_MAX else ""
@@ -419,13 +419,17 @@ class _Clusters:
 
 def paths_of(path: str) -> list[str]:
     """The paths that a pattern stands for, or the path itself where it is none. Errors: UsageError for one that matches nothing."""
-    if not _PATTERN_MARKS & set(path) or os.path.lexists(path) or path.find("://") >= 0:
+    if not _PATTERN_MARKS & set(path) or os.path.lexists(path):
         return [path]
     from glob import glob
 
+    from metashell.codec.uris import is_uri
+
+    if is_uri(path):
+        return [path]
     found = sorted(glob(path, recursive=True))
     if not found:
-        raise UsageError(f"{path}: {os.strerror(ENOENT)}", path)
+        raise PathError(f"{path}: {os.strerror(ENOENT)}", path)
     return found
 
 

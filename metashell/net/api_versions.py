@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from metashell.codec.api_keys import API_VERSIONS
 from metashell.codec.dispatch import REQUESTS
+from metashell.codec.error_codes import INVALID_REQUEST, UNSUPPORTED_VERSION
 from metashell.codec.messages import ApiVersionsResponse
-from metashell.net.frames import API_VERSIONS, request_type
+from metashell.net.frames import request_type
 
 ApiRanges = Mapping[int, tuple[int, int]]
 """Api key to the lowest and the highest version."""
 
-UNSUPPORTED_VERSION: Final = 35
-INVALID_REQUEST: Final = 42
 FEATURES_FROM_ZERO: Final = 4
 """The version from which a client can read a supported feature whose lowest level is 0 (KAFKA-17011)."""
 API_KEYS_MAX: Final = 1024

@@ -16,21 +16,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell import __version__
+from metashell.codec.api_keys import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from metashell.codec.error_codes import UNSUPPORTED_VERSION, error_text
 from metashell.codec.messages import ApiVersionsRequest, SaslAuthenticateRequest, SaslHandshakeRequest
 from metashell.errors import DecodeError
 from metashell.escape import terminal_line
-from metashell.net.api_versions import (
-    ALL_RANGES,
-    UNSUPPORTED_VERSION,
-    ApiRanges,
-    CommonVersions,
-    NodeFeatures,
-    features_of,
-    ranges_of,
-    supported_ranges,
-)
+from metashell.net.api_versions import ALL_RANGES, ApiRanges, CommonVersions, NodeFeatures, features_of, ranges_of, supported_ranges
 from metashell.net.frames import (
-    API_VERSIONS,
     FRAME_LIMIT,
     UNAUTHENTICATED_LIMIT,
     FrameReader,
@@ -44,8 +36,6 @@ from metashell.net.sasl import SaslError
 if TYPE_CHECKING:
     from metashell.net.sasl import SaslClient
 
-SASL_HANDSHAKE: Final = 17
-SASL_AUTHENTICATE: Final = 36
 IN_FLIGHT_MAX: Final = 100
 SASL_ROUNDS_MAX: Final = 8
 SOFTWARE_NAME: Final = "metashell"
@@ -241,7 +231,7 @@ class ClientConnection:
             return self._ask_versions(second)
         _, message = decode_response(frame, API_VERSIONS, version)
         if message.error_code:
-            return self.close(f"ApiVersions version {version} was answered with error {message.error_code}")
+            return self.close(f"ApiVersions version {version} was answered with {error_text(message.error_code)}")
         self.peer_ranges = ranges_of(message)
         self.versions = CommonVersions(self._ranges, self.peer_ranges)
         self.features = features_of(message)
@@ -264,7 +254,7 @@ class ClientConnection:
         assert self._sasl is not None
         if message.error_code:
             self.close(
-                f"authentication failed: {_told(message.error_message or '') or f'error {message.error_code}'}", authentication_failed=True
+                f"authentication failed: {_told(message.error_message or '') or error_text(message.error_code)}", authentication_failed=True
             )
             return
         self.session_lifetime_ms = max(0, message.session_lifetime_ms)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
+from metashell.codec.api_keys import API_VERSIONS
 from metashell.codec.dispatch import REQUESTS, RESPONSES
 from metashell.codec.plain import TrailingBytesError
 from metashell.codec.primitives import read_uvarint
@@ -18,7 +19,6 @@ UNAUTHENTICATED_LIMIT: Final = 512 * 1024
 """Bytes of a frame from a peer that has not said who it is; sasl.server.max.receive.size of Kafka."""
 FRAME_LIMIT: Final = 100 * 1024 * 1024
 """Bytes of any other frame; the default of socket.request.max.bytes."""
-API_VERSIONS: Final = 18
 TAGS_MAX: Final = 64
 """Tagged fields of a header that are skipped; none is defined, so more are no header."""
 

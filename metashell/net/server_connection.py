@@ -14,21 +14,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from metashell.codec.api_keys import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from metashell.codec.error_codes import ILLEGAL_SASL_STATE, SASL_AUTHENTICATION_FAILED, UNSUPPORTED_SASL_MECHANISM
 from metashell.codec.messages import SaslAuthenticateResponse, SaslHandshakeResponse
 from metashell.errors import DecodeError
 from metashell.net.api_versions import KRAFT_FEATURES, ApiRanges, NodeFeatures, answer_api_versions, answer_unknown_api_versions
-from metashell.net.frames import API_VERSIONS, FrameReader, RequestHeader, decode_request_body, decode_request_header, encode_response
+from metashell.net.frames import FrameReader, RequestHeader, decode_request_body, decode_request_header, encode_response
 from metashell.net.limits import ConnectionLimits, Counters
 from metashell.net.sasl import SaslError
 
 if TYPE_CHECKING:
     from metashell.net.sasl import SaslServer
 
-SASL_HANDSHAKE: Final = 17
-SASL_AUTHENTICATE: Final = 36
-UNSUPPORTED_SASL_MECHANISM: Final = 33
-ILLEGAL_SASL_STATE: Final = 34
-SASL_AUTHENTICATION_FAILED: Final = 58
 SASL_RANGES: Final[ApiRanges] = {SASL_HANDSHAKE: (1, 1), SASL_AUTHENTICATE: (0, 2)}
 """Handshake version 0 would be followed by tokens without headers, which no client of today sends."""
 ANONYMOUS: Final = "User:ANONYMOUS"

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from metashell.raft import transitions
-from metashell.raft.error_codes import (
+from metashell.codec.error_codes import (
     BROKER_NOT_AVAILABLE,
     FENCED_LEADER_EPOCH,
     INVALID_REQUEST,
@@ -17,6 +16,7 @@ from metashell.raft.error_codes import (
     NOT_LEADER_OR_FOLLOWER,
     UNKNOWN_LEADER_EPOCH,
 )
+from metashell.raft import transitions
 from metashell.raft.messages import NO_LEADER, Endpoint, Endpoints
 from metashell.raft.replica import Replica
 from metashell.raft.roles import NO_ENDPOINTS, Leader

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from metashell.raft.error_codes import NOT_LEADER_OR_FOLLOWER
+from metashell.codec.error_codes import NOT_LEADER_OR_FOLLOWER
 from metashell.raft.messages import UNKNOWN_HIGH_WATERMARK, DescribeQuorumRequest, DescribeQuorumResponse, ReplicaState
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Leader, Progress

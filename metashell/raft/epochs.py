@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metashell.raft import common, replies
-from metashell.raft.error_codes import (
+from metashell.codec.error_codes import (
     FENCED_LEADER_EPOCH,
     INCONSISTENT_CLUSTER_ID,
     INVALID_REQUEST,
@@ -17,6 +16,7 @@ from metashell.raft.error_codes import (
     UNKNOWN_LEADER_EPOCH,
     UNKNOWN_SERVER_ERROR,
 )
+from metashell.raft import common, replies
 from metashell.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,

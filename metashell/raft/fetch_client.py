@@ -6,9 +6,9 @@ Source: KafkaRaftClient.buildFetchRequest, handleFetchResponse, maybeSendFetchTo
 
 from __future__ import annotations
 
+from metashell.codec.error_codes import NONE
 from metashell.raft import appending, common, snapshot_client
 from metashell.raft.append_check import check_fetched
-from metashell.raft.error_codes import NONE
 from metashell.raft.messages import UNKNOWN_HIGH_WATERMARK, Endpoint, FetchRequest, FetchResponse
 from metashell.raft.ready import LogEnd
 from metashell.raft.replica import Replica

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from metashell.codec.error_codes import INCONSISTENT_CLUSTER_ID, INVALID_REQUEST, NONE, UNKNOWN_SERVER_ERROR
 from metashell.raft import common, parked_fetches, progress, replies
 from metashell.raft.config import BATCH_SIZE_MAX
-from metashell.raft.error_codes import INCONSISTENT_CLUSTER_ID, INVALID_REQUEST, NONE, UNKNOWN_SERVER_ERROR
 from metashell.raft.messages import UNKNOWN_HIGH_WATERMARK, FetchRequest, FetchResponse
 from metashell.raft.parked import ParkedFetch
 from metashell.raft.replica import Replica

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
+from metashell.codec.error_codes import BROKER_NOT_AVAILABLE, NONE, UNSUPPORTED_VERSION
 from metashell.raft import (
     cleaner,
     describe,
@@ -38,7 +39,6 @@ from metashell.raft import (
 )
 from metashell.raft.config import RaftConfig
 from metashell.raft.connections import NEVER
-from metashell.raft.error_codes import BROKER_NOT_AVAILABLE, NONE, UNSUPPORTED_VERSION
 from metashell.raft.errors import NotLeaderError
 from metashell.raft.listeners import Listener, progress_listeners
 from metashell.raft.messages import (

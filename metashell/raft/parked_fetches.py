@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from metashell.codec.error_codes import NOT_LEADER_OR_FOLLOWER
 from metashell.raft import replies
 from metashell.raft.connections import NEVER
-from metashell.raft.error_codes import NOT_LEADER_OR_FOLLOWER
 from metashell.raft.parked import ParkedFetch
 from metashell.raft.replica import Replica
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from metashell.raft import common
-from metashell.raft.connections import NEVER
-from metashell.raft.error_codes import (
+from metashell.codec.error_codes import (
     DUPLICATE_VOTER,
     INCONSISTENT_CLUSTER_ID,
     INVALID_REQUEST,
@@ -22,6 +20,8 @@ from metashell.raft.error_codes import (
     UNSUPPORTED_VERSION,
     VOTER_NOT_FOUND,
 )
+from metashell.raft import common
+from metashell.raft.connections import NEVER
 from metashell.raft.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,

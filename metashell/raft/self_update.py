@@ -6,8 +6,8 @@ pollFollowerAsObserver; kraft.md 14.4, 14.5.
 
 from __future__ import annotations
 
+from metashell.codec.error_codes import DUPLICATE_VOTER, NONE, REQUEST_TIMED_OUT, UNSUPPORTED_VERSION, VOTER_NOT_FOUND
 from metashell.raft import common
-from metashell.raft.error_codes import DUPLICATE_VOTER, NONE, REQUEST_TIMED_OUT, UNSUPPORTED_VERSION, VOTER_NOT_FOUND
 from metashell.raft.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,

@@ -7,8 +7,8 @@ Source: KafkaRaftClient.handleFetchSnapshotResponse; KIP-630.
 
 from __future__ import annotations
 
+from metashell.codec.error_codes import NONE, SNAPSHOT_NOT_FOUND
 from metashell.raft import common, snapshot_loading
-from metashell.raft.error_codes import NONE, SNAPSHOT_NOT_FOUND
 from metashell.raft.messages import FetchSnapshotRequest, FetchSnapshotResponse
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Download, Follower, Leader

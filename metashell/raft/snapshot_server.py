@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metashell.raft import common, progress, replies
-from metashell.raft.config import BATCH_SIZE_MAX
-from metashell.raft.error_codes import (
+from metashell.codec.error_codes import (
     INCONSISTENT_CLUSTER_ID,
     INVALID_REQUEST,
     NONE,
@@ -17,6 +15,8 @@ from metashell.raft.error_codes import (
     SNAPSHOT_NOT_FOUND,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from metashell.raft import common, progress, replies
+from metashell.raft.config import BATCH_SIZE_MAX
 from metashell.raft.messages import FetchSnapshotRequest, FetchSnapshotResponse
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Leader

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from metashell.raft import common, reconfiguration, replies
-from metashell.raft.control_batches import KRaftVersion
-from metashell.raft.error_codes import (
+from metashell.codec.error_codes import (
     INCONSISTENT_CLUSTER_ID,
     INVALID_REQUEST,
     NONE,
     REQUEST_TIMED_OUT,
     VOTER_NOT_FOUND,
 )
+from metashell.raft import common, reconfiguration, replies
+from metashell.raft.control_batches import KRaftVersion
 from metashell.raft.errors import InvalidUpdateVersionError, NotLeaderError
 from metashell.raft.messages import UpdateRaftVoterRequest, UpdateRaftVoterResponse
 from metashell.raft.replica import Replica

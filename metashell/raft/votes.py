@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metashell.raft import common, replies, transitions
-from metashell.raft.connections import NEVER
-from metashell.raft.error_codes import (
+from metashell.codec.error_codes import (
     FENCED_LEADER_EPOCH,
     INCONSISTENT_CLUSTER_ID,
     INVALID_REQUEST,
@@ -14,6 +12,8 @@ from metashell.raft.error_codes import (
     NONE,
     UNKNOWN_LEADER_EPOCH,
 )
+from metashell.raft import common, replies, transitions
+from metashell.raft.connections import NEVER
 from metashell.raft.messages import NO_LEADER, VoteRequest, VoteResponse
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Candidate, Follower, Leader, Prospective, Role, Unattached

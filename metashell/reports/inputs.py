@@ -39,7 +39,7 @@ def answerable(reports: Sequence[Report], logs: Collection[LogKind | None], path
 
 def logs_at(paths: Sequence[str]) -> set[LogKind | None]:
     """The kinds of logs at some paths. Errors: UsageError for a path without any."""
-    from metashell.columns.inputs import input_files
+    from metashell.columns.inputs.files import input_files
 
     return {file.log for path in paths for file in input_files(path)}
 

@@ -42,8 +42,8 @@ def run_local(reports: Sequence[Report], paths: Sequence[str], *, on_error: Any 
     the reports has its log here.
     """
     from metashell.columns import ReadOptions, plan_splits, read_split
-    from metashell.columns.splits import logs_of
-    from metashell.columns.spool import Spools
+    from metashell.columns.inputs.splits import logs_of
+    from metashell.columns.sql.spool import Spools
 
     splits = plan_splits(paths, every_checkpoint=any(report.wants_checkpoints for report in reports))
     reports, left_out = answerable(reports, logs_of(splits), paths)

@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from metashell.codec.error_codes import MISMATCHED_ENDPOINT_TYPE, UNSUPPORTED_ENDPOINT_TYPE
 from metashell.codec.messages import DescribeClusterResponse
 from metashell.raft.messages import Endpoint
 
-DESCRIBE_CLUSTER: Final = 60
 VERSIONS: Final = (0, 2)
 BROKERS: Final = 1
 CONTROLLERS: Final = 2
-MISMATCHED_ENDPOINT_TYPE: Final = 114
-UNSUPPORTED_ENDPOINT_TYPE: Final = 115
 
 
 def describe_cluster(request: Any, cluster_id: str, leader_id: int, controllers: Iterable[tuple[int, Endpoint]]) -> DescribeClusterResponse:

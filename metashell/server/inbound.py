@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
+from metashell.codec.api_keys import API_VERSIONS
 from metashell.errors import EncodeError
 from metashell.net.listener import Listener, ListenerOptions, ServerRequest, serve
 from metashell.raft.messages import Request, Response
 from metashell.raft.wire import decode_request, encode_response, hide_leader
-from metashell.raft.wire.versions import API_VERSIONS, OURS
+from metashell.raft.wire.versions import OURS
 
 SERVED: Final = {key: versions for key, versions in OURS.items() if key != API_VERSIONS}
 """What peers may ask the core; ApiVersions is answered by net."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
+from metashell.codec.error_codes import BROKER_NOT_AVAILABLE, NETWORK_EXCEPTION, UNSUPPORTED_VERSION
 from metashell.errors import EncodeError
 from metashell.net.addresses import Address
 from metashell.net.client_connection import ClientConnection
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
     from metashell.net.sasl import SaslClient
 
-BROKER_NOT_AVAILABLE: Final = 8
-NETWORK_EXCEPTION: Final = 13
-UNSUPPORTED_VERSION: Final = 35
 RECONNECT_MIN_S: Final = 0.05
 RECONNECT_MAX_S: Final = 0.5
 ANSWER_SIZE_MAX: Final = 64 * 1024

@@ -10,14 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from metashell.codec.api_keys import DESCRIBE_CLUSTER
 from metashell.net.limits import ConnectionLimits
 from metashell.net.listener import Listener, ListenerOptions
 from metashell.raft.config import RaftConfig
 from metashell.raft.messages import Endpoint, Response
 from metashell.raft.node import RaftNode
 from metashell.raft.ready import Durable, Notice, Send
-from metashell.server.describe_cluster import DESCRIBE_CLUSTER, describe_cluster
 from metashell.server.describe_cluster import VERSIONS as DESCRIBE_CLUSTER_VERSIONS
+from metashell.server.describe_cluster import describe_cluster
 from metashell.server.driver import SHUTDOWN_MS, Driver, Store
 from metashell.server.feed import Feed
 from metashell.server.inbound import Inbound, Token

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from metashell.cli.extras import needed
-from metashell.columns.progress import progress_bar
+from metashell.columns.export.progress import progress_bar
 from metashell.errors import UsageError
 from tests.cli.conftest import Run, command_line, environment
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from metashell.codec.api_keys import API_VERSIONS
 from metashell.codec.dispatch import REQUESTS, RESPONSES
 from metashell.codec.registry import message_type
 from metashell.errors import DecodeError
 from tests.golden_cases import wire_frames
-
-API_VERSIONS = 18
 
 
 def reencoded(frame: dict[str, Any]) -> bytes:

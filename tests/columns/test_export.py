@@ -21,10 +21,11 @@ from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.codec.frame import write_metadata_record
 from metashell.codec.registry import message_type
-from metashell.columns import export as export_module
-from metashell.columns.export import ExportOptions, ExportReport, export
-from metashell.columns.manifest import MANIFEST, WORK_FOLDER
-from metashell.columns.workers import Workers
+from metashell.columns.export import run as export_module
+from metashell.columns.export.manifest import MANIFEST, WORK_FOLDER
+from metashell.columns.export.options import ExportOptions
+from metashell.columns.export.run import ExportReport, export
+from metashell.columns.export.workers import Workers
 from metashell.errors import LogCorruptError, UsageError
 from tests.columns.logs import any_log
 
@@ -121,8 +122,8 @@ def test_what_no_export_has_written_is_not_replaced(tmp_path: Path, tables: tupl
 def test_processes_end_with_one_that_is_killed(tmp_path: Path) -> None:
     script = (
         "import os, signal\n"
-        "from metashell.columns.workers import Workers\n"
-        "workers = Workers(2)\n"
+        "from metashell.columns.export.workers import Workers\n"
+        "workers = Workers(2, os.getpid)\n"
         "workers.start(2)\n"
         "print(len(workers._processes), flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -133,7 +134,7 @@ def test_processes_end_with_one_that_is_killed(tmp_path: Path) -> None:
 
 
 def test_an_error_does_not_wait_for_work_that_has_begun() -> None:
-    with pytest.raises(KeyboardInterrupt), Workers(2) as workers:
+    with pytest.raises(KeyboardInterrupt), Workers(2, os.getpid) as workers:
         workers.start(2)
         processes = workers._processes
         for _ in range(4):

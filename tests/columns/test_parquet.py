@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metashell.columns import parquet as parquet_module
 from metashell.columns import plan_splits, read_split, tables
-from metashell.columns.parquet import ParquetTable
+from metashell.columns.export import parquet as parquet_module
+from metashell.columns.export.parquet import ParquetTable
 from tests.columns.logs import any_log
 
 

@@ -11,7 +11,8 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem, _MockFileSystem
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
-from metashell.columns import plan_splits, read_split, remote
+from metashell.columns import plan_splits, read_split
+from metashell.columns.inputs import remote
 from metashell.errors import LogCorruptError, UsageError
 
 NAME = "00000000000000000000.log"

@@ -13,8 +13,8 @@ import pytest
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.columns import Split, plan_splits, read_split
-from metashell.columns.chain import resync
-from metashell.columns.splits import cut_points, file_pieces
+from metashell.columns.inputs.chain import resync
+from metashell.columns.inputs.splits import cut_points, file_pieces
 from metashell.errors import LogCorruptError, UsageError
 from metashell.log.inputs import InputFile
 from metashell.log.segment import open_segment

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from metashell.columns.spool import Spools
+from metashell.columns.sql.spool import Spools
 
 SCHEMA = pa.schema([("cluster_id", pa.string()), ("file", pa.string()), ("offset", pa.int64()), ("isr", pa.list_(pa.int32()))])
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from metashell.columns.answers import write_answer
-from metashell.columns.sql import query
+from metashell.columns.sql.answers import write_answer
+from metashell.columns.sql.query import query
 from metashell.errors import LogCorruptError, UsageError
 from tests.columns.test_export import secret_log, topics_log
 

@@ -19,7 +19,7 @@ from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.codec.dispatch import METADATA_TYPES
 from metashell.codec.registry import message_type
 from metashell.columns import ReadOptions, plan_splits, read_split, tables
-from metashell.columns import records as records_module
+from metashell.columns.decode import records as records_module
 from metashell.columns.schemas import tables_of_log
 from tests.columns.logs import Row, any_log, rows_by_objects
 
@@ -171,7 +171,7 @@ def test_a_record_that_is_too_odd_for_its_table_is_told_in_records(tmp_path: Pat
 
 
 def test_the_common_records_need_no_objects(tmp_path: Path) -> None:
-    from metashell.columns.compiler import ColumnReader
+    from metashell.columns.decode.compiler import ColumnReader
 
     for name in ("PartitionRecord", "PartitionChangeRecord", "TopicRecord", "ConfigRecord", "NoOpRecord", "RemoveTopicRecord"):
         message = message_type("metadata", name)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from metashell.codec.primitives import encode_uvarint
 from metashell.codec.record_walk import walk_records
-from metashell.columns import walk
-from metashell.columns.vectors import Buffer
+from metashell.columns.decode import walk
+from metashell.columns.decode.vectors import Buffer
 from metashell.errors import DecodeError
 
 

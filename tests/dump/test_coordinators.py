@@ -10,10 +10,10 @@ import pytest
 
 from metashell.codec.dispatch import OFFSETS_KEYS
 from metashell.dump import DumpOptions
-from metashell.dump.filters import Filters
-from metashell.dump.json_lines import JsonWriter
-from metashell.dump.kafka_text import KafkaWriter
-from metashell.dump.own_records import coordinator_type_names
+from metashell.dump.kafka.text import KafkaWriter
+from metashell.dump.own.filters import Filters
+from metashell.dump.own.json_lines import JsonWriter
+from metashell.dump.own.records import coordinator_type_names
 from metashell.errors import UsageError
 from metashell.log.files import RegularFile
 from tests.dump.making import dump, dumped_rows

@@ -13,9 +13,9 @@ from metashell.codec.batches import HEADER_SIZE
 from metashell.codec.crc32c import crc32c
 from metashell.codec.usual_records import GAVE_UP, usual_headers
 from metashell.dump import DumpOptions, run_dump
-from metashell.dump.filters import Filters
-from metashell.dump.json_lines import JsonWriter
-from metashell.dump.kafka_text import KafkaWriter
+from metashell.dump.kafka.text import KafkaWriter
+from metashell.dump.own.filters import Filters
+from metashell.dump.own.json_lines import JsonWriter
 from metashell.dump.writer import Halt, Writer
 from metashell.log.files import RegularFile
 from tests.dump.making import T0, batch, change, dumped_rows, log, topic, write

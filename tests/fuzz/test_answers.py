@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from metashell.codec.error_codes import BROKER_NOT_AVAILABLE
 from metashell.errors import DecodeError
 from metashell.net.frames import decode_response as read_response
 from metashell.net.frames import encode_response
-from metashell.raft.error_codes import BROKER_NOT_AVAILABLE
 from metashell.raft.messages import Request, Response
 from metashell.raft.wire import OURS, api_key_of, decode_response
 from metashell.raft.wire import encode_response as response_to

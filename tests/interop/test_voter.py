@@ -16,6 +16,7 @@ import pytest
 from metashell.cli.kafka_storage import main as kafka_storage
 from metashell.client.client import Client
 from metashell.client.errors import ConnectError
+from metashell.codec.api_keys import DESCRIBE_QUORUM
 from metashell.image import load_image
 from metashell.log.directory_source import open_directory
 from metashell.net.addresses import Address
@@ -31,7 +32,6 @@ pytestmark = pytest.mark.slow
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 QUORUM_TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
-DESCRIBE_QUORUM = 55
 
 
 class Mixed:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from threading import Thread
 from typing import Any, TypeVar
 
+from metashell.codec.api_keys import DESCRIBE_CLUSTER, DESCRIBE_QUORUM
 from metashell.codec.messages import DescribeClusterResponse, DescribeQuorumResponse
 from metashell.net.addresses import Address, AddressMap
 from metashell.net.api_versions import supported_ranges
@@ -21,8 +22,6 @@ from tests.raft.quorum import CLUSTER, Quorum, endpoint
 
 T = TypeVar("T")
 
-DESCRIBE_QUORUM = 55
-DESCRIBE_CLUSTER = 60
 BROKERS_APIS = (1, 18, 55, 60)
 TICK_S = 0.005
 

@@ -6,7 +6,8 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
-from metashell.live.links import FETCH, VOTE, Links
+from metashell.codec.api_keys import FETCH, VOTE
+from metashell.live.links import Links
 from metashell.net.addresses import Address, AddressMap
 
 ADDRESS = Address("a", 1)

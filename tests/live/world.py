@@ -6,12 +6,12 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from metashell.codec.error_codes import BROKER_NOT_AVAILABLE
 from metashell.image.steps import Step
 from metashell.live.consumers import ImageConsumer
 from metashell.live.observer import Observer
 from metashell.net.addresses import Address
 from metashell.raft.control_batches import SnapshotFooter, SnapshotHeader, write_control_batch
-from metashell.raft.error_codes import BROKER_NOT_AVAILABLE
 from metashell.raft.messages import Response
 from metashell.raft.ready import Send
 from metashell.values import OffsetAndEpoch

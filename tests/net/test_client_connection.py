@@ -100,7 +100,7 @@ def test_a_server_that_refuses_every_version_is_left() -> None:
 def test_another_error_of_api_versions_is_the_end() -> None:
     client = started()
     (event,) = answer(client, versions_answer({}, error_code=42))
-    assert event == Closed("ApiVersions version 4 was answered with error 42")
+    assert event == Closed("ApiVersions version 4 was answered with INVALID_REQUEST (42)")
 
 
 def test_requests_are_answered_in_their_order_and_in_the_version_that_was_agreed() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from metashell.codec.api_keys import API_VERSIONS
 from metashell.codec.batches import RecordBatch, read_batch_header
 from metashell.codec.dispatch import REQUESTS, RESPONSES
 from metashell.codec.frame import write_metadata_record
@@ -23,7 +24,7 @@ from metashell.raft.control_batches import ControlValue, read_control_batch
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.voter_set import VoterSet
 from metashell.raft.wire import decode_request, decode_response
-from metashell.raft.wire.versions import API_VERSIONS, OURS
+from metashell.raft.wire.versions import OURS
 from metashell.values import OffsetAndEpoch, ReplicaKey
 from tests.golden_cases import wire_frames
 

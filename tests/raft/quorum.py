@@ -12,9 +12,9 @@ from itertools import count
 from random import Random
 from typing import Any
 
+from metashell.codec.error_codes import BROKER_NOT_AVAILABLE
 from metashell.raft.config import RaftConfig
 from metashell.raft.control_batches import KRaftVersion, SnapshotFooter, SnapshotHeader, write_control_batch
-from metashell.raft.error_codes import BROKER_NOT_AVAILABLE
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.messages import Endpoint, Request, Response
 from metashell.raft.node import RaftNode

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from metashell.codec.error_codes import error_text
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.messages import (
     BeginQuorumEpochRequest,
@@ -37,13 +38,6 @@ from metashell.raft.roles import Follower
 from tests.raft.pump import LISTENER, settings
 
 QUIET_AFTER = 500
-ERROR_NAMES = {
-    -1: "UNKNOWN_SERVER_ERROR",
-    6: "NOT_LEADER_OR_FOLLOWER",
-    8: "BROKER_NOT_AVAILABLE",
-    74: "FENCED_LEADER_EPOCH",
-    75: "UNKNOWN_LEADER_EPOCH",
-}
 HIDDEN = "ApiVersions", "UpdateRaftVoter"
 
 
@@ -243,7 +237,7 @@ def message_text(message: Any) -> str:
     if name.endswith("Request"):
         return name.removesuffix("Request")
     if message.error:
-        return ERROR_NAMES.get(message.error, f"error {message.error}")
+        return error_text(message.error).removesuffix(f" ({message.error})")
     match message:
         case VoteResponse():
             return "granted" if message.granted else "rejected"

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from metashell.codec.api_keys import API_VERSIONS
 from metashell.codec.registry import message_type
 from metashell.raft import messages as flat
 from metashell.raft.control_batches import LeaderChange
-from metashell.raft.wire.versions import API_VERSIONS, OURS
+from metashell.raft.wire.versions import OURS
 from tests.golden_cases import wire_frames
 from tests.raft import captured
 from tests.raft.captured import Exchange, exchanges

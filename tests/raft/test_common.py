@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from metashell.raft.error_codes import (
+from metashell.codec.error_codes import (
     BROKER_NOT_AVAILABLE,
     CLUSTER_AUTHORIZATION_FAILED,
     FENCED_LEADER_EPOCH,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from metashell.codec.error_codes import NONE, NOT_LEADER_OR_FOLLOWER
 from metashell.raft.describe import OBSERVER_EXPIRY_MS
-from metashell.raft.error_codes import NONE, NOT_LEADER_OR_FOLLOWER
 from metashell.raft.messages import DescribeQuorumRequest, DescribeQuorumResponse, RemoveRaftVoterRequest, ReplicaState
 from tests.raft.quorum import CLUSTER, WALL_MS, Quorum, endpoint, key
 

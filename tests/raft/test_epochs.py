@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from metashell.raft.error_codes import (
+from metashell.codec.error_codes import (
     FENCED_LEADER_EPOCH,
     INCONSISTENT_CLUSTER_ID,
     INVALID_REQUEST,

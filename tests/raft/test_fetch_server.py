@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from metashell.raft.connections import NEVER
-from metashell.raft.error_codes import (
+from metashell.codec.error_codes import (
     BROKER_NOT_AVAILABLE,
     FENCED_LEADER_EPOCH,
     INCONSISTENT_CLUSTER_ID,
@@ -20,6 +19,7 @@ from metashell.raft.error_codes import (
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from metashell.raft.connections import NEVER
 from metashell.raft.messages import FetchResponse
 from metashell.raft.ready import ElectionState
 from metashell.values import OffsetAndEpoch

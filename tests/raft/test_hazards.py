@@ -9,7 +9,7 @@ import pytest
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
-from metashell.raft.error_codes import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST, NONE
+from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST, NONE
 from metashell.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,

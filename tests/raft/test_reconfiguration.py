@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from metashell.raft.error_codes import (
+from metashell.codec.error_codes import (
     BROKER_NOT_AVAILABLE,
     DUPLICATE_VOTER,
     INCONSISTENT_CLUSTER_ID,

@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
+from metashell.codec.error_codes import NONE
 from metashell.errors import LogCorruptError
 from metashell.raft.config import RaftConfig
 from metashell.raft.control_batches import SnapshotFooter, SnapshotHeader, write_control_batch
-from metashell.raft.error_codes import NONE
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.messages import FetchSnapshotRequest, FetchSnapshotResponse, VoteRequest
 from metashell.raft.node import RaftNode

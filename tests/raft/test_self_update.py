@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from metashell.raft.error_codes import INVALID_UPDATE_VERSION, NONE, REQUEST_TIMED_OUT, UNSUPPORTED_VERSION
+from metashell.codec.error_codes import INVALID_UPDATE_VERSION, NONE, REQUEST_TIMED_OUT, UNSUPPORTED_VERSION
 from metashell.raft.messages import AddRaftVoterRequest, FetchRequest, UpdateRaftVoterRequest, UpdateRaftVoterResponse
 from metashell.raft.ready import ElectionState, Send
 from tests.raft.quorum import Quorum

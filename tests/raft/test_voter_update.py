@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from metashell.raft.append_check import check_fetched
-from metashell.raft.control_batches import KRaftVersion
-from metashell.raft.error_codes import (
+from metashell.codec.error_codes import (
     BROKER_NOT_AVAILABLE,
     DUPLICATE_VOTER,
     FENCED_LEADER_EPOCH,
@@ -23,6 +21,8 @@ from metashell.raft.error_codes import (
     UNSUPPORTED_VERSION,
     VOTER_NOT_FOUND,
 )
+from metashell.raft.append_check import check_fetched
+from metashell.raft.control_batches import KRaftVersion
 from metashell.raft.errors import InvalidUpdateVersionError, NotLeaderError
 from metashell.raft.messages import (
     AddRaftVoterRequest,

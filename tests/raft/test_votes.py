@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from metashell.raft.accumulator import data_batch
-from metashell.raft.common import EPOCH_STEP_MAX, EPOCHS_PLENTY
-from metashell.raft.control_batches import KRaftVersion, SnapshotFooter, SnapshotHeader, write_control_batch
-from metashell.raft.error_codes import (
+from metashell.codec.error_codes import (
     FENCED_LEADER_EPOCH,
     INCONSISTENT_CLUSTER_ID,
     INVALID_REQUEST,
@@ -18,6 +15,9 @@ from metashell.raft.error_codes import (
     UNKNOWN_LEADER_EPOCH,
     UNSUPPORTED_VERSION,
 )
+from metashell.raft.accumulator import data_batch
+from metashell.raft.common import EPOCH_STEP_MAX, EPOCHS_PLENTY
+from metashell.raft.control_batches import KRaftVersion, SnapshotFooter, SnapshotHeader, write_control_batch
 from metashell.raft.messages import FetchRequest, FetchResponse, FetchSnapshotRequest, FetchSnapshotResponse, VoteRequest, VoteResponse
 from metashell.raft.ready import ElectionState
 from metashell.raft.roles import Tally

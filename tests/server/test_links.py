@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from metashell.codec.error_codes import BROKER_NOT_AVAILABLE, NETWORK_EXCEPTION, UNSUPPORTED_VERSION
 from metashell.net.listener import Listener, ListenerOptions, ServerRequest, serve
 from metashell.raft import messages as flat
 from metashell.raft.ready import Send
 from metashell.raft.wire import GENERATIONS, decode_request, encode_response
-from metashell.server.links import BROKER_NOT_AVAILABLE, LINKS_MAX, NETWORK_EXCEPTION, UNSUPPORTED_VERSION, LinkOptions, Links
+from metashell.server.links import LINKS_MAX, LinkOptions, Links
 from metashell.values import OffsetAndEpoch
 from tests.net.certificates import Authority
 from tests.server.quorum import eventually, run

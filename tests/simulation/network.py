@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from metashell.codec.error_codes import BROKER_NOT_AVAILABLE, UNSUPPORTED_VERSION
 from metashell.codec.registry import message_type
-from metashell.raft.error_codes import BROKER_NOT_AVAILABLE, UNSUPPORTED_VERSION
 from metashell.raft.messages import FetchResponse, FetchSnapshotResponse, Request, Response
 from metashell.raft.ready import Reply, Send
 from metashell.raft.wire import (

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from metashell.codec.error_codes import NONE
 from metashell.raft import (
     append_check,
     appending,
@@ -27,7 +28,6 @@ from metashell.raft import (
 )
 from metashell.raft.connections import NEVER
 from metashell.raft.epoch_cache import EpochCache
-from metashell.raft.error_codes import NONE
 from metashell.raft.partition_state import PartitionState
 from metashell.raft.ready import DurableEnd, ElectionState
 from metashell.raft.replica import Replica

@@ -23,6 +23,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from metashell.codec.api_keys import DESCRIBE_QUORUM
 from metashell.log.properties import parse_properties
 from metashell.net.addresses import Address
 from metashell.net.transport import Connection, ConnectionFailedError, connect
@@ -40,7 +41,6 @@ PIPELINED = 6000
 RECORD_SIZE = 100
 FSYNCS = 300
 TRIALS = 20
-DESCRIBE_QUORUM = 55
 KAFKA_SERVER = "kafka.Kafka"
 
 

@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from metashell.client.client import Client
 from metashell.client.errors import ConnectError
+from metashell.codec.api_keys import DESCRIBE_QUORUM
 from metashell.codec.messages import AlterClientQuotasRequest, ControllerRegistrationRequest
 from metashell.net.addresses import Address
 from metashell.raft import messages as flat
@@ -26,7 +27,6 @@ from metashell.raft.wire import decode_response, encode_request
 from tools.interop.nodes import Cluster, CommandOf, Node
 
 REPOSITORY: Final = Path(__file__).parents[2]
-DESCRIBE_QUORUM: Final = 55
 QUIET: Final = {"metadata.max.idle.interval.ms": 0}
 """Settings with which an active controller appends nothing while nobody asks it to."""
 LIMIT_S: Final = 120.0

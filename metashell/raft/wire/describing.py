@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from metashell import __version__
 from metashell.codec import messages as codec
+from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from metashell.raft import messages as flat
 from metashell.raft.wire.common import TOPIC, endpoints_from, endpoints_to
 from metashell.raft.wire.versions import OURS
 
-UNKNOWN_TOPIC_OR_PARTITION: Final = 3
 KRAFT_VERSION: Final = "kraft.version"
 FEATURES_FROM: Final = 3
 FEATURES_FROM_ZERO: Final = 4

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
+from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from metashell.raft import messages as flat
 from metashell.raft.wire import fetching
-from metashell.raft.wire.describing import UNKNOWN_TOPIC_OR_PARTITION, names_unknown, tells_feature
+from metashell.raft.wire.describing import names_unknown, tells_feature
 from metashell.raft.wire.versions import UnsupportedVersionError
 from metashell.values import ZERO_UUID, OffsetAndEpoch, ReplicaKey
 

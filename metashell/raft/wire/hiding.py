@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from metashell.codec.error_codes import NOT_LEADER_OR_FOLLOWER
 from metashell.raft import messages as flat
 from metashell.raft.wire.fetching import ENDPOINTS_FROM
 
-NOT_LEADER_OR_FOLLOWER: Final = 6
 _FROM: Final[Mapping[type[object], int]] = {
     flat.VoteResponse: 1,
     flat.BeginQuorumEpochResponse: 1,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
+from metashell.codec import api_keys as api
 from metashell.raft.messages import Request, Response
 from metashell.raft.wire import describing, elections, fetching, voters
-from metashell.raft.wire import versions as api
+from metashell.raft.wire.versions import api_key_of
 
 
 class _Row(NamedTuple):
@@ -53,7 +54,7 @@ _TABLE: Final[Mapping[int, _Row]] = {
 
 def encode_request(message: Request, version: int) -> Any:
     """The codec message of a request. Errors: UnsupportedVersionError where a field that must not be lost does not fit."""
-    return _TABLE[api.api_key_of(message)].request_to(message, version)
+    return _TABLE[api_key_of(message)].request_to(message, version)
 
 
 def decode_request(api_key: int, version: int, message: Any) -> Request:
@@ -63,7 +64,7 @@ def decode_request(api_key: int, version: int, message: Any) -> Request:
 
 def encode_response(message: Response, version: int) -> Any:
     """The codec message of a response; what a version cannot say is left out."""
-    return _TABLE[api.api_key_of(message)].response_to(message, version)
+    return _TABLE[api_key_of(message)].response_to(message, version)
 
 
 def decode_response(api_key: int, version: int, message: Any) -> Response:

@@ -9,22 +9,24 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from metashell.codec.api_keys import (
+    ADD_RAFT_VOTER,
+    API_VERSIONS,
+    BEGIN_QUORUM_EPOCH,
+    DESCRIBE_QUORUM,
+    END_QUORUM_EPOCH,
+    FETCH,
+    FETCH_SNAPSHOT,
+    REMOVE_RAFT_VOTER,
+    UPDATE_RAFT_VOTER,
+    VOTE,
+)
 from metashell.errors import MetashellError
 from metashell.raft import messages as flat
 
 VersionRanges: TypeAlias = Mapping[int, tuple[int, int]]
 """Api key to the lowest and the highest version."""
 
-FETCH: Final = 1
-API_VERSIONS: Final = 18
-VOTE: Final = 52
-BEGIN_QUORUM_EPOCH: Final = 53
-END_QUORUM_EPOCH: Final = 54
-DESCRIBE_QUORUM: Final = 55
-FETCH_SNAPSHOT: Final = 59
-ADD_RAFT_VOTER: Final = 80
-REMOVE_RAFT_VOTER: Final = 81
-UPDATE_RAFT_VOTER: Final = 82
 
 REQUEST_CLASSES: Final[Mapping[int, type[flat.Request]]] = MappingProxyType(
     {

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from metashell.codec.api_keys import API_VERSIONS
 from metashell.codec.dispatch import REQUESTS, RESPONSES
 from metashell.codec.registry import message_type
 from metashell.raft import messages as flat
 from metashell.raft.wire import decode_request, decode_response, encode_request, encode_response
-from metashell.raft.wire.versions import API_VERSIONS, OURS
+from metashell.raft.wire.versions import OURS
 from tests.golden_cases import wire_frames
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metashell.raft.error_codes import NONE
+from metashell.codec.error_codes import NONE
 from metashell.raft.messages import AddRaftVoterRequest, RemoveRaftVoterRequest
 from tests.simulation.violation import Violation
 

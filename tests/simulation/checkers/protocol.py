@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metashell.raft.error_codes import INVALID_REQUEST, NONE
+from metashell.codec.error_codes import INVALID_REQUEST, NONE
 from metashell.raft.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,

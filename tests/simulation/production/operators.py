@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from metashell.codec.error_codes import NONE
 from metashell.net.addresses import Address
 from metashell.net.client_connection import ClientConnection
 from metashell.net.transport import ConnectionFailedError, connect
-from metashell.raft.error_codes import NONE
 from metashell.raft.messages import AddRaftVoterRequest, RemoveRaftVoterRequest, Request
 from metashell.raft.wire import OURS, api_key_of, decode_response, encode_request
 from tests.simulation.production.sasl import sasl_client

@@ -13,10 +13,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from metashell.codec.batches import RecordBatch
+from metashell.codec.error_codes import UNSUPPORTED_VERSION
 from metashell.errors import LogCorruptError
 from metashell.net.listener import ListenerOptions
 from metashell.raft.config import RaftConfig
-from metashell.raft.error_codes import UNSUPPORTED_VERSION
 from metashell.raft.messages import Request, Response
 from metashell.raft.node import RaftNode
 from metashell.raft.ready import Committed, Durable, ElectionState, LeaderChanged, Notice, Ready, Send, SnapshotToLoad

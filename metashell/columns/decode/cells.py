@@ -1,0 +1,114 @@
+"""Columns while they are read: where each row's value lies in the buffer, and what Arrow gets of that.
+
+Nothing of variable size is copied before it is known which rows were read well; then all of it at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from metashell.codec.schema import FieldSchema
+from metashell.columns.decode.vectors import DTYPES, WIDTHS, Array, Buffer, Ints, Mask, bitmap, offsets_of, range_positions
+from metashell.columns.schemas import ARROW_TYPES
+
+_BLOCK_MAX = 12
+
+
+class FixedCells:
+    """Values of a fixed width, the field's default where none was read."""
+
+    def __init__(self, field: FieldSchema, default: Any, count: int) -> None:
+        self.type = field.type
+        self.values: Array = np.zeros(0)
+        if default is not None:
+            code = DTYPES[field.type]
+            self.values = np.full(count, default, code) if code != "V16" else np.zeros(count, code)
+
+    def put(self, rows: Ints | None, values: Array) -> None:
+        if rows is None:
+            self.values = values
+        else:
+            self.values[rows] = values
+
+    def arrow(self, buffer: Buffer, rows: Ints | None) -> pa.Array:
+        values = self.values if rows is None else self.values[rows]
+        return fixed_array(self.type, values)
+
+
+class RangeCells:
+    """Strings, bytes, and arrays of a fixed-width primitive: where each starts, and its count, -1 for null."""
+
+    def __init__(self, field: FieldSchema, default: Any, count: int, *, is_read: bool) -> None:
+        self.type = field.type
+        self.is_array = field.is_array
+        self.width = WIDTHS[field.type] if field.is_array else 1
+        self.starts: Ints = np.zeros(0 if is_read else count, np.int64)
+        self.counts: Ints = np.full(0 if is_read else count, -1 if default is None else 0, np.int64)
+
+    def put(self, rows: Ints | None, starts: Ints, counts: Ints) -> None:
+        if rows is None:
+            self.starts, self.counts = starts, counts
+        else:
+            self.starts[rows], self.counts[rows] = starts, counts
+
+    def arrow(self, buffer: Buffer, rows: Ints | None) -> pa.Array:
+        starts, counts = (self.starts, self.counts) if rows is None else (self.starts[rows], self.counts[rows])
+        row_count = len(counts)
+        least, most = (int(counts.min()), int(counts.max())) if row_count else (0, 0)
+        kind = pa.list_(ARROW_TYPES[self.type]) if self.is_array else ARROW_TYPES[self.type]
+        if most < 0:
+            return pa.nulls(row_count, kind)
+        validity = None
+        null_count = 0
+        if least < 0:
+            absent = counts < 0
+            null_count = int(absent.sum())
+            counts = np.maximum(counts, 0)
+            validity = pa.py_buffer(bitmap(~absent))
+        is_even = least == most
+        offsets = pa.py_buffer(np.arange(0, most * row_count + 1, most, dtype=np.int32) if is_even and most else offsets_of(counts))
+        if self.is_array:
+            values = fixed_array(self.type, self._elements(buffer, starts, counts, most, is_even))
+            return pa.ListArray.from_buffers(kind, row_count, [validity, offsets], null_count, 0, [values])
+        data = pa.py_buffer(buffer.ranges(starts, counts))
+        return pa.Array.from_buffers(kind, row_count, [validity, offsets, data], null_count)
+
+    def _elements(self, buffer: Buffer, starts: Ints, counts: Ints, most: int, is_even: bool) -> Array:
+        """The elements of all arrays. Short ones are read as blocks of the longest length, of which the rest is dropped."""
+        if most > _BLOCK_MAX:
+            return buffer.take(self.type, range_positions(starts, counts, self.width))
+        if most == 0:
+            return np.zeros(0, DTYPES[self.type])
+        blocks = buffer.blocks(self.type, starts, most)
+        return blocks.reshape(-1) if is_even else blocks[np.arange(most) < counts[:, None]]
+
+    def malformed(self, buffer: Buffer) -> Mask | None:
+        """The rows whose text might not be UTF-8; None if all of it is. Rows with any byte that is not ASCII are judged apart."""
+        counts = np.maximum(self.counts, 0)
+        data = buffer.ranges(self.starts, counts)
+        high = data > 127
+        if not high.any():
+            return None
+        sums = np.zeros(len(data) + 1, np.int64)
+        np.cumsum(high, out=sums[1:])
+        ends = np.cumsum(counts)
+        return np.asarray(sums[ends] - sums[ends - counts] > 0)
+
+
+Cells = FixedCells | RangeCells
+
+
+def fixed_array(kind: str, values: Array) -> pa.Array:
+    """An Arrow array over fixed-width values, which are not copied unless Arrow's type is wider."""
+    count = len(values)
+    if kind == "uuid":
+        offsets = pa.py_buffer(np.arange(0, 16 * count + 1, 16, dtype=np.int32))
+        return pa.Array.from_buffers(pa.binary(), count, [None, offsets, pa.py_buffer(np.ascontiguousarray(values))], 0)
+    if kind == "bool":
+        return pa.Array.from_buffers(pa.bool_(), count, [None, pa.py_buffer(bitmap(values))], 0)
+    if kind in ("uint16", "uint32"):
+        values = values.astype("i4" if kind == "uint16" else "i8")
+    return pa.Array.from_buffers(ARROW_TYPES[kind], count, [None, pa.py_buffer(np.ascontiguousarray(values))], 0)

@@ -1,0 +1,32 @@
+"""What a reader of splits is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from metashell.codec.compression import MAX_DECOMPRESSED
+from metashell.log.kinds import LogKind
+
+OnError = Literal["fail", "skip"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """What to read and how: the wanted tables (None: all but `records`), and what becomes of faults and secrets.
+
+    `tables_by_log` names the tables for each kind of log instead; a log that it does not name is not read.
+
+    `payloads` off leaves the JSON text of `records` null, which is nearly all of its cost; bodies are not looked into then.
+    """
+
+    tables: Collection[str] | None = None
+    tables_by_log: Mapping[LogKind, Collection[str]] | None = None
+    on_error: OnError = "fail"
+    show_secrets: bool = False
+    payloads: bool = True
+    max_decompressed: int = MAX_DECOMPRESSED
+
+    def wants(self, table: str) -> bool:
+        return table != "records" if self.tables is None else table in self.tables

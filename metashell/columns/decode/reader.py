@@ -1,0 +1,141 @@
+"""A split as Arrow: what lies in a range of a file, table by table, in pieces of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import Final
+
+import pyarrow as pa
+
+from metashell.codec.batches import RecordBatch
+from metashell.codec.uris import shown_uri
+from metashell.columns.decode.chunks import Chunk, read_chunks, read_stream_chunks
+from metashell.columns.decode.common import batches_table, control_table, faults_table
+from metashell.columns.decode.faults import Fault, fault_of_item, fault_of_records
+from metashell.columns.decode.options import OnError, ReadOptions
+from metashell.columns.decode.place import Place
+from metashell.columns.decode.records import RecordTables
+from metashell.columns.inputs.chain import resync
+from metashell.columns.inputs.files import Excerpt, open_input
+from metashell.columns.inputs.splits import Piece, Split
+from metashell.columns.schemas import BATCHES, CONTROL, FAULTS
+from metashell.errors import LogCorruptError, UsageError
+from metashell.log.files import OpenFile
+from metashell.log.identity import content_of
+from metashell.log.kinds import DATA, METADATA
+from metashell.log.segment import BatchFault, read_batches
+
+_EMPTY: Final = partial(BatchFault, kind="truncated", position=0, size=0, reason="the file is empty")
+
+
+def read_split(
+    split: Split,
+    tables: Collection[str] | None = None,
+    *,
+    on_error: OnError = "fail",
+    show_secrets: bool = False,
+    options: ReadOptions | None = None,
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The tables of a split as (name, record batch) pairs, in the order of the log; tables without rows give nothing.
+
+    `options` takes the place of the other arguments.
+    Errors: LogCorruptError at the first fault, unless they are skipped: then they are rows of `faults`, wanted or not.
+    UsageError for a file that cannot be opened.
+    """
+    chosen = options or ReadOptions(tables=tables, on_error=on_error, show_secrets=show_secrets)
+    for piece in split.pieces:
+        yield from read_piece(piece, chosen)
+
+
+def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The tables of a range of a file."""
+    with open_input(piece.path) as file:
+        items = read_batches(file)
+        if piece.log is None:
+            # Of what can be read only once, the log is known when reading begins.
+            content, items = content_of(items)
+            if content.kind == DATA:
+                raise UsageError(f"{piece.path}: no log here whose records are known (--log says what they are)", piece.path)
+            piece = replace(piece, log=content.kind or METADATA)
+        assert piece.log is not None
+        if options.tables_by_log is not None:
+            if piece.log not in options.tables_by_log:
+                return
+            options = replace(options, tables=options.tables_by_log[piece.log])
+        place = Place(piece)
+        records = RecordTables(piece.log, options)
+        for item in _items(file, items, piece, options.max_decompressed):
+            if isinstance(item, Chunk):
+                yield from _tables_of(item, place, records, options)
+            elif not (item.may_be_tail and piece.is_last and piece.may_end_early):
+                yield from _tables_of_faults([fault_of_item(item, file)], place, options)
+
+
+def _tables_of(chunk: Chunk, place: Place, records: RecordTables, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
+    headers, buffer, rows = chunk.read()
+    found, faults = records.read(headers, buffer, rows, place)
+    if options.wants(CONTROL):
+        found += [(CONTROL, table) for table in control_table(headers, buffer, rows, place, options.show_secrets)]
+    if options.wants(BATCHES):
+        found.append((BATCHES, batches_table(headers, place)))
+    faults += [fault_of_records(headers, fault.batch, fault.reason) for fault in chunk.faults]
+    # With --on-error fail nothing of a chunk that has a fault is given.
+    told = list(_tables_of_faults(faults, place, options))
+    yield from found
+    yield from told
+
+
+def _tables_of_faults(faults: list[Fault], place: Place, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Faults as rows. Errors: LogCorruptError for the first that is serious, unless faults are skipped."""
+    if not faults:
+        return
+    faults.sort(key=lambda fault: (fault.position, -1 if fault.offset is None else fault.offset))
+    serious = next((fault for fault in faults if fault.is_serious), None)
+    if serious is not None and options.on_error == "fail":
+        offset = serious.offset if serious.offset is not None else serious.position
+        raise LogCorruptError(place.file, offset, f"{serious.reason} (byte {serious.position})")
+    yield FAULTS, faults_table(faults, place, show_secrets=options.show_secrets)
+
+
+def _items(file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Piece, max_decompressed: int) -> Iterator[Chunk | BatchFault]:
+    """The batches and faults of a range; of a stream `items`. Where the framing breaks, the walk goes on where the chain is found again."""
+    if piece.end < 0:
+        first = next(items, None)
+        if first is None and file.trouble is None and not piece.may_end_early:
+            yield _EMPTY(file=piece.path)
+        yield from read_stream_chunks(chain(() if first is None else (first,), items), max_decompressed)
+        return
+    excerpt = Excerpt(file, piece.end)
+    start = piece.start
+    while True:
+        broken: BatchFault | None = None
+        for item in read_chunks(excerpt, start, max_decompressed):
+            if isinstance(item, BatchFault) and item.ends_walk:
+                broken = item
+                break
+            yield item
+        if broken is None:
+            break
+        following = None if broken.kind == "zero-tail" else resync(excerpt, broken.position, piece.end)
+        if following is None:
+            yield broken
+            return
+        yield _gap(broken, following)
+        start = following
+    if piece.size == 0 and not piece.may_end_early:
+        yield _EMPTY(file=shown_uri(piece.path))
+
+
+def _gap(broken: BatchFault, following: int) -> BatchFault:
+    size = following - broken.position
+    return BatchFault(
+        kind="bad-size",
+        file=broken.file,
+        position=broken.position,
+        size=size,
+        offset=broken.offset,
+        reason=f"no batch can be read in {size} bytes: {broken.reason}",
+    )

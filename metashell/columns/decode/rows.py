@@ -1,0 +1,187 @@
+"""Where the records of many batches lie: the headers of all of them at once.
+
+A batch whose records do not all look as usual is walked by codec's careful walk instead, which says where it is at fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from metashell.codec.batches import HEADER_SIZE
+from metashell.codec.record_walk import walk_records
+from metashell.columns.decode.headers import Headers
+from metashell.columns.decode.vectors import VARLONG_SIZE_MAX, Array, Buffer, Ints, Mask, zigzag
+from metashell.columns.decode.walk import record_starts
+from metashell.errors import DecodeError
+
+NULL = -1
+_NULL_CODE = 1
+
+
+@dataclass(slots=True)
+class Rows:
+    """The records of a chunk, in order; positions are indexes into its buffer, sizes are -1 for null.
+
+    `batch` is the number of each record's batch in the chunk.
+    """
+
+    batch: Ints
+    offset: Ints
+    timestamp: Ints
+    key_start: Ints
+    key_size: Ints
+    value_start: Ints
+    value_size: Ints
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+    def part(self, chosen: Mask | Ints) -> Rows:
+        return Rows(*(column[chosen] for column in self.columns()))
+
+    def columns(self) -> tuple[Ints, ...]:
+        return (self.batch, self.offset, self.timestamp, self.key_start, self.key_size, self.value_start, self.value_size)
+
+
+@dataclass(slots=True)
+class RecordFault:
+    """The record of a batch from which on it cannot be read."""
+
+    batch: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Area:
+    """The records of one batch in the chunk's buffer."""
+
+    number: int
+    start: int
+    end: int
+    count: int
+
+
+def read_rows(
+    headers: Headers, buffer: Buffer, elsewhere: list[int], areas: list[Area], old_rows: list[list[int]], faults: list[RecordFault]
+) -> Rows:
+    """The records of all batches in order: they follow their batch's header, but for those of the batches `elsewhere`.
+
+    The records of those lie in `areas`, if any, or are `old_rows` already.
+    """
+    start, end, count = headers.at + HEADER_SIZE, headers.at + headers.size, headers.count.astype(np.int64)
+    for number in elsewhere:
+        count[number], end[number] = 0, start[number]
+    for area in areas:
+        start[area.number], end[area.number], count[area.number] = area.start, area.end, area.count
+    starts, good = record_starts(buffer, start, end, count)
+    numbers = np.flatnonzero(good)
+    parts: list[Rows] = []
+    careful = np.flatnonzero(~good).tolist()
+    if len(starts):
+        usual, bad = _usual_rows(headers, buffer, starts, numbers, count[numbers], end[numbers])
+        parts.append(usual)
+        careful += bad
+    for number in careful:
+        parts.append(_careful(headers, buffer, Area(number, int(start[number]), int(end[number]), int(count[number])), faults))
+    if old_rows:
+        parts.append(_rows_of(old_rows))
+    if not parts:
+        return _rows_of([])
+    if len(parts) == 1:
+        return parts[0]
+    joined = Rows(*(np.concatenate(columns) for columns in zip(*(part.columns() for part in parts), strict=True)))
+    return joined.part(np.argsort(joined.batch, kind="stable"))
+
+
+def _usual_rows(headers: Headers, buffer: Buffer, starts: Ints, numbers: Ints, counts: Ints, ends_at: Ints) -> tuple[Rows, list[int]]:
+    """The records that look as usual, and which of the batches hold others.
+
+    Shape: batch `numbers[i]` has `counts[i]` records, which end at `ends_at[i]`.
+    """
+    # A record ends where the next one starts, but for the last of each batch.
+    ends = np.empty_like(starts)
+    ends[:-1] = starts[1:]
+    holding = counts > 0
+    ends[np.cumsum(counts)[holding] - 1] = ends_at[holding]
+    owner = np.repeat(numbers, counts)
+    rows, odd = _read_headers(buffer, starts, ends, owner, headers)
+    if odd is None:
+        return rows, []
+    bad = np.unique(owner[odd])
+    return rows.part(~np.isin(owner, bad)), bad.tolist()
+
+
+def _careful(headers: Headers, buffer: Buffer, area: Area, faults: list[RecordFault]) -> Rows:
+    rows: list[list[int]] = []
+    try:
+        for row in _careful_rows(buffer.data, area, headers):
+            rows.append(row)
+    except DecodeError as error:
+        faults.append(RecordFault(area.number, str(error)))
+    return _rows_of(rows)
+
+
+def _read_headers(buffer: Buffer, starts: Ints, ends: Ints, numbers: Ints, headers: Headers) -> tuple[Rows, Mask | None]:
+    """The header fields of all records, and which are not as usual (None if all are).
+
+    The walk has followed the lengths already, so only their sign and size are looked at.
+    """
+    first = buffer.bytes[starts]
+    odd = first & 1 != 0
+    at = starts + 2 + (first > 127)  # behind the length and one byte of attributes
+    longer = first > 127
+    longer &= buffer.bytes[starts + 1] > 127
+    if longer.any():
+        at[longer] += 1
+        odd |= longer & (buffer.bytes[starts + 2] > 127)
+    timestamp_delta, at, odd_time = buffer.uvarints(at, VARLONG_SIZE_MAX)
+    offset_delta, at, odd_offset = buffer.uvarints(at)
+    key_size, key_start, odd_key = _sizes(buffer, at)
+    at = np.minimum(key_start + np.maximum(key_size, 0), buffer.size)
+    value_size, value_start, odd_value = _sizes(buffer, at)
+    value_end = value_start + np.maximum(value_size, 0)
+    odd |= (value_end + 1 != ends) | (buffer.bytes[np.minimum(value_end, buffer.size)] != 0)
+    odd |= offset_delta >> 32 != 0
+    for more in (odd_time, odd_offset, odd_key, odd_value):
+        if more is not None:
+            odd |= more
+    timestamp = headers.base_timestamp[numbers] + zigzag(timestamp_delta)
+    appended = headers.is_log_append_time
+    if appended.any():
+        timestamp = np.where(appended[numbers], headers.max_timestamp[numbers], timestamp)
+    offset = headers.base_offset[numbers] + zigzag(offset_delta)
+    rows = Rows(numbers, offset, timestamp, key_start, key_size, value_start, value_size)
+    return rows, odd if odd.any() else None
+
+
+def _sizes(buffer: Buffer, at: Ints) -> tuple[Ints, Ints, Mask | None]:
+    """The sizes of nullable fields, -1 for null, and where the fields start."""
+    if (buffer.bytes[at] == _NULL_CODE).all():
+        return np.full(len(at), NULL, np.int64), at + 1, None
+    raw, start, odd = buffer.uvarints(at)
+    size = zigzag(raw)
+    if len(size) and int(size.max()) > buffer.size:
+        too_large = size > buffer.size
+        odd = too_large if odd is None else odd | too_large
+        size[too_large] = 0
+    return np.maximum(size, NULL), start, odd
+
+
+def _careful_rows(buf: bytes, area: Area, headers: Headers) -> Iterator[list[int]]:
+    number = area.number
+    base_offset, base_timestamp = int(headers.base_offset[number]), int(headers.base_timestamp[number])
+    append_time = int(headers.max_timestamp[number]) if headers.is_log_append_time[number] else None
+    for fields in walk_records(buf, area.start, area.end, area.count):
+        offset_delta, timestamp_delta, key_start, key_size, value_start, value_size, _, _ = fields
+        timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
+        yield [number, base_offset + offset_delta, timestamp, key_start, key_size, value_start, value_size]
+
+
+def _rows_of(rows: list[list[int]]) -> Rows:
+    """Rows of Python numbers; timestamps that Java's long would let overflow wrap as they do there."""
+    wrapped = [[(number + (1 << 63)) % (1 << 64) - (1 << 63) for number in row] for row in rows]
+    table: Array = np.array(wrapped, np.int64).reshape(len(rows), 7)
+    return Rows(*(np.ascontiguousarray(table[:, index]) for index in range(7)))

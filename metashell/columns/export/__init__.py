@@ -1,0 +1,1 @@
+"""Logs to files, a table each, by a pool of processes over splits."""

@@ -1,0 +1,98 @@
+"""What an export has done so far and done at last: the splits that are written, keyed by the identity and size of their files.
+
+While an export runs, its journal lies beside the parts in a folder of its own, a line for each finished split; the last thing
+an export does is to write `_manifest.json` beside the tables. Both have the same entries, so that the next export of the same
+directory can take over what has not changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from metashell.codec.uris import is_uri, shown_uri
+from metashell.columns.inputs.splits import Split
+
+MANIFEST = "_manifest.json"
+WORK_FOLDER = ".metashell-export"
+JOURNAL = "journal.jsonl"
+Entry = dict[str, Any]
+
+
+def split_key(split: Split) -> str:
+    """What a split is: ranges of files that are told apart by path, identity and size."""
+    return json.dumps(
+        [[*_identity(piece.path), piece.size, piece.start, piece.end, piece.log, shown_uri(piece.cluster_id)] for piece in split.pieces]
+    )
+
+
+def _identity(path: str) -> list[Any]:
+    if not is_uri(path):
+        with suppress(OSError):
+            stat = os.stat(path)
+            return [os.path.abspath(path), stat.st_dev, stat.st_ino, stat.st_mtime_ns]
+    return [shown_uri(path)]
+
+
+class Journal:
+    """The journal of a running export; `done` maps keys of splits to their entries."""
+
+    def __init__(self, folder: str, settings: dict[str, Any]) -> None:
+        self.folder = folder
+        self.path = os.path.join(folder, JOURNAL)
+        self.settings = settings
+        self.done: dict[str, Entry] = {}
+
+    def open(self) -> None:
+        """Read what an interrupted export of the same settings left; what one of other settings left is removed."""
+        lines = list(_json_lines(self.path))
+        if not lines or lines[0] != {"settings": self.settings}:
+            from shutil import rmtree
+
+            rmtree(self.folder, ignore_errors=True)
+            os.makedirs(self.folder, exist_ok=True)
+            self._append({"settings": self.settings})
+            return
+        self.done = {entry["split"]: entry for entry in lines[1:]}
+
+    def add(self, entry: Entry) -> None:
+        self.done[entry["split"]] = entry
+        self._append(entry)
+
+    def _append(self, value: Any) -> None:
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(value) + "\n")
+
+
+def _json_lines(path: str) -> Iterator[Any]:
+    """The lines of a journal up to one that was cut off."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                try:
+                    yield json.loads(line)
+                except ValueError:
+                    return
+    except OSError:
+        return
+
+
+def read_manifest(out: str) -> dict[str, Any]:
+    """The manifest of a finished export, empty without one."""
+    try:
+        with open(os.path.join(out, MANIFEST), encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) and "splits" in found and "settings" in found else {}
+
+
+def write_manifest(out: str, manifest: dict[str, Any]) -> None:
+    path = os.path.join(out, MANIFEST)
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        json.dump(manifest, file, indent=1)
+        file.write("\n")
+    os.replace(path + ".part", path)

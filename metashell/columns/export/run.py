@@ -1,0 +1,155 @@
+"""Export: logs to files, a table each, by a pool of processes over splits.
+
+Nothing stands under its final name before all of it is whole: parts are written in a folder of work inside the output directory and
+moved at the end. What was finished before an interruption is not done again (see `manifest`). Memory does not depend on the
+input: a process holds one chunk and the row groups that it gathers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from metashell.columns.export.manifest import MANIFEST, WORK_FOLDER, Journal, read_manifest, split_key
+from metashell.columns.export.options import ExportOptions
+from metashell.columns.export.publish import are_published, has_parts, publish, take_over
+from metashell.columns.export.workers import Workers, is_large
+from metashell.columns.inputs.splits import Split, iter_splits, logs_of, require_logs
+from metashell.columns.names import table_names
+from metashell.errors import LogCorruptError, UsageError
+
+if TYPE_CHECKING:
+    from metashell.columns.export.split import SplitResult
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes of input that are newly done, and the rows that came of them."""
+
+
+@dataclass(slots=True)
+class ExportReport:
+    """What an export did: rows by table, splits in all and those that were done before."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    split_count: int = 0
+    reused_count: int = 0
+    is_unchanged: bool = False
+
+
+def export(options: ExportOptions, progress: Progress | None = None, planned: Callable[[int], None] | None = None) -> ExportReport:
+    """Export everything; `planned` is told how many bytes there are before the first is read.
+
+    Errors: LogCorruptError for the first fault, unless faults are skipped, UsageError for what cannot be opened; then no table
+    has appeared or changed. OSError where the output cannot be written.
+    """
+    _refuse_foreign(options)
+    with Workers(options.jobs or len(os.sched_getaffinity(0)), _prepare_worker) as workers:
+        if is_large(options.paths):
+            workers.start(workers.jobs)
+        return _export(options, workers, progress, planned)
+
+
+def _export(options: ExportOptions, workers: Workers, progress: Progress | None, planned: Callable[[int], None] | None) -> ExportReport:
+    work = os.path.join(options.out, WORK_FOLDER)
+    is_new = not os.path.lexists(work) and not os.path.lexists(os.path.join(options.out, MANIFEST))
+    splits = _plan_at_work(options, workers, work) if is_new and workers.are_started else list(_splits(options))
+    if planned is not None:
+        planned(sum(split.bytes for split in splits))
+    keys = [split_key(split) for split in splits]
+    old = read_manifest(options.out)
+    if old.get("settings") == options.settings() and [entry["split"] for entry in old["splits"]] == keys and are_published(old, options):
+        return ExportReport(rows=old["rows"], split_count=len(splits), reused_count=len(splits), is_unchanged=True)
+    os.makedirs(options.out, exist_ok=True)
+    journal = Journal(work, options.settings())
+    journal.open()
+    report = ExportReport(split_count=len(splits))
+    take_over(old, keys, journal, options)
+    missing = []
+    for number, (key, split) in enumerate(zip(keys, splits, strict=True)):
+        entry = journal.done.get(key)
+        if entry is not None and has_parts(work, entry, options.form):
+            report.reused_count += 1
+            if progress is not None:
+                progress(split.bytes, sum(entry["rows"].values()))
+        else:
+            missing.append((number, split))
+    # A split keeps the number that it was first written under, whatever has come before it since.
+    taken = {entry["part"] for entry in journal.done.values()}
+    numbers = (number for number in range(len(splits) + len(taken)) if number not in taken)
+    tasks = [(next(numbers), split, options, work) for _, split in missing]
+    for index, result in workers.results(_export_split, tasks):
+        _check(result)
+        number = missing[index][0]
+        journal.add({"split": keys[number], "part": tasks[index][0], "rows": result.rows})
+        if progress is not None:
+            progress(splits[number].bytes, sum(result.rows.values()))
+    entries = [journal.done[key] for key in keys]
+    for entry in entries:
+        for table, count in entry["rows"].items():
+            report.rows[table] = report.rows.get(table, 0) + count
+    publish(old, entries, report.rows, options, work)
+    return report
+
+
+def _refuse_foreign(options: ExportOptions) -> None:
+    """Errors: UsageError where a table's name is taken by what no export of ours has written: it would be replaced."""
+    if os.path.lexists(os.path.join(options.out, WORK_FOLDER)):
+        return  # an export was interrupted, perhaps while it gave names
+    old = read_manifest(options.out)
+    settings = old.get("settings", {})
+    ours = {*old.get("rows", {}), *(settings.get("tables") or ())} if settings.get("format") == options.form else set()
+    for table in options.tables or table_names():
+        path = os.path.join(options.out, f"{table}.{options.form}")
+        if table not in ours and os.path.lexists(path):
+            raise UsageError(f"{path}: is there already, and no export has written it: remove it, or name another --out", path)
+
+
+def _splits(options: ExportOptions) -> Iterator[Split]:
+    """What there is to read, each file once, however often it is named. Errors: UsageError, at the end too: see `require_logs`."""
+    seen: set[Split] = set()
+    for split in iter_splits(options.paths, options.target_bytes, log=options.log):
+        if split not in seen:
+            seen.add(split)
+            yield split
+    require_logs(logs_of(seen), options.named_tables, options.paths)
+
+
+def _plan_at_work(options: ExportOptions, workers: Workers, work: str) -> list[Split]:
+    """The splits of an export that has nothing to take over: the workers have each as soon as it is known."""
+    splits: list[Split] = []
+    has_out = os.path.lexists(options.out)
+    try:
+        for split in _splits(options):
+            if not splits:
+                Journal(work, options.settings()).open()
+            workers.submit(_export_split, len(splits), split, options, work)
+            splits.append(split)
+    except UsageError:
+        # A path that is not there: as if nothing had been begun.
+        from shutil import rmtree
+
+        workers.stop()
+        rmtree(work if has_out else options.out, ignore_errors=True)
+        raise
+    return splits
+
+
+def _export_split(number: int, split: Split, options: ExportOptions, folder: str) -> SplitResult:
+    from metashell.columns.export.split import export_split
+
+    return export_split(number, split, options, folder)
+
+
+def _prepare_worker() -> None:
+    from metashell.columns.export.split import prepare_worker
+
+    prepare_worker()
+
+
+def _check(result: SplitResult) -> None:
+    """Errors: LogCorruptError and UsageError of a split that failed."""
+    if result.fault is not None:
+        raise LogCorruptError(*result.fault)
+    if result.usage_error is not None:
+        raise UsageError(result.usage_error)

@@ -1,0 +1,69 @@
+"""What one process of an export does: one split to one file for each of its tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from metashell.columns.decode.options import ReadOptions
+from metashell.columns.decode.reader import read_split
+from metashell.columns.decode.redacting import marked_schema
+from metashell.columns.export.options import ExportOptions, part_path
+from metashell.columns.export.writers import PartFile
+from metashell.columns.inputs.splits import Split
+from metashell.columns.schemas import FAULTS, tables
+from metashell.errors import LogCorruptError, UsageError
+
+_HELD_BYTES_MAX = 96 << 20
+
+
+@dataclass(slots=True)
+class SplitResult:
+    """What became of a split: rows by table, or the fault that ended it as (file, offset, reason)."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    fault: tuple[str, int, str] | None = None
+    usage_error: str | None = None
+
+
+def prepare_worker() -> None:
+    """In a process of its own: one thread, since there is a process for each core."""
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+
+
+def export_split(number: int, split: Split, options: ExportOptions, folder: str) -> SplitResult:
+    """Write the tables of a split below `folder`; never raises for what files hold."""
+    result = SplitResult()
+    parts: dict[str, PartFile] = {}
+    reading = ReadOptions(tables=options.tables, on_error=options.on_error, show_secrets=options.show_secrets)
+    try:
+        for table, batch in read_split(split, options=reading):
+            part = parts.get(table)
+            if part is None:
+                schema = marked_schema(batch.schema, show_secrets=options.show_secrets)
+                part = parts[table] = PartFile(part_path(folder, table, number, options.form), schema, options.form)
+            part.add(batch.replace_schema_metadata(marked_schema(batch.schema, show_secrets=options.show_secrets).metadata))
+            if sum(one.held_bytes for one in parts.values()) > _HELD_BYTES_MAX:
+                for one in parts.values():
+                    one.flush()
+        for part in parts.values():
+            part.finish()
+    except (LogCorruptError, UsageError) as error:
+        for part in parts.values():
+            part.drop()
+        if isinstance(error, LogCorruptError):
+            result.fault = (error.file, error.offset, error.reason)
+        else:
+            result.usage_error = str(error)
+    result.rows = {table: part.rows for table, part in parts.items()}
+    result.rows.setdefault(FAULTS, 0)
+    return result
+
+
+def write_empty(folder: str, table: str, options: ExportOptions) -> str:
+    """Write a table without rows below `folder`, so that whoever asks for it finds its columns; gives its path."""
+    path = part_path(folder, table, 0, options.form)
+    PartFile(path, marked_schema(tables()[table], show_secrets=options.show_secrets), options.form).finish()
+    return path

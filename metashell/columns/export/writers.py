@@ -1,0 +1,122 @@
+"""Tables as files: Parquet, Arrow IPC, CSV and JSON lines. A writer's file has its name only once it is whole."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from metashell.columns.schemas import PLACE
+from metashell.columns.texts import csv_value, row_values
+
+_GROUP_ROWS = 1 << 17
+_GROUP_BYTES = 24 << 20
+
+
+class TableWriter(Protocol):
+    """Takes record batches of one schema, those of a row group together; `close` makes the file whole."""
+
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None: ...
+    def close(self) -> None: ...
+
+
+class PartFile:
+    """One table of one split on its way to a file: batches are gathered to row groups, and written under another name first."""
+
+    def __init__(self, path: str, schema: pa.Schema, form: str) -> None:
+        self.path = path
+        self.rows = 0
+        # Of this process's own: another one of a killed export may live for a moment longer.
+        self._unfinished = f"{path}.{os.getpid()}.part"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        self._writer = FORMATS[form](self._unfinished, schema)
+        self._own_columns = [name for name in schema.names if name not in dict(PLACE)]
+        self._held: list[pa.RecordBatch] = []
+        self._held_rows = 0
+        self.held_bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self.rows += batch.num_rows
+        self._held.append(batch)
+        self._held_rows += batch.num_rows
+        # The texts of place are parts of what all batches of a file share.
+        self.held_bytes += batch.select(self._own_columns).get_total_buffer_size()
+        if self._held_rows >= _GROUP_ROWS or self.held_bytes >= _GROUP_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._held:
+            self._writer.write(self._held)
+            self._held, self._held_rows, self.held_bytes = [], 0, 0
+
+    def finish(self) -> None:
+        """Write what is left, and give the file its name."""
+        self.flush()
+        self._writer.close()
+        os.replace(self._unfinished, self.path)
+
+    def drop(self) -> None:
+        """Close and remove what was begun and will not be finished."""
+        self._writer.close()
+        os.unlink(self._unfinished)
+
+
+class _Arrow:
+    def __init__(self, path: str, schema: pa.Schema) -> None:
+        from pyarrow.ipc import new_file
+
+        self._writer = new_file(path, schema)
+
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        for batch in pa.Table.from_batches(batches).combine_chunks().to_batches():
+            self._writer.write_batch(batch)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _JsonLines:
+    def __init__(self, path: str, schema: pa.Schema) -> None:
+        self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115 - open until close
+
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        for batch in batches:
+            for row in row_values(batch):
+                self._file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Csv:
+    """CSV by RFC 4180: lists and structs as JSON text, null as an empty field."""
+
+    def __init__(self, path: str, schema: pa.Schema) -> None:
+        self._file = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115 - open until close
+        self._writer = csv.writer(self._file, lineterminator="\n")
+        self._writer.writerow(schema.names)
+
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        for batch in batches:
+            self._writer.writerows([csv_value(value) for value in row.values()] for row in row_values(batch))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _parquet(path: str, schema: pa.Schema) -> TableWriter:
+    from metashell.columns.export.parquet import ParquetTable
+
+    return ParquetTable(path, schema)
+
+
+FORMATS: dict[str, Callable[[str, pa.Schema], TableWriter]] = {
+    "parquet": _parquet,
+    "arrow": _Arrow,
+    "csv": _Csv,
+    "jsonl": _JsonLines,
+}

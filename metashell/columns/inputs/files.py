@@ -1,0 +1,135 @@
+"""The files to read for a path: what log's inputs find there, on this machine or in a store, as far as its records are known.
+
+Logs of other topics than those that metashell decodes are left out, unless they are named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Self
+
+from metashell.codec.uris import is_uri
+from metashell.errors import PathError, UsageError
+from metashell.log.files import OpenFile, is_stream, open_file
+from metashell.log.inputs import LOCAL, FoundLog, InputFile, Tree, all_empty, find_logs, named_file, nothing_found, other_log, paths_of
+from metashell.log.kinds import DATA, KNOWN_LOGS, METADATA, LogKind
+
+
+def input_files(
+    path: str, log: LogKind | None = None, *, every_checkpoint: bool = False, may_be_empty: bool = False
+) -> Iterator[InputFile]:
+    """The files that `path` stands for.
+
+    `log` names the kind of log of what nothing else tells; other logs are left out then. With `every_checkpoint` all checkpoints of
+    a directory are given, not only the one that replay needs.
+    Errors: UsageError where there is nothing, nothing to decode, or no batch in any of it, unless it `may_be_empty`.
+    """
+    if is_uri(path):
+        from metashell.columns.inputs.remote import remote_input
+
+        tree, top, is_folder = remote_input(path)
+        if is_folder:
+            yield from _files_below(path, top, tree, log, every_checkpoint, may_be_empty)
+        else:
+            yield _known(named_file(path, tree, tree.parent(top)), log)
+        return
+    for place in paths_of(path):
+        if os.path.isdir(place):
+            yield from _files_below(place, place, LOCAL, log, every_checkpoint, may_be_empty)
+        else:
+            yield _known(named_file(place), log)
+
+
+def _known(file: InputFile, log: LogKind | None) -> InputFile:
+    """A file that was named, of a log that is known. Errors: UsageError."""
+    found = file.log
+    if found in KNOWN_LOGS and log is not None and found != log:
+        raise other_log(file.path, found, log, reads=False)
+    if found in (None, DATA) and log is not None:
+        found = log
+    if found == DATA:
+        raise UsageError(f"{file.path}: no log here whose records are known (--log says what they are)", file.path)
+    return _as(file, found)
+
+
+def _files_below(path: str, top: str, tree: Tree, log: LogKind | None, every_checkpoint: bool, may_be_empty: bool) -> Iterator[InputFile]:
+    seen: list[FoundLog] = []
+    try:
+        for found in find_logs(top, tree, every_checkpoint=every_checkpoint):
+            seen.append(found)
+            if found.kind == METADATA and not found.files:
+                raise UsageError(f"{found.directory}: none of its checkpoints is complete, and there is no segment", path)
+            yield from (_as(file, log or file.log) for file in found.files if _is_wanted(file.log, log))
+    except OSError as error:
+        raise PathError.of(path, error) from error
+    chosen = [found for found in seen if found.is_empty or any(_is_wanted(file.log, log) for file in found.files)]
+    if not chosen:
+        missing = nothing_found(path, [found.kind for found in seen], () if log is None else (log,))
+        raise UsageError(f"{missing} (--log says what they are)", path) if seen and log is None else missing
+    if not may_be_empty and all(found.is_empty for found in chosen):
+        raise all_empty(path, [found.kind for found in chosen])
+
+
+def _is_wanted(found: LogKind | None, log: LogKind | None) -> bool:
+    if found in KNOWN_LOGS:
+        return log in (None, found)
+    # What is damaged where it begins tells nothing: it is read, and what is wrong with it told.
+    return found is None or log is not None
+
+
+def _as(file: InputFile, log: LogKind | None) -> InputFile:
+    return InputFile(path=file.path, log=log, cluster_id=file.cluster_id, checkpoint=file.checkpoint, may_end_early=file.may_end_early)
+
+
+def is_read_once(path: str) -> bool:
+    """Whether what is read of a path is gone: of standard input, a pipe or the like."""
+    return not is_uri(path) and is_stream(path)
+
+
+def open_input(path: str) -> OpenFile:
+    """A file by path or URI. Errors: UsageError where it cannot be opened."""
+    if is_uri(path):
+        from metashell.columns.inputs.remote import open_remote
+
+        return open_remote(path)
+    return open_file(path)
+
+
+class Excerpt:
+    """A file that ends at a fixed place, whatever is appended to it meanwhile."""
+
+    def __init__(self, file: OpenFile, end: int) -> None:
+        self.file = file
+        self.name = file.name
+        self.batch_size_max = file.batch_size_max
+        self.end = end
+
+    @property
+    def trouble(self) -> str | None:
+        return self.file.trouble
+
+    @trouble.setter
+    def trouble(self, reason: str | None) -> None:
+        self.file.trouble = reason
+
+    def read_at(self, position: int, size: int) -> bytes:
+        size = min(size, self.end - position)
+        return self.file.read_at(position, size) if size > 0 else b""
+
+    def peek(self, size: int) -> bytes:
+        return self.file.peek(min(size, self.end))
+
+    def size(self) -> int | None:
+        size = self.file.size()
+        return self.end if size is None else min(size, self.end)
+
+    def close(self) -> None:
+        self.file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()

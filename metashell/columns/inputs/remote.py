@@ -1,0 +1,152 @@
+"""Files of object stores and HDFS, through pyarrow's file systems: `file://`, `s3://`, `hdfs://`, `gs://`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from os.path import basename, dirname
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+from pyarrow import ArrowException
+from pyarrow.fs import FileSelector, FileSystem, FileType
+
+from metashell.codec.uris import URI_MARK, shown_uri, without_credentials
+from metashell.errors import PathError, UsageError
+from metashell.log.files import OpenFile, unpacked
+
+_SMALL_MAX = 1 << 16
+_TROUBLE = (OSError, ValueError, ArrowException)
+"""What pyarrow's file systems raise, each its own: all of them when credentials or the network are missing."""
+_RETRIES = {"gs": "retry_limit_seconds=20", "gcs": "retry_limit_seconds=20"}
+"""Google's client asks a quarter of an hour for credentials that are not there."""
+
+
+def file_system(uri: str) -> tuple[Any, str]:
+    """The file system of a URI and the path in it. Errors: UsageError for one that pyarrow does not know, or cannot reach."""
+    try:
+        system, path = FileSystem.from_uri(_with_limit(uri))
+    except _TROUBLE as error:
+        raise told(uri, error) from error
+    return system, path
+
+
+def _with_limit(uri: str) -> str:
+    """The URI with an end to the patience of its file system, unless it says one."""
+    limit = _RETRIES.get(uri.partition(URI_MARK)[0])
+    return uri if limit is None or "retry_limit_seconds" in uri else f"{uri}{'&' if '?' in uri else '?'}{limit}"
+
+
+def told(uri: str, error: Exception) -> UsageError:
+    """The error of a store in one line, without what opens it: stores quote what they were given."""
+    said = (str(error).splitlines() or [type(error).__name__])[0]
+    return _refused(uri, without_credentials(said, uri))
+
+
+def _refused(uri: str, reason: str) -> UsageError:
+    return UsageError(f"{shown_uri(uri)}: {reason}", shown_uri(uri))
+
+
+def remote_input(uri: str) -> tuple[RemoteTree, str, bool]:
+    """What lies at a URI: a tree of files, the URI's path in it, and whether that is a folder. Errors: UsageError."""
+    system, path = file_system(uri)
+    try:
+        info = system.get_file_info(path)
+    except _TROUBLE as error:
+        raise told(uri, error) from error
+    if info.type == FileType.NotFound:
+        raise PathError(f"{shown_uri(uri)}: No such file or directory", shown_uri(uri))
+    return RemoteTree(uri, system, path), path, info.type == FileType.Directory
+
+
+class RemoteTree:
+    """The files of a store, below or beside the path of a URI."""
+
+    def __init__(self, uri: str, system: Any, top: str) -> None:
+        self._uri = uri
+        self._system = system
+        self._top = top.rstrip("/")
+
+    def walk(self, top: str) -> Iterator[tuple[str, list[str]]]:
+        try:
+            below = self._system.get_file_info(FileSelector(top, recursive=True, allow_not_found=True))
+        except _TROUBLE as error:
+            raise told(self._uri, error) from error
+        folders: dict[str, list[str]] = {}
+        for entry in below:
+            if entry.type == FileType.File:
+                folders.setdefault(dirname(entry.path), []).append(basename(entry.path))
+        yield from sorted(folders.items())
+
+    def place(self, folder: str, name: str = "") -> str:
+        """The URI of a folder or of a file in it; the query stays behind it."""
+        base, mark, query = self._uri.partition("?")
+        if folder != self._top and not folder.startswith(f"{self._top}/"):
+            return dirname(base)  # the folder of a file that was named
+        below = folder[len(self._top) :].strip("/")
+        found = "/".join(filter(None, (base.rstrip("/"), quote(below), quote(name))))
+        return found + mark + query if name else found
+
+    def name(self, folder: str) -> str:
+        return basename(folder.rstrip("/"))
+
+    def parent(self, folder: str) -> str:
+        return dirname(folder.rstrip("/"))
+
+    def open(self, place: str) -> OpenFile:
+        return open_remote(place)
+
+    def read(self, folder: str, name: str) -> bytes | None:
+        try:
+            with self._system.open_input_file(f"{folder}/{name}") as file:
+                return bytes(file.read(_SMALL_MAX))
+        except _TROUBLE:
+            return None
+
+
+def open_remote(uri: str) -> OpenFile:
+    """A remote file, read by position. Errors: UsageError where it cannot be opened."""
+    system, path = file_system(uri)
+    try:
+        file = RemoteFile(uri, system.open_input_file(path))
+    except _TROUBLE as error:
+        raise told(uri, error) from error
+    return unpacked(file)
+
+
+class RemoteFile:
+    """A file of a pyarrow file system in the form of our opened files."""
+
+    batch_size_max = (1 << 31) + 11
+
+    def __init__(self, name: str, file: Any) -> None:
+        self.name = shown_uri(name)
+        self._uri = name
+        self.trouble: str | None = None
+        self._file = file
+        self._size = int(file.size())
+
+    def read_at(self, position: int, size: int) -> bytes:
+        size = min(size, self._size - position)
+        if size <= 0:
+            return b""
+        try:
+            return bytes(self._file.read_at(size, position))
+        except _TROUBLE as error:
+            self.trouble = str(told(self._uri, error))
+            return b""
+
+    def size(self) -> int | None:
+        return self._size
+
+    def peek(self, size: int) -> bytes:
+        return self.read_at(0, size)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()

@@ -1,0 +1,229 @@
+"""Splits: which part of the work is whose, as byte ranges of whole batches, so that one large file uses every core.
+
+Each record belongs to exactly one split. The cuts of a file are places on the chain of its batches, which starts at its first
+byte: found by hopping over batch headers, or taken from the `.index` beside a segment where the chain between two of its entries
+confirms them. Where the chain is broken by corruption, the next batch is guessed, and believed only if a chain from there
+leads to the known end of the file (see `resync`). A reader walks its range and must end exactly where the range does.
+
+Nothing here needs numpy or pyarrow: planning is cheap, and splits are small values that can be pickled.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from metashell.codec.uris import is_uri, shown_uri
+from metashell.columns.inputs.chain import Chain
+from metashell.columns.inputs.files import input_files, is_read_once, open_input
+from metashell.columns.names import log_of_table
+from metashell.errors import UsageError
+from metashell.log.files import OpenFile
+from metashell.log.identity import name_of
+from metashell.log.inputs import InputFile
+from metashell.log.kinds import METADATA, LogKind
+
+TARGET_BYTES = 32 << 20
+"""The size of a split when nobody says another: 250 000 partition records, a few tens of milliseconds of start-up to spread."""
+_MANY = 8
+_FILE_COST_BYTES = 64 << 10
+"""What opening a file is worth: thousands of small files are shared out by this too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A range of one file: batches that start at `start` or after and end at `end` or before; `end` is -1 for all of a stream.
+
+    `log` is the kind of log it lies in, None where only reading can tell; `checkpoint` names the checkpoint that the file is. `size` is
+    that of the file when it was planned. What follows the last whole batch of the file is no fault where `may_end_early`.
+    """
+
+    path: str
+    log: LogKind | None
+    cluster_id: str
+    start: int
+    end: int
+    size: int
+    may_end_early: bool = False
+    checkpoint: str = ""
+
+    @property
+    def is_last(self) -> bool:
+        return self.end in (self.size, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """What one task reads: pieces of files, in order."""
+
+    pieces: tuple[Piece, ...]
+
+    @property
+    def bytes(self) -> int:
+        """How much there is to read, as far as is known before."""
+        return sum(max(piece.end - piece.start, 0) for piece in self.pieces)
+
+
+def plan_splits(
+    paths: str | Sequence[str],
+    target_bytes: int = TARGET_BYTES,
+    *,
+    log: LogKind | None = None,
+    every_checkpoint: bool = False,
+    use_index: bool = True,
+) -> list[Split]:
+    """The splits of all files that `paths` stand for, of about `target_bytes` each: large files are cut, small ones put together.
+
+    `log` names the kind of log of what nothing else tells; other logs are left out then. `every_checkpoint`: see `input_files`.
+    Errors: UsageError for a path that cannot be opened, or stands for no log.
+    """
+    return list(iter_splits(paths, target_bytes, log=log, every_checkpoint=every_checkpoint, use_index=use_index))
+
+
+def iter_splits(
+    paths: str | Sequence[str],
+    target_bytes: int = TARGET_BYTES,
+    *,
+    log: LogKind | None = None,
+    every_checkpoint: bool = False,
+    use_index: bool = True,
+) -> Iterator[Split]:
+    """The same, each as soon as it is known."""
+    listed = [paths] if isinstance(paths, str) else paths
+    gathered: list[Piece] = []
+    weight = 0
+    for file in (file for path in listed for file in input_files(path, log, every_checkpoint=every_checkpoint)):
+        pieces = iter_pieces(file, target_bytes, use_index=use_index)
+        first, second = next(pieces, None), next(pieces, None)
+        if first is not None and second is not None:
+            for piece in chain((first, second), pieces):
+                yield Split((piece,))
+        elif first is not None:
+            gathered.append(first)
+            weight += max(first.end - first.start, 0) + _FILE_COST_BYTES
+        if weight >= target_bytes:
+            yield Split(tuple(gathered))
+            gathered, weight = [], 0
+    if gathered:
+        yield Split(tuple(gathered))
+
+
+def logs_of(splits: Iterable[Split]) -> set[LogKind | None]:
+    """The kinds of logs that splits are of; None for what only reading can tell."""
+    return {piece.log for split in splits for piece in split.pieces}
+
+
+def require_logs(logs: Collection[LogKind | None], tables: Iterable[str], paths: str | Sequence[str]) -> None:
+    """Errors: UsageError for a table whose log is not among those that were found: it would be empty because nobody could look."""
+    for table in tables:
+        if not has_log(logs, table):
+            raise absent_log(paths, table)
+
+
+def has_log(logs: Collection[LogKind | None], table: str) -> bool:
+    """Whether the log that a table is made from is among those that were found."""
+    return log_of_table(table) in (None, *logs) or None in logs
+
+
+def absent_log(paths: str | Sequence[str], table: str) -> UsageError:
+    """The complaint about a table that nothing here can be in."""
+    log = log_of_table(table)
+    assert log is not None, "every log has this table"
+    where = " ".join(map(shown_uri, (paths,) if isinstance(paths, str) else paths))
+    return UsageError(f"{where}: no {name_of(log).removeprefix('the ')} here, which the table {table} is made from", table)
+
+
+def file_pieces(file: InputFile, target_bytes: int, *, use_index: bool = True) -> list[Piece]:
+    """The pieces of one file; a stream, or a file below the size of two pieces, is one."""
+    return list(iter_pieces(file, target_bytes, use_index=use_index))
+
+
+def iter_pieces(file: InputFile, target_bytes: int, *, use_index: bool = True) -> Iterator[Piece]:
+    """The same, each as soon as it is known."""
+    if is_read_once(file.path):
+        # To look into it would be to read it.
+        yield _piece(file, 0, -1, -1)
+        return
+    with open_input(file.path) as opened:
+        size = opened.size()
+        if size is None:
+            yield _piece(file, 0, -1, -1)
+            return
+        start = 0
+        for cut in chain(cut_points(opened, size, target_bytes, file.path if use_index else None), (size,)):
+            if cut > start or size == 0:
+                yield _piece(file, start, cut, size)
+            start = cut
+
+
+def _piece(file: InputFile, start: int, end: int, size: int) -> Piece:
+    log = file.log if file.log is not None or is_read_once(file.path) else METADATA
+    return Piece(
+        path=file.path,
+        log=log,
+        cluster_id=file.cluster_id,
+        start=start,
+        end=end,
+        size=size,
+        may_end_early=file.may_end_early,
+        checkpoint=file.checkpoint,
+    )
+
+
+def cut_points(opened: OpenFile, size: int, target_bytes: int, path: str | None = None) -> Iterator[int]:
+    """Places on the chain of batches of a file, near every `target_bytes`; `path` lets the index beside it help."""
+    wanted = _wanted_places(size, target_bytes)
+    if not wanted:
+        return
+    walk = Chain(opened, size)
+    hints = _index_hints(path, wanted) if path is not None else {}
+    last = 0
+    for place in wanted:
+        hint = hints.get(place)
+        if hint is not None and hint[0] > walk.position and walk.confirms(*hint):
+            walk.jump(hint[0])
+        if walk.advance(place) is None:
+            return
+        if last < walk.position < size:
+            yield walk.position
+            last = walk.position
+
+
+def _wanted_places(size: int, target_bytes: int) -> list[int]:
+    """Where cuts would be best: evenly, but closer at the end of what many tasks read, so that all are done at about the same time."""
+    count = max(round(size / target_bytes), 1)
+    quarters = [4 * number for number in range(1, count)]
+    if count >= _MANY:
+        quarters = [*quarters[:-1], 4 * count - 6, 4 * count - 4, 4 * count - 3, 4 * count - 2, 4 * count - 1]
+    return [size * quarter // (4 * count) for quarter in quarters]
+
+
+def _index_hints(path: str, wanted: Iterable[int]) -> dict[int, tuple[int, int, int, int]]:
+    """For each wanted place two neighbouring entries of the offset index before it: position and last offset, twice."""
+    from metashell.log.names import parse_name
+
+    name = parse_name(os.path.basename(path))
+    if name is None or name.base_offset is None or name.is_compressed or is_uri(path):
+        return {}
+    try:
+        with open(path[: -len(".log")] + ".index", "rb") as file:
+            data = file.read()
+    except OSError:
+        return {}
+    from bisect import bisect_right
+    from struct import iter_unpack
+
+    entries = [(position, name.base_offset + relative) for relative, position in iter_unpack(">ii", data[: len(data) // 8 * 8])]
+    while entries and entries[-1] == (0, name.base_offset):
+        entries.pop()
+    positions = [position for position, _ in entries]
+    if positions != sorted(set(positions)):
+        return {}
+    found = {}
+    for place in wanted:
+        at = bisect_right(positions, place) - 1
+        if at > 0:
+            found[place] = (*entries[at - 1], *entries[at])
+    return found

@@ -1,0 +1,1 @@
+"""SQL over the tables of logs, by a DuckDB that reaches nothing else."""

@@ -1,0 +1,466 @@
+"""The own voice: one JSON object a line.
+
+Every line has `kind` and `file`; the envelope is ours in snake_case, `data` keeps Kafka's JSON names. `record` and
+`control` lines are decoded, `batch` lines describe a batch, and what is wrong has a line of its own where it lies:
+`corrupt` (bytes that are damaged), `truncated` (a file that ends too early, or shrank), `skipped` (what we refuse to
+expand). After a damaged batch the walk goes on as long as batch lengths lead on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from metashell.codec.batches import (
+    CODEC_MASK,
+    CONTROL,
+    CRC_START,
+    HEADER_SIZE,
+    LOG_APPEND_TIME,
+    MAGIC_END,
+    TRANSACTIONAL,
+    BatchHeader,
+    RecordBatch,
+    unpack_header,
+)
+from metashell.codec.crc32c import crc32c
+from metashell.codec.json_forms import string_text
+from metashell.codec.legacy import LegacyRecord, message_crc, read_message_header, read_messages
+from metashell.codec.record_walk import RecordFields, read_headers
+from metashell.codec.redaction import REDACTED, shown_bytes
+from metashell.dump.fast_loop import make_loop
+from metashell.dump.framing import Stop
+from metashell.dump.keyed_loop import make_keyed_loop
+from metashell.dump.options import DumpOptions
+from metashell.dump.own.filters import OFFSET_MAX, Filters
+from metashell.dump.own.values import (
+    Body,
+    OwnTexts,
+    bytes_member,
+    class_member,
+    control_body,
+    metadata_body,
+)
+from metashell.dump.user_data import holds_user_data, is_user_record
+from metashell.dump.writer import Place, Writer
+from metashell.errors import DecodeError
+from metashell.log.files import OpenFile
+from metashell.log.names import SNAPSHOT_FOOTER_TYPE
+from metashell.log.torn import whole_batch_behind
+
+if TYPE_CHECKING:
+    from metashell.dump.own.records import CoordinatorMembers
+
+_LEGACY_LEAD_SIZE = 26
+_TAIL_PIECE = 1 << 20
+_TAIL_LOOK_MAX = 64 << 20
+_LINE = "f'{head}{offset}{middle}{before}{body(buf, start + 3, end)}}}\\n'"
+_LINE_WITHOUT_METADATA = "f'{head}{before}{body(buf, start + 3, end)}}}\\n'"
+_KEYED = (
+    "f'{head}{offset}{middle}{key_text}{before}{body(buf, start + 2, at)}}}\\n'",
+    'f\'{head}{offset}{middle}{key_text}null,"data":null,"tombstone":true}}\\n\'',
+)
+_KEYED_WITHOUT_METADATA = (
+    "f'{head}{key_text}{before}{body(buf, start + 2, at)}}}\\n'",
+    'f\'{head}{key_text}null,"data":null,"tombstone":true}}\\n\'',
+)
+_HOSTILE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069]")
+
+
+def for_terminal(text: str) -> str:
+    """JSON text without characters that a terminal obeys: escapes are JSON's own, and these stand in strings only."""
+    return _HOSTILE.sub(lambda match: f"\\u{ord(match[0]):04X}", text)
+
+
+class JsonWriter(Writer):
+    """JSON lines for one file, which is called `label` in them.
+
+    `may_end_early` says that a torn or zero-filled tail is no fault: the last segment of a directory. `is_checkpoint`
+    asks for a footer at the end; `is_followed` says that the end of what is there now is not the end.
+    """
+
+    def __init__(
+        self,
+        options: DumpOptions,
+        filters: Filters,
+        file: OpenFile,
+        label: str,
+        *,
+        is_terminal: bool = False,
+        may_end_early: bool = False,
+        is_checkpoint: bool = False,
+        is_followed: bool = False,
+    ) -> None:
+        super().__init__()
+        self.options = options
+        self.filters = filters
+        self.file = file
+        self.may_end_early = may_end_early
+        self.is_checkpoint = is_checkpoint
+        self.is_followed = is_followed
+        self.is_terminal = is_terminal
+        self.label = string_text(os.fsencode(label).decode("utf-8", "replace"))
+        self.shows_batches = options.batches != "no" or not options.iterates_deep
+        self.shows_records = options.iterates_deep and options.batches != "only"
+        self.is_plain = self.shows_records and not (self.shows_batches or filters.has_pattern or filters.has_range)
+        self.last_batch: tuple[BatchHeader, int, bytes] | None = None
+        self.decoder = options.decoder
+        classes = {"key": options.key_decoder_class, "value": options.value_decoder_class}
+        self.class_members = [class_member(part, name) for part, name in classes.items()]
+        self.is_user_data: bool | None = self.decoder == "classes" and holds_user_data(file, label)
+        self.coordinator: CoordinatorMembers | None = None
+        if self.decoder in ("offsets", "transactions", "share"):
+            from metashell.dump.own.records import CoordinatorMembers
+
+            self.coordinator = CoordinatorMembers(self.decoder, options.show_secrets)
+            head = self._head("record") if options.skip_record_metadata else f'{self._head("record")}"offset":'
+            self.loop = make_keyed_loop(*(_KEYED_WITHOUT_METADATA if options.skip_record_metadata else _KEYED), head=head)
+            self.texts = self.coordinator.loop_texts(filters)
+        if self.decoder == "metadata":
+            line = _LINE_WITHOUT_METADATA if options.skip_record_metadata else _LINE
+            head = self._head("record") if options.skip_record_metadata else f'{self._head("record")}"offset":'
+            self.loop = make_loop(line, may_skip=filters.types is not None, head=head)
+            self.texts = OwnTexts(filters, options.show_secrets)
+
+    def _head(self, kind: str) -> str:
+        return f'{{"kind":"{kind}","file":{self.label},'
+
+    def flush(self) -> None:
+        if self.is_terminal and self.lines:
+            self.lines[:] = [for_terminal("".join(self.lines))]
+        super().flush()
+
+    # ---- batches -------------------------------------------------------------------------------------------------
+
+    def batch(self, buf: bytes, start: int, size: int, position: int) -> None:
+        self.position = position
+        magic = buf[start + MAGIC_END - 1]
+        if magic < 2:
+            self._legacy(buf[start : start + size], position)
+            return
+        if magic > 2 or size < HEADER_SIZE:
+            self._damaged(buf, start, size, position)
+            return
+        header = BatchHeader(*unpack_header(buf, start))
+        self._follow(header)
+        if self.is_checkpoint:
+            self.last_batch = (header, position, buf[start : start + size] if header.attributes & CONTROL else b"")
+        # What a damaged header says is no reason to leave its batch out.
+        crc = crc32c(buf[start + CRC_START : start + size])
+        if crc != header.crc:
+            self._corrupt(position, header.base_offset, size, f"CRC-32C {crc:#x} is not {header.crc:#x}")
+            return
+        if self.is_plain and header.attributes == 0 and header.base_offset <= OFFSET_MAX - header.count:
+            # Nearly every batch of a metadata log, when nothing is asked for but its records.
+            middle = f',"timestamp":{header.base_timestamp},"epoch":{header.leader_epoch},{self._producer(header)}'
+            self._decoded(header, buf, start + HEADER_SIZE, start + size, middle)
+            return
+        if not self.filters.wants_part(header):
+            return
+        if self.shows_batches:
+            self._batch_line(header, position)
+        if self.shows_records:
+            self._records(header, buf, start, size)
+
+    def _follow(self, header: BatchHeader) -> None:
+        """Hold a batch against the one before it: a metadata log has no gaps; in no log offset or epoch go back.
+
+        Neither offset nor epoch is covered by the CRC, so nothing else would notice them changed.
+        """
+        here = (header.base_offset, header.leader_epoch)
+        if self.last is None:
+            self.first = here
+            self.first_position = self.position
+        else:
+            self._compare(self.position, self.last, here)
+        self.last = (header.last_offset, header.leader_epoch)
+
+    def _compare(self, position: int, last: tuple[int, int], here: tuple[int, int]) -> None:
+        if here[0] <= last[0] or (self.decoder == "metadata" and here[0] != last[0] + 1):
+            self.faults.append((position, f"position {position}: offset {last[0]} is followed by {here[0]}"))
+        if here[1] < last[1]:
+            self.faults.append((position, f"position {position}: leader epoch goes back from {last[1]} to {here[1]}"))
+
+    def join(self, last: Place) -> None:
+        if self.first is None:
+            self.last = last
+        elif last is not None:
+            self._compare(self.first_position, last, self.first)
+
+    def saw(self, offset: int, count: int = 1) -> None:
+        """Records are not followed one by one, batches are."""
+
+    def _batch_line(self, header: BatchHeader, position: int) -> None:
+        horizon = header.delete_horizon_ms
+        self.lines.append(
+            f'{self._head("batch")}"offset":{header.base_offset},"last_offset":{header.last_offset},'
+            f'"count":{header.count},"timestamp":{header.max_timestamp},"base_timestamp":{header.base_timestamp},'
+            f'"timestamp_type":"{header.timestamp_type}","epoch":{header.leader_epoch},'
+            f'"producer_id":{header.producer_id},"producer_epoch":{header.producer_epoch},'
+            f'"base_sequence":{header.base_sequence},'
+            f'"is_transactional":{"true" if header.attributes & TRANSACTIONAL else "false"},'
+            f'"is_control":{"true" if header.attributes & CONTROL else "false"},'
+            f'"delete_horizon_ms":{"null" if horizon is None else horizon},"position":{position},'
+            f'"size":{header.size_bytes},"magic":{header.magic},"codec":"{header.codec_name}","crc":{header.crc}}}\n'
+        )
+
+    def _damaged(self, buf: bytes, start: int, size: int, position: int) -> None:
+        """A batch whose form we do not know."""
+        magic = buf[start + MAGIC_END - 1]
+        reason = f"magic {magic} is not known"
+        if magic == 2:
+            reason = f"batch of {size} bytes is shorter than its header of {HEADER_SIZE}"
+        self._corrupt(position, int.from_bytes(buf[start : start + 8], "big", signed=True), size, reason)
+
+    def _legacy(self, data: bytes, position: int) -> None:
+        """A message of magic 0 or 1, and what it wraps."""
+        header = read_message_header(data[:_LEGACY_LEAD_SIZE])
+        crc = message_crc(data)
+        if crc != header.crc:
+            self._corrupt(position, header.base_offset, len(data), f"CRC-32 {crc:#x} is not {header.crc:#x}")
+            return
+        if self.shows_batches and self.filters.wants_part(header):
+            self._batch_line(header, position)
+        if not self.shows_records:
+            return
+        try:
+            for record in read_messages(data, self.options.max_decompressed):
+                self._legacy_record(header, record)
+        except DecodeError as error:
+            self._corrupt(position, header.base_offset, len(data), str(error))
+
+    def _legacy_record(self, header: BatchHeader, record: LegacyRecord) -> None:
+        if self.filters.wants_place(record.offset, record.timestamp):
+            self._plain_record(header, record.offset, record.timestamp, record.key, record.value, "")
+
+    # ---- records -------------------------------------------------------------------------------------------------
+
+    def _records(self, header: BatchHeader, buf: bytes, start: int, size: int) -> None:
+        at, end = start + HEADER_SIZE, start + size
+        try:
+            if header.attributes & CODEC_MASK:
+                batch = RecordBatch(header, self.position, buf[start:end])
+                buf, at, end = batch.records_area(self.options.max_decompressed)
+        except DecodeError as error:
+            kind = "skipped" if "decompresses to more than" in str(error) else "corrupt"
+            self._told(kind, self.position, header.base_offset, size, str(error))
+            return
+        middle = None
+        if self._may_hurry(header):
+            timestamp = header.max_timestamp if header.attributes & LOG_APPEND_TIME else header.base_timestamp
+            middle = f',"timestamp":{timestamp},"epoch":{header.leader_epoch},{self._producer(header)}'
+        self._decoded(header, buf, at, end, middle)
+
+    def _decoded(self, header: BatchHeader, buf: bytes, at: int, end: int, middle: str | None) -> None:
+        try:
+            self.records(header, buf, at, end, middle, drop_last=False)
+        except DecodeError as error:
+            self._corrupt(self.position, header.base_offset, header.size_bytes, str(error))
+
+    def _may_hurry(self, header: BatchHeader) -> bool:
+        """Whether no record of a batch needs to be looked at on its own."""
+        if header.attributes & CONTROL or self.filters.has_pattern or header.base_offset > OFFSET_MAX - header.count:
+            return False
+        return not self.filters.has_range or self.filters.wants_all(header)
+
+    def record(self, header: BatchHeader, buf: bytes, fields: RecordFields) -> None:
+        offset_delta, timestamp_delta, key_start, key_size, value_start, value_size, headers_start, following = fields
+        offset = header.base_offset + offset_delta
+        timestamp = header.base_timestamp + timestamp_delta
+        if header.attributes & LOG_APPEND_TIME:
+            timestamp = header.max_timestamp
+        if not self.filters.wants_place(offset, timestamp):
+            return
+        key = buf[key_start : key_start + key_size] if key_size >= 0 else None
+        value = buf[value_start : value_start + value_size] if value_size >= 0 else None
+        if header.attributes & CONTROL:
+            self._control_record(header, offset, timestamp, key, value)
+        elif self.decoder == "metadata":
+            self._metadata_record(header, offset, timestamp, key, value)
+        elif self.decoder != "classes":
+            self._decoded_record(header, offset, timestamp, key, value)
+        else:
+            headers = self._headers_member(buf, headers_start, following) if buf[headers_start] else ""
+            self._plain_record(header, offset, timestamp, key, value, headers)
+
+    def _place(self, kind: str, header: BatchHeader, offset: int, timestamp: int) -> str:
+        if self.options.skip_record_metadata:
+            return self._head(kind)
+        return f'{self._head(kind)}"offset":{offset},"timestamp":{timestamp},"epoch":{header.leader_epoch},'
+
+    def _metadata_record(self, header: BatchHeader, offset: int, timestamp: int, key: bytes | None, value: bytes | None) -> None:
+        body = metadata_body(value, self.options.show_secrets)
+        key_member = "" if key is None else f",{self._bytes_member('key', key)}"
+        if self.filters.wants_type(body.type_id) and self.filters.wants_text(self._pattern_text(key), body.data):
+            self.lines.append(f"{self._place('record', header, offset, timestamp)}{_body_members(body)}{key_member}}}\n")
+            self._note_fault(offset, body)
+
+    def _decoded_record(self, header: BatchHeader, offset: int, timestamp: int, key: bytes | None, value: bytes | None) -> None:
+        """A record of a coordinator's log or of the remote log's metadata."""
+        if self.coordinator is not None:
+            found = self.coordinator.members(key, value)
+        else:
+            from metashell.dump.own.records import remote_log_members
+
+            found = remote_log_members(value, self.options.show_secrets)
+        if not self.filters.wants_type(found.type_id) or not self.filters.wants_text(found.key, found.value):
+            return
+        self.lines.append(f"{self._place('record', header, offset, timestamp)}{self._producer(header)}{found.text}}}\n")
+        if found.fault is not None:
+            self.faults.append((self.position, f"offset {offset}: {found.fault}"))
+
+    def _producer(self, header: BatchHeader) -> str:
+        """The members that say which producer wrote a coordinator's record, where it was a transactional one."""
+        if self.coordinator is None or header.producer_id < 0 or self.options.skip_record_metadata:
+            return ""
+        is_transactional = "true" if header.attributes & TRANSACTIONAL else "false"
+        return f'"producer_id":{header.producer_id},"producer_epoch":{header.producer_epoch},"is_transactional":{is_transactional},'
+
+    def _control_record(self, header: BatchHeader, offset: int, timestamp: int, key: bytes | None, value: bytes | None) -> None:
+        body = control_body(key, value, self.options.show_secrets)
+        if self.filters.wants_control(body.type_id) and self.filters.wants_text(None, body.data):
+            self.lines.append(f"{self._place('control', header, offset, timestamp)}{_body_members(body)}}}\n")
+            self._note_fault(offset, body)
+
+    def _plain_record(self, header: BatchHeader, offset: int, timestamp: int, key: bytes | None, value: bytes | None, headers: str) -> None:
+        """A record of a log that we were not told how to decode."""
+        if self.decoder == "metadata":
+            self._metadata_record(header, offset, timestamp, key, value)
+            return
+        if self.decoder != "classes":
+            self._decoded_record(header, offset, timestamp, key, value)
+            return
+        if self.is_user_data is None:
+            self.is_user_data = is_user_record(key, value)
+        if self.filters.types is not None or not self.filters.wants_text(self._pattern_text(key), self._pattern_text(value)):
+            return
+        if self.options.prints_contents:
+            members = f"{self._class_members(offset, key, value)}{headers}"
+        else:
+            sizes = (-1 if key is None else len(key), -1 if value is None else len(value))
+            members = f'"key_size":{sizes[0]},"value_size":{sizes[1]}{headers}'
+        self.lines.append(f"{self._place('record', header, offset, timestamp)}{members}}}\n")
+
+    def _class_members(self, offset: int, key: bytes | None, value: bytes | None) -> str:
+        """The key and value of a record as the classes that were asked for show them."""
+        parts = (("key", key), ("value", value))
+        shown = [
+            member(raw) if self._is_shown(raw) else (self._bytes_member(name, raw), None)
+            for member, (name, raw) in zip(self.class_members, parts, strict=True)
+        ]
+        odd = "; ".join(fault for _, fault in shown if fault is not None)
+        members = ",".join(text for text, _ in shown)
+        if not odd:
+            return members
+        self.faults.append((self.position, f"offset {offset}: {odd}"))
+        return f'{members},"fault":{string_text(odd)}'
+
+    def _is_shown(self, raw: bytes | None) -> bool:
+        """Whether bytes that are no part of what was decoded may be shown."""
+        if raw is None:
+            return True
+        return shown_bytes(raw, show_secrets=self.options.show_secrets, is_user_data=bool(self.is_user_data)) is not None
+
+    def _bytes_member(self, name: str, raw: bytes | None) -> str:
+        return bytes_member(name, raw) if self._is_shown(raw) else f'"{name}":"{REDACTED}"'
+
+    def _pattern_text(self, raw: bytes | None) -> str | None:
+        """What patterns see of a key or a value that no decoder reads."""
+        if raw is None:
+            return None
+        return raw.decode("utf-8", "replace") if self._is_shown(raw) else REDACTED
+
+    def _headers_member(self, buf: bytes, headers_start: int, following: int) -> str:
+        headers = read_headers(buf, headers_start, following)
+        items = [f'{{"name":{string_text(name)},{self._bytes_member("value", value)}}}' for name, value in headers]
+        return f',"headers":[{",".join(items)}]'
+
+    def _note_fault(self, offset: int, body: Body) -> None:
+        if body.fault is not None:
+            self.faults.append((self.position, f"offset {offset}: {body.fault}"))
+
+    # ---- what is wrong -------------------------------------------------------------------------------------------
+
+    def _corrupt(self, position: int, offset: int | None, size: int, reason: str) -> None:
+        self._told("corrupt", position, offset, size, reason)
+
+    def _told(self, kind: str, position: int, offset: int | None, size: int, reason: str) -> None:
+        """Write a line about a fault, and keep it for stderr and the status."""
+        self.lines.append(
+            f'{self._head(kind)}"offset":{"null" if offset is None else offset},"position":{position},'
+            f'"size":{size},"reason":{string_text(reason)}}}\n'
+        )
+        place = f"position {position}" if offset is None else f"offset {offset}, position {position}"
+        self.faults.append((position, f"{place}: {reason}"))
+
+    def stop(self, stop: Stop) -> None:
+        if self.file.trouble is not None:
+            self._corrupt(stop.position, None, max(stop.left, 0), self.file.trouble)
+        elif stop.position + max(stop.left, 0) >= self.options.max_bytes or (self.is_followed and stop.kind != "too-large"):
+            return  # the end that was asked for; or no end, for whoever follows
+        elif stop.kind == "end":
+            self._check_end(stop)
+        elif stop.kind == "too-large":
+            self._corrupt(stop.position, None, max(stop.left, 0), f"a batch of {stop.length + 12} bytes is more than we hold")
+        else:
+            self._tail(stop)
+
+    def shrank(self, position: int, size: int) -> None:
+        """Write that a file which is followed was cut from `position` bytes to `size`."""
+        self.last = None
+        self._told("truncated", size, None, position - size, f"the file shrank from {position} to {size} bytes")
+
+    def _tail(self, stop: Stop) -> None:
+        """What follows the last whole batch: torn, zero-filled, or no batch at all."""
+        left, is_zero = self._look_at_tail(stop)
+        reason, kind = f"the last batch is cut off, {left} bytes of it are there", "truncated"
+        if is_zero:
+            reason = f"the rest is zero, {left} bytes"
+        elif stop.kind != "bad-size" and len(stop.tail) >= MAGIC_END and stop.tail[MAGIC_END - 1] > 2:
+            reason, kind = f"no batch: magic {stop.tail[MAGIC_END - 1]} is not known, {left} bytes are left", "corrupt"
+        elif stop.kind == "bad-size":
+            reason, kind = f"batch length {stop.length} is below 14, {left} bytes are left", "corrupt"
+        if self.may_end_early and kind == "truncated":
+            behind = None if is_zero else whole_batch_behind(self.file, stop.position)
+            if behind is None:
+                self.notes.append(f"position {stop.position}: {reason}")
+                return
+            reason += f", among them a whole batch at position {behind}"
+        self._told(kind, stop.position, self._next_offset(), left, reason)
+
+    def _next_offset(self) -> int | None:
+        return None if self.last is None else self.last[0] + 1
+
+    def _look_at_tail(self, stop: Stop) -> tuple[int, bool]:
+        """How many bytes are left, and whether all of them are zero."""
+        data, seen = stop.tail, 0
+        while data:
+            seen += len(data)
+            if data.strip(b"\0"):
+                return max(stop.left, seen), False
+            if seen >= _TAIL_LOOK_MAX and self.file.size() is None:
+                break  # a stream need not end
+            data = self.file.read_at(stop.position + seen, _TAIL_PIECE)
+        return max(stop.left, seen), seen > 0
+
+    def _check_end(self, stop: Stop) -> None:
+        """A whole number of batches: enough for a segment, but a checkpoint ends with a footer."""
+        if stop.position == 0 and not self.may_end_early:
+            self.faults.append((0, "the file is empty"))
+        elif self.is_checkpoint and not self._ends_with_footer():
+            self._told("truncated", stop.position, self._next_offset(), 0, "the checkpoint has no footer")
+
+    def _ends_with_footer(self) -> bool:
+        if self.last_batch is None or not self.last_batch[2]:
+            return False
+        header, position, data = self.last_batch
+        return RecordBatch(header, position, data).first_control_type() == SNAPSHOT_FOOTER_TYPE
+
+
+def _body_members(body: Body) -> str:
+    name = "null" if body.type_name is None else f'"{body.type_name}"'
+    version = "null" if body.version is None else body.version
+    fault = "" if body.fault is None else f',"fault":{string_text(body.fault)}'
+    frame = "" if body.frame_version == 1 else f',"frame_version":{body.frame_version}'
+    return f'"type":{name},"version":{version},"data":{body.data}{frame}{fault}'

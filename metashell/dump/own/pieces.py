@@ -1,0 +1,103 @@
+"""The own voice over batches that come in pieces and from no file: a quorum's snapshot and log, as they are committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, Self
+
+from metashell.dump.framing import find_batches
+from metashell.dump.inputs import Input
+from metashell.dump.options import DumpOptions
+from metashell.dump.output import ByteSink, Output, TextSink
+from metashell.dump.own.json_lines import JsonWriter
+from metashell.dump.own.run import OwnRun
+from metashell.dump.windows import format_window
+from metashell.errors import UsageError
+from metashell.log.kinds import METADATA
+
+
+class Piece(NamedTuple):
+    """Whole batches. Pieces with one `label` follow one another; a checkpoint is one piece."""
+
+    label: str
+    data: bytes
+    is_checkpoint: bool = False
+
+
+def run_pieces(options: DumpOptions, out: int | ByteSink, err: TextSink, pieces: Iterable[Piece]) -> int:
+    """Dump the pieces as JSON, each as it comes; gives the exit status: 1 if a fault was found. Errors: UsageError."""
+    refuse_whole_files(options)
+    output = Output(out)
+    if options.output == "json":
+        from metashell.dump.own.json_array import ArrayOutput
+
+        with ArrayOutput(output) as array:
+            return _PieceRun(options, array, err).dump(pieces)
+    return _PieceRun(options, output, err).dump(pieces)
+
+
+def refuse_whole_files(options: DumpOptions) -> None:
+    """Errors: UsageError for a form that only whole files have."""
+    for name, is_given in (("-o kafka", options.output == "kafka"), ("--summary", options.summary), ("FILE", bool(options.files))):
+        if is_given:
+            raise UsageError(f"{name} goes with files, not with a quorum", name)
+
+
+class _PieceRun(OwnRun):
+    def __init__(self, options: DumpOptions, output: Output, err: TextSink) -> None:
+        super().__init__(options, output, err)
+        self._label = ""
+        self._position = 0
+        self._writer: JsonWriter | None = None
+
+    def dump(self, pieces: Iterable[Piece]) -> int:
+        """Dump all; Ctrl-C ends what has no end of its own."""
+        try:
+            for piece in pieces:
+                self._dump(piece)
+        except KeyboardInterrupt:
+            if not self.options.follow:
+                raise
+        return self.status
+
+    def _dump(self, piece: Piece) -> None:
+        if piece.label != self._label or self._writer is None or piece.is_checkpoint:
+            self._label, self._position = piece.label, 0
+            entry = Input(label=piece.label, open=lambda: _NoFile(piece.label), is_checkpoint=piece.is_checkpoint, log=METADATA)
+            self._writer = self.writer(entry, entry.open(), None, is_followed=not piece.is_checkpoint)
+        writer = self._writer
+        window = find_batches(piece.data, self._position, len(piece.data), len(piece.data))
+        if window.stop is not None and not piece.is_checkpoint and window.stop.kind == "end":
+            window.stop = None
+        format_window(writer, window)
+        self._position += len(piece.data)
+        self.output.write_all(writer.take())
+        self.tell(piece.label, writer)
+
+
+class _NoFile:
+    """What stands for a file where the bytes are at hand."""
+
+    trouble: str | None = None
+    batch_size_max = (1 << 31) + 11
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def read_at(self, position: int, size: int) -> bytes:
+        return b""
+
+    def peek(self, size: int) -> bytes:
+        return b""
+
+    def size(self) -> int | None:
+        return None
+
+    def close(self) -> None:
+        return
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,19 @@
+"""The codes are those of the wire, as another client has them."""
+
+from __future__ import annotations
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from metashell.codec import error_codes
+
+CODES = {name: code for name, code in vars(error_codes).items() if name.isupper()}
+
+
+def test_the_codes_are_those_of_kafka() -> None:
+    assert {code.name.upper(): code.value for code in ErrorCode} == CODES
+
+
+@pytest.mark.parametrize(("code", "text"), [(-1, "UNKNOWN_SERVER_ERROR (-1)"), (41, "NOT_CONTROLLER (41)"), (999, "error 999")])
+def test_a_code_is_shown_with_its_name(code: int, text: str) -> None:
+    assert error_codes.error_text(code) == text
