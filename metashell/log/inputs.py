@@ -16,7 +16,7 @@ from errno import ENOENT
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
-from metashell.errors import LogCorruptError, UsageError
+from metashell.errors import LogCorruptError, PathError, UsageError
 from metashell.log.directory import Listing, listing_of
 from metashell.log.files import STREAM_NAMES, OpenFile, StreamFile, is_stream, open_file
 from metashell.log.identity import NOTHING, Content, content_of, kind_of, kind_of_place, known_names, name_of
@@ -195,7 +195,7 @@ def find_metadata(path: str) -> str:
             return folder
         below = list(log_folders(path))
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}", path) from error
+        raise PathError.of(path, error) from error
     several = sorted(place.path for place in below if place.kind == METADATA)
     if len(several) > 1:
         more = f" and {len(several) - _LISTED_MAX} more" if len(several) > _LISTED_MAX else ""
@@ -428,7 +428,7 @@ def paths_of(path: str) -> list[str]:
         return [path]
     found = sorted(glob(path, recursive=True))
     if not found:
-        raise UsageError(f"{path}: {os.strerror(ENOENT)}", path)
+        raise PathError(f"{path}: {os.strerror(ENOENT)}", path)
     return found
 
 

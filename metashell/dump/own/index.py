@@ -29,7 +29,7 @@ from metashell.dump.index_walk import BATCH_SIZE_MAX, LogHeads, walk_offset_inde
 from metashell.dump.options import MAX_MESSAGE_SIZE_DEFAULT
 from metashell.dump.own.json_lines import for_terminal
 from metashell.dump.own.session import TOLD_FAULTS_MAX, Session
-from metashell.errors import DecodeError, LogCorruptError, UsageError
+from metashell.errors import DecodeError, LogCorruptError, PathError, UsageError
 from metashell.log.files import RegularFile
 from metashell.log.indexes import (
     ABORTED_TRANSACTION,
@@ -70,7 +70,7 @@ class OwnIndex:
             with open(self.path, "rb") as file:
                 data = file.read(SIZE_MAX + 1)
         except OSError as error:
-            raise UsageError(f"{self.path}: {error.strerror or error}", self.path) from error
+            raise PathError.of(self.path, error) from error
         if len(data) > SIZE_MAX:
             raise UsageError(f"{self.path}: is larger than {SIZE_MAX} bytes", self.path)
         name = os.path.basename(self.path)
