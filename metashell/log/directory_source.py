@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 
 from metashell.codec.batches import RecordBatch
 from metashell.errors import UsageError
@@ -281,5 +280,5 @@ def _tail_fault(file: OpenFile, tail: BatchFault, *, is_last: bool) -> SourceFau
     if fault.is_tail and tail.kind == "truncated":
         behind = whole_batch_behind(file, tail.position)
         if behind is not None:
-            return replace(fault, reason=f"{fault.reason}, among them a whole batch at byte {behind}", is_tail=False)
+            return fault._replace(reason=f"{fault.reason}, among them a whole batch at byte {behind}", is_tail=False)
     return fault
