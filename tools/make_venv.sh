@@ -85,6 +85,7 @@ if is_right_environment && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; 
     # Where all that is required is there already, as after a change of pyproject.toml that adds nothing, no network is needed.
     install --no-index --no-build-isolation && installed=yes
 else
+    echo "make: making $VENV" >&2
     find_and_make_environment || fail "no Python 3.11 or later that can make a virtual environment (name one with PYTHON=...)"
 fi
 if [ -z "$installed" ]; then
