@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from errno import ENOENT
 from functools import partial
 from typing import Final, NamedTuple, Protocol
@@ -81,8 +80,7 @@ class LocalTree:
 LOCAL: Final = LocalTree()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputFile:
+class InputFile(NamedTuple):
     """A file to read: the log it belongs to (None: nothing tells) and the cluster it is of.
 
     `checkpoint` names the checkpoint that it is, empty for a segment. `may_end_early` marks the last segment of a directory, whose torn or
@@ -96,8 +94,7 @@ class InputFile:
     may_end_early: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundLog:
+class FoundLog(NamedTuple):
     """A log, and the files that stand for it. The log of a topic that was not named has none, nor has one of damaged checkpoints only."""
 
     directory: str
