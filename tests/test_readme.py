@@ -120,6 +120,11 @@ def test_a_block_prints_what_it_shows(request: pytest.FixtureRequest, checkout: 
         compare(request, block, checkout, "")
 
 
+def led_there(name: str, address_map: str) -> str:
+    """A function of the shell that is called like a command, and runs it with the address map."""
+    return f'{name}() {{ command {name} --address-map {address_map} "$@"; }}\n'
+
+
 def compare(request: pytest.FixtureRequest, block: Block, folder: Path, before: str) -> None:
     """Run the commands of a block one after another and compare what each prints, or put that in its place (`--rewrite`)."""
     shown = commands(block.body)
