@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 
 from metashell.codec.batches import RecordBatch
-from metashell.errors import UsageError
+from metashell.errors import PathError, UsageError
 from metashell.log.directory import CheckpointEntry, Listing, MetadataDirectory, SegmentEntry
 from metashell.log.files import OpenFile
 from metashell.log.inputs import find_metadata
@@ -60,7 +60,7 @@ class DirectorySource:
         try:
             self._directory = MetadataDirectory(path)
         except OSError as error:
-            raise UsageError(f"{path}: {error.strerror or error}", path) from error
+            raise PathError.of(path, error) from error
         try:
             self._open_files()
         except BaseException:
