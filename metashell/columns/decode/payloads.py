@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from metashell.codec.control import read_control_record, value_layout
 from metashell.codec.coordinator import COORDINATOR_LOGS
-from metashell.codec.jsontext import object_json
 from metashell.codec.redaction import hex_text
 from metashell.columns.decode.rows import Rows
 from metashell.columns.decode.typed_rows import OTHER, RowText, TypedRows
@@ -118,5 +117,5 @@ def control_text(data: bytes, key_start: int, key_size: int, start: int, size: i
     message = record.message
     if message is None:
         return ControlText(record.type_name, record.version, hex_text(record.body, show_secrets=show_secrets), record.fault, None)
-    text = object_json(message, record.body, value_layout(message, record.version))
+    text = message.object_json(record.body, value_layout(message, record.version))
     return ControlText(record.type_name, record.version, text, record.fault, getattr(record.body, "leader_id", None))
