@@ -57,7 +57,7 @@ def run_script(ctx: Context, lines: Iterable[str], keep_going: bool = False) -> 
     if ctx.speaks_kafka:
         from metashell.shell.kafka_voice import run_kafka_session
 
-        return run_kafka_session(ctx, lines)
+        return run_kafka_session(ctx, lines, run_line)
     first_failure = 0
     for line in lines:
         status = run_line(ctx, line.rstrip("\n"))
