@@ -1,6 +1,6 @@
 # `make shell` and `make test` work on a fresh machine: they make .venv by themselves (PYTHON=... names another interpreter).
 .DEFAULT_GOAL := help
-.PHONY: help shell test check bench soak venv stubs man completions generated clean
+.PHONY: help shell test check bench soak venv stubs man completions generated clean .venv/shell .venv/dev
 
 PY := .venv/bin/python
 SECONDS ?= 600
@@ -11,36 +11,38 @@ PYTEST := PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(PY) -m pytest -p xdist.plugin
 help:                   ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 14
 
-venv: .venv/.stamp      ## .venv with metashell and its development tools
-.venv/.stamp: pyproject.toml tools/make_venv.sh
-	@tools/make_venv.sh
+# The script knows whether there is anything to do. What the shell needs is there in seconds; what the tests need holds Spark.
+.venv/shell .venv/dev:
+	@tools/make_venv.sh $(@F)
 
-shell: .venv/.stamp     ## kafka-shell on the directory that ships with the package
+venv: .venv/dev         ## .venv with metashell and its development tools
+
+shell: .venv/shell      ## kafka-shell on the directory that ships with the package
 	@$(PY) -m compileall -q metashell
 	@.venv/bin/kafka-shell --demo
 
-test: .venv/.stamp      ## everything
+test: .venv/dev         ## everything
 	@$(PYTEST) -q -n $(WORKERS) --dist worksteal tests
 
-check: .venv/.stamp     ## style, types and unit tests, in less than 90 seconds
+check: .venv/dev        ## style, types and unit tests, in less than 90 seconds
 	@.venv/bin/ruff check metashell tests tools spark_reports
 	@.venv/bin/ruff format --check -q metashell tests tools spark_reports
 	@.venv/bin/mypy
 	@$(PYTEST) -q -n $(WORKERS) --dist worksteal -m "not slow and not golden" tests
 
-soak: .venv/.stamp      ## long property runs with new seeds, and a mutation run: make soak SECONDS=3600
+soak: .venv/dev         ## long property runs with new seeds, and a mutation run: make soak SECONDS=3600
 	@$(PY) -m tools.soak --seconds $(SECONDS)
 
-bench: .venv/.stamp     ## figures beside those of Kafka's own tools
+bench: .venv/dev        ## figures beside those of Kafka's own tools
 	@$(PY) -m tools.bench
 
-stubs: .venv/.stamp     ## the .pyi files of the messages
+stubs: .venv/dev        ## the .pyi files of the messages
 	@$(PY) -m tools.gen_stubs
 
-man: .venv/.stamp       ## man pages, from the declared options
+man: .venv/dev          ## man pages, from the declared options
 	@$(PY) -m tools.gen_man
 
-completions: .venv/.stamp ## completions for bash, zsh and fish, from the declared options
+completions: .venv/dev  ## completions for bash, zsh and fish, from the declared options
 	@$(PY) -m tools.gen_completions
 
 generated: stubs man completions ## all that is generated and committed

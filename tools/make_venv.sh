@@ -1,15 +1,35 @@
 #!/bin/bash
-# Makes .venv and installs metashell into it, editable and byte-compiled. Called by `make`, from the root of the checkout.
+# Makes .venv, or brings it up to date, and installs metashell into it, editable and byte-compiled. Called by `make`, from the root of
+# the checkout, as `tools/make_venv.sh shell` (what the commands need to run) or `tools/make_venv.sh dev` (and what the tests need).
+#
+# Where .venv/.shell or .venv/.dev is newer than pyproject.toml and this script there is nothing to do, and no network is needed.
+# An environment that was cut short while it was made has no such file: the next run completes it.
 #
 # The interpreter is $PYTHON if that is set, else the first of 3.11 or later that can make an environment. The distribution's comes
 # first: it is built with profile-guided optimisation, and decoding is 1.3 to 1.7 times slower without.
 set -u
 VENV=.venv
+LEVEL=${1:-dev}
 LOG=$(mktemp) || exit 1
 trap 'rm -f "$LOG"' EXIT
 
 usable() {
     "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
+}
+
+# The interpreter that an environment was made of, or the interpreter itself.
+base_of() {
+    "$1" -c 'import os, sys; print(os.path.realpath(sys._base_executable))' 2>/dev/null
+}
+
+# Whether .venv runs, and is of the interpreter that $PYTHON names.
+is_right_environment() {
+    [ -x "$VENV/bin/python" ] && usable "$VENV/bin/python" || return 1
+    [ -z "${PYTHON:-}" ] || [ "$(base_of "$VENV/bin/python")" = "$(base_of "$PYTHON")" ]
+}
+
+is_up_to_date() {
+    [ "$VENV/.$LEVEL" -nt pyproject.toml ] && [ "$VENV/.$LEVEL" -nt tools/make_venv.sh ] && is_right_environment
 }
 
 make_environment() {
@@ -36,28 +56,44 @@ candidates() {
     done
 }
 
-# Where an environment is there already, only its packages are brought up to date.
-if ! { [ -x "$VENV/bin/python" ] && "$VENV/bin/python" -m pip --version >/dev/null 2>&1 && [ -z "${PYTHON:-}" ]; }; then
-    made=
+find_and_make_environment() {
+    local candidate
     for candidate in $(candidates); do
-        usable "$candidate" || continue
-        if make_environment "$candidate"; then
-            made=$candidate
-            break
-        fi
+        usable "$candidate" && make_environment "$candidate" && return
     done
-    if [ -z "$made" ]; then
-        cat "$LOG" >&2
-        echo "make: no Python 3.11 or later that can make a virtual environment (name one with PYTHON=...)" >&2
-        exit 1
-    fi
-fi
+    return 1
+}
 
-if ! "$VENV/bin/python" -m pip install --disable-pip-version-check -q -e '.[dev]' >"$LOG" 2>&1; then
+install() {
+    "$VENV/bin/python" -m pip install --disable-pip-version-check -q "$@" -e "$WHAT" >"$LOG" 2>&1
+}
+
+fail() {
     cat "$LOG" >&2
-    echo "make: installing metashell into $VENV failed" >&2
+    echo "make: $1" >&2
     exit 1
+}
+
+is_up_to_date && exit 0
+if [ "$LEVEL" = shell ]; then
+    WHAT=. SIZE="60 MB, a few seconds"
+else
+    WHAT=".[dev]" SIZE="1 GB with Spark and the linters, a minute or more"
+fi
+installed=
+if is_right_environment && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; then
+    # Where all that is required is there already, as after a change of pyproject.toml that adds nothing, no network is needed.
+    install --no-index --no-build-isolation && installed=yes
+else
+    echo "make: making $VENV" >&2
+    find_and_make_environment || fail "no Python 3.11 or later that can make a virtual environment (name one with PYTHON=...)"
+fi
+if [ -z "$installed" ]; then
+    echo "make: installing metashell into $VENV ($SIZE)" >&2
+    install || fail "installing metashell into $VENV failed"
 fi
 # Start-up is measured byte-compiled; without this, PYTHONDONTWRITEBYTECODE would have every start compile the project again.
 PYTHONDONTWRITEBYTECODE= "$VENV/bin/python" -m compileall -q metashell "$VENV/lib" >/dev/null 2>&1
-touch "$VENV/.stamp"
+# What the tests need holds all that the shell needs.
+touch "$VENV/.shell"
+[ "$LEVEL" = shell ] || touch "$VENV/.$LEVEL"

@@ -7,7 +7,7 @@ Source: org.apache.kafka.coordinator.common.runtime.CoordinatorRecordSerde.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from metashell.codec.dispatch import (
     OFFSETS_KEYS,
@@ -23,8 +23,7 @@ PREFIX_SIZE = 2
 """Bytes of the type before a key's fields, and of the version before a value's."""
 
 
-@dataclass(frozen=True, slots=True)
-class CoordinatorLog:
+class CoordinatorLog(NamedTuple):
     """One of these logs: the family of its messages, its topic, and what its types are called."""
 
     family: str

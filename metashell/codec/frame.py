@@ -64,6 +64,11 @@ class Frame:
         self.version = version
         self.body_start = body_start
 
+    @property
+    def family(self) -> str:
+        """The family of schemas that describes the body."""
+        return "kip631" if self.frame_version == KIP631_FRAME_VERSION else "metadata"
+
 
 class MetadataRecord:
     """A metadata record: `body` is a message's object or an UnknownRecord; `fault` says what is odd, or None.
@@ -165,7 +170,7 @@ def read_metadata_record(buf: bytes, start: int = 0, end: int | None = None) -> 
     """
     end = len(buf) if end is None else end
     frame = read_frame(buf, start, end)
-    family = "kip631" if frame.frame_version == KIP631_FRAME_VERSION else "metadata"
+    family = frame.family
     message = metadata_message(frame.type_id, family)
     if message is None:
         return _kept(family, frame, buf, end, f"unknown record type {frame.type_id}")

@@ -174,6 +174,19 @@ class PlainReader:
         return self._int(FIXED["int16" if field.type == "string" else "int32"])
 
 
+def plain_check(message: MessageType, buf: bytes, version: int, start: int, end: int) -> None:
+    """Read `buf[start:end]` and keep nothing: for a few records this is quicker than compiling the message's class and reader.
+
+    Errors: DecodeError, as `plain_read`.
+    """
+    structs = dict.fromkeys((message.name, *message.schema.structs), _nothing)
+    PlainReader(message.schema, version, structs).read(buf, start, end)
+
+
+def _nothing(**values: Any) -> None:
+    """Stands for the class of every struct."""
+
+
 def plain_read(message: MessageType, buf: bytes, version: int, start: int, end: int) -> Any:
     """The object that `buf[start:end]` holds, read without any compiled code."""
     structs: dict[str, Callable[..., Any]] = dict(message.structs)

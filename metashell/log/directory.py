@@ -8,31 +8,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from metashell.log.files import OpenFile, open_at
 from metashell.log.names import parse_name
 from metashell.values import OffsetAndEpoch
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentEntry:
+class SegmentEntry(NamedTuple):
     base_offset: int
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointEntry:
+class CheckpointEntry(NamedTuple):
     snapshot_id: OffsetAndEpoch
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(NamedTuple):
     """Segments by base offset, checkpoints newest first; files that are being written or removed are left out."""
 
-    segments: list[SegmentEntry] = field(default_factory=list)
-    checkpoints: list[CheckpointEntry] = field(default_factory=list)
+    segments: list[SegmentEntry]
+    checkpoints: list[CheckpointEntry]
 
     def __bool__(self) -> bool:
         return bool(self.segments or self.checkpoints)
@@ -48,7 +45,7 @@ class Listing:
 
 def listing_of(names: Iterable[str]) -> Listing:
     """The segments and checkpoints among the names of a directory; of a file and its compressed copies the file counts."""
-    listing = Listing()
+    listing = Listing([], [])
     seen: set[object] = set()
     parsed_names = [(name, parsed) for name in names if (parsed := parse_name(name)) is not None and not parsed.state]
     for name, parsed in sorted(parsed_names, key=lambda entry: (entry[1].is_compressed, entry[0])):

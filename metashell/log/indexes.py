@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple
 
@@ -56,8 +55,7 @@ class AbortedTransaction(NamedTuple):
     last_stable_offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetIndex:
+class OffsetIndex(NamedTuple):
     """The entries of an offset index, for looking up."""
 
     base_offset: int

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from errno import ENOENT
 from functools import partial
 from typing import Final, NamedTuple, Protocol
@@ -81,8 +80,7 @@ class LocalTree:
 LOCAL: Final = LocalTree()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputFile:
+class InputFile(NamedTuple):
     """A file to read: the log it belongs to (None: nothing tells) and the cluster it is of.
 
     `checkpoint` names the checkpoint that it is, empty for a segment. `may_end_early` marks the last segment of a directory, whose torn or
@@ -96,8 +94,7 @@ class InputFile:
     may_end_early: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundLog:
+class FoundLog(NamedTuple):
     """A log, and the files that stand for it. The log of a topic that was not named has none, nor has one of damaged checkpoints only."""
 
     directory: str
@@ -320,7 +317,6 @@ def _look_into(file: OpenFile) -> tuple[Content, bool]:
         looked_at = _Head(file, _STREAM_LOOK_BYTES if isinstance(file, StreamFile) else _LOOK_BYTES // 16)
     from metashell.log.names import classify
     from metashell.log.segment import BatchFault
-    from metashell.log.torn import whole_batch_behind
 
     content, items = content_of(read_batches(looked_at, max_bytes=_LOOK_BYTES))
     first = next(items, None)
@@ -328,7 +324,7 @@ def _look_into(file: OpenFile) -> tuple[Content, bool]:
         # Damage is something, and so is what we have not looked at; what was torn or kept for later is nothing.
         is_nothing = not file.peek(1)
         if isinstance(first, BatchFault) and looked_at is file:
-            is_nothing = first.kind == "zero-tail" or (first.kind == "truncated" and whole_batch_behind(file, first.position) is None)
+            is_nothing = first.may_be_tail
         content = content._replace(has_batches=not is_nothing)
     return content, classify("", first.batch if isinstance(first, BatchFault) else first) == "checkpoint"
 

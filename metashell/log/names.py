@@ -7,8 +7,7 @@ A segment is `%020d.log`, named by its base offset; a checkpoint `%020d-%010d.ch
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from metashell.codec.batches import RecordBatch
 from metashell.log.packing import COMPRESSED_SUFFIXES
@@ -51,8 +50,7 @@ _STATES = {"log": ("deleted", "swap", "cleaned"), "checkpoint": ("deleted", "par
 _OFFSET_LIMIT = 1 << 63
 
 
-@dataclass(frozen=True, slots=True)
-class LogFileName:
+class LogFileName(NamedTuple):
     """What a file's name says: its kind, where it lies in the log, and whether it is in use.
 
     `state` is empty for a file in use, else `deleted`, `swap`, `cleaned` or `part`.

@@ -8,7 +8,8 @@ from typing import Final
 from metashell.codec.batches import Record, RecordBatch
 from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, CoordinatorLog, int16_at
 from metashell.codec.dispatch import REMOTE_LOG_TYPES
-from metashell.codec.frame import FRAME_VERSION, FrameError, metadata_message, read_frame, read_metadata_record
+from metashell.codec.frame import FRAME_VERSION, metadata_message, read_frame
+from metashell.codec.plain import plain_check
 from metashell.codec.registry import message_type
 from metashell.errors import DecodeError
 from metashell.log.kinds import METADATA, OFFSETS, REMOTE_LOG, SHARE, TRANSACTIONS, LogKind
@@ -21,13 +22,16 @@ IS_NOT: Final = 0
 def _judge_metadata(batch: RecordBatch, record: Record) -> int:
     if record.key is not None or batch.header.producer_id >= 0 or batch.header.magic != 2:
         return IS_NOT
+    value = record.value or b""
     try:
-        found = read_metadata_record(record.value or b"")
-    except FrameError:
+        frame = read_frame(value, 0, len(value))
+        message = metadata_message(frame.type_id, frame.family)
+        if message is None:
+            return MAY_BE if frame.family == METADATA else IS_NOT
+        plain_check(message, value, frame.version, frame.body_start, len(value))
+    except DecodeError:
         return IS_NOT
-    if found.message is not None:
-        return DECODES
-    return IS_NOT if metadata_message(found.type_id, found.family) is not None or found.family != METADATA else MAY_BE
+    return DECODES
 
 
 def _judge_remote_log(batch: RecordBatch, record: Record) -> int:
@@ -37,7 +41,7 @@ def _judge_remote_log(batch: RecordBatch, record: Record) -> int:
         name = REMOTE_LOG_TYPES.get(frame.type_id)
         if name is None or frame.frame_version != FRAME_VERSION:
             return IS_NOT
-        message_type("remote_log", name).read(value, frame.version, frame.body_start)
+        plain_check(message_type("remote_log", name), value, frame.version, frame.body_start, len(value))
     except DecodeError:
         return IS_NOT
     return DECODES
@@ -50,14 +54,14 @@ def _coordinator_judge(log: CoordinatorLog) -> Callable[[RecordBatch, Record], i
         if key is None or message is None:
             return IS_NOT
         try:
-            message.read(key, 0, PREFIX_SIZE)
+            plain_check(message, key, 0, PREFIX_SIZE, len(key))
         except DecodeError:
             return IS_NOT
         body = log.value_message(int16_at(key, 0))
         if value is None or body is None:
             return DECODES
         try:
-            body.read(value, int16_at(value, 0), PREFIX_SIZE)
+            plain_check(body, value, int16_at(value, 0), PREFIX_SIZE, len(value))
         except DecodeError:
             return DECODES - 1  # a dialect, or a version of later days
         return DECODES

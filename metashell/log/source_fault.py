@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from metashell.codec.batches import RecordBatch
 from metashell.log.segment import BatchFault
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFault:
+class SourceFault(NamedTuple):
     """One place in a source that could not be used.
 
     `offset` is the log offset there, -1 if unknown; `position` the byte in `file`, -1 where the fault is no place in it (a

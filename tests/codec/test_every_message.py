@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metashell.codec.jsontext import object_json
-from metashell.codec.plain import TrailingBytesError, plain_read
+from metashell.codec.plain import TrailingBytesError, plain_check, plain_read
 from metashell.codec.registry import SCHEMA_FOLDER, MessageType, message_names, message_type
 from metashell.errors import DecodeError
 from tests.codec.values import ValueMaker, versions_of
@@ -108,5 +108,7 @@ def test_the_compiled_and_the_plain_reading_of_damaged_bytes_agree(message: Mess
     damaged = bytes(raw)
     expected = outcome(lambda: plain_read(message, damaged, version, 0, len(damaged)))
     assert repr(outcome(lambda: message.read(damaged, version))) == repr(expected)
+    checked = outcome(lambda: plain_check(message, damaged, version, 0, len(damaged)))
+    assert (checked is DecodeError) == (expected is DecodeError)
     text = outcome(lambda: message.json(damaged, version))
     assert text == (DecodeError if expected is DecodeError else object_json(message, expected, version))
