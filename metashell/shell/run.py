@@ -107,5 +107,5 @@ def _parse(ctx: Context, command: Command, words: Sequence[str]) -> SimpleNamesp
     except HelpRequested:
         from metashell.shell.pages import command_page
 
-        ctx.write(command_page(command, ctx.width))
+        ctx.write(command_page(command, ctx.display.width))
         return None
