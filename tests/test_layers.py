@@ -68,7 +68,6 @@ HEAVY = {
     "prompt_toolkit",
     "rich",
     "asyncio",
-    "pygments",
     "typer",
     "pyarrow",
     "numpy",

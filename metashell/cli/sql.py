@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, answers_version, complain, parsed, run_tool
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool
 from metashell.cli.extras import needed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from types import SimpleNamespace
 
 NAME = "metashell sql"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its status."""
-    if answers_version(NAME, argv):
-        return STATUS_OK
-    return run_tool(NAME, run, argv)
-
-
-def run(words: list[str]) -> int:
+def _answer(values: SimpleNamespace) -> int:
     """Answer the query that the command line holds."""
-    from metashell.options.analyse_tools import SQL
-
-    values = parsed(SQL._replace(name=NAME), words)
-    if values is None:
-        return STATUS_OK
     from metashell.forms import counted, standard_output, write_rows
 
     with needed("sql", "duckdb, pyarrow and numpy"):
@@ -36,3 +24,6 @@ def run(words: list[str]) -> int:
         complain(NAME, f"{counted(answer.fault_count, 'fault')} skipped; the table faults has the details")
         return STATUS_FAILED
     return STATUS_OK
+
+
+main = declared_tool(NAME, "analyse_tools:SQL", _answer)

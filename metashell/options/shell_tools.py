@@ -30,7 +30,8 @@ KAFKA_SHELL = CommandSpec(
 
         Without a command there is a prompt, or, where standard input is not a terminal, every line of it is a command and the
         first one that fails is the last. With a command, that one is run. Its options may stand before or after its paths; those
-        of kafka-shell stand before the command, or after it where the command has none of that name.
+        of kafka-shell stand before the command, or after it where the command has none of that name. A first word that is no
+        command is the path to open, as with --snapshot: `kafka-shell DIR ls /`.
         """,
     options=(
         _SNAPSHOT,
@@ -48,7 +49,7 @@ KAFKA_SHELL = CommandSpec(
     arguments=(_COMMAND,),
     examples=(
         ("kafka-shell --demo", "a prompt on the directory that ships with the package"),
-        ("kafka-shell -s /var/lib/kafka ls -l /image/topics/byName", "the topics, as a running node knows them"),
+        ("kafka-shell /var/lib/kafka ls -l /image/topics/byName", "the topics, as a running node knows them"),
         ("kafka-shell -s FILE.checkpoint cat /image/cluster/brokers/1 -o json", "one broker, as JSON with its path and type"),
         ("kafka-shell -C controller-1:9093,controller-2:9093", "a prompt on a live quorum"),
         ("kafka-shell -C controller-1:9093 watch /image/topics/byName/orders -o jsonl", "what happens to a topic, as it is committed"),
