@@ -57,3 +57,12 @@ class UsageError(MetashellError):
     def __init__(self, message: str, argument: str = "") -> None:
         super().__init__(message)
         self.argument = argument
+
+
+class PathError(UsageError):
+    """A path that is not there or cannot be opened. What was asked for makes sense, so the status is that of a failure."""
+
+    @classmethod
+    def of(cls, path: str, error: OSError) -> PathError:
+        """The error of the operating system as one about the path that the operator named."""
+        return cls(f"{path}: {error.strerror or error}", path)

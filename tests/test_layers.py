@@ -81,6 +81,7 @@ LATE_MODULES = {
     "metashell.shell.prompt": {"prompt_toolkit"},
     "metashell.shell.tab_key": {"prompt_toolkit"},
     "metashell.net.transport": {"asyncio"},
+    "metashell.net.accepted_connection": {"asyncio"},
     "metashell.net.listener": {"asyncio"},
     "metashell.client.async_client": {"asyncio"},
     "metashell.server.driver": {"asyncio", "concurrent"},
@@ -91,7 +92,7 @@ LATE_MODULES = {
     "metashell.server.image_machine": {"asyncio"},
     "metashell.server.snapshot_maker": {"asyncio"},
     "metashell.server.replica_server": {"asyncio"},
-    "metashell.live.driver": {"asyncio"},
+    "metashell.live.follow_loop": {"asyncio"},
 }
 # Of the heavy ones, only these packages may use them at all.
 OWNERS = {

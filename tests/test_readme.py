@@ -1,5 +1,12 @@
-"""The README shows real output: every `console` block is run, and what it prints is compared.
+"""README, CONTRIBUTING and docs/ show real output: every `console` block is run, and what it prints is compared.
 
+A comment above a block says what the block needs, or why it is not run:
+
+    <!-- live -->            three controllers at controller-1:9093 to controller-3:9093, which hold what `--demo` shows
+    <!-- spark -->           Java and pyspark; where they are missing, the test is skipped and says so
+    <!-- not run: WHY -->    the reason, for a reader of the source
+
+A block in another language needs the third one, but for `python`, which is run as a program that must end with status 0.
 `pytest --rewrite` takes what is printed now.
 """
 
@@ -10,51 +17,152 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.java import java
+from tests.live.demo_quorum import demo_quorum
+
 ROOT = Path(__file__).resolve().parent.parent
-README = ROOT / "README.md"
-BLOCK = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
-NEEDED = ("jq",)
+PAGES = ("README.md", "CONTRIBUTING.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")))
+BLOCK = re.compile(r"^(?:<!-- (?P<marker>[^\n]*) -->\n)?```(?P<language>\w*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
+REASON = "not run: "
+LIMIT_S = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block of a page, with the marker above it ("" without one)."""
+
+    page: str
+    number: int
+    marker: str
+    language: str
+    body: str
+
+    @property
+    def is_run(self) -> bool:
+        return self.language in ("console", "python") and not self.marker.startswith(REASON)
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.number}"
+
+
+def blocks() -> Iterator[Block]:
+    """All blocks of all pages; the number is that of the block's first line."""
+    for page in PAGES:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for found in BLOCK.finditer(text):
+            number = text.count("\n", 0, found.start("body"))
+            yield Block(page, number, found["marker"] or "", found["language"], found["body"])
 
 
 def commands(block: str) -> list[tuple[str, str]]:
-    """The command lines of a block, each with the output that follows it."""
-    parts = re.split(r"^\$ (.*)\n", block, flags=re.MULTILINE)
+    """The command lines of a block, each with the output that follows it. A line that ends with a backslash goes on."""
+    parts = re.split(r"^\$ ((?:.*\\\n)*.*)\n", block, flags=re.MULTILINE)
     return list(zip(parts[1::2], parts[2::2], strict=True))
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A folder that looks like the top of a checkout; what commands leave in it does not stay."""
+    folder = tmp_path / "checkout"
+    folder.mkdir()
     for entry in ROOT.iterdir():
-        (tmp_path / entry.name).symlink_to(entry)
-    return tmp_path
+        (folder / entry.name).symlink_to(entry)
+    return folder
 
 
-def run(command: str, folder: Path) -> str:
-    """What a command prints on both streams, run as a user would at the top of a checkout."""
+def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run as a user would at the top of a checkout; both streams together, as on a terminal."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": "100"}
-    done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    surroundings = {"PATH": path, "LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": "100", "XDG_STATE_HOME": str(folder.parent)}
+    return subprocess.run(
+        words,
+        cwd=folder,
+        env={**os.environ, **surroundings},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=LIMIT_S,
     )
-    return done.stdout.decode()
+
+
+def missing_tools(block: Block) -> list[str]:
+    """The programs that a block pipes into and that are not installed here."""
+    return [tool for tool in ("jq",) if f"| {tool} " in block.body and shutil.which(tool) is None]
 
 
 @pytest.mark.slow
-def test_every_command_of_the_readme_prints_what_it_shows(request: pytest.FixtureRequest, checkout: Path) -> None:
-    text = README.read_text()
-    shown = [pair for block in BLOCK.findall(text) for pair in commands(block)]
-    assert len(shown) > 5
-    missing = [tool for tool in NEEDED if shutil.which(tool) is None]
-    runnable = [pair for pair in shown if not any(f"| {tool} " in pair[0] for tool in missing)]
-    printed = {command: run(command, checkout) for command, _ in runnable}
-    if request.config.getoption("--rewrite"):
-        for command, output in runnable:
-            text = text.replace(f"$ {command}\n{output}", f"$ {command}\n{printed[command]}", 1)
-        README.write_text(text)
+@pytest.mark.parametrize("block", [block for block in blocks() if block.is_run], ids=str)
+def test_a_block_prints_what_it_shows(request: pytest.FixtureRequest, checkout: Path, block: Block) -> None:
+    if missing := missing_tools(block):
+        pytest.skip(f"{', '.join(missing)}: not installed")
+    if block.marker == "spark":
+        java()
+        pytest.importorskip("pyspark")
+    if block.language == "python":
+        done = run([sys.executable, "-c", block.body], checkout)
+        assert done.returncode == 0, done.stdout
+        return
+    if block.marker == "live":
+        with demo_quorum() as address_map:
+            names = ("kafka-shell", "dump-log")
+            compare(
+                request, block, checkout, "".join(f'{name}() {{ command {name} --address-map {address_map} "$@"; }}\n' for name in names)
+            )
     else:
-        assert printed == dict(runnable)
+        compare(request, block, checkout, "")
+
+
+def led_there(name: str, address_map: str) -> str:
+    """A function of the shell that is called like a command, and runs it with the address map."""
+    return f'{name}() {{ command {name} --address-map {address_map} "$@"; }}\n'
+
+
+def compare(request: pytest.FixtureRequest, block: Block, folder: Path, before: str) -> None:
+    """Run the commands of a block one after another and compare what each prints, or put that in its place (`--rewrite`)."""
+    shown = commands(block.body)
+    assert shown, block
+    printed = [(command, run(["bash", "-c", before + command], folder).stdout) for command, _ in shown]
+    if request.config.getoption("--rewrite"):
+        page = ROOT / block.page
+        body = "".join(f"$ {command}\n{output}" for command, output in printed)
+        page.write_text(page.read_text(encoding="utf-8").replace(block.body, body, 1), encoding="utf-8")
+    else:
+        assert printed == shown
+
+
+def test_a_block_that_is_not_run_says_why() -> None:
+    found = list(blocks())
+    assert {block.marker for block in found if block.is_run} <= {"", "live", "spark"}
+    unexplained = [str(block) for block in found if not block.is_run and len(block.marker) < len(REASON) + 10]
+    assert unexplained == []
+
+
+def test_every_fence_is_one_of_a_block() -> None:
+    for page in PAGES:
+        fences = (ROOT / page).read_text(encoding="utf-8").count("```")
+        assert fences == 2 * sum(block.page == page for block in blocks()), page
+
+
+def test_every_page_and_file_that_is_linked_is_there() -> None:
+    for page in PAGES:
+        for found in LINK.finditer((ROOT / page).read_text(encoding="utf-8")):
+            target, _, anchor = found["target"].partition("#")
+            if "://" in target:
+                continue
+            linked = (ROOT / page).parent / target if target else ROOT / page
+            assert linked.exists(), f"{page}: {found['target']}"
+            assert not anchor or anchor in anchors(linked), f"{page}: {found['target']}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

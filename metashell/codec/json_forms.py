@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from binascii import b2a_base64
 from math import copysign, isinf, isnan
+from typing import Any
 
 from metashell.codec.primitives import kafka_text
 
@@ -85,3 +86,20 @@ def double_json(value: float) -> str:
     """A double in JSON: as Double.toString, with NaN and the infinities as strings."""
     text = java_double(value)
     return text if text[-1].isdigit() else f'"{text}"'
+
+
+def json_text(value: Any) -> str:
+    """JSON values as Kafka's text: compact, with its escapes."""
+    match value:
+        case None:
+            return "null"
+        case str():
+            return string_text(value)
+        case bool():
+            return bool_text(value)
+        case dict():
+            return f"{{{','.join(f'{string_text(name)}:{json_text(item)}' for name, item in value.items())}}}"
+        case list():
+            return f"[{','.join(map(json_text, value))}]"
+        case _:
+            return str(value)

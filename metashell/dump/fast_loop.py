@@ -6,11 +6,12 @@ Whatever is not framed as metadata logs are makes it give up, and the caller rea
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from metashell.codec import usual_records
 from metashell.codec.usual_records import GAVE_UP
 
-__all__ = ["GAVE_UP", "SEGMENT_RECORDS", "FastLoop", "ValueText", "ValueTexts", "make_loop"]
+__all__ = ["GAVE_UP", "SEGMENT_RECORDS", "FastLoop", "Made", "ValueText", "ValueTexts", "make_loop"]
 
 SEGMENT_RECORDS = 1 << 14
 """Records that are formatted between two looks at how much text is waiting."""
@@ -19,8 +20,23 @@ ValueText = Callable[[bytes, int, int], str]
 ValueTexts = dict[bytes, tuple[ValueText | None, str]]
 """The first three bytes of a value (frame version, type, version) -> what writes its body, and the text before it.
 
-A missing key is asked of the dictionary's own `__missing__`; None for the writer leaves the record out.
+None for the writer leaves the record out.
 """
+Item = TypeVar("Item")
+
+
+class Made(dict[bytes, Item]):
+    """A dictionary whose items are made when they are first asked for; `make` raises for a key that has none."""
+
+    def __init__(self, make: Callable[[bytes], Item]) -> None:
+        super().__init__()
+        self.make = make
+
+    def __missing__(self, key: bytes) -> Item:
+        made = self[key] = self.make(key)
+        return made
+
+
 FastLoop = Callable[[bytes, int, int, int, int, str, ValueTexts, Callable[[str], None]], int]
 """`(buf, at, first, count, base_offset, middle, texts, append)` -> the index after the last record, or GAVE_UP.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from metashell.codec.batches import HEADER_SIZE, RecordBatch, read_batch_header
-from metashell.errors import UsageError
+from metashell.errors import PathError, UsageError
 from metashell.log.files import OpenFile, open_file
 from metashell.log.inputs import (
     LogFolder,
@@ -91,7 +91,7 @@ def _folders(path: str, wanted: Collection[LogKind]) -> list[LogFolder]:
                 return [found or LogFolder(place, METADATA)]
         below = list(log_folders(path)) if below is None else below
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}", path) from error
+        raise PathError.of(path, error) from error
     chosen = sorted(folder for folder in below if folder.kind in (wanted or KNOWN_LOGS))
     if not chosen:
         raise nothing_found(path, [folder.kind for folder in below], wanted)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from metashell.image import MetadataImage
     from metashell.image.steps import Step
     from metashell.live.consumers import Consumer
-    from metashell.live.driver import Driver
-    from metashell.live.links import Dial
+    from metashell.live.controllers import Dial
+    from metashell.live.follow_loop import FollowLoop
     from metashell.live.target import Target
 
 LOST_AFTER_S: Final = 6.0
@@ -72,7 +72,7 @@ class _Session:
 
     def __init__(self, target: Target, consumer: Consumer, dial: Dial, failed: Callable[[str], None]) -> None:
         """`failed` is told, on the thread, when it ended although nobody asked it to."""
-        from metashell.live.driver import Driver
+        from metashell.live.follow_loop import FollowLoop
 
         self.target = target
         self._failed = failed
@@ -82,7 +82,7 @@ class _Session:
         self._error: BaseException | None = None
         self._first_high_watermark = -1
         self._began_s = 0.0
-        self._driver = Driver(target, consumer, dial, self._moved)
+        self._follow = FollowLoop(target, consumer, dial, self._moved)
         self._thread = Thread(target=self._run, name="quorum", daemon=True)
 
     def start(self) -> None:
@@ -107,53 +107,53 @@ class _Session:
         if self._attached.is_set():
             return True
         limit_s = self.target.timeout_s
-        if self._driver.is_hopeless:
+        if self._follow.is_hopeless:
             limit_s = min(limit_s, self.target.absent_s)
         if time.monotonic() > self._began_s + limit_s and not self._is_loading():
-            raise AttachError(f"not attached within {limit_s:g} s: {self._driver.failure_text()}")
+            raise AttachError(f"not attached within {limit_s:g} s: {self._follow.failure_text()}")
         return False
 
     def _is_loading(self) -> bool:
         """Whether answers of a leader still come: a large snapshot takes its time."""
-        return self._driver.observer is not None and self._driver.observer.epoch > 0 and self.silent_s() < LOST_AFTER_S
+        return self._follow.observer is not None and self._follow.observer.epoch > 0 and self.silent_s() < LOST_AFTER_S
 
     def silent_s(self) -> float:
         """How long no leader has answered."""
-        return self._driver.silent_s
+        return self._follow.silent_s
 
     @property
     def refused(self) -> str:
         """What is wrong with the answers that come, empty if nothing is or none come."""
-        return self._driver.refused
+        return self._follow.refused
 
     def voter_ids(self) -> tuple[int, ...]:
         """The voters as the leader tells them, empty where it does not soon."""
-        return self._driver.voter_ids()
+        return self._follow.voter_ids()
 
     def close(self) -> None:
         """End the thread; it may be closed twice."""
-        self._driver.stop()
+        self._follow.stop()
         self._thread.join(_JOIN_S)
 
     def _run(self) -> None:
         import asyncio
 
         try:
-            asyncio.run(self._driver.run())
+            asyncio.run(self._follow.run())
         except BaseException as error:  # a thread has nobody to tell but who waits for it
             self._error = error
             self.failure = str(error) or type(error).__name__
             self._failed(f"the observer stopped: {self.failure}")
         self._attached.set()
 
-    def _moved(self, driver: Driver) -> None:
-        observer = driver.observer
+    def _moved(self, follow: FollowLoop) -> None:
+        observer = follow.observer
         assert observer is not None
         self.position = _Position(observer.high_watermark, observer.end_offset, observer.leader_id, observer.epoch)
         if self._attached.is_set():
             return
-        if driver.failures.are_final(driver.controllers):
-            raise AttachError(driver.failure_text())
+        if follow.failures.are_final(follow.controllers):
+            raise AttachError(follow.failure_text())
         if observer.high_watermark >= 0:
             if self._first_high_watermark < 0:
                 self._first_high_watermark = observer.high_watermark

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from metashell.net.client_connection import ClientConnection
 
 if TYPE_CHECKING:
-    from metashell.live.links import Dial, Link
+    from metashell.live.controllers import Dial, Link
     from metashell.net.addresses import Address
     from metashell.net.security import SecurityConfig
 

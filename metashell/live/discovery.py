@@ -11,8 +11,8 @@ from metashell.codec.api_keys import DESCRIBE_QUORUM
 from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, error_text
 from metashell.codec.messages import DescribeQuorumRequest
 from metashell.errors import MetashellError
+from metashell.live.controllers import CONTROLLERS_MAX, Link, refused
 from metashell.live.failures import Refused
-from metashell.live.links import CONTROLLERS_MAX, Link, refused
 from metashell.net.addresses import PORT_MAX, Address
 
 NODES_FROM: Final = 2

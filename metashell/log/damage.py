@@ -27,9 +27,9 @@ from metashell.log.atomic_file import FILE_MODE, replace_file
 from metashell.log.disk import Disk
 from metashell.log.files import OpenFile
 from metashell.log.names import DAMAGED, DAMAGED_SUFFIX
-from metashell.log.segment import BatchFault, read_batches
+from metashell.log.segment import BadBatch, BatchFault, read_batches
+from metashell.log.tail import Tail, whole_batch_behind
 from metashell.log.text_files import read_text_file
-from metashell.log.torn import whole_batch_behind
 from metashell.values import Recovering
 
 _VERSION: Final = 1
@@ -74,13 +74,14 @@ def _look_behind(file: OpenFile, position: int, item: RecordBatch | BatchFault, 
         position += len(item.data)
     elif item.kind != "zero-tail":
         # The length of what is damaged may be wrong, too: the next whole batch may begin inside of what it claims.
-        position = whole_batch_behind(file, position) or position
+        behind = item.behind if isinstance(item, Tail) else whole_batch_behind(file, position)
+        position = behind or position
     while True:
-        stop: BatchFault | None = None
+        stop: Tail | None = None
         for found in read_batches(file, start=position):
             if isinstance(found, RecordBatch):
                 whole_end = claimed_end = max(whole_end or 0, found.header.last_offset + 1)
-            elif found.ends_walk:
+            elif isinstance(found, Tail):
                 stop = found
             else:
                 claimed_end = _claim(found, claimed_end)
@@ -88,15 +89,14 @@ def _look_behind(file: OpenFile, position: int, item: RecordBatch | BatchFault, 
             return whole_end, claimed_end or expected_offset, claimed_end is not None
         if stop.kind == "unreadable":
             raise LogCorruptError(stop.file, stop.position, stop.reason)
-        behind = None if stop.kind == "zero-tail" else whole_batch_behind(file, stop.position)
-        if behind is None:
+        if stop.behind is None:
             return whole_end, claimed_end or expected_offset, claimed_end is not None and stop.may_be_tail
-        position = behind
+        position = stop.behind
 
 
-def _claim(fault: BatchFault, offset: int | None) -> int | None:
+def _claim(fault: BadBatch, offset: int | None) -> int | None:
     """Where a batch that is bad in itself ends, None where that cannot be believed: it follows `offset`, and its two counts agree."""
-    if fault.batch is None or offset is None or fault.batch.header.base_offset != offset:
+    if offset is None or fault.batch.header.base_offset != offset:
         return None
     header = fault.batch.header
     return offset + header.count if header.count == header.last_offset_delta + 1 >= 1 else None
@@ -108,7 +108,7 @@ def _may_be_torn(file: OpenFile, position: int, item: RecordBatch | BatchFault) 
     if isinstance(item, RecordBatch):
         # No CRC covers a batch's base offset, nor the zeros that its length begins with: they may be the end of a sector that is missing.
         return not any(item.data[:first])
-    if item.may_be_tail:
+    if isinstance(item, Tail) and item.looks_cut_off:
         return True
     data = file.read_at(position, min(item.size, _LOOK))
     starts = [0, *range(first, len(data), _SECTOR)]

@@ -11,16 +11,16 @@ import os
 from collections.abc import Iterator
 
 from metashell.codec.batches import RecordBatch
-from metashell.errors import UsageError
+from metashell.errors import PathError, UsageError
 from metashell.log.directory import CheckpointEntry, Listing, MetadataDirectory, SegmentEntry
 from metashell.log.files import OpenFile
 from metashell.log.inputs import find_metadata
 from metashell.log.offset_index import INDEX_SUFFIX, seek
-from metashell.log.segment import BatchFault, read_batches
+from metashell.log.segment import BadBatch, read_batches
 from metashell.log.snapshot import checked_snapshot, first_snapshot_fault
 from metashell.log.source import FileSource, SourceKind
 from metashell.log.source_fault import OrderCheck, SourceFault, fault_of
-from metashell.log.torn import whole_batch_behind
+from metashell.log.tail import Tail
 from metashell.values import OffsetAndEpoch
 
 _ATTEMPTS = 10
@@ -59,7 +59,7 @@ class DirectorySource:
         try:
             self._directory = MetadataDirectory(path)
         except OSError as error:
-            raise UsageError(f"{path}: {error.strerror or error}", path) from error
+            raise PathError.of(path, error) from error
         try:
             self._open_files()
         except BaseException:
@@ -108,17 +108,16 @@ class DirectorySource:
         If there are any, the node has rolled the log and this segment is read on to its final end.
         """
         position = self._position_of(start, segment, file)
-        tail: BatchFault | None = None
+        tail: Tail | None = None
         was_last = not queue
         while True:
             for item in read_batches(file, start=position):
-                if isinstance(item, BatchFault) and item.ends_walk:
+                if isinstance(item, Tail):
                     tail = item
                     break
-                batch = item.batch if isinstance(item, BatchFault) else item
-                assert batch is not None
+                batch = item.batch if isinstance(item, BadBatch) else item
                 position = batch.position + len(batch.data)
-                if isinstance(item, BatchFault):
+                if isinstance(item, BadBatch):
                     self._log_faults.append(fault_of(item))
                     if batch.header.last_offset >= start:
                         order.forget()
@@ -134,7 +133,7 @@ class DirectorySource:
                 break
             tail = None
         if tail is not None:
-            self._log_faults.append(_tail_fault(file, tail, is_last=not queue))
+            self._log_faults.append(fault_of(tail, is_last=not queue))
             order.forget()
 
     def _position_of(self, offset: int, segment: SegmentEntry, file: OpenFile) -> int:
@@ -272,13 +271,3 @@ class DirectorySource:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _tail_fault(file: OpenFile, tail: BatchFault, *, is_last: bool) -> SourceFault:
-    """The fault for all that is left of a segment, which in the last one is a torn tail if it can be one."""
-    fault = fault_of(tail, is_last=is_last)
-    if fault.is_tail and tail.kind == "truncated":
-        behind = whole_batch_behind(file, tail.position)
-        if behind is not None:
-            return fault._replace(reason=f"{fault.reason}, among them a whole batch at byte {behind}", is_tail=False)
-    return fault

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from metashell.codec.compression import MAX_DECOMPRESSED
-from metashell.errors import UsageError
+from metashell.errors import PathError, UsageError
 from metashell.log.packing import HEAD_SIZE, TAR_MARK, TAR_MARK_AT, archive_of, packing_of
 
 STREAM_NAMES = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
@@ -51,7 +51,7 @@ def open_file(path: str) -> OpenFile:
     try:
         file = _open_plain(path)
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}", path) from error
+        raise PathError.of(path, error) from error
     return unpacked(file)
 
 

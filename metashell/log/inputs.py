@@ -15,7 +15,7 @@ from errno import ENOENT
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
-from metashell.errors import LogCorruptError, UsageError
+from metashell.errors import LogCorruptError, PathError, UsageError
 from metashell.log.directory import Listing, listing_of
 from metashell.log.files import STREAM_NAMES, OpenFile, StreamFile, is_stream, open_file
 from metashell.log.identity import NOTHING, Content, content_of, kind_of, kind_of_place, known_names, name_of
@@ -192,7 +192,7 @@ def find_metadata(path: str) -> str:
             return folder
         below = list(log_folders(path))
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}", path) from error
+        raise PathError.of(path, error) from error
     several = sorted(place.path for place in below if place.kind == METADATA)
     if len(several) > 1:
         more = f" and {len(several) - _LISTED_MAX} more" if len(several) > _LISTED_MAX else ""
@@ -317,7 +317,6 @@ def _look_into(file: OpenFile) -> tuple[Content, bool]:
         looked_at = _Head(file, _STREAM_LOOK_BYTES if isinstance(file, StreamFile) else _LOOK_BYTES // 16)
     from metashell.log.names import classify
     from metashell.log.segment import BatchFault
-    from metashell.log.torn import whole_batch_behind
 
     content, items = content_of(read_batches(looked_at, max_bytes=_LOOK_BYTES))
     first = next(items, None)
@@ -325,7 +324,7 @@ def _look_into(file: OpenFile) -> tuple[Content, bool]:
         # Damage is something, and so is what we have not looked at; what was torn or kept for later is nothing.
         is_nothing = not file.peek(1)
         if isinstance(first, BatchFault) and looked_at is file:
-            is_nothing = first.kind == "zero-tail" or (first.kind == "truncated" and whole_batch_behind(file, first.position) is None)
+            is_nothing = first.may_be_tail
         content = content._replace(has_batches=not is_nothing)
     return content, classify("", first.batch if isinstance(first, BatchFault) else first) == "checkpoint"
 
@@ -426,7 +425,7 @@ def paths_of(path: str) -> list[str]:
         return [path]
     found = sorted(glob(path, recursive=True))
     if not found:
-        raise UsageError(f"{path}: {os.strerror(ENOENT)}", path)
+        raise PathError(f"{path}: {os.strerror(ENOENT)}", path)
     return found
 
 

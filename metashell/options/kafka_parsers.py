@@ -11,7 +11,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from metashell.errors import UsageError
+from metashell.errors import PathError, UsageError
 from metashell.options.values import convert, did_you_mean
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def splice_argument_files(words: Sequence[str]) -> list[str]:
             with open(word[1:], encoding="utf-8", errors="surrogateescape", newline=None) as file:
                 spliced += file.read().splitlines()
         except OSError as error:
-            raise UsageError(f"Could not read arguments from file '{word[1:]}': {error.strerror}", word) from None
+            raise PathError(f"Could not read arguments from file '{word[1:]}': {error.strerror}", word) from None
     return spliced
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from metashell.codec.error_codes import INCONSISTENT_CLUSTER_ID, INVALID_REQUEST, NONE, UNKNOWN_SERVER_ERROR
-from metashell.raft import common, parked_fetches, progress, replies
+from metashell.raft import common, progress, replies
 from metashell.raft.config import BATCH_SIZE_MAX
+from metashell.raft.connections import NEVER
 from metashell.raft.messages import UNKNOWN_HIGH_WATERMARK, FetchRequest, FetchResponse
 from metashell.raft.parked import ParkedFetch
 from metashell.raft.replica import Replica
@@ -118,5 +119,14 @@ def is_answered_now(request: FetchRequest, response: FetchResponse) -> bool:
 
 def release(node: Replica, before_offset: int | None) -> None:
     """Answer the fetches that wait for what lies before an offset, or (None: the high watermark rose) all of them."""
-    for fetch in parked_fetches.take(node, before_offset):
+    parked = node.parked
+    for fetch in parked.take_all() if before_offset is None else parked.take_before(before_offset):
         node.reply(fetch.token, respond(node, fetch.request, fetch.listener))
+
+
+def expire(node: Replica) -> int:
+    """Answer the fetches whose time is up with what was computed when they came; when the next one is due."""
+    for fetch in node.parked.take_due(node.now_ms):
+        node.reply(fetch.token, fetch.response)
+    due_ms = node.parked.due_ms()
+    return NEVER if due_ms is None else due_ms

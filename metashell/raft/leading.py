@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metashell.raft import appending, epochs, fetch_server, parked_fetches, progress, reconfiguration, transitions
+from metashell.raft import appending, epochs, fetch_server, progress, reconfiguration, transitions
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Leader
 
@@ -24,7 +24,7 @@ def act(node: Replica, leader: Leader) -> int:
     if leader.check_deadline_ms < due and (len(leader.voters) > 1 or not node.is_voter):
         due = leader.check_deadline_ms
     if node.parked:
-        due = min(due, parked_fetches.expire(node))
+        due = min(due, fetch_server.expire(node))
     if leader.change is not None:
         due = min(due, reconfiguration.expire(node, leader))
     drain_due = leader.accumulator.next_due_ms

@@ -23,7 +23,6 @@ from metashell.raft import (
     fetch_client,
     fetch_server,
     leading,
-    parked_fetches,
     polling,
     progress,
     reconfiguration,
@@ -189,7 +188,7 @@ class RaftNode(Replica):
 
     def forget(self, token: Any) -> None:
         """Nobody waits for the answers that bear a token any more: its connection was closed."""
-        parked_fetches.forget(self, token)
+        self.parked.forget(token)
 
     # What the own application asks
 

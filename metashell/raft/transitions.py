@@ -6,7 +6,8 @@ Source: org.apache.kafka.raft.QuorumState; kraft.md 4.2.
 
 from __future__ import annotations
 
-from metashell.raft import epoch_start, parked_fetches, progress
+from metashell.codec.error_codes import NOT_LEADER_OR_FOLLOWER
+from metashell.raft import epoch_start, progress, replies
 from metashell.raft.accumulator import BatchAccumulator
 from metashell.raft.connections import NEVER
 from metashell.raft.messages import NO_LEADER, Endpoints
@@ -127,7 +128,8 @@ def enter(node: Replica, role: Role) -> None:
     node.persist(role)
     node.has_news = True
     if old.__class__ is Leader:
-        parked_fetches.fail_all(node)
+        for fetch in node.parked.take_all():
+            node.reply(fetch.token, replies.fetch_error(node, NOT_LEADER_OR_FOLLOWER, fetch.listener))
         node.ended = old
     elif old.__class__ is Follower and old.download is not None and not old.download.is_complete:
         old.download.part.close()

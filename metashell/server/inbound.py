@@ -11,7 +11,9 @@ from typing import Any, Final, Protocol
 
 from metashell.codec.api_keys import API_VERSIONS
 from metashell.errors import EncodeError
-from metashell.net.listener import Listener, ListenerOptions, ServerRequest, serve
+from metashell.net.accepted_connection import ServerRequest
+from metashell.net.listener import Listener, serve
+from metashell.net.listener_options import ListenerOptions
 from metashell.raft.messages import Request, Response
 from metashell.raft.wire import decode_request, encode_response, hide_leader
 from metashell.raft.wire.versions import OURS

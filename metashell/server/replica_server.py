@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metashell.codec.api_keys import DESCRIBE_CLUSTER
 from metashell.net.limits import ConnectionLimits
-from metashell.net.listener import Listener, ListenerOptions
+from metashell.net.listener import Listener
+from metashell.net.listener_options import ListenerOptions
 from metashell.raft.config import RaftConfig
 from metashell.raft.messages import Endpoint, Response
 from metashell.raft.node import RaftNode
@@ -28,7 +29,7 @@ from metashell.server.state_machine import NoMachine, StateMachine
 if TYPE_CHECKING:
     import ssl
 
-    from metashell.net.listener import ServerRequest
+    from metashell.net.accepted_connection import ServerRequest
     from metashell.net.sasl import SaslClient
     from metashell.raft.ready import ElectionState
     from metashell.raft.replica import Random

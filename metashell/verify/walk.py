@@ -11,7 +11,6 @@ from metashell.codec.control import LEADER_CHANGE
 from metashell.log.files import OpenFile
 from metashell.log.segment import BatchFault
 from metashell.log.source_fault import OrderCheck
-from metashell.log.torn import whole_batch_behind
 from metashell.verify.finding import Report
 from metashell.verify.indexes import NEVER, OffsetIndexCheck, TimeIndexCheck, TransactionIndexCheck
 from metashell.verify.records import LogKind, RecordCheck, looks_like_metadata
@@ -207,14 +206,10 @@ class LogWalk:
         state = self.state
         offset = -1 if fault.offset is None else fault.offset
         self._is_cut_short = fault.ends_walk
-        reason = fault.reason
         if active is not None and fault.may_be_tail:
-            whole = whole_batch_behind(active, fault.position)
-            if whole is None:
-                self.report.note(fault.file, reason, position=fault.position, offset=offset)
-                return
-            reason += f", but a whole batch follows at byte {whole}"
-        self.report.error(fault.file, reason, position=fault.position, offset=offset)
+            self.report.note(fault.file, fault.reason, position=fault.position, offset=offset)
+            return
+        self.report.error(fault.file, fault.reason, position=fault.position, offset=offset)
         state.is_certain = False
         if fault.batch is not None:
             # After a batch that is itself at fault, anything may follow.

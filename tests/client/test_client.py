@@ -16,8 +16,8 @@ from metashell.client.client import Client
 from metashell.client.errors import ConnectError
 from metashell.codec.messages import DescribeClusterRequest, DescribeClusterResponse, VoteRequest
 from metashell.errors import UsageError
+from metashell.net.accepted_connection import ServerRequest
 from metashell.net.addresses import Address, AddressMap
-from metashell.net.listener import ServerRequest
 from metashell.net.sasl import StaticCredentials, server_mechanisms
 from metashell.net.security import SecurityConfig
 from tests.net.loops import answer, listening, run

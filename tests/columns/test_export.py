@@ -123,7 +123,7 @@ def test_processes_end_with_one_that_is_killed(tmp_path: Path) -> None:
     script = (
         "import os, signal\n"
         "from metashell.columns.export.workers import Workers\n"
-        "workers = Workers(2, os.getpid)\n"
+        "workers = Workers(2, os.getpid, os.getpid)\n"
         "workers.start(2)\n"
         "print(len(workers._processes), flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -134,7 +134,7 @@ def test_processes_end_with_one_that_is_killed(tmp_path: Path) -> None:
 
 
 def test_an_error_does_not_wait_for_work_that_has_begun() -> None:
-    with pytest.raises(KeyboardInterrupt), Workers(2, os.getpid) as workers:
+    with pytest.raises(KeyboardInterrupt), Workers(2, os.getpid, os.getpid) as workers:
         workers.start(2)
         processes = workers._processes
         for _ in range(4):

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from metashell.codec.coordinator_text import CoordinatorTexts, coordinator_type_names
 from metashell.codec.dispatch import OFFSETS_KEYS
 from metashell.dump import DumpOptions
 from metashell.dump.kafka.text import KafkaWriter
 from metashell.dump.own.filters import Filters
 from metashell.dump.own.json_lines import JsonWriter
-from metashell.dump.own.records import coordinator_type_names
 from metashell.errors import UsageError
 from metashell.log.files import RegularFile
 from tests.dump.making import dump, dumped_rows
@@ -97,12 +97,8 @@ def test_states_have_names() -> None:
 def test_an_empty_transaction_with_partitions_is_a_finding() -> None:
     value = next(pair for pair in log_pairs() if pair[1] is not None and pair[1][16] == 1)[1]
     assert value is not None
-    text = JsonWriter(
-        DumpOptions(files=(), transaction_log_decoder=True), Filters(DumpOptions(files=())), RegularFile(-1, "f"), "f"
-    ).coordinator
-    assert text is not None
-    shown = text.members(b"\0\0\0\2tx", value[:16] + b"\0" + value[17:])
-    assert '"findings":["an empty transaction has partitions"]' in shown.text
+    shown = CoordinatorTexts("transactions", show_secrets=False).text(b"\0\0\0\2tx", value[:16] + b"\0" + value[17:])
+    assert '"findings":["an empty transaction has partitions"]' in shown.derived
 
 
 def log_pairs() -> list[tuple[bytes | None, bytes | None]]:

@@ -14,7 +14,7 @@ import pytest
 
 from metashell.dump import DumpOptions, run_dump
 from metashell.dump.framing import WINDOW_SIZE
-from metashell.dump.windows import PARALLEL_SIZE_MIN
+from metashell.dump.whole_file import PARALLEL_SIZE_MIN
 from tests.dump.making import batch, change, log, write
 from tests.running import command_line
 

@@ -12,9 +12,11 @@ from typing import Any, TypeVar
 
 from metashell.codec.api_keys import DESCRIBE_CLUSTER, DESCRIBE_QUORUM
 from metashell.codec.messages import DescribeClusterResponse, DescribeQuorumResponse
+from metashell.net.accepted_connection import ServerRequest
 from metashell.net.addresses import Address, AddressMap
 from metashell.net.api_versions import supported_ranges
-from metashell.net.listener import Listener, ListenerOptions, ServerRequest, secured_options, serve
+from metashell.net.listener import Listener, serve
+from metashell.net.listener_options import ListenerOptions, secured_options
 from metashell.net.security import ListenerSecurity
 from metashell.raft.messages import FetchResponse, FetchSnapshotResponse
 from metashell.raft.wire import OURS, decode_request, encode_response

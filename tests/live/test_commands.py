@@ -16,7 +16,7 @@ from metashell.cli.dump_log import main as dump_log
 from metashell.cli.kafka_shell import main as kafka_shell
 from metashell.errors import UsageError
 from metashell.live.attach import attach
-from metashell.live.driver import Driver
+from metashell.live.follow_loop import FollowLoop
 from metashell.live.target import Target
 from metashell.net.addresses import Address
 from metashell.nodes import LocalInfo, build_root
@@ -181,14 +181,14 @@ class FakeLoop:
 
 def test_time_in_which_we_were_stopped_is_no_silence_of_the_quorum(monkeypatch: pytest.MonkeyPatch):
     now = 100.0
-    monkeypatch.setattr("metashell.live.driver.time.monotonic", lambda: now)
-    driver = Driver(Target(controllers=(Address("a", 1),)), None, None, None)
-    driver._loop = FakeLoop()
-    driver._heard = (now, now)
+    monkeypatch.setattr("metashell.live.follow_loop.time.monotonic", lambda: now)
+    follow = FollowLoop(Target(controllers=(Address("a", 1),)), None, None, None)
+    follow._loop = FakeLoop()
+    follow._heard = (now, now)
     for _ in range(7):
         now += 1.0
-        driver._beat()
-    assert driver.silent_s == 7.0
+        follow._beat()
+    assert follow.silent_s == 7.0
     now += 3600.0
-    driver._beat()
-    assert driver.silent_s == 7.0
+    follow._beat()
+    assert follow.silent_s == 7.0

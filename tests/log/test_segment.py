@@ -65,8 +65,8 @@ def test_nothing_changes_when_batches_cross_chunks(batch, monkeypatch) -> None:
     whole = describe(walk(data))
     assert len(whole) == 300
     for size in (61, 62, 100, 257, 4096):
-        monkeypatch.setattr(segment, "_FIRST_CHUNK", size)
-        monkeypatch.setattr(segment, "_LARGEST_CHUNK", 2 * size)
+        monkeypatch.setattr(segment, "_FIRST_WINDOW", size)
+        monkeypatch.setattr(segment, "WINDOW_SIZE", 2 * size)
         assert describe(walk(data)) == whole
 
 

@@ -8,9 +8,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from metashell.codec.messages import DescribeClusterResponse
+from metashell.net.accepted_connection import OnRequest, ServerRequest
 from metashell.net.addresses import Address
 from metashell.net.api_versions import supported_ranges
-from metashell.net.listener import Listener, ListenerOptions, OnRequest, ServerRequest, serve
+from metashell.net.listener import Listener, serve
+from metashell.net.listener_options import ListenerOptions
 
 RANGES = supported_ranges([3, 60])
 LIMIT_S = 20.0

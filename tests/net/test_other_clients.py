@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from metashell.codec.messages import DescribeClusterResponse, MetadataResponse
+from metashell.net.accepted_connection import ServerRequest
 from metashell.net.api_versions import supported_ranges
-from metashell.net.listener import Listener, ListenerOptions, ServerRequest, secured_options, serve
+from metashell.net.listener import Listener, serve
+from metashell.net.listener_options import ListenerOptions, secured_options
 from metashell.net.sasl import StaticCredentials
 from metashell.net.security import ListenerSecurity, StoreConfig, TlsConfig
 from tests.java import KAFKA, kafka

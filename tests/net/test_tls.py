@@ -14,7 +14,9 @@ import pytest
 from metashell.codec.messages import DescribeClusterRequest
 from metashell.errors import UsageError
 from metashell.net.client_connection import ClientConnection
-from metashell.net.listener import ListenerOptions, is_loopback, principal_of, secured_options, serve
+from metashell.net.listener import serve
+from metashell.net.listener_options import ListenerOptions, is_loopback, secured_options
+from metashell.net.principal import principal_of
 from metashell.net.security import ListenerSecurity, SecurityConfig, TlsConfig, listener_security, tls_config
 from metashell.net.tls import client_context, openssl_cipher, server_context
 from metashell.net.transport import ConnectionFailedError, connect

@@ -10,11 +10,13 @@ import pytest
 
 from metashell.codec.messages import DescribeClusterRequest, DescribeClusterResponse
 from metashell.errors import UsageError
+from metashell.net.accepted_connection import ServerRequest
 from metashell.net.addresses import Address
 from metashell.net.client_connection import ClientConnection
 from metashell.net.frames import encode_request
 from metashell.net.limits import ConnectionLimits
-from metashell.net.listener import ListenerOptions, ServerRequest, serve
+from metashell.net.listener import serve
+from metashell.net.listener_options import ListenerOptions
 from metashell.net.sasl import PlainClient, StaticCredentials, server_mechanisms
 from metashell.net.transport import ConnectionFailedError, connect, reason_of
 from tests.net.loops import RANGES, listening, run

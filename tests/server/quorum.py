@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from metashell.codec.batches import RecordBatch
 from metashell.net.limits import ConnectionLimits
-from metashell.net.listener import ListenerOptions
+from metashell.net.listener_options import ListenerOptions
 from metashell.raft.config import RaftConfig
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.ready import Durable, ElectionState

@@ -19,8 +19,9 @@ from metashell.net.transport import connect
 from metashell.raft import messages as flat
 from metashell.raft.errors import InvalidUpdateVersionError
 from metashell.raft.ready import Ready
-from metashell.raft.wire import GENERATIONS, decode_response, encode_request
+from metashell.raft.wire import decode_response, encode_request
 from metashell.server.replica_server import REQUEST_SIZE_MAX
+from tests.raft.wire.generations import GENERATIONS
 from tests.server.quorum import CLUSTER_ID, Quorum, append, eventually, run
 
 pytestmark = pytest.mark.slow

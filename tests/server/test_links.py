@@ -11,13 +11,16 @@ from typing import Any
 import pytest
 
 from metashell.codec.error_codes import BROKER_NOT_AVAILABLE, NETWORK_EXCEPTION, UNSUPPORTED_VERSION
-from metashell.net.listener import Listener, ListenerOptions, ServerRequest, serve
+from metashell.net.accepted_connection import ServerRequest
+from metashell.net.listener import Listener, serve
+from metashell.net.listener_options import ListenerOptions
 from metashell.raft import messages as flat
 from metashell.raft.ready import Send
-from metashell.raft.wire import GENERATIONS, decode_request, encode_response
+from metashell.raft.wire import decode_request, encode_response
 from metashell.server.links import LINKS_MAX, LinkOptions, Links
 from metashell.values import OffsetAndEpoch
 from tests.net.certificates import Authority
+from tests.raft.wire.generations import GENERATIONS
 from tests.server.quorum import eventually, run
 
 PRE_VOTE = flat.VoteRequest("c", 2, bytes(16), 5, 1, bytes(16), 4, 42, pre_vote=True)

@@ -12,17 +12,9 @@ from metashell.codec.error_codes import BROKER_NOT_AVAILABLE, UNSUPPORTED_VERSIO
 from metashell.codec.registry import message_type
 from metashell.raft.messages import FetchResponse, FetchSnapshotResponse, Request, Response
 from metashell.raft.ready import Reply, Send
-from metashell.raft.wire import (
-    GENERATIONS,
-    UnsupportedVersionError,
-    api_key_of,
-    decode_request,
-    decode_response,
-    drop,
-    encode_request,
-    encode_response,
-    message_versions,
-)
+from metashell.raft.wire import UnsupportedVersionError, api_key_of, decode_request, decode_response, encode_request, encode_response
+from tests.raft.wire.dropping import drop
+from tests.raft.wire.generations import GENERATIONS, message_versions
 from tests.simulation.checkers.operators import check_answer
 from tests.simulation.checkers.protocol import check_delivery, check_request, check_response
 

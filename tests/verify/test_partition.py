@@ -54,7 +54,7 @@ def test_a_damaged_length_is_no_torn_tail(made: MetadataLog):
     made.write(LAST, bytes(data))
     found = only(made.findings())
     assert found.severity == "error"
-    assert found.what.endswith(f", but a whole batch follows at byte {len(made.second[0])}")
+    assert found.what.endswith(f", among them a whole batch at byte {len(made.second[0])}")
     # The last batch of all may be cut off.
     data = bytearray(b"".join(made.second))
     data[len(made.second[0]) + 9] = 1
@@ -70,7 +70,7 @@ def test_a_damaged_length_before_a_batch_of_a_later_epoch_is_no_torn_tail_either
     made.write("quorum-state", b'{"leaderId":1,"leaderEpoch":3,"votedId":-1,"data_version":1}')
     found = only(made.findings())
     assert found.severity == "error"
-    assert found.what.endswith(f", but a whole batch follows at byte {len(made.second[0]) + len(made.second[1])}")
+    assert found.what.endswith(f", among them a whole batch at byte {len(made.second[0]) + len(made.second[1])}")
 
 
 def test_a_gap_between_segments_is_found(made: MetadataLog):

@@ -27,8 +27,9 @@ from metashell.log.files import OpenFile
 from metashell.log.identity import content_of
 from metashell.log.kinds import DATA, METADATA
 from metashell.log.segment import BatchFault, read_batches
+from metashell.log.tail import Tail
 
-_EMPTY: Final = partial(BatchFault, kind="truncated", position=0, size=0, reason="the file is empty")
+_EMPTY: Final = partial(Tail, kind="truncated", position=0, size=0, reason="the file is empty")
 
 
 def read_split(
@@ -111,9 +112,9 @@ def _items(file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Pie
     excerpt = Excerpt(file, piece.end)
     start = piece.start
     while True:
-        broken: BatchFault | None = None
+        broken: Tail | None = None
         for item in read_chunks(excerpt, start, max_decompressed):
-            if isinstance(item, BatchFault) and item.ends_walk:
+            if isinstance(item, Tail):
                 broken = item
                 break
             yield item
@@ -129,9 +130,9 @@ def _items(file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Pie
         yield _EMPTY(file=shown_uri(piece.path))
 
 
-def _gap(broken: BatchFault, following: int) -> BatchFault:
+def _gap(broken: Tail, following: int) -> Tail:
     size = following - broken.position
-    return BatchFault(
+    return Tail(
         kind="bad-size",
         file=broken.file,
         position=broken.position,

@@ -44,7 +44,7 @@ def export(options: ExportOptions, progress: Progress | None = None, planned: Ca
     has appeared or changed. OSError where the output cannot be written.
     """
     _refuse_foreign(options)
-    with Workers(options.jobs or len(os.sched_getaffinity(0)), _prepare_worker) as workers:
+    with Workers(options.jobs or len(os.sched_getaffinity(0)), _load, _prepare_worker) as workers:
         if is_large(options.paths):
             workers.start(workers.jobs)
         return _export(options, workers, progress, planned)
@@ -139,6 +139,12 @@ def _export_split(number: int, split: Split, options: ExportOptions, folder: str
     from metashell.columns.export.split import export_split
 
     return export_split(number, split, options, folder)
+
+
+def _load() -> None:
+    """Import what a process of an export needs."""
+    import metashell.columns.export.parquet
+    import metashell.columns.export.split  # noqa: F401
 
 
 def _prepare_worker() -> None:

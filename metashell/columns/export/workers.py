@@ -1,7 +1,8 @@
-"""The processes of an export: started before there is work for them, so that they import what they need while it is planned."""
+"""The processes of an export: started before there is work for them, with everything loaded that they need."""
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -20,10 +21,14 @@ EARLY_BYTES = 64 << 20
 
 
 class Workers:
-    """At most `jobs` processes, each of which runs `prepare` first. Errors of tasks are theirs; MetashellError when a process is gone."""
+    """At most `jobs` processes. Errors of tasks are theirs; MetashellError when a process is gone.
 
-    def __init__(self, jobs: int, prepare: Callable[[], object]) -> None:
+    `load` imports what tasks need, `prepare` is what each process does before its first task.
+    """
+
+    def __init__(self, jobs: int, load: Callable[[], object], prepare: Callable[[], object]) -> None:
         self.jobs = jobs
+        self._load = load
         self._prepare = prepare
         self._pool: ProcessPoolExecutor | None = None
         self._futures: dict[Future[Any], int] = {}
@@ -53,14 +58,20 @@ class Workers:
         from multiprocessing import active_children, get_context
 
         others = set(active_children())
-        # A fork is quick and safe as long as this process has no threads, which pyarrow would bring.
-        context = get_context("spawn" if "pyarrow" in sys.modules else "fork")
+        context = get_context(self._start_method())
         # Ctrl-C is this process's business; what it starts is deaf to it.
         with _deaf_to_interrupts():
             self._pool = ProcessPoolExecutor(min(self.jobs, count), mp_context=context, initializer=_begin, initargs=(self._prepare,))
             for _ in range(min(self.jobs, count)):
                 self._pool.submit(_ready)
             self._processes = [process for process in active_children() if process not in others]
+
+    def _start_method(self) -> str:
+        """A fork is quick, and shares what is loaded; it is safe as long as nobody has used pyarrow, whose threads it would lose."""
+        if "pyarrow" in sys.modules:
+            return "spawn"
+        self._load()
+        return "fork"
 
     @property
     def are_started(self) -> bool:
@@ -110,6 +121,8 @@ def _begin(prepare: Callable[[], object]) -> None:
     """What each process does first."""
     from threading import Thread
 
+    # What is loaded stays: to look for garbage in it would only copy the pages that the processes share.
+    gc.freeze()
     Thread(target=_end_with_parent, daemon=True).start()
     prepare()
 

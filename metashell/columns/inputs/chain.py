@@ -7,8 +7,8 @@ from typing import Final
 
 from metashell.codec.batches import HEADER_SIZE, LEAD_SIZE, MAGIC_END, read_batch_header
 from metashell.codec.crc32c import crc32c
+from metashell.codec.framing import FRAME_SIZE_MIN
 from metashell.log.files import OpenFile
-from metashell.log.segment import MESSAGE_SIZE_MIN
 
 _WINDOW: Final = 1 << 20
 _CRC_START: Final = 21
@@ -51,7 +51,7 @@ class Chain:
         last = len(window) - MAGIC_END
         while at <= last:
             length: int = _unpack_size(window, at + 8)[0] + LEAD_SIZE
-            if length < MESSAGE_SIZE_MIN or base + at + length > size:
+            if length < FRAME_SIZE_MIN or base + at + length > size:
                 break
             at += length
             if base + at >= place:

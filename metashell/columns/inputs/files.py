@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from metashell.codec.uris import is_uri
-from metashell.errors import UsageError
+from metashell.errors import PathError, UsageError
 from metashell.log.files import OpenFile, is_stream, open_file
 from metashell.log.inputs import LOCAL, FoundLog, InputFile, Tree, all_empty, find_logs, named_file, nothing_found, other_log, paths_of
 from metashell.log.kinds import DATA, KNOWN_LOGS, METADATA, LogKind
@@ -63,7 +63,7 @@ def _files_below(path: str, top: str, tree: Tree, log: LogKind | None, every_che
                 raise UsageError(f"{found.directory}: none of its checkpoints is complete, and there is no segment", path)
             yield from (_as(file, log or file.log) for file in found.files if _is_wanted(file.log, log))
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}", path) from error
+        raise PathError.of(path, error) from error
     chosen = [found for found in seen if found.is_empty or any(_is_wanted(file.log, log) for file in found.files)]
     if not chosen:
         missing = nothing_found(path, [found.kind for found in seen], () if log is None else (log,))

@@ -12,7 +12,7 @@ from pyarrow import ArrowException
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from metashell.codec.uris import URI_MARK, shown_uri, without_credentials
-from metashell.errors import UsageError
+from metashell.errors import PathError, UsageError
 from metashell.log.files import OpenFile, unpacked
 
 _SMALL_MAX = 1 << 16
@@ -55,7 +55,7 @@ def remote_input(uri: str) -> tuple[RemoteTree, str, bool]:
     except _TROUBLE as error:
         raise told(uri, error) from error
     if info.type == FileType.NotFound:
-        raise _refused(uri, "No such file or directory")
+        raise PathError(f"{shown_uri(uri)}: No such file or directory", shown_uri(uri))
     return RemoteTree(uri, system, path), path, info.type == FileType.Directory
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, CoordinatorLog, int16_at
+from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, int16_at
 from metashell.codec.java_errors import java_read_error
-from metashell.codec.json_forms import string_text
+from metashell.codec.json_forms import json_text
 from metashell.codec.plain import TrailingBytesError
 from metashell.codec.registry import MessageType, message_type
-from metashell.dump.keyed_loop import KeyTexts as KeyTextMemo
-from metashell.dump.keyed_loop import Versions
+from metashell.dump.fast_loop import Made
+from metashell.dump.keyed_loop import KeyTexts, Versions
 from metashell.errors import DecodeError
 
 JsonText = Callable[[bytes, int, int], str]
@@ -34,14 +34,13 @@ class MissingKeyError(DecodeError):
 class CoordinatorPayloads:
     """The texts of keys and values of one of the coordinators' logs.
 
-    `keys` and `values` hold, by the bytes that stand there, what writes a key of a type and a value of a type and version, and
-    the text before it; they are filled as types are met. A missing key is asked of their own methods.
+    `keys` and `values` hold, by the first two bytes of a key and of a key and its value, what writes the fields, and the text before them.
     """
 
     def __init__(self, decoder: str) -> None:
-        log = COORDINATOR_LOGS[decoder]
-        self.keys = KeyTexts(log)
-        self.values = ValueTexts(log)
+        self.log = COORDINATOR_LOGS[decoder]
+        self.keys = Made(self._key_writer)
+        self.values = Made(self._value_writer)
 
     def parse(self, offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
         """The texts of a record's key and payload. Errors: MissingKeyError."""
@@ -59,9 +58,13 @@ class CoordinatorPayloads:
         except DecodeError as error:
             return f"Error at offset {offset}, skipping. {error}", None
 
-    def loop_texts(self, prefix: str) -> KeyTextMemo:
+    def loop_texts(self, prefix: str) -> KeyTexts:
         """What the tight loop needs: the text of a key, after `prefix`, and the writers of its values."""
-        versions: dict[bytes, Versions] = {}
+
+        def versions(start: bytes) -> Versions:
+            return Made(lambda version: self._loop_value(start, version))
+
+        values = Made(versions)
 
         def make(key: bytes) -> tuple[str, Versions]:
             start = key[:PREFIX_SIZE]
@@ -69,62 +72,28 @@ class CoordinatorPayloads:
                 write, before = self.keys[start]
             except _UnknownTypeError as error:
                 raise DecodeError(f"record type {error}") from None
-            text = f"{prefix}{before}{write(key, PREFIX_SIZE, len(key))}}}"
-            if start not in versions:
-                versions[start] = _LoopValues(self.values, start)
-            return text, versions[start]
+            return f"{prefix}{before}{write(key, PREFIX_SIZE, len(key))}}}", values[start]
 
-        return KeyTextMemo(make)
+        return KeyTexts(make)
 
-
-class _LoopValues(dict[bytes, tuple[JsonText | None, str]]):
-    """The values of one type for the tight loop: version -> writer, and the text before the fields."""
-
-    def __init__(self, values: ValueTexts, start: bytes) -> None:
-        super().__init__()
-        self.values_of_all = values
-        self.start = start
-
-    def __missing__(self, version: bytes) -> tuple[JsonText | None, str]:
-        write, before = self.values_of_all[self.start + version]
-        message = self.values_of_all.log.value_message(int16_at(self.start, 0))
+    def _loop_value(self, start: bytes, version: bytes) -> tuple[JsonText | None, str]:
+        write, before = self.values[start + version]
+        message = self.log.value_message(int16_at(start, 0))
         assert message is not None
         # What the quick writer refuses is read again with every check.
         quick = write if message.name == _WITH_EMBEDDED else message.json_reader(int16_at(version, 0))
-        made = self[version] = (quick, f" payload: {before}")
-        return made
+        return quick, f" payload: {before}"
 
-
-class _UnknownTypeError(Exception):
-    """A record type that 4.3.1 does not know; the message is its number."""
-
-
-class KeyTexts(dict[bytes, tuple[JsonText, str]]):
-    """The first two bytes of a key -> what writes its fields, and the text before them."""
-
-    def __init__(self, log: CoordinatorLog) -> None:
-        super().__init__()
-        self.log = log
-
-    def __missing__(self, start: bytes) -> tuple[JsonText, str]:
+    def _key_writer(self, start: bytes) -> tuple[JsonText, str]:
         if len(start) < PREFIX_SIZE:
             raise DecodeError("Could not read version from key's buffer.")
         type = int16_at(start, 0)
         message = self.log.key_message(type)
         if message is None:
             raise _UnknownTypeError(type)
-        made = self[start] = (tolerant_writer(message, 0, type, "key"), f'{{"type":"{type}","data":')
-        return made
+        return tolerant_writer(message, 0, type, "key"), f'{{"type":"{type}","data":'
 
-
-class ValueTexts(dict[bytes, tuple[JsonText, str]]):
-    """The first two bytes of a key and of its value -> what writes the value's fields, and the text before them."""
-
-    def __init__(self, log: CoordinatorLog) -> None:
-        super().__init__()
-        self.log = log
-
-    def __missing__(self, starts: bytes) -> tuple[JsonText, str]:
+    def _value_writer(self, starts: bytes) -> tuple[JsonText, str]:
         if len(starts) < 2 * PREFIX_SIZE:
             raise DecodeError("Could not read version from value's buffer.")
         type, version = int16_at(starts, 0), int16_at(starts, PREFIX_SIZE)
@@ -135,8 +104,11 @@ class ValueTexts(dict[bytes, tuple[JsonText, str]]):
         write = tolerant_writer(message, version, version, "value")
         if message.name == _WITH_EMBEDDED:
             write = _with_embedded(message, version, write)
-        made = self[starts] = (write, f'{{"version":"{version}","data":')
-        return made
+        return write, f'{{"version":"{version}","data":'
+
+
+class _UnknownTypeError(Exception):
+    """A record type that 4.3.1 does not know; the message is its number."""
 
 
 def tolerant_writer(message: MessageType, version: int, told_version: int, part: str) -> JsonText:
@@ -194,20 +166,3 @@ def _embedded(name: str, blob: bytes, undecoded: str) -> Any:
         # A message of a version above the newest is read as the newest; a struct inside it refuses to be.
         return undecoded
     return message.to_json_value(value, layout)
-
-
-def json_text(value: Any) -> str:
-    """JSON values as Kafka's text: compact, with its escapes."""
-    match value:
-        case None:
-            return "null"
-        case str():
-            return string_text(value)
-        case bool():
-            return "true" if value else "false"
-        case dict():
-            return f"{{{','.join(f'{string_text(name)}:{json_text(item)}' for name, item in value.items())}}}"
-        case list():
-            return f"[{','.join(map(json_text, value))}]"
-        case _:
-            return str(value)

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from struct import Struct
 from struct import error as struct_error
-from typing import TYPE_CHECKING
 
 from metashell.codec.batches import CODEC_MASK, LEAD_SIZE, LOG_APPEND_TIME, MAGIC_END
 from metashell.codec.compression import LZ4, ZSTD, decompress
 from metashell.codec.legacy import message_crc, read_message_header, with_lz4_header_checksum
 from metashell.dump.framing import LENGTH_MIN
+from metashell.dump.kafka.lines import KafkaLines
 from metashell.dump.writer import Halt
 from metashell.errors import DecodeError
-
-if TYPE_CHECKING:
-    from metashell.dump.kafka.text import KafkaWriter
 
 _HEADER_SIZE = 26
 _INT32 = Struct(">i").unpack_from
@@ -71,7 +68,7 @@ class KafkaMessage:
         return self.data[index + 4 : index + 4 + size]
 
 
-def legacy_batch(writer: KafkaWriter, data: bytes, position: int) -> None:
+def legacy_batch(writer: KafkaLines, data: bytes, position: int) -> None:
     """Write one message, and with deep iteration the lines of those that it holds. Raises Halt."""
     header = read_message_header(data[:_HEADER_SIZE])
     writer.lines.append(f"offset: {header.base_offset}")
@@ -96,7 +93,7 @@ def legacy_batch(writer: KafkaWriter, data: bytes, position: int) -> None:
         raise Halt(f"{writer.path}: message at position {position}: {error}") from error
 
 
-def _line(writer: KafkaWriter, timestamp_type: str, message: KafkaMessage, timestamp: int) -> None:
+def _line(writer: KafkaLines, timestamp_type: str, message: KafkaMessage, timestamp: int) -> None:
     writer.saw(message.offset)
     if not writer.options.skip_record_metadata:
         is_valid = message_crc(message.data) == message.crc

@@ -20,7 +20,7 @@ from metashell.codec.frame import (
 )
 from metashell.codec.redaction import REDACTED, json_writer, shown_bytes
 from metashell.codec.registry import message_type
-from metashell.dump.fast_loop import ValueText
+from metashell.dump.fast_loop import Made, ValueText, ValueTexts
 from metashell.dump.kafka.structs import refuse_newer_structs
 from metashell.dump.options import DumpOptions
 from metashell.dump.user_data import holds_user_data
@@ -38,23 +38,18 @@ def payload_start(type_id: int, version: int) -> str:
     return f'{{"type":"{RECORD_TYPE_NAMES[type_id]}","version":{version},"data":'
 
 
-class SizedTexts(dict[bytes, tuple[ValueText | None, str]]):
+def payload_texts(prefix: str, show_secrets: bool) -> ValueTexts:
     """What the tight loop needs to print a metadata record, by frame version, type and version in a byte each."""
 
-    def __init__(self, prefix: str, show_secrets: bool) -> None:
-        super().__init__()
-        self.prefix = prefix
-        self.show_secrets = show_secrets
-
-    def __missing__(self, start: bytes) -> tuple[ValueText | None, str]:
+    def make(start: bytes) -> tuple[ValueText | None, str]:
         if len(start) < 3 or start[0] != FRAME_VERSION or start[1] not in _READABLE_TYPES or start[2] > _ONE_BYTE_MAX:
             raise DecodeError("not a usual metadata record")
         message = message_type("metadata", METADATA_TYPES[start[1]])
         if start[2] > message.versions[1]:
             raise DecodeError("a version that is not known")
-        body = json_writer(message, start[2], show_secrets=self.show_secrets)
-        made = self[start] = (body, self.prefix + payload_start(start[1], start[2]))
-        return made
+        return json_writer(message, start[2], show_secrets=show_secrets), prefix + payload_start(start[1], start[2])
+
+    return Made(make)
 
 
 class Payloads(Protocol):

@@ -10,13 +10,12 @@ from typing import Any
 from metashell.codec.dispatch import REMOTE_LOG_TYPES
 from metashell.codec.frame import FRAME_VERSION, KIP631_REFUSED, FrameError, kafka_error, read_frame, unknown_type_error
 from metashell.codec.java_errors import NO_MESSAGE
+from metashell.codec.record_text import DELETE_STATES, SEGMENT_STATES
 from metashell.codec.registry import message_type
 from metashell.dump.kafka.structs import refuse_newer_structs
 from metashell.errors import DecodeError
 from metashell.values import uuid_text
 
-SEGMENT_STATES = ("COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED", "DELETE_SEGMENT_FINISHED")
-DELETE_STATES = ("DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DELETE_PARTITION_FINISHED")
 _NO_VALUE = (
     'Cannot invoke "java.nio.ByteBuffer.remaining()" because the return value of '
     '"org.apache.kafka.common.record.internal.Record.value()" is null'

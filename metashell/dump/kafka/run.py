@@ -17,7 +17,7 @@ from metashell.dump.kafka.payload import payloads_of
 from metashell.dump.kafka.text import KafkaWriter
 from metashell.dump.options import DumpOptions
 from metashell.dump.output import Output, TextSink
-from metashell.dump.windows import dump_file, usable_jobs
+from metashell.dump.whole_file import dump_file, usable_jobs
 from metashell.dump.writer import Halt
 from metashell.errors import DecodeError, UsageError
 from metashell.log.files import RegularFile, open_file

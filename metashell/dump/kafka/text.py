@@ -18,7 +18,6 @@ from metashell.codec.batches import (
     RecordBatch,
     unpack_header,
 )
-from metashell.codec.compression import CODEC_NAMES
 from metashell.codec.crc32c import crc32c
 from metashell.codec.record_walk import RecordFields, read_headers, walk_records
 from metashell.dump.fast_loop import make_loop
@@ -27,10 +26,11 @@ from metashell.dump.kafka.control import control_text
 from metashell.dump.kafka.coordinator import CoordinatorPayloads
 from metashell.dump.kafka.java import int64, java_sequence
 from metashell.dump.kafka.legacy import legacy_batch
-from metashell.dump.kafka.payload import SizedTexts, payloads_of, shows_secrets
+from metashell.dump.kafka.lines import KafkaLines
+from metashell.dump.kafka.payload import payload_texts, shows_secrets
 from metashell.dump.keyed_loop import make_keyed_loop
 from metashell.dump.options import MAX_BYTES_DEFAULT, DumpOptions
-from metashell.dump.writer import FLUSH_LINES, Halt, Writer
+from metashell.dump.writer import FLUSH_LINES, Halt
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
 
@@ -45,23 +45,17 @@ _KEYED_TOMBSTONE_WITHOUT_METADATA = "f'{key_text} payload: <DELETE>\\n'"
 _KEYED_LINE_WITHOUT_METADATA = "f'{key_text}{before}{body(buf, start + 2, at)}}}\\n'"
 
 
-class KafkaWriter(Writer):
-    """Kafka's lines for one file; `name` is the file's name without its folder."""
+class KafkaWriter(KafkaLines):
+    """Kafka's lines for one file."""
 
     def __init__(self, options: DumpOptions, file: OpenFile, path: str, name: str) -> None:
-        super().__init__()
-        self.options = options
-        self.file = file
-        self.path = path
-        self.name = name
-        self.iterates_deep = options.iterates_deep
+        super().__init__(options, file, path, name)
         self.append_time: int | None = None
-        self.payloads = payloads_of(options, file)
         self.middle_end = "-1 valueSize: "
         if options.decoder == "metadata":
             self.loop = make_loop(_LINE_WITHOUT_METADATA if options.skip_record_metadata else _LINE)
             prefix = "" if options.skip_record_metadata else " sequence: -1 headerKeys: [] payload: "
-            self.texts = SizedTexts(prefix, shows_secrets(options))
+            self.texts = payload_texts(prefix, shows_secrets(options))
         elif isinstance(self.payloads, CoordinatorPayloads):
             self.middle_end = ""
             without = options.skip_record_metadata
@@ -131,19 +125,6 @@ class KafkaWriter(Writer):
         )
         self.second_half(header, position, is_valid)
 
-    def second_half(self, header: BatchHeader, position: int, is_valid: bool) -> None:
-        """Write the rest of a batch line, the same for all magics. Raises Halt for a codec that does not exist."""
-        if not is_valid:
-            self.faults.append((position, f"offset {header.base_offset}, position {position}: the CRC is not {header.crc:#x}"))
-        codec_id = header.attributes & CODEC_MASK
-        if codec_id >= len(CODEC_NAMES):
-            raise Halt(f"{self.path}: position {position}: Unknown compression type id: {codec_id}")
-        self.lines.append(
-            f" position: {position} {header.timestamp_type}: {header.max_timestamp} size: {header.size_bytes} "
-            f"magic: {header.magic} compresscodec: {CODEC_NAMES[codec_id]} crc: {header.crc} "
-            f"isvalid: {'true' if is_valid else 'false'}\n"
-        )
-
     def _short_batch(self, data: bytes, position: int) -> None:
         """A batch that is shorter than its header: Kafka reads on into what follows it, if there is as much."""
         lead = self.file.read_at(position, HEADER_SIZE)
@@ -207,23 +188,6 @@ class KafkaWriter(Writer):
             return control_text(key, value)
         except DecodeError as error:
             raise Halt(f"{self.path}: offset {offset}: {error}") from error
-
-    def contents(self, offset: int, key: bytes | None, value: bytes | None) -> None:
-        """Write a record's key and payload, where they are wanted, and end its line."""
-        if self.options.prints_contents and not self.is_control:
-            self.payload(*self.payloads.parse(offset, key, value))
-        else:
-            self.lines.append("\n")
-
-    def payload(self, key: str | None, payload: str | None) -> None:
-        """Write the texts of a key and a payload, and end the line."""
-        before = "| " if self.options.skip_record_metadata else " "
-        if key is not None:
-            self.lines.append(f"{before}key: {key}")
-            before = " "
-        if payload is not None:
-            self.lines.append(f"{before}payload: {payload}")
-        self.lines.append("\n")
 
     # ---- the end -------------------------------------------------------------------------------------------------
 

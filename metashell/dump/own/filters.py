@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from metashell.codec.batches import LOG_APPEND_TIME, BatchHeader
 from metashell.codec.control import CONTROL_TYPE_NAMES
-from metashell.dump.decoding import LOG_OF_DECODER, is_number, logs_with_types, plain_type, type_names, type_words, unknown_type
+from metashell.dump.decoding import LOG_OF_DECODER
 from metashell.dump.options import DumpOptions
+from metashell.dump.record_types import is_number, logs_with_types, plain_type, type_names, type_words, unknown_type
 from metashell.log.kinds import METADATA
 
 OFFSET_MAX = (1 << 63) - 1
@@ -54,10 +55,10 @@ class Filters:
         """Whether a record's offset and timestamp let it pass."""
         return self.first_offset <= offset <= self.last_offset and self.since_ms <= timestamp <= self.until_ms
 
-    def wants_type(self, type_id: int) -> bool:
+    def wants_type(self, type_id: int | None) -> bool:
         return self.types is None or type_id in self.types
 
-    def wants_control(self, type_id: int) -> bool:
+    def wants_control(self, type_id: int | None) -> bool:
         return self.control_types is None or type_id in self.control_types
 
     def wants_text(self, key: str | None, value: str | None) -> bool:

@@ -9,23 +9,21 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from metashell.dump.framing import Stop, WindowReader
 from metashell.dump.inputs import Input, directory_input
 from metashell.dump.own.json_lines import JsonWriter
-from metashell.dump.windows import dump_file, format_window, usable_jobs
-
-if TYPE_CHECKING:
-    from metashell.dump.own.run import OwnRun
+from metashell.dump.own.session import Session
+from metashell.dump.windows import format_window
+from metashell.dump.writer import Place
 
 POLL_INTERVAL_S = 0.2
 
 
 def follow(
-    run: OwnRun,
+    session: Session,
     entry: Input,
-    last: tuple[int, int] | None,
+    last: Place,
     wait: Callable[[], bool] | None = None,
 ) -> None:
     """Dump `entry` and then whatever is added to it, until interrupted.
@@ -36,13 +34,13 @@ def follow(
     following: Input | None = entry
     while following is not None:
         with following.open() as file:
-            writer = run.writer(following, file, last, is_followed=file.size() is not None)
-            reader = run.reader(file)
-            stop = dump_file(writer, reader, run.output, usable_jobs(run.options.jobs))
-            run.tell(following.label, writer)
+            writer = session.writer(following, file, last, is_followed=file.size() is not None)
+            reader = session.reader(file)
+            stop = session.walk(writer, reader)
+            session.tell(following.label, writer)
             if file.size() is None:
                 return  # a stream ends where it ends
-            following = _Follower(run, following, writer, reader).go_on(stop, wait)
+            following = _Follower(session, following, writer, reader).go_on(stop, wait)
             last = writer.last
 
 
@@ -54,8 +52,8 @@ def _sleep() -> bool:
 class _Follower:
     """Follows one file from where its dump ended."""
 
-    def __init__(self, run: OwnRun, entry: Input, writer: JsonWriter, reader: WindowReader) -> None:
-        self.run = run
+    def __init__(self, session: Session, entry: Input, writer: JsonWriter, reader: WindowReader) -> None:
+        self.session = session
         self.entry = entry
         self.writer = writer
         self.reader = reader
@@ -86,8 +84,8 @@ class _Follower:
         return None
 
     def _flush(self) -> None:
-        self.run.output.write_all(self.writer.take())
-        self.run.tell(self.entry.label, self.writer)
+        self.session.output.write_all(self.writer.take())
+        self.session.tell(self.entry.label, self.writer)
 
     def _shrank(self, position: int, size: int) -> int:
         self.writer.shrank(position, size)

@@ -21,14 +21,15 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from metashell.codec.json_forms import string_text
+from metashell.codec.json_forms import json_text, string_text
 from metashell.codec.redaction import BROKER_RESOURCE, REDACTED, is_sensitive_config
 from metashell.dump.index_walk import BATCH_SIZE_MAX, LogHeads, walk_offset_index, walk_time_index
 from metashell.dump.options import MAX_MESSAGE_SIZE_DEFAULT
 from metashell.dump.own.json_lines import for_terminal
-from metashell.errors import DecodeError, LogCorruptError, UsageError
+from metashell.dump.own.session import TOLD_FAULTS_MAX, Session
+from metashell.errors import DecodeError, LogCorruptError, PathError, UsageError
 from metashell.log.files import RegularFile
 from metashell.log.indexes import (
     ABORTED_TRANSACTION,
@@ -44,28 +45,24 @@ from metashell.log.indexes import (
     read_producer_header,
 )
 
-if TYPE_CHECKING:
-    from metashell.dump.own.run import OwnRun
-
 Item = TypeVar("Item")
 SIZE_MAX = 1 << 30
 """No index is ever as large; Kafka's default is 10 MiB."""
 _META_KEYS = frozenset(("version", "cluster.id", "node.id", "broker.id", "directory.id"))
 """What Kafka writes to meta.properties. What else stands there may be a server's configuration."""
 _LINES_AT_A_TIME = 1 << 14
-_TOLD_FAULTS_MAX = 10
 
 
 class OwnIndex:
     """Dumps one file of these kinds in the own voice."""
 
-    def __init__(self, run: OwnRun, path: str) -> None:
-        self.run = run
+    def __init__(self, session: Session, path: str) -> None:
+        self.session = session
         self.path = path
         self.label = string_text(os.fsencode(path).decode("utf-8", "replace"))
         self.lines: list[str] = []
         self.faults = 0
-        self.shows = not run.options.verify_index_only and not run.options.index_sanity_check
+        self.shows = not session.options.verify_index_only and not session.options.index_sanity_check
 
     def dump(self) -> None:
         """Read the file and write its lines. Errors: UsageError for a file that cannot be read."""
@@ -73,15 +70,14 @@ class OwnIndex:
             with open(self.path, "rb") as file:
                 data = file.read(SIZE_MAX + 1)
         except OSError as error:
-            raise UsageError(f"{self.path}: {error.strerror or error}", self.path) from error
+            raise PathError.of(self.path, error) from error
         if len(data) > SIZE_MAX:
             raise UsageError(f"{self.path}: is larger than {SIZE_MAX} bytes", self.path)
         name = os.path.basename(self.path)
         handler = NAME_HANDLERS.get(name) or SUFFIX_HANDLERS[os.path.splitext(name)[1]]
         handler(self, data if data.strip(b"\0") else self.unused(data))
         self.flush()
-        if self.faults > _TOLD_FAULTS_MAX:
-            self.run.complain(f"{self.path}: {self.faults - _TOLD_FAULTS_MAX} more faults")
+        self.session.complain_of_more(self.path, self.faults)
 
     def unused(self, data: bytes) -> bytes:
         """What an index holds that is nothing but zeros, as one is preallocated: no entries."""
@@ -92,9 +88,9 @@ class OwnIndex:
     def flush(self) -> None:
         if self.lines:
             text = "".join(self.lines)
-            if self.run.is_terminal:
+            if self.session.is_terminal:
                 text = for_terminal(text)
-            self.run.output.write(text.encode("utf-8", "surrogateescape"))
+            self.session.output.write(text.encode("utf-8", "surrogateescape"))
             self.lines.clear()
 
     def line(self, kind: str, members: str) -> None:
@@ -107,13 +103,12 @@ class OwnIndex:
         """Write a line about a fault, and tell it; `place` are members."""
         self.faults += 1
         self.lines.append(f'{{"kind":"{kind}","file":{self.label},{place}"reason":{string_text(reason)}}}\n')
-        if self.faults <= _TOLD_FAULTS_MAX:
-            self.run.complain(f"{self.path}: {reason}")
-        self.run.status = 1
+        if self.faults <= TOLD_FAULTS_MAX:
+            self.session.complain(f"{self.path}: {reason}")
+        self.session.status = 1
 
     def note(self, text: str) -> None:
-        if self.run.options.verbose:
-            self.run.err.write(f"{self.run.options.program}: {self.path}: {text}\n")
+        self.session.note(self.path, text)
 
     # ---- indexes -------------------------------------------------------------------------------------------------
 
@@ -121,7 +116,7 @@ class OwnIndex:
         base_offset = self.base_offset()
         with ExitStack() as stack:
             log = self.open_log(stack)
-            size_max = self.run.options.max_message_size
+            size_max = self.session.options.max_message_size
             # Kafka's default is its tool's, not the log's: a larger batch is no fault.
             size_max = BATCH_SIZE_MAX if size_max == MAX_MESSAGE_SIZE_DEFAULT else size_max
             heads = LogHeads(log, size_max) if log is not None else None
@@ -151,7 +146,7 @@ class OwnIndex:
         with ExitStack() as stack:
             log = self.open_log(stack)
             offsets = read_offset_index(self.beside(".index"), base_offset)
-            entries = walk_time_index(data, base_offset, offsets, log, self.run.options.max_decompressed)
+            entries = walk_time_index(data, base_offset, offsets, log, self.session.options.max_decompressed)
             before: tuple[int, int] | None = None
             count = 0
             for timestamp, offset, found, latest, trouble in entries:
@@ -245,13 +240,13 @@ class OwnIndex:
     def open_log(self, stack: ExitStack) -> RegularFile | None:
         """The segment beside an index; without one the index cannot be verified, only shown."""
         path = self.beside_path(".log")
-        if self.run.options.index_sanity_check:
+        if self.session.options.index_sanity_check:
             return None
         try:
             return stack.enter_context(RegularFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path))
         except OSError as error:
             text = f"{path}: {error.strerror}: entries are not held against the log"
-            if self.run.options.verify_index_only:
+            if self.session.options.verify_index_only:
                 self.fault("mismatch", "", text)
             else:
                 self.note(text)
@@ -289,8 +284,6 @@ class OwnIndex:
     def quorum_state(self, data: bytes) -> None:
         from json import JSONDecodeError, loads
 
-        from metashell.dump.kafka.coordinator import json_text
-
         try:
             value = loads(data.decode())
         except (JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -299,7 +292,6 @@ class OwnIndex:
         self.line("quorum-state", f'"data":{json_text(value)}')
 
     def meta_properties(self, data: bytes) -> None:
-        from metashell.dump.kafka.coordinator import json_text
         from metashell.log.properties import parse_properties
 
         try:
@@ -307,7 +299,7 @@ class OwnIndex:
         except ValueError as error:
             self.fault("corrupt", "", f"is no properties file: {error}")
             return
-        if not self.run.options.show_secrets:
+        if not self.session.options.show_secrets:
             hidden = {key for key in value if key not in _META_KEYS and is_sensitive_config(BROKER_RESOURCE, key)}
             value = {key: REDACTED if key in hidden else text for key, text in value.items()}
         self.line("meta-properties", f'"data":{json_text(dict(value))}')

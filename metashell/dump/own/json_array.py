@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import TracebackType
 from typing import Self
 
+from metashell.dump.options import DumpOptions
 from metashell.dump.output import Output
+
+
+def json_form(options: DumpOptions, output: Output) -> ArrayOutput | nullcontext[Output]:
+    """What to write lines to, inside a `with`, so that they come out as the form that was asked for."""
+    return ArrayOutput(output) if options.output == "json" else nullcontext(output)
 
 
 class ArrayOutput(Output):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
 
 from metashell.codec.batches import (
     CODEC_MASK,
@@ -27,44 +26,36 @@ from metashell.codec.batches import (
 from metashell.codec.crc32c import crc32c
 from metashell.codec.json_forms import string_text
 from metashell.codec.legacy import LegacyRecord, message_crc, read_message_header, read_messages
+from metashell.codec.record_text import FramedTexts
 from metashell.codec.record_walk import RecordFields, read_headers
-from metashell.codec.redaction import REDACTED, shown_bytes
 from metashell.dump.fast_loop import make_loop
 from metashell.dump.framing import Stop
 from metashell.dump.keyed_loop import make_keyed_loop
 from metashell.dump.options import DumpOptions
 from metashell.dump.own.filters import OFFSET_MAX, Filters
-from metashell.dump.own.values import (
-    Body,
-    OwnTexts,
-    bytes_member,
-    class_member,
-    control_body,
-    metadata_body,
+from metashell.dump.own.members import (
+    ClassDecoder,
+    Decoder,
+    FramedDecoder,
+    Headers,
+    KeyedDecoder,
+    control_members,
+    keyed_loop_texts,
+    metadata_loop_texts,
 )
-from metashell.dump.user_data import holds_user_data, is_user_record
+from metashell.dump.user_data import holds_user_data
 from metashell.dump.writer import Place, Writer
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
 from metashell.log.names import SNAPSHOT_FOOTER_TYPE
-from metashell.log.torn import whole_batch_behind
-
-if TYPE_CHECKING:
-    from metashell.dump.own.records import CoordinatorMembers
+from metashell.log.tail import whole_batch_behind
 
 _LEGACY_LEAD_SIZE = 26
 _TAIL_PIECE = 1 << 20
 _TAIL_LOOK_MAX = 64 << 20
-_LINE = "f'{head}{offset}{middle}{before}{body(buf, start + 3, end)}}}\\n'"
-_LINE_WITHOUT_METADATA = "f'{head}{before}{body(buf, start + 3, end)}}}\\n'"
-_KEYED = (
-    "f'{head}{offset}{middle}{key_text}{before}{body(buf, start + 2, at)}}}\\n'",
-    'f\'{head}{offset}{middle}{key_text}null,"data":null,"tombstone":true}}\\n\'',
-)
-_KEYED_WITHOUT_METADATA = (
-    "f'{head}{key_text}{before}{body(buf, start + 2, at)}}}\\n'",
-    'f\'{head}{key_text}null,"data":null,"tombstone":true}}\\n\'',
-)
+_LINE = "{before}{body(buf, start + 3, end)}}}\\n'"
+_KEYED_LINE = "{key_text}{before}{body(buf, start + 2, at)}}}\\n'"
+_KEYED_TOMBSTONE = '{key_text}null,"data":null,"tombstone":true}}\\n\''
 _HOSTILE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069]")
 
 
@@ -100,28 +91,35 @@ class JsonWriter(Writer):
         self.is_checkpoint = is_checkpoint
         self.is_followed = is_followed
         self.is_terminal = is_terminal
+        self.name = label
         self.label = string_text(os.fsencode(label).decode("utf-8", "replace"))
         self.shows_batches = options.batches != "no" or not options.iterates_deep
         self.shows_records = options.iterates_deep and options.batches != "only"
         self.is_plain = self.shows_records and not (self.shows_batches or filters.has_pattern or filters.has_range)
         self.last_batch: tuple[BatchHeader, int, bytes] | None = None
-        self.decoder = options.decoder
-        classes = {"key": options.key_decoder_class, "value": options.value_decoder_class}
-        self.class_members = [class_member(part, name) for part, name in classes.items()]
-        self.is_user_data: bool | None = self.decoder == "classes" and holds_user_data(file, label)
-        self.coordinator: CoordinatorMembers | None = None
-        if self.decoder in ("offsets", "transactions", "share"):
-            from metashell.dump.own.records import CoordinatorMembers
+        self.is_keyed = options.decoder in ("offsets", "transactions", "share")
+        self.decoder = self._make_decoder()
 
-            self.coordinator = CoordinatorMembers(self.decoder, options.show_secrets)
-            head = self._head("record") if options.skip_record_metadata else f'{self._head("record")}"offset":'
-            self.loop = make_keyed_loop(*(_KEYED_WITHOUT_METADATA if options.skip_record_metadata else _KEYED), head=head)
-            self.texts = self.coordinator.loop_texts(filters)
-        if self.decoder == "metadata":
-            line = _LINE_WITHOUT_METADATA if options.skip_record_metadata else _LINE
-            head = self._head("record") if options.skip_record_metadata else f'{self._head("record")}"offset":'
-            self.loop = make_loop(line, may_skip=filters.types is not None, head=head)
-            self.texts = OwnTexts(filters, options.show_secrets)
+    def _make_decoder(self) -> Decoder:
+        """What forms the members of records; sets the tight loop of the logs that have one."""
+        options = self.options
+        if options.decoder == "classes":
+            return ClassDecoder(options, holds_user_data(self.file, self.name))
+        with_place = not options.skip_record_metadata
+        head = f'{self._head("record")}"offset":' if with_place else self._head("record")
+        start = "f'{head}{offset}{middle}" if with_place else "f'{head}"
+        if self.is_keyed:
+            from metashell.codec.coordinator_text import CoordinatorTexts
+
+            texts = CoordinatorTexts(options.decoder, show_secrets=options.show_secrets)
+            self.loop = make_keyed_loop(f"{start}{_KEYED_LINE}", f"{start}{_KEYED_TOMBSTONE}", head=head)
+            self.texts = keyed_loop_texts(texts, self.filters.wants_type)
+            return KeyedDecoder(texts)
+        framed = FramedTexts("metadata" if options.decoder == "metadata" else "remote_log", show_secrets=options.show_secrets)
+        if options.decoder == "metadata":
+            self.loop = make_loop(f"{start}{_LINE}", may_skip=self.filters.types is not None, head=head)
+            self.texts = metadata_loop_texts(framed, self.filters.wants_type)
+        return FramedDecoder(framed)
 
     def _head(self, kind: str) -> str:
         return f'{{"kind":"{kind}","file":{self.label},'
@@ -177,7 +175,7 @@ class JsonWriter(Writer):
         self.last = (header.last_offset, header.leader_epoch)
 
     def _compare(self, position: int, last: tuple[int, int], here: tuple[int, int]) -> None:
-        if here[0] <= last[0] or (self.decoder == "metadata" and here[0] != last[0] + 1):
+        if here[0] <= last[0] or (self.options.decoder == "metadata" and here[0] != last[0] + 1):
             self.faults.append((position, f"position {position}: offset {last[0]} is followed by {here[0]}"))
         if here[1] < last[1]:
             self.faults.append((position, f"position {position}: leader epoch goes back from {last[1]} to {here[1]}"))
@@ -231,8 +229,7 @@ class JsonWriter(Writer):
             self._corrupt(position, header.base_offset, len(data), str(error))
 
     def _legacy_record(self, header: BatchHeader, record: LegacyRecord) -> None:
-        if self.filters.wants_place(record.offset, record.timestamp):
-            self._plain_record(header, record.offset, record.timestamp, record.key, record.value, "")
+        self._line(header, record.offset, record.timestamp, record.key, record.value, ())
 
     # ---- records -------------------------------------------------------------------------------------------------
 
@@ -270,115 +267,41 @@ class JsonWriter(Writer):
         timestamp = header.base_timestamp + timestamp_delta
         if header.attributes & LOG_APPEND_TIME:
             timestamp = header.max_timestamp
-        if not self.filters.wants_place(offset, timestamp):
-            return
         key = buf[key_start : key_start + key_size] if key_size >= 0 else None
         value = buf[value_start : value_start + value_size] if value_size >= 0 else None
-        if header.attributes & CONTROL:
-            self._control_record(header, offset, timestamp, key, value)
-        elif self.decoder == "metadata":
-            self._metadata_record(header, offset, timestamp, key, value)
-        elif self.decoder != "classes":
-            self._decoded_record(header, offset, timestamp, key, value)
-        else:
-            headers = self._headers_member(buf, headers_start, following) if buf[headers_start] else ""
-            self._plain_record(header, offset, timestamp, key, value, headers)
+        headers: Headers = ()
+        if self.decoder.shows_headers and buf[headers_start]:
+            headers = read_headers(buf, headers_start, following)
+        self._line(header, offset, timestamp, key, value, headers)
 
-    def _place(self, kind: str, header: BatchHeader, offset: int, timestamp: int) -> str:
-        if self.options.skip_record_metadata:
-            return self._head(kind)
-        return f'{self._head(kind)}"offset":{offset},"timestamp":{timestamp},"epoch":{header.leader_epoch},'
-
-    def _metadata_record(self, header: BatchHeader, offset: int, timestamp: int, key: bytes | None, value: bytes | None) -> None:
-        body = metadata_body(value, self.options.show_secrets)
-        key_member = "" if key is None else f",{self._bytes_member('key', key)}"
-        if self.filters.wants_type(body.type_id) and self.filters.wants_text(self._pattern_text(key), body.data):
-            self.lines.append(f"{self._place('record', header, offset, timestamp)}{_body_members(body)}{key_member}}}\n")
-            self._note_fault(offset, body)
-
-    def _decoded_record(self, header: BatchHeader, offset: int, timestamp: int, key: bytes | None, value: bytes | None) -> None:
-        """A record of a coordinator's log or of the remote log's metadata."""
-        if self.coordinator is not None:
-            found = self.coordinator.members(key, value)
-        else:
-            from metashell.dump.own.records import remote_log_members
-
-            found = remote_log_members(value, self.options.show_secrets)
-        if not self.filters.wants_type(found.type_id) or not self.filters.wants_text(found.key, found.value):
+    def _line(self, header: BatchHeader, offset: int, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers) -> None:
+        """Write the line of one record, where it is wanted."""
+        filters, options = self.filters, self.options
+        if not filters.wants_place(offset, timestamp):
             return
-        self.lines.append(f"{self._place('record', header, offset, timestamp)}{self._producer(header)}{found.text}}}\n")
+        kind = "control" if header.attributes & CONTROL and header.magic > 1 else "record"
+        if kind == "control":
+            found = control_members(key, value, show_secrets=options.show_secrets)
+            is_wanted = filters.wants_control(found.type_id)
+        else:
+            found = self.decoder.members(key, value, headers)
+            is_wanted = filters.wants_type(found.type_id)
+        if not is_wanted or not filters.wants_text(found.key, found.value):
+            return
+        place = ""
+        if not options.skip_record_metadata:
+            producer = self._producer(header) if kind == "record" else ""
+            place = f'"offset":{offset},"timestamp":{timestamp},"epoch":{header.leader_epoch},{producer}'
+        self.lines.append(f"{self._head(kind)}{place}{found.text}}}\n")
         if found.fault is not None:
             self.faults.append((self.position, f"offset {offset}: {found.fault}"))
 
     def _producer(self, header: BatchHeader) -> str:
         """The members that say which producer wrote a coordinator's record, where it was a transactional one."""
-        if self.coordinator is None or header.producer_id < 0 or self.options.skip_record_metadata:
+        if not self.is_keyed or header.producer_id < 0:
             return ""
         is_transactional = "true" if header.attributes & TRANSACTIONAL else "false"
         return f'"producer_id":{header.producer_id},"producer_epoch":{header.producer_epoch},"is_transactional":{is_transactional},'
-
-    def _control_record(self, header: BatchHeader, offset: int, timestamp: int, key: bytes | None, value: bytes | None) -> None:
-        body = control_body(key, value, self.options.show_secrets)
-        if self.filters.wants_control(body.type_id) and self.filters.wants_text(None, body.data):
-            self.lines.append(f"{self._place('control', header, offset, timestamp)}{_body_members(body)}}}\n")
-            self._note_fault(offset, body)
-
-    def _plain_record(self, header: BatchHeader, offset: int, timestamp: int, key: bytes | None, value: bytes | None, headers: str) -> None:
-        """A record of a log that we were not told how to decode."""
-        if self.decoder == "metadata":
-            self._metadata_record(header, offset, timestamp, key, value)
-            return
-        if self.decoder != "classes":
-            self._decoded_record(header, offset, timestamp, key, value)
-            return
-        if self.is_user_data is None:
-            self.is_user_data = is_user_record(key, value)
-        if self.filters.types is not None or not self.filters.wants_text(self._pattern_text(key), self._pattern_text(value)):
-            return
-        if self.options.prints_contents:
-            members = f"{self._class_members(offset, key, value)}{headers}"
-        else:
-            sizes = (-1 if key is None else len(key), -1 if value is None else len(value))
-            members = f'"key_size":{sizes[0]},"value_size":{sizes[1]}{headers}'
-        self.lines.append(f"{self._place('record', header, offset, timestamp)}{members}}}\n")
-
-    def _class_members(self, offset: int, key: bytes | None, value: bytes | None) -> str:
-        """The key and value of a record as the classes that were asked for show them."""
-        parts = (("key", key), ("value", value))
-        shown = [
-            member(raw) if self._is_shown(raw) else (self._bytes_member(name, raw), None)
-            for member, (name, raw) in zip(self.class_members, parts, strict=True)
-        ]
-        odd = "; ".join(fault for _, fault in shown if fault is not None)
-        members = ",".join(text for text, _ in shown)
-        if not odd:
-            return members
-        self.faults.append((self.position, f"offset {offset}: {odd}"))
-        return f'{members},"fault":{string_text(odd)}'
-
-    def _is_shown(self, raw: bytes | None) -> bool:
-        """Whether bytes that are no part of what was decoded may be shown."""
-        if raw is None:
-            return True
-        return shown_bytes(raw, show_secrets=self.options.show_secrets, is_user_data=bool(self.is_user_data)) is not None
-
-    def _bytes_member(self, name: str, raw: bytes | None) -> str:
-        return bytes_member(name, raw) if self._is_shown(raw) else f'"{name}":"{REDACTED}"'
-
-    def _pattern_text(self, raw: bytes | None) -> str | None:
-        """What patterns see of a key or a value that no decoder reads."""
-        if raw is None:
-            return None
-        return raw.decode("utf-8", "replace") if self._is_shown(raw) else REDACTED
-
-    def _headers_member(self, buf: bytes, headers_start: int, following: int) -> str:
-        headers = read_headers(buf, headers_start, following)
-        items = [f'{{"name":{string_text(name)},{self._bytes_member("value", value)}}}' for name, value in headers]
-        return f',"headers":[{",".join(items)}]'
-
-    def _note_fault(self, offset: int, body: Body) -> None:
-        if body.fault is not None:
-            self.faults.append((self.position, f"offset {offset}: {body.fault}"))
 
     # ---- what is wrong -------------------------------------------------------------------------------------------
 
@@ -456,11 +379,3 @@ class JsonWriter(Writer):
             return False
         header, position, data = self.last_batch
         return RecordBatch(header, position, data).first_control_type() == SNAPSHOT_FOOTER_TYPE
-
-
-def _body_members(body: Body) -> str:
-    name = "null" if body.type_name is None else f'"{body.type_name}"'
-    version = "null" if body.version is None else body.version
-    fault = "" if body.fault is None else f',"fault":{string_text(body.fault)}'
-    frame = "" if body.frame_version == 1 else f',"frame_version":{body.frame_version}'
-    return f'"type":{name},"version":{version},"data":{body.data}{frame}{fault}'

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, Self
 
-from metashell.dump.framing import find_batches
+from metashell.dump.framing import find_frames
 from metashell.dump.inputs import Input
 from metashell.dump.options import DumpOptions
 from metashell.dump.output import ByteSink, Output, TextSink
+from metashell.dump.own.json_array import json_form
 from metashell.dump.own.json_lines import JsonWriter
-from metashell.dump.own.run import OwnRun
+from metashell.dump.own.session import Session
 from metashell.dump.windows import format_window
 from metashell.errors import UsageError
 from metashell.log.kinds import METADATA
@@ -27,13 +28,8 @@ class Piece(NamedTuple):
 def run_pieces(options: DumpOptions, out: int | ByteSink, err: TextSink, pieces: Iterable[Piece]) -> int:
     """Dump the pieces as JSON, each as it comes; gives the exit status: 1 if a fault was found. Errors: UsageError."""
     refuse_whole_files(options)
-    output = Output(out)
-    if options.output == "json":
-        from metashell.dump.own.json_array import ArrayOutput
-
-        with ArrayOutput(output) as array:
-            return _PieceRun(options, array, err).dump(pieces)
-    return _PieceRun(options, output, err).dump(pieces)
+    with json_form(options, Output(out)) as output:
+        return _PieceSession(options, output, err).dump_all(pieces)
 
 
 def refuse_whole_files(options: DumpOptions) -> None:
@@ -43,30 +39,30 @@ def refuse_whole_files(options: DumpOptions) -> None:
             raise UsageError(f"{name} goes with files, not with a quorum", name)
 
 
-class _PieceRun(OwnRun):
+class _PieceSession(Session):
     def __init__(self, options: DumpOptions, output: Output, err: TextSink) -> None:
         super().__init__(options, output, err)
         self._label = ""
         self._position = 0
         self._writer: JsonWriter | None = None
 
-    def dump(self, pieces: Iterable[Piece]) -> int:
+    def dump_all(self, pieces: Iterable[Piece]) -> int:
         """Dump all; Ctrl-C ends what has no end of its own."""
         try:
             for piece in pieces:
-                self._dump(piece)
+                self._dump_piece(piece)
         except KeyboardInterrupt:
             if not self.options.follow:
                 raise
         return self.status
 
-    def _dump(self, piece: Piece) -> None:
+    def _dump_piece(self, piece: Piece) -> None:
         if piece.label != self._label or self._writer is None or piece.is_checkpoint:
             self._label, self._position = piece.label, 0
             entry = Input(label=piece.label, open=lambda: _NoFile(piece.label), is_checkpoint=piece.is_checkpoint, log=METADATA)
             self._writer = self.writer(entry, entry.open(), None, is_followed=not piece.is_checkpoint)
         writer = self._writer
-        window = find_batches(piece.data, self._position, len(piece.data), len(piece.data))
+        window = find_frames(piece.data, self._position, len(piece.data), len(piece.data))
         if window.stop is not None and not piece.is_checkpoint and window.stop.kind == "end":
             window.stop = None
         format_window(writer, window)

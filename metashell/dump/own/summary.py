@@ -17,14 +17,14 @@ from metashell.codec.coordinator import PREFIX_SIZE, int16_at
 from metashell.codec.frame import FrameError, read_frame, record_type_name
 from metashell.codec.legacy import LegacyRecord
 from metashell.codec.record_walk import RecordFields
-from metashell.dump.decoding import options_for
-from metashell.dump.inputs import Input, starts_like_checkpoint
+from metashell.dump.decoding import LOG_OF_DECODER
+from metashell.dump.framing import Stop, WindowReader
+from metashell.dump.inputs import Input
 from metashell.dump.own.json_lines import JsonWriter, for_terminal
-from metashell.dump.own.records import coordinator_type_names, remote_log_type_names
-from metashell.dump.own.run import OwnRun
+from metashell.dump.own.session import Session
+from metashell.dump.record_types import type_names
 from metashell.dump.windows import dump_in_turn
-from metashell.errors import UsageError
-from metashell.log.files import OpenFile
+from metashell.log.kinds import DATA, METADATA, REMOTE_LOG
 
 GAPS_SHOWN_MAX = 20
 TypeCount = tuple[str, int | None]
@@ -49,7 +49,8 @@ class SummaryWriter(JsonWriter):
         self.magics: dict[int, int] = {}
         self.types: dict[TypeCount, list[int]] = {}
         self.producers: set[int] = set()
-        self.type_names = _type_names(self.decoder)
+        self.log = LOG_OF_DECODER.get(self.options.decoder, DATA)
+        self.type_names = type_names(self.log)
 
     def flush(self) -> None:
         """Nothing is written of what is read."""
@@ -99,7 +100,7 @@ class SummaryWriter(JsonWriter):
             self.record_count += 1
             self.transactional_count += bool(header.attributes & TRANSACTIONAL)
             self.tombstone_count += value is None and key is not None
-            if self.decoder == "classes":
+            if self.log == DATA:
                 return
             counted = self._type_of(key, value)
         count = self.types.setdefault(counted, [0, 0])
@@ -108,12 +109,12 @@ class SummaryWriter(JsonWriter):
 
     def _type_of(self, key: bytes | None, value: bytes | None) -> TypeCount:
         """The name of a record's type and the version of its value, None for a tombstone."""
-        if self.decoder in ("metadata", "remote-log"):
+        if self.log in (METADATA, REMOTE_LOG):
             try:
                 frame = read_frame((value or b"")[:16], 0, min(len(value or b""), 16))
             except FrameError:
                 return "UNKNOWN", None
-            if self.decoder == "metadata":
+            if self.log == METADATA:
                 return record_type_name(frame.type_id, "kip631" if frame.frame_version == 0 else "metadata"), frame.version
             return self.type_names.get(frame.type_id, f"UNKNOWN_RECORD_{frame.type_id}"), frame.version
         if key is None or len(key) < PREFIX_SIZE:
@@ -146,29 +147,18 @@ class SummaryWriter(JsonWriter):
         }
 
 
-class SummaryRun(OwnRun):
+class SummarySession(Session):
     """Sums up every input instead of dumping it."""
 
-    def writer(self, entry: Input, file: OpenFile, last: tuple[int, int] | None, is_followed: bool = False) -> SummaryWriter:
-        options = options_for(self.options, entry.label, entry.log, file)
-        writer = SummaryWriter(
-            options,
-            self.filters(options),
-            file,
-            entry.label,
-            may_end_early=entry.may_end_early,
-            is_checkpoint=entry.is_checkpoint or starts_like_checkpoint(file, entry.label),
-        )
-        writer.last = last if last is not None or entry.follows is None else (entry.follows, 0)
-        return writer
+    make_writer = SummaryWriter
 
-    def _other_kind(self, path: str) -> None:
-        raise UsageError(f"{path}: only logs and checkpoints are summed up", path)
+    def walk(self, writer: JsonWriter, reader: WindowReader) -> Stop:
+        return dump_in_turn(writer, reader, self.output)
 
-    def _file(self, entry: Input, file: OpenFile, last: tuple[int, int] | None) -> tuple[int, int] | None:
-        writer = self.writer(entry, file, last)
-        stop = dump_in_turn(writer, self.reader(file), self.output)
-        shown = writer.summary(file.size() if file.size() is not None else stop.position, len(writer.faults))
+    def finish(self, entry: Input, writer: JsonWriter, stop: Stop) -> None:
+        assert isinstance(writer, SummaryWriter)
+        size = writer.file.size()
+        shown = writer.summary(stop.position if size is None else size, len(writer.faults))
         self.tell(entry.label, writer)
         label = os.fsencode(entry.label).decode("utf-8", "replace")
         if self.options.output == "table":
@@ -177,13 +167,6 @@ class SummaryRun(OwnRun):
             text = dumps({"kind": "summary", "file": label, **shown}, ensure_ascii=False, separators=(",", ":")) + "\n"
             text = for_terminal(text) if self.is_terminal else text
         self.output.write(text.encode("utf-8", "surrogateescape"))
-        return None if entry.is_checkpoint else writer.last
-
-
-def _type_names(decoder: str) -> dict[int, str]:
-    if decoder == "remote-log":
-        return remote_log_type_names()
-    return {} if decoder in ("metadata", "classes") else coordinator_type_names(decoder)
 
 
 def table(label: str, shown: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
-"""Which versions of the raft APIs each generation of Kafka has, and what two generations talk.
+"""Which versions of the raft APIs we have, and which flat message belongs to which API.
 
-Source: the schemas of those releases; KIP-595, KIP-853, KIP-996, KIP-1166, KIP-1186.
+Source: the schemas of Kafka 4.3; KIP-595, KIP-853, KIP-996, KIP-1166, KIP-1186.
 """
 
 from __future__ import annotations
@@ -58,36 +58,21 @@ RESPONSE_CLASSES: Final[Mapping[int, type[flat.Response]]] = MappingProxyType(
 )
 _KEYS: Final[Mapping[type[object], int]] = {found: key for classes in (REQUEST_CLASSES, RESPONSE_CLASSES) for key, found in classes.items()}
 
-_OF_3_7: Final = {FETCH: (0, 16), API_VERSIONS: (0, 3), VOTE: (0, 0), BEGIN_QUORUM_EPOCH: (0, 0), END_QUORUM_EPOCH: (0, 0)} | {
-    DESCRIBE_QUORUM: (0, 1),
-    FETCH_SNAPSHOT: (0, 0),
-}
-_OF_3_9: Final = {FETCH: (0, 17), API_VERSIONS: (0, 4), VOTE: (0, 1), BEGIN_QUORUM_EPOCH: (0, 1), END_QUORUM_EPOCH: (0, 1)} | {
-    DESCRIBE_QUORUM: (0, 2),
-    FETCH_SNAPSHOT: (0, 1),
-    ADD_RAFT_VOTER: (0, 0),
-    REMOVE_RAFT_VOTER: (0, 0),
-    UPDATE_RAFT_VOTER: (0, 0),
-}
-_OF_4_0: Final = _OF_3_9 | {FETCH: (4, 17), VOTE: (0, 2)}
-_OF_4_1: Final = _OF_4_0 | {FETCH: (4, 18)}
-_OF_4_2: Final = _OF_4_1 | {ADD_RAFT_VOTER: (0, 1)}
-
-GENERATIONS: Final[Mapping[str, VersionRanges]] = MappingProxyType(
+OURS: Final[VersionRanges] = MappingProxyType(
     {
-        name: MappingProxyType(ranges)
-        for name, ranges in {
-            "3.7": _OF_3_7,
-            "3.9": _OF_3_9,
-            "4.0": _OF_4_0,
-            "4.1": _OF_4_1,
-            "4.2": _OF_4_2,
-            "4.3": _OF_4_2,
-        }.items()
+        FETCH: (4, 18),
+        API_VERSIONS: (0, 4),
+        VOTE: (0, 2),
+        BEGIN_QUORUM_EPOCH: (0, 1),
+        END_QUORUM_EPOCH: (0, 1),
+        DESCRIBE_QUORUM: (0, 2),
+        FETCH_SNAPSHOT: (0, 1),
+        ADD_RAFT_VOTER: (0, 1),
+        REMOVE_RAFT_VOTER: (0, 0),
+        UPDATE_RAFT_VOTER: (0, 0),
     }
 )
-"""What a controller of a Kafka release has, by release; 3.7 is the last before KIP-853."""
-OURS: Final = GENERATIONS["4.3"]
+"""What a controller of Kafka 4.2 and later has."""
 
 
 class UnsupportedVersionError(MetashellError):
@@ -97,13 +82,3 @@ class UnsupportedVersionError(MetashellError):
 def api_key_of(message: flat.Request | flat.Response) -> int:
     """The api key of a flat message."""
     return _KEYS[type(message)]
-
-
-def message_versions(ours: VersionRanges, theirs: VersionRanges) -> dict[type[object], int]:
-    """The highest common version of each flat message class; a class without one is not in it."""
-    found: dict[type[object], int] = {}
-    for key in ours.keys() & theirs.keys():
-        version = min(ours[key][1], theirs[key][1])
-        if version >= max(ours[key][0], theirs[key][0]) and key in REQUEST_CLASSES:
-            found[REQUEST_CLASSES[key]] = found[RESPONSE_CLASSES[key]] = version
-    return found

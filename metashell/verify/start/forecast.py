@@ -7,9 +7,9 @@ import os
 from metashell.errors import LogCorruptError
 from metashell.log.files import RegularFile
 from metashell.log.names import LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, QUORUM_STATE
-from metashell.log.segment import BatchFault, read_batches
+from metashell.log.segment import BadBatch, read_batches
+from metashell.log.tail import Tail
 from metashell.log.text_checkpoints import read_leader_epochs
-from metashell.log.torn import whole_batch_behind
 from metashell.verify.start.load import Start, StartLog
 from metashell.verify.start.replay import Replay
 from metashell.verify.start.segments import Segment
@@ -163,21 +163,18 @@ class _Contents:
     def _read(self, file: RegularFile, position: int, covered: int) -> None:
         batches = records = 0
         for number, item in enumerate(read_batches(file, start=position)):
-            if isinstance(item, BatchFault) and item.batch is None:
-                behind = whole_batch_behind(file, item.position) if item.kind != "zero-tail" else None
+            if isinstance(item, Tail):
                 self.is_zero = item.kind == "zero-tail"
-                self.is_torn = number == 0 and item.may_be_tail and behind is None
-                if behind is not None:
-                    rest = _Contents(file.name, behind, covered)
+                self.is_torn = number == 0 and item.may_be_tail
+                if item.behind is not None:
+                    rest = _Contents(file.name, item.behind, covered)
                     batches, records = batches + rest.counts[0], records + rest.counts[1]
                     # The batch whose length is wrong reaches to the next one.
                     first = covered if item.offset is None else max(item.offset, covered)
                     self.lost += [(first, rest.lost[-1][1])] if rest.lost and first <= rest.lost[-1][1] else rest.lost
                 break
-            batch = item.batch if isinstance(item, BatchFault) else item
-            assert batch is not None
-            header = batch.header
-            if not isinstance(item, BatchFault):
+            header = item.batch.header if isinstance(item, BadBatch) else item.header
+            if not isinstance(item, BadBatch):
                 batches += 1
                 records += max(header.count, 0)
             if header.last_offset >= covered:

@@ -11,9 +11,9 @@ import pytest
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.codec.control import LEADER_CHANGE
-from metashell.dump.decoding import logs_with_types
 from metashell.dump.options import DumpOptions
 from metashell.dump.own.filters import Filters
+from metashell.dump.record_types import logs_with_types
 from metashell.errors import UsageError
 from tests.dump.making import T0, batch, change, control_batch, dump, dumped_rows, log, metadata, topic, write
 

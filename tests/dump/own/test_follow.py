@@ -12,7 +12,7 @@ from metashell.dump.inputs import inputs_of
 from metashell.dump.options import DumpOptions
 from metashell.dump.output import Output
 from metashell.dump.own.follow import follow
-from metashell.dump.own.run import OwnRun
+from metashell.dump.own.session import Session
 from tests.dump.making import batch, log, rows, topic, write
 
 Step = Callable[[], object]
@@ -22,7 +22,7 @@ def follow_through(path: Path, *steps: Step, **options: Any) -> tuple[list[dict[
     """Follow `path`, doing one step each time nothing is left to read, until all are done."""
     out, err = io.BytesIO(), io.StringIO()
     chosen = DumpOptions(files=(str(path),), cluster_metadata_decoder=True, follow=True, **options)
-    run = OwnRun(chosen, Output(out), err)
+    run = Session(chosen, Output(out), err)
     left = list(steps)
 
     def wait() -> bool:

@@ -12,20 +12,11 @@ from hypothesis import strategies as st
 from metashell.codec.dispatch import REQUESTS, RESPONSES
 from metashell.codec.registry import message_type
 from metashell.raft import messages as flat
-from metashell.raft.wire import (
-    GENERATIONS,
-    OURS,
-    UnsupportedVersionError,
-    api_key_of,
-    decode_request,
-    decode_response,
-    drop,
-    encode_request,
-    encode_response,
-    message_versions,
-)
+from metashell.raft.wire import OURS, UnsupportedVersionError, api_key_of, decode_request, decode_response, encode_request, encode_response
 from metashell.raft.wire.versions import REQUEST_CLASSES, RESPONSE_CLASSES
 from metashell.values import ZERO_UUID, OffsetAndEpoch, ReplicaKey
+from tests.raft.wire.dropping import drop
+from tests.raft.wire.generations import GENERATIONS, message_versions
 
 INT16 = st.integers(-(1 << 15), (1 << 15) - 1)
 INT32 = st.one_of(st.integers(-1, 5), st.integers(-(1 << 31), (1 << 31) - 1))
@@ -213,6 +204,7 @@ def test_generations_agree_on_the_highest_common_versions() -> None:
     versions = message_versions(OURS, GENERATIONS["3.9"])
     assert versions[flat.VoteRequest] == versions[flat.VoteResponse] == 1
     assert versions[flat.FetchRequest] == 17
+    assert GENERATIONS["4.3"] == OURS
     assert flat.UpdateRaftVoterRequest not in message_versions(OURS, GENERATIONS["3.7"])
     for key, (low, high) in OURS.items():
         ours_low, ours_high = message_type("request", REQUESTS[key]).versions

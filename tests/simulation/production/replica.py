@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from metashell.codec.batches import RecordBatch
 from metashell.codec.error_codes import UNSUPPORTED_VERSION
 from metashell.errors import LogCorruptError
-from metashell.net.listener import ListenerOptions
+from metashell.net.listener_options import ListenerOptions
 from metashell.raft.config import RaftConfig
 from metashell.raft.messages import Request, Response
 from metashell.raft.node import RaftNode

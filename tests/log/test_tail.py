@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from metashell.log.files import open_file
-from metashell.log.torn import whole_batch_behind
+from metashell.log.tail import whole_batch_behind
 from tests.log.conftest import Batch
 
 Look = Callable[[bytes, int], int | None]

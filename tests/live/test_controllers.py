@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from metashell.codec.api_keys import FETCH, VOTE
-from metashell.live.links import Links
+from metashell.live.controllers import Controllers
 from metashell.net.addresses import Address, AddressMap
 
 ADDRESS = Address("a", 1)
@@ -41,13 +41,13 @@ def test_a_connection_is_replaced_when_it_is_closed_and_before_its_session_is_ov
         return dialled[-1]
 
     async def main() -> None:
-        links = Links(dial, AddressMap({}), 1.0)
-        assert await links.controller(ADDRESS) is await links.controller(ADDRESS) is dialled[0]
+        controllers = Controllers(dial, AddressMap({}), 1.0)
+        assert await controllers.link(ADDRESS) is await controllers.link(ADDRESS) is dialled[0]
         dialled[0].expired = True
-        assert await links.controller(ADDRESS) is dialled[1] and dialled[0].is_retired
+        assert await controllers.link(ADDRESS) is dialled[1] and dialled[0].is_retired
         dialled[1].close("gone")
-        assert await links.controller(ADDRESS) is dialled[2] and not dialled[1].is_retired
-        links.close()
+        assert await controllers.link(ADDRESS) is dialled[2] and not dialled[1].is_retired
+        controllers.close()
         assert len(dialled) == 3 and dialled[2].closed
 
     asyncio.run(main())

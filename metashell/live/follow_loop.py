@@ -19,9 +19,9 @@ from metashell.codec.error_codes import (
     error_text,
 )
 from metashell.errors import DecodeError, MetashellError
+from metashell.live.controllers import Controllers, Dial, MixedClustersError, refused
 from metashell.live.discovery import controllers_of, voters_of
 from metashell.live.failures import AttachError, Failures, Refused
-from metashell.live.links import Dial, Links, MixedClustersError, refused
 from metashell.live.observer import REQUEST_TIMEOUT_MS, Observer
 from metashell.net.addresses import Address
 from metashell.raft.messages import FetchRequest, FetchResponse, FetchSnapshotRequest, FetchSnapshotResponse, Response
@@ -41,14 +41,14 @@ _VOTERS_S = 1.0
 _NOT_AUTHORIZED = "not authorized: to fetch the metadata log needs the right CLUSTER_ACTION on the cluster"
 
 
-class Driver:
+class FollowLoop:
     """Attaches and follows until `stop`. `moved` is called after each answer, on the loop's thread."""
 
-    def __init__(self, target: Target, consumer: Consumer, dial: Dial, moved: Callable[[Driver], None]) -> None:
+    def __init__(self, target: Target, consumer: Consumer, dial: Dial, moved: Callable[[FollowLoop], None]) -> None:
         self._target = target
         self._consumer = consumer
         self._moved = moved
-        self._links = Links(dial, target.address_map, REQUEST_TIMEOUT_MS / 1000)
+        self._connections = Controllers(dial, target.address_map, REQUEST_TIMEOUT_MS / 1000)
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._heart: asyncio.TimerHandle | None = None
@@ -81,7 +81,7 @@ class Driver:
                     timer.cancel()
             for task in self._tasks:
                 task.cancel()
-            self._links.close()
+            self._connections.close()
 
     async def _begin(self) -> None:
         if self._target.brokers:
@@ -126,7 +126,7 @@ class Driver:
         self._heard = (now_s, answered_s)
         if now_s > self._learned_s + _LEARN_S and self._tasks:
             self._learned_s = now_s
-            self._start(self._links.learn())
+            self._start(self._connections.learn())
         self._heart = self._loop.call_later(_BEAT_S, self._beat)
 
     # ---- where the controllers are
@@ -136,7 +136,7 @@ class Driver:
         while True:
             for address in brokers:
                 try:
-                    link = await self._links.broker(address)
+                    link = await self._connections.broker(address)
                     try:
                         return await controllers_of(link, REQUEST_TIMEOUT_MS / 1000)
                     finally:
@@ -155,7 +155,7 @@ class Driver:
 
         async def look(address: Address) -> None:
             try:
-                await self._links.controller(address)
+                await self._connections.link(address)
             except Refused as failure:
                 self._note(address, failure)
                 if isinstance(failure, MixedClustersError):
@@ -175,7 +175,7 @@ class Driver:
     @property
     def is_hopeless(self) -> bool:
         """Whether no address that is known takes a connection."""
-        return self.failures.are_hopeless((*(self.controllers or self._target.brokers), *self._links.learned))
+        return self.failures.are_hopeless((*(self.controllers or self._target.brokers), *self._connections.learned))
 
     def voter_ids(self) -> tuple[int, ...]:
         """The voters as the leader tells them, empty where it does not soon. Called from another thread, which waits."""
@@ -192,7 +192,7 @@ class Driver:
 
     async def _ask_for_voters(self) -> tuple[int, ...]:
         assert self._leader is not None, "somebody has answered a fetch"
-        return await voters_of(await self._links.controller(self._leader), _VOTERS_S)
+        return await voters_of(await self._connections.link(self._leader), _VOTERS_S)
 
     def failure_text(self) -> str:
         """Why nothing is attached, naming all addresses, those that only a broker named too."""
@@ -244,16 +244,16 @@ class Driver:
 
     def _next_candidate(self) -> Address:
         """Whom to ask for the leader: in turn all that were named or learned, since whoever was named may be gone."""
-        candidates = list(dict.fromkeys((*self.controllers, *self._links.learned)))
+        candidates = list(dict.fromkeys((*self.controllers, *self._connections.learned)))
         self._turn += 1
         return candidates[self._turn % len(candidates)]
 
     async def _ask(self, address: Address, send: Send) -> Response:
         """Errors: Refused, UnsupportedVersionError."""
-        link = await self._links.controller(address)
+        link = await self._connections.link(address)
         assert isinstance(send.message, FetchRequest | FetchSnapshotRequest), "an observer only fetches"
         # Null is any cluster; once it is known, a node of another one refuses us.
-        send.message.cluster_id = self._links.cluster_id
+        send.message.cluster_id = self._connections.cluster_id
         key = api_key_of(send.message)
         version = link.versions.get(key)
         if version is None:
@@ -264,7 +264,7 @@ class Driver:
         except UnsupportedVersionError:
             raise
         except (MetashellError, DecodeError) as error:
-            self._links.drop(address)
+            self._connections.drop(address)
             raise refused(error) from None
 
     def _judge(self, address: Address, response: Response) -> None:

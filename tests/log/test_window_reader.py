@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from metashell.dump.framing import Stop, WindowReader
+from metashell.codec.framing import Stop
 from metashell.log.files import OpenFile, StreamFile, open_file
+from metashell.log.window_reader import WindowReader
 from tests.dump.making import log, write
 
 LOG = log(40, per_batch=3)
@@ -50,15 +51,15 @@ def test_a_stream_gives_what_a_file_gives(window_size: int) -> None:
     for file in stream_of(LOG + bytes(5)):
         found, stop = walk(file, window_size=window_size)
     assert b"".join(found) == LOG
-    assert (stop.kind, stop.position, stop.left, stop.tail) == ("tail", len(LOG), 5, bytes(5))
+    assert (stop.kind, stop.position, stop.left, stop.tail) == ("short", len(LOG), 5, bytes(5))
 
 
 @pytest.mark.parametrize("cut", range(1, 17))
-def test_too_little_for_a_batch_is_a_tail(tmp_path: Path, cut: int) -> None:
+def test_too_little_for_a_batch_is_short(tmp_path: Path, cut: int) -> None:
     with open_file(str(write(tmp_path, LOG + LOG[:cut]))) as file:
         found, stop = walk(file)
     assert b"".join(found) == LOG
-    assert (stop.kind, stop.left) == ("tail", cut)
+    assert (stop.kind, stop.left) == ("short", cut)
 
 
 def test_a_batch_that_is_cut_off_is_truncated(tmp_path: Path) -> None:

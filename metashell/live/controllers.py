@@ -49,7 +49,7 @@ class MixedClustersError(Refused):
         super().__init__(reason, final=True)
 
 
-class Links:
+class Controllers:
     """The connections to a quorum. `address_map` says where an address is really to be found."""
 
     def __init__(self, dial: Dial, address_map: AddressMap, timeout_s: float) -> None:
@@ -67,9 +67,9 @@ class Links:
         """The id that the first controller told, None while none has."""
         return self._cluster_id
 
-    async def controller(self, address: Address) -> Link:
+    async def link(self, address: Address) -> Link:
         """A connection to a controller of this cluster. Errors: Refused."""
-        link = await self._link(address)
+        link = await self._connect(address)
         if self._open.get(address) is link:
             return link
         try:
@@ -87,13 +87,13 @@ class Links:
 
     async def broker(self, address: Address) -> Link:
         """A new connection to a broker, which the caller closes. Errors: Refused."""
-        link = await self._link(address)
+        link = await self._connect(address)
         if VOTE in link.core.peer_ranges:
             link.close()
             raise Refused("is a controller, not a broker: name it with --bootstrap-controller", final=True)
         return link
 
-    async def _link(self, address: Address) -> Link:
+    async def _connect(self, address: Address) -> Link:
         found = self._open.get(address)
         if found is not None and found.expired:
             found.retire()

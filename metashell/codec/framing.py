@@ -1,0 +1,149 @@
+"""Where batches lie in bytes, by Kafka's rule of framing: the one walk over batch boundaries.
+
+A frame is one batch as its length field delimits it: 8 bytes of base offset, 4 of length, then that many bytes. The walk believes a
+length only when a batch can be that small and when that many bytes are there, so no length ever costs memory. It looks at nothing else:
+a frame may hold a wrong checksum or an unknown magic.
+
+    window = find_frames(buf, position, left)       a piece of a file: the frames in it, and why the walk stopped, if it did
+    frames, stop = frames_of(data)                  the same of bytes that are all there is
+    for start, size in whole_frames(data): ...      bytes that we wrote or checked ourselves; anything but whole frames is our mistake
+
+`log/window_reader.py` walks a file this way. What the bytes behind the last frame mean (a torn write, zeros, damage) is decided in
+`log/tail.py`. Source: org.apache.kafka.common.record.FileLogInputStream.nextBatch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+from typing import Final, Literal, NamedTuple
+
+from metashell.codec.batches import LEAD_SIZE, MAGIC_END
+
+LENGTH_MIN: Final = 14
+"""The least that a length field can say: the overhead of a message of magic 0 (LegacyRecord)."""
+FRAME_SIZE_MIN: Final = LEAD_SIZE + LENGTH_MIN
+FRAME_SIZE_MAX: Final = LEAD_SIZE + 0x7FFFFFFF
+"""What the largest length field says: a limit of this size limits nothing."""
+MAGIC_MAX: Final = 2
+
+unpack_length = Struct(">i").unpack_from
+
+Frame = tuple[int, int]
+"""Where a frame starts in its buffer, and its size."""
+StopKind = Literal["end", "short", "bad-size", "truncated", "too-large"]
+
+
+class Stop(NamedTuple):
+    """Why a walk is over, at byte `position` of the file.
+
+    `end`: nothing is left; `short`: too little for any batch; `bad-size`: a length that no batch has; `truncated`: a length that leads
+    past the end; `too-large`: a length above `size_max`. `left` counts the bytes from `position` to the end, -1 where only reading can
+    tell; `length` is what the length field says, -1 without one; `tail` holds those of the bytes that were read.
+    """
+
+    kind: StopKind
+    position: int
+    left: int
+    length: int = -1
+    tail: bytes = b""
+    size_max: int = FRAME_SIZE_MAX
+
+    @property
+    def size(self) -> int:
+        """The size of the frame that should be here, as its length says."""
+        return LEAD_SIZE + self.length
+
+    @property
+    def offset(self) -> int | None:
+        """The base offset that stands here, None without a length behind it."""
+        return int.from_bytes(self.tail[:8], "big", signed=True) if len(self.tail) >= MAGIC_END else None
+
+    @property
+    def unknown_magic(self) -> int | None:
+        """The magic number that stands here, if no batch has it: these bytes never were one."""
+        magic = self.tail[MAGIC_END - 1] if len(self.tail) >= MAGIC_END else 0
+        return magic if magic > MAGIC_MAX else None
+
+    @property
+    def reason(self) -> str:
+        """What is wrong here, in one clause; empty at a plain end."""
+        match self.kind:
+            case "end":
+                return ""
+            case "short":
+                return "batch header is cut off"
+            case "bad-size":
+                return f"batch length {self.length} is below {LENGTH_MIN}"
+            case _ if self.unknown_magic is not None:
+                return f"no batch: magic {self.unknown_magic} is not known"
+            case "truncated":
+                return f"batch of {self.size} bytes is cut off"
+            case "too-large":
+                return f"batch of {self.size} bytes is above {self.size_max}"
+
+
+@dataclass(slots=True)
+class Window:
+    """A piece of a file and the frames in it.
+
+    `position` is the file's byte that `buf` starts with, `next` the one where the following window starts; `stop` is set in the last one.
+    """
+
+    buf: bytes
+    position: int
+    frames: list[Frame]
+    next: int
+    stop: Stop | None = None
+
+
+def find_frames(buf: bytes, position: int, left: int | None, size_max: int = FRAME_SIZE_MAX, *, whole: bool = True) -> Window:
+    """The frames in `buf`, which starts at byte `position` of a file with `left` bytes from there on (None: unknown).
+
+    Without a stop the window ends before the first frame that is not wholly in `buf`. For walks over headers, `whole=False` takes every
+    frame whose lead is in `buf` and whose end lies in the file, so that `next` may lie behind `buf`; `left` has to be known then.
+    """
+    frames: list[Frame] = []
+    add = frames.append
+    at = 0
+    buf_size = len(buf)
+    assert whole or left is not None, "a walk over headers needs the file's size"
+    bound = buf_size if whole or left is None else left
+    while True:
+        if left is not None and left - at <= MAGIC_END:
+            kind: StopKind = "short" if left > at else "end"
+            return Window(buf, position, frames, position + at, Stop(kind, position + at, left - at, -1, buf[at:]))
+        if at + MAGIC_END > buf_size:
+            return Window(buf, position, frames, position + at)
+        (length,) = unpack_length(buf, at + 8)
+        size = length + LEAD_SIZE
+        if at + size > bound or length < LENGTH_MIN:
+            rest = -1 if left is None else left - at
+            trouble = _judge(rest, length, size_max)
+            place = position + at
+            return Window(buf, position, frames, place, trouble and Stop(trouble, place, rest, length, buf[at:], size_max))
+        add((at, size))
+        at += size
+
+
+def _judge(left: int, length: int, size_max: int) -> StopKind | None:
+    """Whether a frame that is not wholly in the window is where the walk ends; None to read on."""
+    if length < LENGTH_MIN:
+        return "bad-size"
+    if 0 <= left < length + LEAD_SIZE:
+        return "truncated"
+    return "too-large" if length + LEAD_SIZE > size_max else None
+
+
+def frames_of(data: bytes, position: int = 0) -> tuple[list[Frame], Stop]:
+    """The frames of all of `data`, and what follows the last of them; `data` starts at byte `position` of what the stop names."""
+    window = find_frames(data, position, len(data))
+    assert window.stop is not None, "the end is known"
+    return window.frames, window.stop
+
+
+def whole_frames(data: bytes) -> list[Frame]:
+    """The frames that fill `data`, bytes that were written or checked here: anything else in them is our own mistake."""
+    frames, stop = frames_of(data)
+    assert stop.kind == "end", f"byte {stop.position}: {stop.reason}"
+    return frames

@@ -1,0 +1,142 @@
+"""A record as text: its type, its version, JSON text of its data, and what is odd about it. The same for every command and table.
+
+Nothing is dropped: an unknown type, and what does not decode, is shown as hex with a fault. What could hold a secret is redacted
+before any text exists, so no filter or search sees it. Records of the metadata log and of the remote log's metadata lie in frames;
+those of coordinators have keys, see `coordinator_text`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from metashell.codec.control import read_control_record, value_layout
+from metashell.codec.dispatch import REMOTE_LOG_TYPES
+from metashell.codec.frame import (
+    FRAME_VERSION,
+    KIP631_FRAME_VERSION,
+    FrameError,
+    metadata_message,
+    read_frame,
+    record_type_name,
+    version_fault,
+)
+from metashell.codec.jsontext import object_json
+from metashell.codec.redaction import JsonText, hex_text, json_writer
+from metashell.codec.registry import MessageType, message_type
+from metashell.codec.schema import snake_case
+from metashell.errors import DecodeError
+
+SEGMENT_STATES = ("COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED", "DELETE_SEGMENT_FINISHED")
+DELETE_STATES = ("DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DELETE_PARTITION_FINISHED")
+_NO_VALUE = "the record has no value"
+
+
+class RecordText(NamedTuple):
+    """A record's text. `data` is JSON text, `null` where there is no value; `fault` says what is odd.
+
+    `type_id`, `type_name` and `version` are None where they could not be read. `derived` holds further JSON members that follow from
+    the data, each with a comma before it; `frame_version` is 0 for a record of KIP-631.
+    """
+
+    type_id: int | None
+    type_name: str | None
+    version: int | None
+    data: str
+    fault: str | None = None
+    derived: str = ""
+    frame_version: int = FRAME_VERSION
+
+
+class FramedTexts:
+    """The text of records in frames; `log` is `metadata` or `remote_log`."""
+
+    def __init__(self, log: str, *, show_secrets: bool) -> None:
+        self.is_remote_log = log == "remote_log"
+        self.show_secrets = show_secrets
+        self._writers: dict[tuple[str, str, int], JsonText] = {}
+
+    def text(self, value: bytes | None) -> RecordText:
+        """The text of a value; never raises for what it holds."""
+        if value is None:
+            return RecordText(None, None, None, "null", _NO_VALUE)
+        try:
+            frame = read_frame(value, 0, len(value))
+        except FrameError as error:
+            return RecordText(None, None, None, hex_text(value, show_secrets=self.show_secrets), str(error))
+        type_id, version = frame.type_id, frame.version
+        family = "kip631" if frame.frame_version == KIP631_FRAME_VERSION and not self.is_remote_log else "metadata"
+        message = self.message(type_id, family)
+        name = self.type_name(type_id, family)
+        fault = _unknown_type(type_id) if message is None else version_fault(message, version)
+        derived = ""
+        try:
+            if message is None:
+                raise DecodeError(str(fault))
+            data = self.writer(message, version)(value, frame.body_start, len(value))
+            if self.is_remote_log:
+                derived = f',"decoded":{{"stateName":"{_remote_state(message.read(value, version, frame.body_start))}"}}'
+        except DecodeError as error:
+            data = hex_text(value, frame.body_start, show_secrets=self.show_secrets)
+            fault = str(error) if fault in (None, str(error)) else f"{fault}; {error}"
+        return RecordText(type_id, name, version, data, fault, derived, frame.frame_version)
+
+    def usual(self, type_id: int, version: int) -> tuple[str, str | None, JsonText]:
+        """Type and fault of all records of a type and a version, and what writes the data of one from where its body lies.
+
+        Errors: DecodeError for a type that is not known.
+        """
+        message = self.message(type_id)
+        if message is None:
+            raise DecodeError(_unknown_type(type_id))
+        return self.type_name(type_id), version_fault(message, version), self.writer(message, version)
+
+    def message(self, type_id: int, family: str = "metadata") -> MessageType | None:
+        """The message of a record type, None for one that is not known."""
+        if not self.is_remote_log:
+            return metadata_message(type_id, family)
+        name = REMOTE_LOG_TYPES.get(type_id)
+        return None if name is None else message_type("remote_log", name)
+
+    def type_name(self, type_id: int, family: str = "metadata") -> str:
+        """Kafka's upper-case name of a record type, or `UNKNOWN_RECORD_<type>`."""
+        return remote_log_type_name(type_id) if self.is_remote_log else record_type_name(type_id, family)
+
+    def writer(self, message: MessageType, version: int) -> JsonText:
+        """What writes the data of a message."""
+        known = (message.family, message.name, version)
+        made = self._writers.get(known)
+        if made is None:
+            made = self._writers[known] = json_writer(message, version, show_secrets=self.show_secrets)
+        return made
+
+
+def _unknown_type(type_id: int) -> str:
+    return f"record type {type_id} is not known"
+
+
+def remote_log_type_name(type_id: int) -> str:
+    """The upper-case name of a record type of the remote log's metadata, or `UNKNOWN_RECORD_<type>`."""
+    name = REMOTE_LOG_TYPES.get(type_id)
+    return f"UNKNOWN_RECORD_{type_id}" if name is None else snake_case(name).upper()
+
+
+def _remote_state(body: Any) -> str:
+    state = getattr(body, "remote_log_segment_state", None)
+    names = DELETE_STATES if state is None else SEGMENT_STATES
+    number = body.remote_partition_delete_state if state is None else state
+    return names[number] if 0 <= number < len(names) else "UNKNOWN"
+
+
+def control_text(key: bytes | None, value: bytes | None, *, show_secrets: bool) -> RecordText:
+    """The text of a control record; never raises for what it holds."""
+    try:
+        record = read_control_record(key, value)
+    except DecodeError as error:
+        data = "null" if value is None else hex_text(value, show_secrets=show_secrets)
+        return RecordText(None, None, None, data, str(error))
+    message = record.message
+    if message is None:
+        data = hex_text(record.body, show_secrets=show_secrets)
+    else:
+        data = object_json(message, record.body, value_layout(message, record.version))
+    return RecordText(record.type, record.type_name, record.version, data, record.fault)

@@ -1,0 +1,106 @@
+"""What one run in our own voice shares between its files: options, streams, status, and how a file's writer and reader are made.
+
+Faults stand in the output where they lie, and once more on stderr: one line each, the first few of a file.
+"""
+
+from __future__ import annotations
+
+from metashell.dump.decoding import options_for, wanted_logs
+from metashell.dump.framing import Stop, WindowReader
+from metashell.dump.inputs import Input, starts_like_checkpoint
+from metashell.dump.options import MAX_BYTES_DEFAULT, DumpOptions
+from metashell.dump.output import Output, TextSink
+from metashell.dump.own.filters import Filters
+from metashell.dump.own.json_lines import JsonWriter
+from metashell.dump.whole_file import dump_file, usable_jobs
+from metashell.dump.writer import Place
+from metashell.log.files import OpenFile
+
+TOLD_FAULTS_MAX = 10
+
+
+class Session:
+    """The state of one run; `status` is 1 once a fault was found."""
+
+    def __init__(self, options: DumpOptions, output: Output, err: TextSink) -> None:
+        self.options = options
+        self.output = output
+        self.err = err
+        # What no log has is refused before anything is read.
+        self.wanted_logs = wanted_logs(options)
+        self._filters: dict[DumpOptions, Filters] = {}
+        if options.decoder != "classes":
+            self.filters(options)
+        self.is_terminal = output.is_terminal
+        self.status = 0
+
+    def dump(self, entry: Input, file: OpenFile, last: Place) -> Place:
+        """Dump one file; gives the place of its last record, None after a checkpoint."""
+        writer = self.writer(entry, file, last)
+        self.finish(entry, writer, self.walk(writer, self.reader(file)))
+        return None if entry.is_checkpoint else writer.last
+
+    def walk(self, writer: JsonWriter, reader: WindowReader) -> Stop:
+        """Write what a file holds; gives where and why it ended."""
+        return dump_file(writer, reader, self.output, usable_jobs(self.options.jobs))
+
+    def finish(self, entry: Input, writer: JsonWriter, stop: Stop) -> None:
+        """End the dump of one file, of which the walk is done."""
+        self.tell(entry.label, writer)
+
+    def writer(self, entry: Input, file: OpenFile, last: Place, is_followed: bool = False) -> JsonWriter:
+        """The writer of one file; `last` is the place that its first batch has to follow.
+
+        Errors: UsageError where it is of another log than was asked for.
+        """
+        options = options_for(self.options, entry.label, entry.log, file)
+        writer = self.make_writer(
+            options,
+            self.filters(options),
+            file,
+            entry.label,
+            is_terminal=self.is_terminal,
+            may_end_early=entry.may_end_early,
+            is_checkpoint=entry.is_checkpoint or starts_like_checkpoint(file, entry.label),
+            is_followed=is_followed,
+        )
+        writer.last = (entry.follows, 0) if last is None and entry.follows is not None else last
+        return writer
+
+    make_writer = JsonWriter
+
+    def filters(self, options: DumpOptions) -> Filters:
+        """The filters of a run, by the decoder that a file needs."""
+        if options not in self._filters:
+            self._filters[options] = Filters(options)
+        return self._filters[options]
+
+    def reader(self, file: OpenFile) -> WindowReader:
+        """A reader of one file, as far as --max-bytes allows."""
+        limit = None if self.options.max_bytes == MAX_BYTES_DEFAULT else self.options.max_bytes
+        return WindowReader(file, limit, file.batch_size_max)
+
+    def tell(self, label: str, writer: JsonWriter) -> None:
+        """Report on stderr what is wrong with a file, with -v its notes too, and forget both."""
+        for _, fault in writer.faults[:TOLD_FAULTS_MAX]:
+            self.complain(f"{label}: {fault}")
+        self.complain_of_more(label, len(writer.faults))
+        for note in writer.notes:
+            self.note(label, note)
+        writer.faults.clear()
+        writer.notes.clear()
+
+    def complain_of_more(self, label: str, fault_count: int) -> None:
+        """Report how many faults of a file were not listed."""
+        if fault_count > TOLD_FAULTS_MAX:
+            self.complain(f"{label}: {fault_count - TOLD_FAULTS_MAX} more faults")
+
+    def complain(self, text: str) -> None:
+        """Report a fault on stderr."""
+        self.err.write(f"{self.options.program}: {text}\n")
+        self.status = 1
+
+    def note(self, label: str, text: str) -> None:
+        """Report with -v what is no fault."""
+        if self.options.verbose:
+            self.err.write(f"{self.options.program}: {label}: {text}\n")
