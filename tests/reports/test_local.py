@@ -180,3 +180,7 @@ def test_the_database_of_reports_opens_no_file(tmp_path: Path) -> None:
 
 def test_the_command_line_names_every_report() -> None:
     assert list(REPORT_SUMMARIES) == list(REPORTS)
+
+
+def test_every_report_has_an_answer_to_be_compared_with() -> None:
+    assert {*METADATA_ANSWERS, *GROUP_ANSWERS} == set(REPORTS)
