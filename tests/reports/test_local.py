@@ -169,3 +169,7 @@ def test_times_and_offsets_that_cannot_be_end_no_report_with_a_trace(tmp_path: P
 
 def test_the_command_line_names_every_report() -> None:
     assert list(REPORT_SUMMARIES) == list(REPORTS)
+
+
+def test_every_report_has_an_answer_to_be_compared_with() -> None:
+    assert {*METADATA_ANSWERS, *GROUP_ANSWERS} == set(REPORTS)
