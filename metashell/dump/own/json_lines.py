@@ -43,7 +43,6 @@ from metashell.dump.own.members import (
     keyed_loop_texts,
     metadata_loop_texts,
 )
-from metashell.dump.user_data import holds_user_data
 from metashell.dump.writer import Place, Writer
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
@@ -102,7 +101,7 @@ class JsonWriter(Writer):
         """What forms the members of records; sets the tight loop of the logs that have one."""
         options = self.options
         if options.decoder == "classes":
-            return ClassDecoder(options, holds_user_data(self.file, self.name))
+            return ClassDecoder(options, self.name, self.file)
         with_place = not options.skip_record_metadata
         head = f'{self._head("record")}"offset":' if with_place else self._head("record")
         start = "f'{head}{offset}{middle}" if with_place else "f'{head}"
