@@ -47,6 +47,7 @@ from metashell.dump.writer import Place, Writer
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
 from metashell.log.names import SNAPSHOT_FOOTER_TYPE
+from metashell.log.order import order_fault
 from metashell.log.tail import judge_tail
 
 _LEGACY_LEAD_SIZE = 26
@@ -172,10 +173,9 @@ class JsonWriter(Writer):
         self.last = (header.last_offset, header.leader_epoch)
 
     def _compare(self, position: int, last: tuple[int, int], here: tuple[int, int]) -> None:
-        if here[0] <= last[0] or (self.options.decoder == "metadata" and here[0] != last[0] + 1):
-            self.findings.fault(position, f"position {position}: offset {last[0]} is followed by {here[0]}")
-        if here[1] < last[1]:
-            self.findings.fault(position, f"position {position}: leader epoch goes back from {last[1]} to {here[1]}")
+        reason = order_fault(last[0] + 1, last[1], here, may_skip=self.options.decoder != "metadata")
+        if reason is not None:
+            self.findings.fault(position, f"position {position}: {reason}")
 
     def join(self, last: Place) -> None:
         if self.first is None:
