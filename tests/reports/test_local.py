@@ -172,3 +172,4 @@ def test_every_question_is_a_report() -> None:
     folder = Path(str(files("metashell.reports"))) / "sql"
     assert {path.stem for path in folder.glob("*.sql")} == {path.stem for path in folder.glob("*.toml")} == set(REPORTS)
     assert {path.stem for path in (folder / "views").iterdir()} == set(VIEWS)
+    assert {*METADATA_ANSWERS, *GROUP_ANSWERS} == set(REPORTS), "plain Python answers each"
