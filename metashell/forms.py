@@ -201,7 +201,11 @@ def _distinct(columns: Sequence[str]) -> list[str]:
 
 def write_value(display: Display, value: object) -> None:
     """Write one value as indented JSON."""
-    display.out.write(display.colored_json(pretty_json(value)) + "\n")
+    display.out.write(_pretty(display, value) + "\n")
+
+
+def _pretty(display: Display, value: object) -> str:
+    return display.colored_json(pretty_json(value, min(display.width or _LINE_WIDTH, _LINE_WIDTH)))
 
 
 class JsonWriter:
@@ -210,14 +214,15 @@ class JsonWriter:
     def __init__(self, display: Display, form: str, *, single: bool = False) -> None:
         self._display = display
         is_array = form == "json" and not single
-        self._encode = pretty_json if form == "json" and single else compact_json
+        self._is_pretty = form == "json" and single
         self._before, self._between = ("[\n", ",\n") if is_array else ("", "")
         self._after = "" if is_array else "\n"
         self._end, self._end_of_some = ("[]\n", "\n]\n") if is_array else ("", "")
 
     def add(self, item: object) -> None:
         display = self._display
-        display.out.write(self._before + display.colored_json(self._encode(item)) + self._after)
+        text = _pretty(display, item) if self._is_pretty else display.colored_json(compact_json(item))
+        display.out.write(self._before + text + self._after)
         self._before, self._end = self._between, self._end_of_some
 
     def close(self) -> None:
@@ -307,16 +312,16 @@ def _padded(text: str, width: int, *, to_the_right: bool = False, is_cut: bool =
 
 
 def _cut(text: str, width: int) -> str:
-    """As much of the text as fits with the mark, at exactly this width."""
-    if text.isascii():
-        return text[: width - 1] + _CUT
-    end, used = 0, 0
-    for end, char in enumerate(text):  # noqa: B007 - the end is wanted
-        used += (own := text_width(char))
-        if used > width - 1:
-            used -= own
+    """As much of the text as fits with the mark, at exactly this width. Of a path the end is kept: its neighbours begin alike."""
+    is_path = text.startswith("/")
+    kept, left = "", width - 1
+    for char in reversed(text) if is_path else text:
+        left -= text_width(char)
+        if left < 0:
+            left += text_width(char)
             break
-    return text[:end] + _CUT + " " * (width - 1 - used)
+        kept = char + kept if is_path else kept + char
+    return (_CUT + kept if is_path else kept + _CUT) + " " * left
 
 
 def fitted(widths: Sequence[int], limit: int) -> list[int]:
@@ -413,22 +418,27 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def pretty_json(value: Any, indent: int = 0) -> str:
-    """Indented JSON in which an array or object without nesting stays on one line if it fits."""
+def pretty_json(value: Any, width: int = _LINE_WIDTH, indent: int = 0, key: str = "") -> str:
+    """Indented JSON in which an array or object without nesting stays on one line if it fits in `width` characters.
+
+    Shape: `key` is what stands before the value on its line.
+    """
     if not isinstance(value, dict | list | tuple) or not value:
-        return spaced_json(value)
+        return key + spaced_json(value)
     # The outermost object always has a line for each field: a record reads as a list of its fields.
-    if (indent or not isinstance(value, dict)) and _is_flat(value) and len(line := spaced_json(value)) + indent <= _LINE_WIDTH:
-        return line
+    if (indent or not isinstance(value, dict)) and _is_flat(value):
+        line = key + spaced_json(value)
+        if indent + len(line) < width:
+            return line
     deeper = indent + _INDENT
     if isinstance(value, dict):
         opening, closing = "{}"
-        parts = [f"{spaced_json(key)}: {pretty_json(item, deeper)}" for key, item in value.items()]
+        parts = [pretty_json(item, width, deeper, f"{spaced_json(name)}: ") for name, item in value.items()]
     else:
         opening, closing = "[]"
-        parts = [pretty_json(item, deeper) for item in value]
+        parts = [pretty_json(item, width, deeper) for item in value]
     inner = " " * deeper
-    return f"{opening}\n{inner}" + f",\n{inner}".join(parts) + f"\n{' ' * indent}{closing}"
+    return f"{key}{opening}\n{inner}" + f",\n{inner}".join(parts) + f"\n{' ' * indent}{closing}"
 
 
 def _is_flat(value: Any) -> bool:

@@ -116,7 +116,7 @@ def parsed(spec: CommandSpec, words: Sequence[str]) -> SimpleNamespace | None:
     except HelpRequested as help_text:
         sys.stdout.write(str(help_text))
         return None
-    if values.version:
+    if getattr(values, "version", False):
         print_version(spec.name)
         return None
     return values

@@ -21,6 +21,8 @@ def run(words: list[str]) -> int:
 
         sys.stderr.write(render_help(METASHELL))
         return STATUS_USAGE
+    if words[0] == "help":
+        words = [*words[1:2], "--help"]
     if words[0] not in SUBCOMMANDS and not (words := _command_words(words)):
         return STATUS_OK
 

@@ -11,6 +11,8 @@ from metashell.cli.common import complain
 from metashell.errors import MetashellError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from metashell.image import MetadataImage
     from metashell.log.directory_source import DirectorySource
     from metashell.log.source import FileSource
@@ -111,6 +113,21 @@ def starts_late(loaded: Loaded) -> bool:
     """Whether this is a single segment that does not begin the log."""
     digits = os.path.basename(loaded.path).split(".")[0]
     return loaded.kind == "segment" and digits.isascii() and digits.isdigit() and int(digits) > 0
+
+
+def run_commands(context: Context, command: Sequence[str], *, keep_going: bool = True) -> int:
+    """Run one command, or those of the prompt, or of standard input where that is no terminal; gives the status."""
+    if command:
+        from metashell.shell.run import run_command
+
+        return run_command(context, command)
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        from metashell.shell.prompt import run_prompt
+
+        return run_prompt(context)
+    from metashell.shell.run import run_script
+
+    return run_script(context, sys.stdin, keep_going=keep_going)
 
 
 def make_context(

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain
+from metashell.forms import spaced_json, standard_output
 from metashell.storage import report
 
 if TYPE_CHECKING:
@@ -27,14 +28,14 @@ def run_storage_command(tool: str, command: str, values: SimpleNamespace) -> int
 
 
 def _print(lines: Iterable[str]) -> None:
+    display = standard_output()
     for line in lines:
-        sys.stdout.write(f"{line}\n")
+        display.line(line)
 
 
 def _print_json(value: dict[str, Any]) -> None:
-    from json import dumps
-
-    sys.stdout.write(dumps(value, ensure_ascii=False) + "\n")
+    display = standard_output()
+    display.out.write(display.colored_json(spaced_json(value)) + "\n")
 
 
 def _info(tool: str, values: SimpleNamespace) -> int:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 _LABEL_MAX = 32
+_MENU_LINES = 4
+"""Lines kept free below the prompt; the menu of completions grows over more where there are more."""
 _REFRESH_S = 1.0
 _BOLD, _RED, _YELLOW, _BLUE, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[1;34m", "\x1b[0m"
 
@@ -88,6 +90,7 @@ def _make_session(ctx: Context, input: Input | None, output: Output | None, envi
         key_bindings=tab_bindings(completer, CANDIDATES_MAX),
         complete_while_typing=True,
         color_depth=None if ctx.display.color else ColorDepth.DEPTH_1_BIT,
+        reserve_space_for_menu=_MENU_LINES,
         refresh_interval=_REFRESH_S if ctx.feed is not None and ctx.feed.is_live else 0,
         input=input,
         output=output,

@@ -63,12 +63,12 @@ def _record(ctx: Context, node: Node) -> dict[str, Any]:
 
 def _topic(ctx: Context, node: Node) -> Fields:
     info = node.envelope_info
-    fields = {"partitions": info["partition_count"], "id": info["topic_id"]}
+    fields = {"partitions": info["partition_count"]}
     topic = ctx.image.topics.by_id.get(uuid_from_text(info["topic_id"]))
     if topic is not None:
         health = topic_health(topic)
         fields |= {name: count for name, count in health.items() if count}
-    return fields
+    return fields | {"id": info["topic_id"]}
 
 
 def _partition(ctx: Context, node: Node) -> Fields:

@@ -15,7 +15,7 @@ EXAMPLES
     brokers
     controllers
     >> ls -l -d /image/topics/byName/reassigned-*
-    topic       /image/topics/byName/reassigned-1  partitions=2 id=_yR8QlgCSu6ZRADAW7ijPw reassigning=1
+    topic       /image/topics/byName/reassigned-1  partitions=2 reassigning=1 id=_yR8QlgCSu6ZRADAW7ijPw
     topic       /image/topics/byName/reassigned-2  partitions=1 id=aadsLtv0QICKoY4m9-H8tg
 """
 
@@ -113,6 +113,9 @@ def _listed_directories(match: Match, args: SimpleNamespace) -> Iterator[tuple[s
 def _write_names(ctx: Context, names: Sequence[str], nodes: Iterable[Node], args: SimpleNamespace) -> None:
     if args.long:
         width = max(map(len, names), default=0)
+        if ctx.display.width is not None:
+            # One long name must not push what is told of all others over the edge.
+            width = min(width, ctx.display.width // 3)
         for name, node in zip(names, nodes, strict=True):
             shown = colored_name(ctx, name, node.is_directory) + " " * (width - len(name))
             ctx.out.write(f"{node.type:<{_TYPE_WIDTH}}  {shown}  ")
