@@ -77,7 +77,9 @@ def _status(report: ExportReport) -> int:
     faults = report.rows.get("faults", 0)
     if not faults:
         return STATUS_OK
-    complain(NAME, f"{faults} fault{'s' if faults > 1 else ''} skipped; the table faults lists {'them' if faults > 1 else 'it'}")
+    from metashell.forms import counted
+
+    complain(NAME, f"{counted(faults, 'fault')} skipped; the table faults has the details")
     return STATUS_FAILED
 
 

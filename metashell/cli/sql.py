@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool
 from metashell.cli.extras import needed
 
@@ -16,13 +14,14 @@ NAME = "metashell sql"
 
 def _answer(values: SimpleNamespace) -> int:
     """Answer the query that the command line holds."""
+    from metashell.forms import counted, standard_output, write_rows
+
     with needed("sql", "duckdb, pyarrow and numpy"):
-        from metashell.columns.sql.answers import write_answer
         from metashell.columns.sql.query import query
     answer = query(values.query, values.paths, on_error=values.on_error, show_secrets=values.show_secrets, log=values.log)
-    write_answer(answer, values.output, sys.stdout, is_terminal=sys.stdout.isatty())
+    write_rows(standard_output(), values.output, answer.columns, answer.rows)
     if answer.fault_count:
-        complain(NAME, f"{answer.fault_count} faults were skipped; the table faults lists them")
+        complain(NAME, f"{counted(answer.fault_count, 'fault')} skipped; the table faults has the details")
         return STATUS_FAILED
     return STATUS_OK
 
