@@ -6,9 +6,9 @@
     write_rows(display, form, columns, rows)           the same of rows whose columns are known
     write_value(display, value)                        one JSON value, indented
 
-- `json` is one value, an array with an item a line; `jsonl` is one object a line. Both stay JSON in every place: a character that
-  a terminal would obey is a JSON escape there, NaN and the infinities are strings as in Kafka's JSON, and a byte of a name that
-  is not UTF-8 is the text `\\xe9`.
+- `json` is one value, an array with an item a line; `jsonl` is one object a line. Both are always valid JSON: on a terminal, characters
+  that it would obey are JSON escapes; NaN and the infinities are strings as in Kafka's JSON; a byte of a name that is not UTF-8 is
+  the text `\\xe9`.
 - `csv` has a heading, quotes as RFC 4180 says and ends its lines in a line feed. Null is the empty field, nested values are JSON.
 - `table` is for people: a heading in capitals, numbers to the right, `-` for null. A row is always one line. On a terminal
   columns are narrowed to fit, the widest first, with `…` where something was cut; columns for which there is no room at all are
@@ -32,7 +32,7 @@ from typing import Any, Final, Protocol
 from metashell.escape import terminal_json, terminal_line, terminal_text, writable, writable_json
 
 SAMPLE: Final = 200
-"""Rows that a table looks at before it decides on the widths of its columns."""
+"""The number of rows that decide the widths of a table's columns."""
 
 OBJECT_FORMS: Final = ("json", "jsonl", "table", "csv")
 """The forms that are made from objects; `text` and `kafka` belong to each command."""
@@ -40,9 +40,9 @@ OBJECT_FORMS: Final = ("json", "jsonl", "table", "csv")
 _GAP = "  "
 _CUT = "…"
 _NARROW = 8
-"""Characters that a column keeps, or all of its own if these are fewer; what has no room even so is left out."""
+"""No column is narrowed below this; columns that do not fit even so are left out."""
 _PADDED_MAX = 200
-"""Characters to which a column is padded where nothing is cut: one huge value must not make every row huge."""
+"""The most that a column is padded to in a pipe: one huge value must not make every row huge."""
 _COLOR_LIMIT = 200_000
 _INDENT = 2
 _LINE_WIDTH = 100
@@ -451,7 +451,7 @@ _KEY, _STRING, _SCALAR, _PLAIN = "\x1b[34m", "\x1b[32m", "\x1b[36m", "\x1b[0m"
 
 
 def colored_json(text: str) -> str:
-    """JSON text with terminal colours; a large text stays as it is, since nobody reads it and colouring takes its time."""
+    """JSON text with terminal colours; a large text stays plain, since colouring it takes long."""
     return text if len(text) > _COLOR_LIMIT else re.sub(_TOKEN, _colored_token, text)
 
 

@@ -15,7 +15,7 @@ NAME = "kafka-metadata-shell"
 
 
 def run(words: list[str]) -> int:
-    """Open the file, and answer one command, or those of the prompt or of standard input."""
+    """Open the file, then run one command, a prompt, or the lines of standard input."""
     from metashell.errors import UsageError
     from metashell.options.argparse_help import help_text, usage_text
     from metashell.options.kafka_parsers import parse_argparse4j

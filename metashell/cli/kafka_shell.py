@@ -1,4 +1,4 @@
-"""kafka-shell: the metadata of a file or directory as a tree, in a prompt, a script, or for one command."""
+"""kafka-shell: the metadata of a file, directory or quorum as a tree, in a prompt, a script, or for one command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAME = "kafka-shell"
 
 
 def run(words: list[str]) -> int:
-    """Open the source, and do with it what the command line says."""
+    """Open the source and run the commands that the command line asks for."""
     from metashell.cli.lifting import lift_options, name_source
     from metashell.options.shell_tools import KAFKA_SHELL
 
@@ -66,7 +66,7 @@ def _nothing_to_open(command: tuple[str, ...]) -> UsageError:
 
 
 def _noted_election(path: str) -> Leader | None:
-    """What the node of a directory has noted in its quorum-state; None where that cannot be read."""
+    """The election in the quorum-state of a directory; None if it cannot be read."""
     from metashell.errors import MetashellError
     from metashell.image.voters import Leader
     from metashell.log.inputs import find_metadata

@@ -14,7 +14,7 @@ NAME = "metashell storage"
 
 
 def run(words: list[str]) -> int:
-    """Find the sub-command and do it."""
+    """Find the sub-command and run it."""
     from metashell.errors import UsageError
     from metashell.options.help import render_help
     from metashell.options.kafka_parsers import splice_argument_files
@@ -42,7 +42,7 @@ def _run_command(command: CommandSpec, words: list[str]) -> int:
     try:
         values = parsed(command._replace(name=f"{NAME} {command.name}"), words)
     except UsageError as error:
-        # A word that went astray may hold a password.
+        # A misplaced word may hold a password.
         raise (UsageError("unexpected argument [hidden]") if "password" in str(error) else error) from None
     if values is None:
         return STATUS_OK

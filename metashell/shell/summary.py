@@ -1,4 +1,4 @@
-"""What matters most about a node, for `ls -l`: few fields, and the alarming ones only where there is alarm."""
+"""What matters most about a node, for `ls -l`: a few fields, and those about trouble only if there is some."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TEXT_LIMIT = 100
 
 
 def summarize(ctx: Context, node: Node) -> Fields:
-    """The fields of a node's line, in snake_case; a field that says nothing is left out."""
+    """The fields of a node's line, in snake_case; empty fields are left out."""
     maker = _MAKERS.get(node.type)
     if maker is not None:
         return maker(ctx, node)
@@ -32,7 +32,7 @@ def summarize(ctx: Context, node: Node) -> Fields:
 
 
 def summary_text(fields: Fields) -> str:
-    """The fields as `name=value` words, cut where they get long."""
+    """The fields as `name=value` words; long values are cut."""
     if fields.keys() == {"value"}:
         return value_text(fields["value"])
     return " ".join(f"{name}={value_text(value)}" for name, value in fields.items())

@@ -18,7 +18,7 @@ EXAMPLES
     ls       list directories
     man      show the page of a command
     pwd      print the current working directory
-    status   say what was read, how far it is certain, and what is wrong
+    status   show what was read, how far it is certain, and what is wrong
     tree     show directories and the leaves in them
     watch    print the changes below paths as they are committed
 """
