@@ -31,6 +31,7 @@ from metashell.dump.own.json_lines import for_terminal
 from metashell.dump.own.session import Session
 from metashell.dump.writer import Findings
 from metashell.errors import DecodeError, LogCorruptError, PathError, UsageError
+from metashell.escape import writable
 from metashell.log.files import RegularFile
 from metashell.log.indexes import (
     ABORTED_TRANSACTION,
@@ -60,7 +61,7 @@ class OwnIndex:
     def __init__(self, session: Session, path: str) -> None:
         self.session = session
         self.path = path
-        self.label = string_text(os.fsencode(path).decode("utf-8", "replace"))
+        self.label = string_text(writable(path))
         self.lines: list[str] = []
         self.findings = Findings()
         self.shows = not session.options.verify_index_only and not session.options.index_sanity_check

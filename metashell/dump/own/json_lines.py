@@ -8,7 +8,6 @@ expand). After a damaged batch the walk goes on as long as batch lengths lead on
 
 from __future__ import annotations
 
-import os
 import re
 
 from metashell.codec.batches import (
@@ -46,6 +45,7 @@ from metashell.dump.own.members import (
 from metashell.dump.user_data import holds_user_data
 from metashell.dump.writer import Place, Writer
 from metashell.errors import DecodeError
+from metashell.escape import writable
 from metashell.log.files import OpenFile
 from metashell.log.names import SNAPSHOT_FOOTER_TYPE
 from metashell.log.tail import judge_tail
@@ -90,7 +90,7 @@ class JsonWriter(Writer):
         self.is_followed = is_followed
         self.is_terminal = is_terminal
         self.name = label
-        self.label = string_text(os.fsencode(label).decode("utf-8", "replace"))
+        self.label = string_text(writable(label))
         self.shows_batches = options.batches != "no" or not options.iterates_deep
         self.shows_records = options.iterates_deep and options.batches != "only"
         self.is_plain = self.shows_records and not (self.shows_batches or filters.has_pattern or filters.has_range)

@@ -7,7 +7,6 @@ is that of the log which a file belongs to.
 
 from __future__ import annotations
 
-import os
 from json import dumps
 from typing import Any
 
@@ -24,6 +23,7 @@ from metashell.dump.own.json_lines import JsonWriter, for_terminal
 from metashell.dump.own.session import Session
 from metashell.dump.record_types import type_names
 from metashell.dump.windows import dump_in_turn
+from metashell.escape import writable
 from metashell.log.kinds import DATA, METADATA, REMOTE_LOG
 from metashell.log.window_reader import WindowReader
 
@@ -161,7 +161,7 @@ class SummarySession(Session):
         size = writer.file.size()
         shown = writer.summary(stop.position if size is None else size, writer.findings.fault_count)
         self.tell(entry.label, writer.take_findings())
-        label = os.fsencode(entry.label).decode("utf-8", "replace")
+        label = writable(entry.label)
         if self.options.output == "table":
             text = table(label, shown)
         else:
