@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tomllib
@@ -72,7 +73,7 @@ def in_fish(line: str, path: str) -> set[str]:
 
 
 def in_zsh(line: str, path: str) -> set[str]:
-    """What zsh lists; of values between commas it lists the last one alone."""
+    """What zsh lists; of a list and of a path it lists the last part alone."""
     shell = pexpect.spawn("zsh", ["-f", "-i"], encoding="utf-8", dimensions=(50, 300), cwd=str(ROOT), env={"PATH": path, "TERM": "dumb"})
     shell.delaybeforesend = None
     # Matches are counted as the completion system is given them, and shown by a key of our own.
@@ -87,8 +88,8 @@ def in_zsh(line: str, path: str) -> set[str]:
     shell.expect("BEGIN\r\n(.*?)-END-\r")
     hits = set(shell.match[1].split("\r\n")) - {""}
     shell.close(force=True)
-    before, comma, _ = line.split(" ")[-1].rpartition(",")
-    return {f"{before}{comma}{hit}" for hit in hits}
+    before = re.match(r"(.*[,/])?", line.split(" ")[-1])
+    return {f"{before[0] if before else ''}{hit}" for hit in hits}
 
 
 RUNNERS: dict[str, Callable[[str, str], set[str]]] = {"bash": in_bash, "fish": in_fish, "zsh": in_zsh}
