@@ -36,8 +36,9 @@ soak: .venv/dev         ## long property runs with new seeds, and a mutation run
 bench: .venv/dev        ## figures beside those of Kafka's own tools
 	@$(PY) -m tools.bench
 
-stubs: .venv/dev        ## the .pyi files of the messages
+stubs: .venv/dev        ## the .pyi file of the messages, and the table from keys to names
 	@$(PY) -m tools.gen_stubs
+	@$(PY) -m tools.gen_dispatch
 
 man: .venv/dev          ## man pages, from the declared options
 	@$(PY) -m tools.gen_man

@@ -6,7 +6,8 @@ A comment above a block says what the block needs, or why it is not run:
     <!-- spark -->           Java and pyspark; where they are missing, the test is skipped and says so
     <!-- not run: WHY -->    the reason, for a reader of the source
 
-A block in another language needs the third one, but for `python`, which is run as a program that must end with status 0.
+A block in another language needs the third one, but for `python`, a program that must end with status 0, and `schema`, a message that the
+codec must understand.
 `pytest --rewrite` takes what is printed now.
 """
 
@@ -20,15 +21,17 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
+from metashell.codec.schema import parse_schema
 from tests.java import java
 from tests.live.demo_quorum import demo_quorum
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", "CONTRIBUTING.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")))
-BLOCK = re.compile(r"^(?:<!-- (?P<marker>[^\n]*) -->\n)?```(?P<language>\w*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^(?:<!-- (?P<marker>[^\n]*) -->\n)? *```(?P<language>\w*)\n(?P<body>.*?)^ *```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 REASON = "not run: "
 LIMIT_S = 300
@@ -46,7 +49,7 @@ class Block:
 
     @property
     def is_run(self) -> bool:
-        return self.language in ("console", "python") and not self.marker.startswith(REASON)
+        return self.language in ("console", "python", "schema") and not self.marker.startswith(REASON)
 
     def __str__(self) -> str:
         return f"{self.page}:{self.number}"
@@ -109,8 +112,9 @@ def test_a_block_prints_what_it_shows(request: pytest.FixtureRequest, checkout: 
     if block.language == "python":
         done = run([sys.executable, "-c", block.body], checkout)
         assert done.returncode == 0, done.stdout
-        return
-    if block.marker == "live":
+    elif block.language == "schema":
+        assert parse_schema(dedent(block.body)).fields
+    elif block.marker == "live":
         with demo_quorum() as address_map:
             names = ("kafka-shell", "dump-log")
             compare(

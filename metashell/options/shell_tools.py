@@ -29,7 +29,8 @@ KAFKA_SHELL = CommandSpec(
 
         Without a command the shell prompts for commands; if standard input is not a terminal, it runs each line of it as a command and
         stops at the first that fails. With a command, it runs that one. Options of a command may stand before or after its paths;
-        options of kafka-shell stand before the command, or after it if the command has no option of that name.
+        options of kafka-shell stand before the command, or after it if the command has no option of that name. A first word that
+        is no command is the path to open, as with --snapshot: `kafka-shell DIR ls /`.
         """,
     options=(
         _SNAPSHOT,
@@ -47,7 +48,7 @@ KAFKA_SHELL = CommandSpec(
     arguments=(_COMMAND,),
     examples=(
         ("kafka-shell --demo", "a prompt on the directory that ships with the package"),
-        ("kafka-shell -s /var/lib/kafka ls -l /image/topics/byName", "the topics, as a running node knows them"),
+        ("kafka-shell /var/lib/kafka ls -l /image/topics/byName", "the topics, as a running node knows them"),
         ("kafka-shell -s FILE.checkpoint cat /image/cluster/brokers/1 -o json", "one broker, as JSON with its path and type"),
         ("kafka-shell -C controller-1:9093,controller-2:9093", "a prompt on a live quorum"),
         ("kafka-shell -C controller-1:9093 watch /image/topics/byName/orders -o jsonl", "what happens to a topic, as it is committed"),

@@ -12,7 +12,7 @@ import pytest
 from metashell.errors import LogCorruptError, MetashellError
 from metashell.options.report_tools import REPORT_SUMMARIES
 from metashell.reports import REPORTS
-from metashell.reports.local import open_database, run_local
+from metashell.reports.local import run_local
 from tests.golden_cases import SUBSET_ROOT
 from tests.reports.known_answers import METADATA_ANSWERS, Metadata, Row
 from tests.reports.known_groups import group_offsets, group_rebalances
@@ -167,16 +167,9 @@ def test_times_and_offsets_that_cannot_be_end_no_report_with_a_trace(tmp_path: P
         run_local([REPORTS["leadership_churn"]], [str(tmp_path)])
 
 
-def test_the_database_of_reports_opens_no_file(tmp_path: Path) -> None:
-    import duckdb
-
-    (tmp_path / "a.csv").write_text("x\n1\n")
-    database = open_database()
-    with pytest.raises(duckdb.Error):
-        database.execute(f"select * from read_csv('{tmp_path}/a.csv')")
-    with pytest.raises(duckdb.Error):
-        database.execute("set enable_external_access = true")
-
-
 def test_the_command_line_names_every_report() -> None:
     assert list(REPORT_SUMMARIES) == list(REPORTS)
+
+
+def test_every_report_has_an_answer_to_be_compared_with() -> None:
+    assert {*METADATA_ANSWERS, *GROUP_ANSWERS} == set(REPORTS)

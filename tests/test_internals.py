@@ -1,0 +1,98 @@
+"""docs/internals.md names functions that exist, and those of its first two ways are called on the way."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from tests.running import run_main
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "internals.md"
+PACKAGES = {path.name for path in (ROOT / "metashell").iterdir() if path.is_dir()}
+NAME = re.compile(r"`([a-z_]+(?:\.\w+)+)`")
+COMMAND = re.compile(r"^\$ (.*?)(?: \|.*)?$", re.MULTILINE)
+MAINS = {"dump-log": "metashell.cli.dump_log", "kafka-shell": "metashell.cli.kafka_shell"}
+
+
+@cache
+def sections() -> dict[str, str]:
+    """The text of the page's sections by their headings."""
+    parts = re.split(r"^## (.*)\n", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def names_in(text: str) -> list[str]:
+    """The names of modules and functions in a text, without `metashell.`."""
+    return [name for name in NAME.findall(text) if name.split(".")[0] in PACKAGES]
+
+
+def resolve(name: str) -> object:
+    """The module, class, function or method of that name. Errors: AttributeError, ModuleNotFoundError."""
+    words = name.split(".")
+    found: object = import_module(f"metashell.{words[0]}")
+    for number, word in enumerate(words[1:], 2):
+        try:
+            found = getattr(found, word)
+        except AttributeError:
+            found = import_module("metashell." + ".".join(words[:number]))
+    return found
+
+
+@contextmanager
+def called(into: set[str]) -> Iterator[None]:
+    """Gather the names of the functions of metashell that are called in the block."""
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        module = frame.f_globals.get("__name__", "")
+        if event == "call" and module.startswith("metashell."):
+            into.add(f"{module.removeprefix('metashell.')}.{frame.f_code.co_qualname}")
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
+def test_every_name_on_the_page_is_there() -> None:
+    found = names_in(PAGE.read_text(encoding="utf-8"))
+    assert len(found) > 60
+    missing = []
+    for name in found:
+        try:
+            resolve(name)
+        except (AttributeError, ModuleNotFoundError):
+            missing.append(name)
+    assert missing == []
+
+
+def home(name: str) -> str:
+    """Where a name is defined: what a package gives out has its home in a module below."""
+    found = resolve(name)
+    module = getattr(found, "__module__", None)
+    return name if module is None else f"{module.removeprefix('metashell.')}.{found.__qualname__}"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("heading", ["A record, from a file to stdout", "A partition, from a checkpoint to `cat`"])
+def test_every_function_of_a_way_is_called_by_its_command(heading: str) -> None:
+    text = sections()[heading]
+    command, *words = shlex.split(COMMAND.findall(text)[0])
+    main: Callable[[list[str]], int] = import_module(MAINS[command]).main
+    seen: set[str] = set()
+    with called(seen):
+        assert run_main(main, words, cwd=ROOT).status == 0
+    steps = "".join(re.findall(r"^ *\d+\. .*\n(?:   .*\n)*", text, flags=re.MULTILINE))
+    functions = {name for name in names_in(steps) if callable(resolve(name))}
+    assert len(functions) > 15
+    assert {name for name in functions if home(name) not in seen} == set()
