@@ -1,7 +1,7 @@
 """Completions for bash, zsh and fish from the declared options: `python -m tools.gen_completions`, `--check` only compares.
 
-Options, their choices, files and commands are static, so that a key costs no start of Python. Only paths inside the metadata are asked
-for, from `kafka-shell ls`, when the line names what to open.
+Options, their choices, files and commands are static, so completing them starts no Python. Only paths inside the metadata come from
+`kafka-shell ls`, when the line says what to open.
 """
 
 from __future__ import annotations
