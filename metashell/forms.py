@@ -52,6 +52,7 @@ class TextSink(Protocol):
     """Where text goes."""
 
     def write(self, text: str, /) -> object: ...
+    def flush(self) -> None: ...
 
 
 class Display:

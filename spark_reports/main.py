@@ -6,6 +6,7 @@ PYSPARK_PYTHON names (`spark-submit --archives environment.tar.gz#environment` w
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -14,50 +15,20 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool
 from metashell.errors import MetashellError, UsageError
-from metashell.escape import terminal_line
 
 NAME = "spark-reports"
 _OUR_ERROR = re.compile(r"^\s*metashell\.errors\.(\w+): (.*)$", re.MULTILINE)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its status; errors are one line on stderr."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    try:
-        return run(words)
-    except KeyboardInterrupt:
-        return 130
-    except UsageError as error:
-        return _complain(str(error), 2)
-    except (MetashellError, OSError) as error:
-        return _complain(str(error), 1)
-
-
-def _complain(message: str, status: int) -> int:
-    from metashell.codec.uris import without_credentials
-
-    sys.stderr.write(terminal_line(without_credentials(f"{NAME}: {message}")) + "\n")
-    return status
-
-
-def run(words: list[str]) -> int:
+def run(values: SimpleNamespace) -> int:
     """Do the job that the command line names."""
-    from metashell import __version__
-    from metashell.options.parser import HelpRequested, parse
-    from metashell.options.report_tools import SPARK_REPORTS
-
-    if words == ["--version"]:
-        sys.stdout.write(f"{NAME} {__version__}\n")
-        return 0
-    try:
-        values = parse(SPARK_REPORTS, words)
-    except HelpRequested as text:
-        sys.stdout.write(str(text))
-        return 0
     from spark_reports.session import open_session, require_parts
 
     require_parts()
+    # A stream runs for days.
+    gc.enable()
     require_inputs(values.paths, may_be_empty=values.job == "stream" and not values.once, is_whole=values.once)
     spark = open_session(NAME, values.master)
     try:
@@ -69,7 +40,10 @@ def run(words: list[str]) -> int:
         raise message from None
     finally:
         spark.stop()
-    return _complain(f"{fault_count} corrupt or unknown places were left out", 1) if fault_count else 0
+    if not fault_count:
+        return STATUS_OK
+    complain(NAME, f"{fault_count} corrupt or unknown places were left out")
+    return STATUS_FAILED
 
 
 def told(error: Exception) -> MetashellError | None:
@@ -126,7 +100,7 @@ def _report(spark: Any, values: SimpleNamespace) -> int:
         )
         sys.stdout.write("".join(f"{path}\n" for path in written))
     for line in left_out_lines(left_out):
-        sys.stderr.write(terminal_line(f"{NAME}: {line}") + "\n")
+        complain(NAME, line)
     return fault_count
 
 
@@ -161,6 +135,7 @@ def _stream(spark: Any, values: SimpleNamespace) -> int:
 
 
 _JOBS = {"export": _export, "stream": _stream}
+main = declared_tool(NAME, "report_tools:SPARK_REPORTS", run)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -68,7 +68,6 @@ HEAVY = {
     "prompt_toolkit",
     "rich",
     "asyncio",
-    "pygments",
     "typer",
     "pyarrow",
     "numpy",
@@ -100,7 +99,7 @@ OWNERS = {
     "typer": {"options"},
     "numpy": {"columns"},
     "pyarrow": {"columns", "reports"},
-    "duckdb": {"columns", "reports"},
+    "duckdb": {"columns"},
 }
 # Nothing of the base install imports these packages, so their modules may need what they are about.
 LATE_PACKAGES = {"columns": {"numpy", "pyarrow"}, "reports": {"pyarrow"}}

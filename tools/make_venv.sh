@@ -64,8 +64,10 @@ find_and_make_environment() {
     return 1
 }
 
+# Built with what the environment itself has, so that a later change of pyproject.toml needs nothing from the network either.
+# setuptools makes wheels by itself from 70.1 on.
 install() {
-    "$VENV/bin/python" -m pip install --disable-pip-version-check -q "$@" -e "$WHAT" >"$LOG" 2>&1
+    "$VENV/bin/python" -m pip install --disable-pip-version-check -q "$@" >"$LOG" 2>&1
 }
 
 fail() {
@@ -83,14 +85,14 @@ fi
 installed=
 if is_right_environment && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; then
     # Where all that is required is there already, as after a change of pyproject.toml that adds nothing, no network is needed.
-    install --no-index --no-build-isolation && installed=yes
+    install --no-index --no-build-isolation -e "$WHAT" && installed=yes
 else
     echo "make: making $VENV" >&2
     find_and_make_environment || fail "no Python 3.11 or later that can make a virtual environment (name one with PYTHON=...)"
 fi
 if [ -z "$installed" ]; then
     echo "make: installing metashell into $VENV ($SIZE)" >&2
-    install || fail "installing metashell into $VENV failed"
+    install 'setuptools>=70.1' && install --no-build-isolation -e "$WHAT" || fail "installing metashell into $VENV failed"
 fi
 # Start-up is measured byte-compiled; without this, PYTHONDONTWRITEBYTECODE would have every start compile the project again.
 PYTHONDONTWRITEBYTECODE= "$VENV/bin/python" -m compileall -q metashell "$VENV/lib" >/dev/null 2>&1

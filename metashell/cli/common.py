@@ -25,53 +25,86 @@ STATUS_USAGE = 2
 STATUS_INTERRUPTED = 130
 
 
-def run_tool(name: str, work: Callable[[list[str]], int], argv: Sequence[str] | None, usage_status: int = STATUS_USAGE) -> int:
-    """The status of a command, after its output is flushed and its error, if any, is told in one line on stderr."""
-    prepare_streams()
-    words = list(sys.argv[1:] if argv is None else argv)
-    # What a start imports and makes lives to the end: to look for garbage among it costs 5 ms.
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        status = _guarded(name, work, words, usage_status)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read has seen enough. The interpreter would complain when it flushes at its end.
-        _drop_output()
-        return STATUS_OK
-    except OSError as error:
-        _drop_output()
-        complain(name, f"standard output: {error.strerror or error}")
-        return STATUS_FAILED
-    finally:
-        if was_enabled:
-            gc.enable()
-    return status
+class Tool:
+    """A command of the operating system: called with its words, by default those of the process, it returns its exit status.
 
+    Shape: `run` gets the words; `usage_status` is the status for a wrong command line. With `answers_version` a lone `--version` is
+    answered before anything heavy is imported.
+    """
 
-def _guarded(name: str, work: Callable[[list[str]], int], words: list[str], usage_status: int) -> int:
-    from metashell.errors import MetashellError, UsageError
+    def __init__(
+        self, name: str, run: Callable[[list[str]], int], *, usage_status: int = STATUS_USAGE, answers_version: bool = True
+    ) -> None:
+        self.name = name
+        self._run = run
+        self._usage_status = usage_status
+        self._answers_version = answers_version
 
-    try:
-        return work(words)
-    except KeyboardInterrupt:
-        return STATUS_INTERRUPTED
-    except UsageError as error:
-        complain(name, str(error))
-        return usage_status
-    except MetashellError as error:
-        complain(name, str(error))
-        return STATUS_FAILED
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        if error.filename is None:
+    def __call__(self, argv: Sequence[str] | None = None) -> int:
+        """Run the command; its output is flushed, and its error, if any, is one line on stderr."""
+        prepare_streams()
+        words = list(sys.argv[1:] if argv is None else argv)
+        # What a start imports and makes lives to the end: to look for garbage among it costs 5 ms.
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            status = self._guarded(words)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Whoever read has seen enough. The interpreter would complain when it flushes at its end.
+            _drop_output()
+            return STATUS_OK
+        except OSError as error:
+            _drop_output()
+            complain(self.name, f"standard output: {error.strerror or error}")
+            return STATUS_FAILED
+        finally:
+            if was_enabled:
+                gc.enable()
+        return status
+
+    def _guarded(self, words: list[str]) -> int:
+        from metashell.errors import MetashellError, PathError, UsageError
+
+        try:
+            if self._answers_version and words == ["--version"]:
+                return print_version(self.name)
+            return self._run(words)
+        except KeyboardInterrupt:
+            return STATUS_INTERRUPTED
+        except MetashellError as error:
+            complain(self.name, str(error))
+            is_usage = isinstance(error, UsageError) and not isinstance(error, PathError)
+            return self._usage_status if is_usage else STATUS_FAILED
+        except BrokenPipeError:
             raise
-        complain(name, f"{os.fsdecode(error.filename)}: {error.strerror}")
-        return STATUS_FAILED
-    except MemoryError:
-        complain(name, "not enough memory")
-        return STATUS_FAILED
+        except OSError as error:
+            if error.filename is None:
+                raise
+            complain(self.name, f"{os.fsdecode(error.filename)}: {error.strerror}")
+            return STATUS_FAILED
+        except MemoryError:
+            complain(self.name, "not enough memory")
+            return STATUS_FAILED
+
+
+def declared_tool(name: str, spec: str, work: Callable[[SimpleNamespace], int]) -> Tool:
+    """The tool whose command line `metashell.options` declares as `MODULE:NAME`; `work` gets the parsed values."""
+
+    def run(words: list[str]) -> int:
+        from importlib import import_module
+
+        module, _, constant = spec.partition(":")
+        declared: CommandSpec = getattr(import_module(f"metashell.options.{module}"), constant)
+        values = parsed(declared._replace(name=name), words)
+        return STATUS_OK if values is None else work(values)
+
+    return Tool(name, run)
+
+
+def kafka_tool(name: str, run: Callable[[list[str]], int]) -> Tool:
+    """A tool by the name that Kafka gives it: any error is status 1, and it reads `--version` itself."""
+    return Tool(name, run, usage_status=STATUS_FAILED, answers_version=False)
 
 
 def parsed(spec: CommandSpec, words: Sequence[str]) -> SimpleNamespace | None:
@@ -89,21 +122,12 @@ def parsed(spec: CommandSpec, words: Sequence[str]) -> SimpleNamespace | None:
     return values
 
 
-def answers_version(name: str, argv: Sequence[str] | None) -> bool:
-    """Whether the command line was just `--version`, which is then answered: before anything heavy is imported."""
-    words = sys.argv[1:] if argv is None else argv
-    if list(words) != ["--version"]:
-        return False
-    print_version(name)
-    return True
-
-
-def print_version(name: str) -> None:
-    """`dump-log 0.1.0`."""
+def print_version(name: str) -> int:
+    """Print `dump-log 0.1.0`."""
     from metashell import __version__
 
     sys.stdout.write(f"{name} {__version__}\n")
-    sys.stdout.flush()
+    return STATUS_OK
 
 
 def complain(name: str, message: str) -> None:
@@ -140,10 +164,10 @@ class EscapedErrors:
 
 def prepare_streams() -> None:
     """Make the standard streams write UTF-8 with plain line feeds under any locale, and exist even where they are closed."""
-    for descriptor, name in ((0, "stdin"), (1, "stdout"), (2, "stderr")):
+    for name, mode, flags in (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:
-            mode = "r" if descriptor == 0 else "w"
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - stays open to the end
+            # What is written to a closed stdout is lost: like this it is an error, and what writes nothing goes well.
+            setattr(sys, name, open(os.open(os.devnull, flags), mode, encoding="utf-8"))  # noqa: SIM115 - stays open to the end
     _make_utf8(sys.stdout, "surrogateescape")
     _make_utf8(sys.stderr, "backslashreplace")
     _make_utf8(sys.stdin, "surrogateescape")

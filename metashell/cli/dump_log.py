@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from metashell.cli.common import STATUS_OK, EscapedErrors, answers_version, output_target, parsed, run_tool
+from metashell.cli.common import EscapedErrors, declared_tool, output_target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from types import SimpleNamespace
     from typing import Any
 
@@ -17,20 +16,8 @@ if TYPE_CHECKING:
 NAME = "dump-log"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its status."""
-    if answers_version(NAME, argv):
-        return STATUS_OK
-    return run_tool(NAME, run, argv)
-
-
-def run(words: list[str]) -> int:
+def _dump(values: SimpleNamespace) -> int:
     """Dump what the command line names."""
-    from metashell.options.dump_tools import DUMP_LOG
-
-    values = parsed(DUMP_LOG, words)
-    if values is None:
-        return STATUS_OK
     from metashell.cli.attaching import names_quorum
 
     if names_quorum(values):
@@ -110,3 +97,6 @@ def _files(values: SimpleNamespace, *, is_needed: bool) -> tuple[str, ...]:
     if sys.stdin.isatty():
         raise UsageError("missing FILE: name a log, a checkpoint, a directory of them, or - for standard input")
     return ("-",)
+
+
+main = declared_tool(NAME, "dump_tools:DUMP_LOG", _dump)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, answers_version, complain, parsed, run_tool
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool
 from metashell.cli.extras import needed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from types import SimpleNamespace
 
     from metashell.columns.export.run import ExportReport
@@ -17,22 +16,10 @@ if TYPE_CHECKING:
 NAME = "metashell export"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its status."""
-    if answers_version(NAME, argv):
-        return STATUS_OK
-    return run_tool(NAME, run, argv)
-
-
-def run(words: list[str]) -> int:
+def _export(values: SimpleNamespace) -> int:
     """Export what the command line names."""
     from importlib.util import find_spec
 
-    from metashell.options.analyse_tools import EXPORT
-
-    values = parsed(EXPORT._replace(name=NAME), words)
-    if values is None:
-        return STATUS_OK
     with needed("arrow", "pyarrow and numpy"):
         for name in ("pyarrow", "numpy"):
             if find_spec(name) is None:
@@ -90,5 +77,10 @@ def _status(report: ExportReport) -> int:
     faults = report.rows.get("faults", 0)
     if not faults:
         return STATUS_OK
-    complain(NAME, f"{faults} fault{'s' if faults > 1 else ''} skipped; the table faults lists {'them' if faults > 1 else 'it'}")
+    from metashell.forms import counted
+
+    complain(NAME, f"{counted(faults, 'fault')} skipped; the table faults has the details")
     return STATUS_FAILED
+
+
+main = declared_tool(NAME, "analyse_tools:EXPORT", _export)

@@ -13,18 +13,49 @@ from typing import TYPE_CHECKING, Final
 
 from metashell.errors import MetashellError
 from metashell.image import ImageLoader, load_image
-from metashell.image.steps import Step
 from metashell.log.directory_source import DirectorySource
 from metashell.log.source import open_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metashell.cli.growing import GrowingDirectory
     from metashell.codec.batches import BatchHeader, RecordBatch
     from metashell.image import MetadataImage
+    from metashell.image.steps import Step
 
 POLL_S: Final = 0.2
+
+
+class StillView:
+    """The image as it was last shown."""
+
+    lag: int | None = None
+    trouble = ""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self.image = image
+
+    @property
+    def details(self) -> dict[str, object]:
+        return {}
+
+
+class GrowingDirectory:
+    """The feed of a directory: its view goes on only while somebody follows."""
+
+    is_live = False
+
+    def __init__(self, path: str, image: MetadataImage, max_decompressed: int) -> None:
+        self.path = path
+        self.image = image
+        self.max_decompressed = max_decompressed
+
+    def view(self) -> StillView:
+        return StillView(self.image)
+
+    def subscribe(self) -> Growth:
+        """The steps from the image that was last shown."""
+        return Growth(self)
 
 
 class Growth:
@@ -98,6 +129,8 @@ class Growth:
         return self._show(image, None)
 
     def _show(self, image: MetadataImage, batches: tuple[RecordBatch, ...] | None) -> Step:
+        from metashell.image.steps import Step
+
         step = Step(self._directory.image, image, batches)
         self._directory.image = image
         return step

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, EscapedErrors, output_target, run_tool
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, EscapedErrors, kafka_tool, output_target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from types import SimpleNamespace
 
     from metashell.dump.options import DumpOptions
 
 NAME = "kafka-dump-log"
 KAFKA_VERSION = "4.3.1"
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its status."""
-    return run_tool(NAME, run, argv, usage_status=STATUS_FAILED)
 
 
 def run(words: list[str]) -> int:
@@ -72,3 +66,6 @@ def split_files(text: str) -> tuple[str, ...]:
     while len(parts) > 1 and not parts[-1]:
         parts.pop()
     return tuple(parts) if text.strip(",") or not text else ()
+
+
+main = kafka_tool(NAME, run)

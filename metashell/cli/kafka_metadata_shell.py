@@ -5,19 +5,13 @@ from __future__ import annotations
 import os
 import sys
 
-from metashell.cli.common import STATUS_FAILED, run_tool
+from metashell.cli.common import STATUS_FAILED, kafka_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from types import SimpleNamespace
 
 NAME = "kafka-metadata-shell"
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its status."""
-    return run_tool(NAME, run, argv, usage_status=STATUS_FAILED)
 
 
 def run(words: list[str]) -> int:
@@ -61,3 +55,6 @@ def _run_on_file(values: SimpleNamespace) -> int:
     from metashell.shell.run import run_script
 
     return run_script(context, sys.stdin, keep_going=True)
+
+
+main = kafka_tool(NAME, run)

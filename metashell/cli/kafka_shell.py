@@ -6,41 +6,30 @@ import os
 import sys
 from functools import partial
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, answers_version, parsed, run_tool
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, parsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from types import SimpleNamespace
 
     from metashell.cli.loading import Loaded
+    from metashell.errors import UsageError
     from metashell.image.voters import Leader
     from metashell.shell.context import Context
 
 NAME = "kafka-shell"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its status."""
-    if answers_version(NAME, argv):
-        return STATUS_OK
-    return run_tool(NAME, run, argv)
-
-
 def run(words: list[str]) -> int:
     """Open the source, and do with it what the command line says."""
-    from metashell.cli.lifting import lift_options
+    from metashell.cli.lifting import lift_options, name_source
     from metashell.options.shell_tools import KAFKA_SHELL
 
     values = parsed(KAFKA_SHELL, words)
-    if values is None:
-        return STATUS_OK
-    if values.command:
-        lifted = lift_options(KAFKA_SHELL, words, values.command)
-        values = parsed(KAFKA_SHELL, lifted) if lifted != words else values
-        if values is None:
-            return STATUS_OK
-    return _run_on_source(values)
+    for reorder in (name_source, lift_options):
+        if values is not None and values.command and (other := reorder(values, words)) != words:
+            words, values = other, parsed(KAFKA_SHELL, other)
+    return STATUS_OK if values is None else _run_on_source(values)
 
 
 def _run_on_source(values: SimpleNamespace) -> int:
@@ -54,18 +43,27 @@ def _run_on_source(values: SimpleNamespace) -> int:
     if names_quorum(values):
         return _run_on_quorum(values)
     if not given:
-        raise UsageError("nothing to open: name a file or directory with --snapshot, a quorum with --bootstrap-controller, or try --demo")
+        raise _nothing_to_open(values.command)
     loaded = load(_path(values), certain_only=values.certain_only, max_decompressed=values.max_decompressed)
     tell_faults(NAME, loaded, verbose=values.verbose)
     context = _context(loaded, values)
     if loaded.kind in ("directory", "bootstrap") and os.path.isdir(loaded.path) and not (values.demo or values.certain_only):
-        from metashell.cli.growing import GrowingDirectory
+        from metashell.cli.growth import GrowingDirectory
 
         context.feed = GrowingDirectory(loaded.path, loaded.image, values.max_decompressed)
     if loaded.kind == "directory" and not values.certain_only:
         context.election = partial(_noted_election, loaded.path)
     status = _run_commands(context, values)
     return max(status, STATUS_FAILED if loaded.image.faults else STATUS_OK)
+
+
+def _nothing_to_open(command: tuple[str, ...]) -> UsageError:
+    from metashell.errors import PathError, UsageError
+    from metashell.shell.commands import NAMES
+
+    if command and command[0] not in NAMES:
+        return PathError(f"{command[0]}: no such file or directory, and no command of the shell", command[0])
+    return UsageError("nothing to open: name a file or directory first (kafka-shell DIR ls /), a quorum with -C, or try --demo")
 
 
 def _noted_election(path: str) -> Leader | None:
@@ -143,3 +141,6 @@ def _context(loaded: Loaded, values: SimpleNamespace) -> Context:
         no_color=values.no_color,
         label="demo" if values.demo else loaded.path,
     )
+
+
+main = Tool(NAME, run)

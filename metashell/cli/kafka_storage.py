@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, run_tool
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, kafka_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from metashell.errors import UsageError
 
 NAME = "kafka-storage"
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its status."""
-    return run_tool(NAME, run, argv, usage_status=STATUS_FAILED)
 
 
 def run(words: list[str]) -> int:
@@ -56,3 +49,6 @@ def _with_usage(error: UsageError) -> UsageError:
     sys.stderr.write(usage_text(KAFKA_STORAGE) if command is None else usage_text(command, KAFKA_STORAGE))
     text = str(error)
     return UsageError(f"error: {'unrecognized arguments: [hidden]' if 'password' in text else text}")
+
+
+main = kafka_tool(NAME, run)

@@ -1,24 +1,49 @@
-"""Options of kafka-shell that stand behind the one-shot command: `kafka-shell ls / --snapshot DIR`."""
+"""What kafka-shell takes in another order: options behind the one-shot command (`kafka-shell ls / --snapshot DIR`), and the path of
+the source as the first word (`kafka-shell DIR ls /`)."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import SimpleNamespace
 
-    from metashell.options import CommandSpec, Option
+    from metashell.options import Option
+
+_SOURCES = ("snapshot", "demo", "bootstrap_controller", "bootstrap_server")
 
 
-def lift_options(spec: CommandSpec, words: Sequence[str], command: Sequence[str]) -> list[str]:
+def name_source(values: SimpleNamespace, words: Sequence[str]) -> list[str]:
+    """The words with `--snapshot` before a first word that names a path, where nothing else says what to open.
+
+    A word that is a command stays one, whatever files there are; a word with a slash can only be a path.
+    """
+    import os
+
+    from metashell.shell.commands import find_command
+
+    words = list(words)
+    if not values.command or any(getattr(values, name) for name in _SOURCES):
+        return words
+    first = values.command[0]
+    if find_command(first) is None and ("/" in first or os.path.exists(first)):
+        words.insert(len(words) - len(values.command), "--snapshot")
+    return words
+
+
+def lift_options(values: SimpleNamespace, words: Sequence[str]) -> list[str]:
     """The words with the tool's own options moved before the command, where the command has none of that name.
 
-    Shape: `command` is the tail of `words`. An option that both have stays with the command. After `--` nothing is an option.
+    Shape: `values.command` is the tail of `words`. An option that both have stays with the command. After `--` nothing is an option.
     """
+    from metashell.options.shell_tools import KAFKA_SHELL
     from metashell.shell.commands import find_command
+
+    command = values.command
 
     called = find_command(command[0])
     taken = {name for option in called.spec.options for name in option.names} if called else set()
-    own = {name: option for option in spec.options for name in option.names if name not in taken}
+    own = {name: option for option in KAFKA_SHELL.options for name in option.names if name not in taken}
     lifted: list[str] = []
     kept: list[str] = []
     rest = list(command)

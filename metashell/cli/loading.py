@@ -125,12 +125,15 @@ def make_context(
 ) -> Context:
     """A context for commands, which write to the standard streams as these are: a terminal or not."""
     from metashell import __version__
+    from metashell.forms import standard_output
     from metashell.nodes import LocalInfo, build_root
     from metashell.shell.context import Context
 
     ours = LocalInfo(version=__version__)
     local = ours if voice == "own" else LocalInfo(version=KAFKA_VERSION, commit_id=KAFKA_COMMIT_ID)
-    terminal = sys.stdout.isatty()
+    display = standard_output(no_color=no_color)
+    if not width:
+        display.width = None
 
     def make_root(image: MetadataImage, before: Node) -> Node:
         return build_root(image, voice=voice, local=local, before=before)
@@ -138,26 +141,11 @@ def make_context(
     return Context(
         root=build_root(loaded.image, voice=voice, local=local),
         image=loaded.image,
-        out=sys.stdout,
+        display=display,
         err=sys.stderr,
         voice=voice,
         output=output,
         source_label=label or loaded.path,
-        color=terminal and not no_color and may_color(),
-        width=terminal_width() if terminal and width else None,
-        terminal=terminal,
         redact=redact,
         make_root=make_root,
     )
-
-
-def may_color() -> bool:
-    """Whether the environment lets us colour: no NO_COLOR, and a terminal that can."""
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
-
-
-def terminal_width() -> int:
-    """The columns of the terminal, 80 where nobody knows."""
-    from shutil import get_terminal_size
-
-    return get_terminal_size((80, 24)).columns

@@ -4,31 +4,18 @@ from __future__ import annotations
 
 import sys
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, answers_version, complain, parsed, run_tool
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from types import SimpleNamespace
 
 NAME = "metashell report"
 _PARTS = {"pyarrow": "report", "numpy": "report", "duckdb": "report", "jinja2": "report", "pygal": "report"}
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its status."""
-    if answers_version(NAME, argv):
-        return STATUS_OK
-    return run_tool(NAME, run, argv)
-
-
-def run(words: list[str]) -> int:
+def _report(values: SimpleNamespace) -> int:
     """Answer the report that the command line names, and print the files that were written."""
-    from metashell.options.report_tools import REPORT
-
-    values = parsed(REPORT._replace(name=NAME), words)
-    if values is None:
-        return STATUS_OK
     require_parts()
     return _answer(values)
 
@@ -64,3 +51,6 @@ def _answer(values: SimpleNamespace) -> int:
         complain(NAME, f"{answers.fault_count} corrupt or unknown places were left out")
         return STATUS_FAILED
     return STATUS_OK
+
+
+main = declared_tool(NAME, "report_tools:REPORT", _report)

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-import sys
-
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, answers_version, complain, parsed, run_tool
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool
 from metashell.cli.extras import needed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from types import SimpleNamespace
 
 NAME = "metashell sql"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its status."""
-    if answers_version(NAME, argv):
-        return STATUS_OK
-    return run_tool(NAME, run, argv)
-
-
-def run(words: list[str]) -> int:
+def _answer(values: SimpleNamespace) -> int:
     """Answer the query that the command line holds."""
-    from metashell.options.analyse_tools import SQL
+    from metashell.forms import counted, standard_output, write_rows
 
-    values = parsed(SQL._replace(name=NAME), words)
-    if values is None:
-        return STATUS_OK
     with needed("sql", "duckdb, pyarrow and numpy"):
-        from metashell.columns.sql.answers import write_answer
         from metashell.columns.sql.query import query
     answer = query(values.query, values.paths, on_error=values.on_error, show_secrets=values.show_secrets, log=values.log)
-    write_answer(answer, values.output, sys.stdout, is_terminal=sys.stdout.isatty())
+    write_rows(standard_output(), values.output, answer.columns, answer.rows)
     if answer.fault_count:
-        complain(NAME, f"{answer.fault_count} faults were skipped; the table faults lists them")
+        complain(NAME, f"{counted(answer.fault_count, 'fault')} skipped; the table faults has the details")
         return STATUS_FAILED
     return STATUS_OK
+
+
+main = declared_tool(NAME, "analyse_tools:SQL", _answer)

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from metashell.cli.common import STATUS_OK, STATUS_USAGE, answers_version, parsed, run_tool
+from metashell.cli.common import STATUS_OK, STATUS_USAGE, Tool, parsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from types import SimpleNamespace
 
     from metashell.options import CommandSpec
 
 NAME = "metashell storage"
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its status."""
-    if answers_version(NAME, argv):
-        return STATUS_OK
-    return run_tool(NAME, run, argv)
 
 
 def run(words: list[str]) -> int:
@@ -72,3 +64,6 @@ def _refuse_rivals(spec: CommandSpec, values: SimpleNamespace) -> None:
     given = [option.names[0] for option in spec.options if option.exclusive and getattr(values, option.dest)]
     if len(given) > 1:
         raise UsageError(f"{given[0]} and {given[1]} exclude each other", given[1])
+
+
+main = Tool(NAME, run)

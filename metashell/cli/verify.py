@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import sys
 
-from metashell.cli.common import STATUS_OK, answers_version, parsed, run_tool
+from metashell.cli.common import declared_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from types import SimpleNamespace
 
 NAME = "metashell verify"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its status."""
-    if answers_version(NAME, argv):
-        return STATUS_OK
-    return run_tool(NAME, run, argv)
-
-
-def run(words: list[str]) -> int:
+def _verify(values: SimpleNamespace) -> int:
     """Check what the command line names."""
-    from metashell.options.verify_tools import VERIFY
-
-    values = parsed(VERIFY._replace(name=NAME), words)
-    if values is None:
-        return STATUS_OK
     from metashell.codec.uris import shown_uri
     from metashell.errors import UsageError
     from metashell.verify import VerifyOptions, run_verify
@@ -48,3 +36,6 @@ def run(words: list[str]) -> int:
         max_decompressed=values.max_decompressed,
     )
     return run_verify(options, sys.stdout)
+
+
+main = declared_tool(NAME, "verify_tools:VERIFY", _verify)

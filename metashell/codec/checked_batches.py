@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from struct import Struct
-from typing import Final
 
-from metashell.codec.batches import HEADER_SIZE, LEAD_SIZE, RecordBatch, read_batch_header
-from metashell.errors import DecodeError, LogCorruptError
-
-_LENGTH: Final = Struct(">i")
-_LENGTH_AT: Final = 8
-_MAGIC: Final = 2
+from metashell.codec.batches import HEADER_SIZE, BatchHeader, RecordBatch, unpack_header
+from metashell.codec.framing import MAGIC_MAX, frames_of
+from metashell.errors import LogCorruptError
 
 
 def checked_batches(data: bytes, file: str, position: int = 0, *, base_offset: int | None = None) -> Iterator[RecordBatch]:
@@ -21,37 +16,31 @@ def checked_batches(data: bytes, file: str, position: int = 0, *, base_offset: i
     Errors: LogCorruptError, which names the batch's offset, at the first batch that does not fit, has another magic, does not follow the
     one before it, or does not have its CRC.
     """
-    at, end, expected = 0, len(data), base_offset
-    while at < end:
-        try:
-            header = read_batch_header(data, at)
-        except DecodeError as error:
-            raise LogCorruptError(file, position + at if expected is None else expected, f"byte {position + at}: {error}") from None
-        offset, size = header.base_offset, header.size_bytes
-        if size < HEADER_SIZE or at + size > end:
-            raise LogCorruptError(file, offset, f"batch of {size} bytes at byte {position + at}, {end - at} are left")
-        if header.magic != _MAGIC:
-            raise LogCorruptError(file, offset, f"batch at byte {position + at} has magic {header.magic}")
-        if expected is not None and offset != expected:
-            raise LogCorruptError(file, offset, f"batch at byte {position + at} is not the one at offset {expected}")
-        if header.last_offset_delta < 0:
-            raise LogCorruptError(file, offset, f"batch at byte {position + at} ends before it begins")
-        batch = RecordBatch(header, position + at, data if size == end else data[at : at + size], file)
-        fault = batch.crc_fault()
+    frames, stop = frames_of(data, position)
+    expected = base_offset
+    for at, size in frames:
+        place = position + at
+        if size < HEADER_SIZE:
+            raise LogCorruptError(file, place if expected is None else expected, f"batch of {size} bytes at byte {place} has no header")
+        batch = RecordBatch(BatchHeader(*unpack_header(data, at)), place, data[at : at + size], file)
+        fault = _fault(batch, expected)
         if fault is not None:
-            raise LogCorruptError(file, offset, fault)
+            raise LogCorruptError(file, batch.header.base_offset, fault)
         yield batch
-        expected = header.last_offset + 1
-        at += size
+        expected = batch.header.last_offset + 1
+    if stop.kind != "end":
+        offset = stop.offset if expected is None else expected
+        reason = f"byte {stop.position}: {stop.reason}, {stop.left} bytes are left"
+        raise LogCorruptError(file, stop.position if offset is None else offset, reason)
 
 
-def whole_batches_size(data: bytes) -> int:
-    """How many bytes at the start of `data` are whole batches, going by their lengths alone."""
-    position = 0
-    while position + LEAD_SIZE <= len(data):
-        length = _LENGTH.unpack_from(data, position + _LENGTH_AT)[0]
-        end = position + LEAD_SIZE + max(int(length), 0)
-        if end > len(data):
-            break
-        position = end
-    return position
+def _fault(batch: RecordBatch, expected: int | None) -> str | None:
+    """Why a batch is not the next one of a log of ours."""
+    header = batch.header
+    if header.magic != MAGIC_MAX:
+        return f"batch at byte {batch.position} has magic {header.magic}"
+    if expected is not None and header.base_offset != expected:
+        return f"batch at byte {batch.position} is not the one at offset {expected}"
+    if header.last_offset_delta < 0:
+        return f"batch at byte {batch.position} ends before it begins"
+    return batch.crc_fault()

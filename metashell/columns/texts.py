@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -21,16 +20,13 @@ _UUID_SIZE = 16
 _MARK = {key.encode(): value.encode() for key, value in UUID_MARK.items()}
 
 
-def row_values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """The rows as dictionaries of values that JSON knows."""
-    names = batch.schema.names
-    converters = [converter(field) for field in batch.schema]
-    columns = [
-        column.to_pylist() if convert is None else [convert(value) for value in column.to_pylist()]
-        for column, convert in zip(batch.columns, converters, strict=True)
-    ]
-    for values in zip(*columns, strict=True):
-        yield dict(zip(names, values, strict=True))
+def row_values(batch: pa.RecordBatch, fields: Iterable[pa.Field] | None = None) -> Iterator[list[Any]]:
+    """The rows as lists of values that JSON knows; `fields` are those of the batch, if its own do not say what its columns are."""
+    columns = []
+    for column, field in zip(batch.columns, fields or batch.schema, strict=True):
+        convert, values = converter(field), column.to_pylist()
+        columns.append(values if convert is None else [convert(value) for value in values])
+    return map(list, zip(*columns, strict=True))
 
 
 def converter(field: pa.Field) -> Convert | None:
@@ -82,12 +78,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return {str(key): _plain(item) for key, item in value}
     return value if value is None or isinstance(value, int | float | str | bool) else str(value)
-
-
-def csv_value(value: Any) -> Any:
-    """A value as one field of CSV."""
-    if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "" if value is None else value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from typing import Final
 
 from metashell.dump.options import Decoder, DumpOptions
@@ -56,8 +55,8 @@ def options_for(options: DumpOptions, label: str, log: LogKind | None, file: Ope
     if options.types:
         log = _log_with_types(options.types, label, log)
     if log in _FLAGS:
-        return replace(options, is_decoder_implied=True, **{_FLAGS[log]: True})  # type: ignore[arg-type]
-    return options if options.summary else replace(options, print_data_log=True)
+        return options._replace(is_decoder_implied=True, **{_FLAGS[log]: True})  # type: ignore[arg-type]
+    return options if options.summary else options._replace(print_data_log=True)
 
 
 def _needs_decoder(options: DumpOptions) -> bool:

@@ -14,12 +14,13 @@ from struct import Struct
 from typing import NamedTuple
 
 from metashell.codec.batches import HEADER_SIZE, LEAD_SIZE, LOG_APPEND_TIME, MAGIC_END, BatchHeader, RecordBatch, unpack_header
+from metashell.codec.framing import LENGTH_MIN
 from metashell.codec.legacy import read_messages
 from metashell.codec.record_walk import walk_records
-from metashell.dump.framing import LENGTH_MIN, WindowReader
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
 from metashell.log.indexes import OFFSET_ENTRY, TIME_ENTRY, OffsetIndex, whole_entries
+from metashell.log.window_reader import WindowReader
 
 PIECE_SIZE = 1 << 16
 NO_TIMESTAMP = -1

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from metashell.codec.batches import HEADER_SIZE, RecordBatch, read_batch_header
 from metashell.errors import PathError, UsageError
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 _FIRST_LOOK = 4096
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Input:
+class Input(NamedTuple):
     """One file to dump.
 
     `open` opens it (errors: OSError, UsageError). `may_end_early` marks the last segment of a directory, whose torn tail is no

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from metashell.codec.compression import MAX_DECOMPRESSED
 
@@ -18,13 +17,12 @@ MAX_BYTES_DEFAULT = 2147483647
 MAX_MESSAGE_SIZE_DEFAULT = 5242880
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DumpOptions:
+class DumpOptions(NamedTuple):
     """The parsed flags of `dump-log` and `kafka-dump-log`.
 
     Shape: `files` are paths as they were given, `-` is standard input (own voice only). `voice` decides how files are
     found, where a damaged one stops the run, and the status; `output` decides the text (`table` goes with `summary`).
-    `jobs` of 0 means: as many processes as help, at most two. A filter that is not given lets everything pass. Of several
+    `jobs` is how many processes to use, 0 for as many as help. A filter that is not given lets everything pass. Of several
     decoders one counts, see `decoder`; `is_decoder_implied` where it is that of the file's log and not one that was asked for. The
     class decoders are None where they were not given and empty where no class was named.
     Units: `offsets` are inclusive; times are Unix milliseconds, inclusive; sizes are bytes.

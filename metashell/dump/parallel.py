@@ -20,10 +20,12 @@ import sys
 from struct import Struct
 from typing import Any, NoReturn
 
-from metashell.dump.framing import Stop, Window, WindowReader
+from metashell.codec.framing import Stop, Window
 from metashell.dump.output import Output
 from metashell.dump.windows import format_window
-from metashell.dump.writer import Halt, Place, Writer
+from metashell.dump.writer import Findings, Halt, Place, Writer
+from metashell.errors import MetashellError
+from metashell.log.window_reader import WindowReader
 
 _START = Struct("<q")
 _TURN = Struct("<??qi")
@@ -31,8 +33,7 @@ _NO_MORE = -1
 _STATUS_CLOSED_OUTPUT = 3
 _STATUS_OUTPUT_FAILED = 4
 Pipe = tuple[int, int]
-StopFields = tuple[Any, int, int, int, bytes]
-End = tuple[str | None, StopFields | None]
+End = tuple[str | None, tuple[Any, ...] | None]
 """How the walk ended: the message of a Halt, and the fields of the Stop."""
 
 
@@ -89,7 +90,7 @@ def dump_in_parallel(writer: Writer, reader: WindowReader, output: Output, jobs:
         ring = _Ring(starts, turns, 0)
         end = _work(ring, writer, reader, output)
         ring.close()
-        return _gather(writer, children, end)
+        return _gather(reader.file.name, writer, children, end)
     finally:
         if ring is None:
             _close({end for pipe in (*starts, *turns) for end in pipe})
@@ -122,9 +123,8 @@ def _child(ring: _Ring, writer: Writer, reader: WindowReader, output: Output, re
     status = 1
     try:
         end = _work(ring, writer, reader, output)
-        findings = (writer.pairs, writer.faults, writer.notes, end)
-        with open(result_out, "wb", buffering=0) as results:
-            results.write(marshal.dumps(findings))
+        with open(result_out, "wb") as results:
+            results.write(marshal.dumps((writer.findings.fields(), end)))
         status = 0
     except BrokenPipeError:
         status = _STATUS_CLOSED_OUTPUT
@@ -139,36 +139,35 @@ def _child(ring: _Ring, writer: Writer, reader: WindowReader, output: Output, re
 
 
 def _work(ring: _Ring, writer: Writer, reader: WindowReader, output: Output) -> End | None:
-    """Do this worker's windows; how the walk ended, if it did so here."""
-    while (start := ring.next_start()) >= 0:
+    """Do this worker's windows; how the walk ended, if it did so here. What was found in them is left in `writer`."""
+    found = Findings()
+    end: End | None = None
+    while end is None and (start := ring.next_start()) >= 0:
         window = reader.read(start)
         ring.pass_start(_NO_MORE if window.stop is not None else window.next)
         halt = _format_apart(writer, window)
-        text = writer.take()
+        text, inside = writer.take(), writer.take_findings()
         window.buf = b""  # a large batch need not be kept while waiting
         turn = ring.turn()
         if turn is None:
-            return None
+            break
         goes_on, last = turn
-        if not goes_on:
-            _forget(writer, window)
+        if not goes_on:  # the walk ended in a window before this one
             ring.pass_turn(False, last)
-            return None
+            break
         writer.join(last)
+        found.add(writer.take_findings())
+        found.add(inside)
         output.write_all(text)
-        is_over = halt is not None or window.stop is not None
-        ring.pass_turn(not is_over, writer.last)
-        if is_over:
-            return halt, _stop_fields(window.stop)
-    return None
-
-
-def _stop_fields(stop: Stop | None) -> StopFields | None:
-    return None if stop is None else (stop.kind, stop.position, stop.left, stop.length, stop.tail)
+        if halt is not None or window.stop is not None:
+            end = halt, None if window.stop is None else tuple(window.stop)
+        ring.pass_turn(end is None, writer.last)
+    writer.findings = found
+    return end
 
 
 def _format_apart(writer: Writer, window: Window) -> str | None:
-    """Format a window without knowing what precedes it."""
+    """Format a window without knowing what precedes it; gives the message of a Halt."""
     writer.first = writer.last = None
     try:
         format_window(writer, window)
@@ -177,13 +176,7 @@ def _format_apart(writer: Writer, window: Window) -> str | None:
     return None
 
 
-def _forget(writer: Writer, window: Window) -> None:
-    """Drop what was found in a window that is not written."""
-    writer.pairs = [pair for pair in writer.pairs if pair[0] < window.position]
-    writer.faults = [fault for fault in writer.faults if fault[0] < window.position]
-
-
-def _gather(writer: Writer, children: list[tuple[int, int]], end: End | None) -> Stop:
+def _gather(name: str, writer: Writer, children: list[tuple[int, int]], end: End | None) -> Stop:
     """Add what the other workers found; raises what ended them."""
     while children:
         pid, result_in = children[0]
@@ -197,20 +190,18 @@ def _gather(writer: Writer, children: list[tuple[int, int]], end: End | None) ->
         if code == _STATUS_OUTPUT_FAILED:
             raise OSError(*marshal.loads(data))
         if code != 0:
-            raise ChildProcessError(f"a worker process ended with status {code}")
-        findings: Any = marshal.loads(data)
-        writer.pairs += findings[0]
-        writer.faults += findings[1]
-        writer.notes += findings[2]
-        end = end or findings[3]
-    writer.pairs.sort(key=lambda pair: pair[0])
-    writer.faults.sort(key=lambda fault: fault[0])
+            what = f"signal {-code}" if code < 0 else f"status {code}"
+            raise MetashellError(f"{name}: a process that wrote a part of it ended with {what}")
+        fields, others_end = marshal.loads(data)
+        writer.findings.add(Findings(*fields))
+        end = end or others_end
+    writer.findings.pairs.sort(key=lambda pair: pair[0])
     assert end is not None, "a worker came to the end"
-    halt, fields = end
+    halt, stop = end
     if halt is not None:
         raise Halt(halt)
-    assert fields is not None
-    return Stop(*fields)
+    assert stop is not None
+    return Stop(*stop)
 
 
 def _reap(children: list[tuple[int, int]]) -> None:

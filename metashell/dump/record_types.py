@@ -61,6 +61,8 @@ def unknown_type(word: str, names: Collection[str]) -> UsageError:
     """The complaint about a name that is no type's, and which one may be meant."""
     from difflib import get_close_matches
 
-    known = {plain_type(name): name for name in (*CONTROL_TYPE_NAMES.values(), *names)}
-    near = get_close_matches(plain_type(word), known, n=1)
+    # A word may be near a name as it stands (TOPIC_RECORDS) or without what all names share (partion).
+    all_names = (*CONTROL_TYPE_NAMES.values(), *names)
+    known = {plain_type(name): name for name in all_names} | {name.lower(): name for name in all_names}
+    near = get_close_matches(word.lower(), known, n=1) or get_close_matches(plain_type(word), known, n=1)
     return UsageError(f"--type: {word!r} is no record type{f' (did you mean {known[near[0]]}?)' if near else ''}", word)

@@ -4,35 +4,38 @@ from __future__ import annotations
 
 import os
 
-from metashell.dump.framing import Stop, WindowReader
+from metashell.codec.framing import Stop
 from metashell.dump.output import Output
 from metashell.dump.windows import dump_in_turn
 from metashell.dump.writer import Writer
+from metashell.log.window_reader import WindowReader
 
 PARALLEL_SIZE_MIN = 2 << 20
 """Smaller files are done before a second process has started."""
-JOBS_MAX = 2
+SIZE_OF_JOB_MIN = 4 << 20
+"""One process more for each of these: fewer bytes are formatted sooner than a process starts."""
 
 
 def dump_file(writer: Writer, reader: WindowReader, output: Output, jobs: int) -> Stop:
-    """Write the whole file; gives where and why it ended.
+    """Write the whole file; gives where and why it ended. `jobs` is how many processes to use, 0 for as many as help.
 
     Raises Halt where the run ends, after what precedes it is written.
     """
     writer.begin_file()
     output.write_all(writer.take())
-    if jobs > 1 and output.fd is not None and (reader.end or 0) >= PARALLEL_SIZE_MIN and not reader.is_stream:
-        from metashell.dump.parallel import dump_in_parallel
+    size = 0 if reader.is_stream or output.fd is None else reader.end or 0
+    if size >= PARALLEL_SIZE_MIN:
+        jobs = jobs or min(processors(), 1 + size // SIZE_OF_JOB_MIN)
+        if jobs > 1:
+            from metashell.dump.parallel import dump_in_parallel
 
-        return dump_in_parallel(writer, reader, output, jobs)
+            return dump_in_parallel(writer, reader, output, jobs)
     return dump_in_turn(writer, reader, output)
 
 
-def usable_jobs(asked: int) -> int:
-    """How many processes to use: what was asked for, else as many as there are processors, at most two."""
-    if asked > 0:
-        return asked
+def processors() -> int:
+    """How many processors this process may use."""
     try:
-        return min(JOBS_MAX, len(os.sched_getaffinity(0)))
+        return len(os.sched_getaffinity(0))
     except AttributeError:  # pragma: no cover - a system without processor affinity
-        return min(JOBS_MAX, os.cpu_count() or 1)
+        return os.cpu_count() or 1

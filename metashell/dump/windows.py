@@ -5,9 +5,10 @@ Memory holds one window and its text, whatever the file's size, also when nobody
 
 from __future__ import annotations
 
-from metashell.dump.framing import Stop, Window, WindowReader
+from metashell.codec.framing import Stop, Window
 from metashell.dump.output import Output
 from metashell.dump.writer import Writer
+from metashell.log.window_reader import WindowReader
 
 
 def dump_in_turn(writer: Writer, reader: WindowReader, output: Output, position: int = 0) -> Stop:

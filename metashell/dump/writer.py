@@ -6,31 +6,80 @@ record header is the usual one, with every check where it is not.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from metashell.codec.batches import HEADER_SIZE, BatchHeader
+from metashell.codec.framing import Stop
 from metashell.codec.record_walk import RecordFields, read_record_header
 from metashell.dump.fast_loop import SEGMENT_RECORDS, FastLoop, ValueTexts
-from metashell.dump.framing import Stop
 from metashell.errors import DecodeError
 
 FLUSH_LINES = 1 << 14
 """Lines that may wait as text; what goes beyond is encoded at once, which halves its size."""
 
+FAULTS_MAX = 10
+"""Faults of a file that are listed on stderr; the others are counted."""
 
 Place = tuple[int, int] | None
 """An offset and its leader epoch (0 where nobody asks for it)."""
+FindingsFields = tuple[list[tuple[int, str]], int, list[str], list[tuple[int, int, int]]]
 
 
 class Halt(Exception):
     """The whole run ends here, in the middle of a file; the message is for stderr."""
 
 
+class Findings:
+    """What was found out about a file, for stderr and the status.
+
+    `faults` are (position, text) of the first FAULTS_MAX places that are wrong and `fault_count` is the number of all; `notes` is what
+    is no fault. `pairs` are (position, offset, following offset) wherever a record does not follow the one before it.
+    """
+
+    __slots__ = ("fault_count", "faults", "notes", "pairs")
+
+    def __init__(
+        self,
+        faults: Iterable[tuple[int, str]] = (),
+        fault_count: int = 0,
+        notes: Iterable[str] = (),
+        pairs: Iterable[tuple[int, int, int]] = (),
+    ) -> None:
+        self.faults = list(faults)
+        self.fault_count = fault_count
+        self.notes = list(notes)
+        self.pairs = list(pairs)
+
+    def fields(self) -> FindingsFields:
+        """The fields, to be made into the same findings by another process."""
+        return self.faults, self.fault_count, self.notes, self.pairs
+
+    def fault(self, position: int, text: str) -> None:
+        """Note what is wrong. A file can be wrong everywhere, so only the first places are kept."""
+        self.fault_count += 1
+        if len(self.faults) < FAULTS_MAX:
+            self.faults.append((position, text))
+
+    def add(self, other: Findings) -> None:
+        """Add what was found in another part of the file. Pairs stay in the order in which they are added."""
+        self.faults = sorted([*self.faults, *other.faults], key=lambda fault: fault[0])[:FAULTS_MAX]
+        self.fault_count += other.fault_count
+        self.notes += other.notes
+        self.pairs += other.pairs
+
+    def fault_lines(self) -> Iterator[str]:
+        """One line for each fault that is listed, and one for the others."""
+        for _, text in self.faults:
+            yield text
+        if self.fault_count > len(self.faults):
+            yield f"{self.fault_count - len(self.faults)} more faults"
+
+
 class Writer:
     """Forms the text for one file; what it has written waits in `lines` and `parts` until it is taken.
 
     `first` and `last` are the places of the first and last record that were seen, None before that; who formats windows
-    apart from each other unsets them, and joins them later. `pairs` are (position, offset, following offset) wherever a
-    record does not follow the one before it; `faults` are (position, text) of what is wrong with the file and `notes`
-    what is merely worth telling, for stderr.
+    apart from each other unsets them, and joins them later.
     """
 
     def __init__(self) -> None:
@@ -39,9 +88,7 @@ class Writer:
         self.first: Place = None
         self.last: Place = None
         self.first_position = 0
-        self.pairs: list[tuple[int, int, int]] = []
-        self.faults: list[tuple[int, str]] = []
-        self.notes: list[str] = []
+        self.findings = Findings()
         self.position = 0
         self.loop: FastLoop | None = None
         self.texts: ValueTexts = {}
@@ -67,6 +114,11 @@ class Writer:
         parts, self.parts = self.parts, []
         return parts
 
+    def take_findings(self) -> Findings:
+        """What was found since they were last taken."""
+        findings, self.findings = self.findings, Findings()
+        return findings
+
     def flush(self) -> None:
         """Encode the lines that wait."""
         if self.lines:
@@ -79,7 +131,7 @@ class Writer:
             self.first = (offset, 0)
             self.first_position = self.position
         elif offset != self.last[0] + 1:
-            self.pairs.append((self.position, self.last[0], offset))
+            self.findings.pairs.append((self.position, self.last[0], offset))
         self.last = (offset + count - 1, 0)
 
     def join(self, last: Place) -> None:
@@ -87,7 +139,7 @@ class Writer:
         if self.first is None:
             self.last = last
         elif last is not None and self.first[0] != last[0] + 1:
-            self.pairs.append((self.first_position, last[0], self.first[0]))
+            self.findings.pairs.append((self.first_position, last[0], self.first[0]))
 
     def records(self, header: BatchHeader, buf: bytes, start: int, end: int, middle: str | None, drop_last: bool = True) -> None:
         """Write the records of a batch, which lie in `buf[start:end]`.

@@ -12,6 +12,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from metashell.codec.batches import HEADER_SIZE, LEAD_SIZE
+from metashell.codec.framing import whole_frames
 from metashell.errors import LogCorruptError
 from metashell.log.atomic_file import FILE_MODE
 from metashell.log.disk import Disk
@@ -38,14 +39,13 @@ class BatchPlace(NamedTuple):
 def batch_heads(data: bytes, start_offset: int, end_offset: int) -> list[tuple[int, int, int]]:
     """Last offset, size and largest timestamp of each batch in `data`, which are appended at `start_offset` and end at `end_offset`."""
     heads: list[tuple[int, int, int]] = []
-    position, following = 0, start_offset
-    while position < len(data):
-        base, length, _, delta, timestamp = BATCH_LEAD.unpack_from(data, position)
+    following = start_offset
+    for at, size in whole_frames(data):
+        base, _, _, delta, timestamp = BATCH_LEAD.unpack_from(data, at)
         assert base == following, f"batch at {base} does not follow {following}"
-        heads.append((base + delta, length + LEAD_SIZE, timestamp))
-        position += length + LEAD_SIZE
+        heads.append((base + delta, size, timestamp))
         following = base + delta + 1
-    assert position == len(data) and following == end_offset, f"the batches end at {following}, not at {end_offset}"
+    assert following == end_offset, f"the batches end at {following}, not at {end_offset}"
     return heads
 
 

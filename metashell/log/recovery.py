@@ -26,6 +26,7 @@ from metashell.log.disk import Disk
 from metashell.log.files import RegularFile
 from metashell.log.log_segment import BatchPlace, LogSegment
 from metashell.log.names import index_name, parse_name, segment_name, time_index_name
+from metashell.log.order import order_fault
 from metashell.log.recovery_point import DurableTo
 from metashell.log.segment import BatchFault, read_batches
 from metashell.log.segment_index import SegmentIndex
@@ -236,11 +237,9 @@ def _flaw(item: RecordBatch | BatchFault, segment: LogSegment, last_epoch: int) 
     header = item.header
     if header.magic != 2:
         return f"magic {header.magic} is not of this log"
-    if header.base_offset != segment.end_offset or header.last_offset_delta < 0:
-        return f"offsets {header.base_offset} to {header.last_offset} do not follow {segment.end_offset}"
-    if header.leader_epoch < last_epoch:
-        return f"leader epoch {header.leader_epoch} at offset {header.base_offset} is below {last_epoch}"
-    return None
+    if header.last_offset_delta < 0:
+        return f"batch at offset {header.base_offset} ends before it begins"
+    return order_fault(segment.end_offset, last_epoch, (header.base_offset, header.leader_epoch))
 
 
 def _is_of_lower_epoch(item: RecordBatch | BatchFault, segment: LogSegment, last_epoch: int) -> bool:

@@ -21,15 +21,14 @@ from functools import partial
 from struct import Struct
 from typing import Final, NamedTuple
 
-from metashell.codec.batches import LEAD_SIZE
 from metashell.codec.crc32c import crc32c
+from metashell.codec.framing import whole_frames
 from metashell.log.atomic_file import replace_file
 from metashell.log.disk import Disk
 from metashell.log.names import RECOVERY_POINT
 
 SYNC_EVERY: Final = 128
-_LEAD: Final = Struct(">qii")
-"""Of a batch's header: base offset, length, leader epoch."""
+_BASE_AND_EPOCH: Final = Struct(">q4xi").unpack_from
 _LINE: Final = re.compile(rb"(0 (\d{20}) (\d{10})) ([0-9a-f]{8})\n", re.ASCII)
 
 
@@ -90,12 +89,10 @@ class RecoveryPoint:
 
     def appended(self, data: bytes) -> None:
         """Whole batches are at the log's end."""
-        position = 0
-        while position < len(data):
-            base, length, epoch = _LEAD.unpack_from(data, position)
+        for at, _ in whole_frames(data):
+            base, epoch = _BASE_AND_EPOCH(data, at)
             if not self._epochs or epoch != self._epochs[-1][0]:
                 self._epochs.append((epoch, base))
-            position += length + LEAD_SIZE
 
     def begin_flush(self, end_offset: int) -> None:
         self._flight = DurableTo(end_offset, self._epoch_before(end_offset))

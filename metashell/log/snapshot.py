@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from metashell.codec.batches import RecordBatch
 from metashell.log.files import OpenFile
 from metashell.log.names import SNAPSHOT_FOOTER_TYPE, SNAPSHOT_HEADER_TYPE
+from metashell.log.order import OrderCheck
 from metashell.log.segment import BatchFault, read_batches
-from metashell.log.source_fault import OrderCheck, SourceFault, fault_of
+from metashell.log.source_fault import SourceFault, fault_of
 
 
 def checked_snapshot(items: Iterator[RecordBatch | BatchFault], file: str, faults: list[SourceFault]) -> Iterator[RecordBatch]:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Literal
 from metashell.codec.batches import RecordBatch
 from metashell.log.files import STREAM_NAMES, OpenFile
 from metashell.log.names import classify, parse_name
+from metashell.log.order import OrderCheck
 from metashell.log.segment import BatchFault, open_segment, read_batches
 from metashell.log.snapshot import checked_snapshot
-from metashell.log.source_fault import OrderCheck, SourceFault, fault_of
+from metashell.log.source_fault import SourceFault, fault_of
 from metashell.values import OffsetAndEpoch
 
 if TYPE_CHECKING:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from metashell.nodes.codes import SECURITY_PROTOCOLS, code_name
 from metashell.nodes.java_text import bool_text, list_text, optional_text, version_range_text
 from metashell.nodes.names import sorted_names, utf16_key
-from metashell.nodes.node import FixedDirectory, JsonValue, Leaf, NumberDirectory
+from metashell.nodes.node import FixedDirectory, LeafKind, SubjectLeaf, number_directory
 from metashell.nodes.tree import Tree
 from metashell.values import uuid_text
 
@@ -18,55 +19,18 @@ if TYPE_CHECKING:
 
 def cluster_node(name: str, tree: Tree) -> FixedDirectory:
     """/image/cluster, with `brokers` and `controllers`."""
-    brokers = tree.image.cluster.brokers
-    controllers = tree.image.cluster.controllers
+    cluster = tree.image.cluster
     return FixedDirectory(
         name,
         {
-            "brokers": lambda name: NumberDirectory(name, brokers, lambda name, id: BrokerNode(name, brokers[id])),
-            "controllers": lambda name: NumberDirectory(name, controllers, lambda name, id: ControllerNode(name, controllers[id])),
+            "brokers": lambda name: number_directory(name, cluster.brokers, partial(_leaf, BROKER)),
+            "controllers": lambda name: number_directory(name, cluster.controllers, partial(_leaf, CONTROLLER)),
         },
     )
 
 
-class BrokerNode(Leaf):
-    """A broker's registration."""
-
-    __slots__ = ("_broker",)
-
-    def __init__(self, name: str, broker: BrokerRegistration, *, type: str = "broker") -> None:
-        super().__init__(name, type)
-        self._broker = broker
-
-    @property
-    def envelope_info(self) -> dict[str, Any]:
-        return _listener_words(self._broker.listeners)
-
-    def kafka_text(self, redact: bool = False) -> str:
-        return broker_text(self._broker)
-
-    def value(self, redact: bool = True) -> JsonValue:
-        return broker_value(self._broker)
-
-
-class ControllerNode(Leaf):
-    """A controller's registration."""
-
-    __slots__ = ("_controller",)
-
-    def __init__(self, name: str, controller: ControllerRegistration) -> None:
-        super().__init__(name, "controller")
-        self._controller = controller
-
-    @property
-    def envelope_info(self) -> dict[str, Any]:
-        return _listener_words(self._controller.listeners)
-
-    def kafka_text(self, redact: bool = False) -> str:
-        return controller_text(self._controller)
-
-    def value(self, redact: bool = True) -> JsonValue:
-        return controller_value(self._controller)
+def _leaf(kind: LeafKind, name: str, _: int, registration: object) -> SubjectLeaf:
+    return SubjectLeaf(name, kind, registration)
 
 
 def broker_text(broker: BrokerRegistration) -> str:
@@ -130,8 +94,9 @@ def controller_value(controller: ControllerRegistration) -> dict[str, Any]:
     }
 
 
-def _listener_words(listeners: Iterable[Listener]) -> dict[str, Any]:
-    return {"listeners": [_listener_url(listener) for listener in _in_order(listeners)]}
+def listener_words(registration: BrokerRegistration | ControllerRegistration) -> dict[str, Any]:
+    """The listeners of a broker or controller as URLs."""
+    return {"listeners": [_listener_url(listener) for listener in _in_order(registration.listeners)]}
 
 
 def _listener_url(listener: Listener) -> str:
@@ -173,3 +138,7 @@ def _features_value(features: Mapping[str, tuple[int, int]]) -> list[dict[str, A
         {"name": name, "minSupportedVersion": features[name][0], "maxSupportedVersion": features[name][1]}
         for name in sorted_names(features)
     ]
+
+
+BROKER = LeafKind("broker", broker_text, broker_value, listener_words)
+CONTROLLER = LeafKind("controller", controller_text, controller_value, listener_words)

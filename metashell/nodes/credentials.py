@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from metashell.codec.redaction import REDACTED
 from metashell.codec.redaction import redact as redacted
 from metashell.nodes.codes import SCRAM_MECHANISMS
-from metashell.nodes.node import FixedDirectory, JsonValue, Leaf, MapDirectory, Node
+from metashell.nodes.node import FixedDirectory, JsonValue, KeyedDirectory, Leaf, LeafKind, Node, SubjectLeaf, text_directory
 from metashell.nodes.tree import Tree
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def scram_node(name: str, tree: Tree) -> FixedDirectory:
     def mechanism_node(name: str) -> Node:
         code = mechanisms[name]
         users: Mapping[str, ScramCredential] = tree.image.scram.get(code) or {}
-        return MapDirectory(name, users, lambda name, user: ScramNode(name, user, code, users[user]), tree.names)
+        return text_directory(name, users, lambda name, user, credential: ScramNode(name, user, code, credential), tree.names)
 
     return FixedDirectory(name, dict.fromkeys(mechanisms, mechanism_node))
 
@@ -71,39 +71,33 @@ class ScramNode(Leaf):
         return redacted(_SCRAM_RECORD, value) if redact else value
 
 
-def tokens_node(name: str, tree: Tree) -> MapDirectory:
+def tokens_node(name: str, tree: Tree) -> KeyedDirectory:
     """/image/delegationToken: a leaf for each token id. Ids are public; the HMAC is not in the log."""
-    tokens = tree.image.delegation_tokens
-    return MapDirectory(name, tokens, lambda name, id: TokenNode(name, id, tokens[id]), tree.names)
+    return text_directory(name, tree.image.delegation_tokens, lambda name, id, token: SubjectLeaf(name, TOKEN, (id, token)), tree.names)
 
 
-class TokenNode(Leaf):
-    """A delegation token's public data."""
+def token_text(entry: tuple[str, DelegationToken]) -> str:
+    """Java's text of a token. Source: DelegationTokenDataNode, where the parentheses do not balance either."""
+    id, token = entry
+    return (
+        f"DelegationTokenDatatokenId={id}(owner={token.owner}(tokenRequester={token.requester}"
+        f"(renewers={' '.join(token.renewers)}, issueTimestamp={token.issue_timestamp}"
+        f", maxTimestamp={token.max_timestamp}), expiryTimestamp={token.expiration_timestamp}"
+    )
 
-    __slots__ = ("_id", "_token")
 
-    def __init__(self, name: str, id: str, token: DelegationToken) -> None:
-        super().__init__(name, "token")
-        self._id = id
-        self._token = token
+def token_value(entry: tuple[str, DelegationToken]) -> dict[str, Any]:
+    """A token's public data under the field names of DelegationTokenRecord."""
+    id, token = entry
+    return {
+        "owner": token.owner,
+        "requester": token.requester,
+        "renewers": list(token.renewers),
+        "issueTimestamp": token.issue_timestamp,
+        "maxTimestamp": token.max_timestamp,
+        "expirationTimestamp": token.expiration_timestamp,
+        "tokenId": id,
+    }
 
-    def kafka_text(self, redact: bool = False) -> str:
-        # The parentheses do not balance in Kafka either: DelegationTokenDataNode.
-        token = self._token
-        return (
-            f"DelegationTokenDatatokenId={self._id}(owner={token.owner}(tokenRequester={token.requester}"
-            f"(renewers={' '.join(token.renewers)}, issueTimestamp={token.issue_timestamp}"
-            f", maxTimestamp={token.max_timestamp}), expiryTimestamp={token.expiration_timestamp}"
-        )
 
-    def value(self, redact: bool = True) -> JsonValue:
-        token = self._token
-        return {
-            "owner": token.owner,
-            "requester": token.requester,
-            "renewers": list(token.renewers),
-            "issueTimestamp": token.issue_timestamp,
-            "maxTimestamp": token.max_timestamp,
-            "expirationTimestamp": token.expiration_timestamp,
-            "tokenId": self._id,
-        }
+TOKEN = LeafKind("token", token_text, token_value)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from metashell.nodes.java_text import parse_int
-from metashell.nodes.names import KAFKA_NAMES, NameStyle, sorted_names, utf16_key
+from metashell.nodes.names import NameStyle, is_uuid_text, sorted_names, utf16_key
+from metashell.values import uuid_from_text, uuid_text
 
 JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 """What a leaf's value is made of."""
@@ -93,6 +94,36 @@ class Leaf(Node):
         raise NotImplementedError
 
 
+class LeafKind(NamedTuple):
+    """How leaves of one kind show their subject: Kafka's text, the JSON value, and what belongs beside that in snake_case."""
+
+    type: str
+    text: Callable[[Any], str]
+    value: Callable[[Any], JsonValue]
+    info: Callable[[Any], dict[str, Any]] = lambda subject: {}
+
+
+class SubjectLeaf(Leaf):
+    """A leaf over something of the image that holds no secret; its text and value are made when they are asked for."""
+
+    __slots__ = ("_kind", "_subject")
+
+    def __init__(self, name: str, kind: LeafKind, subject: Any, *, type: str = "") -> None:
+        super().__init__(name, type or kind.type)
+        self._kind = kind
+        self._subject = subject
+
+    @property
+    def envelope_info(self) -> dict[str, Any]:
+        return self._kind.info(self._subject)
+
+    def kafka_text(self, redact: bool = False) -> str:
+        return self._kind.text(self._subject)
+
+    def value(self, redact: bool = True) -> JsonValue:
+        return self._kind.value(self._subject)
+
+
 class ValueLeaf(Leaf):
     """A leaf whose value is at hand, with the text Kafka gives it where that is not just the value's text."""
 
@@ -141,60 +172,79 @@ class FixedDirectory(Directory):
         return maker(name) if maker is not None else None
 
 
-class MapDirectory(Directory):
-    """A directory with one child for each key of a collection of texts, named by it in the voice's style."""
+def value_directory(name: str, values: Mapping[str, JsonValue], *, is_view: bool = False) -> FixedDirectory:
+    """A directory of leaves whose values are at hand."""
+    return FixedDirectory(name, dict.fromkeys(values, lambda name: ValueLeaf(name, values[name])), is_view=is_view)
 
-    __slots__ = ("_keys", "_make", "_names", "_style")
+
+class KeyedDirectory(Directory):
+    """A directory with one child for each key of a mapping.
+
+    `show(key)` is the name of a key's child, `read(name)` gives the keys that a name may stand for, the likeliest first, and
+    `make(name, key, value)` makes the child. It has the name that `show` says or, with `keeps_typed`, the one it was asked for by
+    (`007` beside `7`). `names` gives all names, where the tree keeps them sorted.
+    """
+
+    __slots__ = ("_items", "_keeps_typed", "_make", "_names", "_read", "_show", "_sorted")
 
     def __init__(
         self,
         name: str,
-        keys: Collection[str],
-        make: Callable[[str, str], Node],
-        style: NameStyle = KAFKA_NAMES,
+        items: Mapping[Any, Any],
+        make: Callable[[str, Any, Any], Node],
         *,
-        type: str = "dir",
+        show: Callable[[Any], str],
+        read: Callable[[str], Iterable[Any]],
+        keeps_typed: bool = False,
+        names: Callable[[], list[str]] | None = None,
         is_view: bool = False,
     ) -> None:
-        """`make(name, key)` gives the child; it is called for keys of the collection only."""
-        super().__init__(name, type, is_view=is_view)
-        self._keys = keys
-        self._make = make
-        self._style = style
-        self._names: list[str] | None = None
-
-    def child_names(self) -> Sequence[str]:
-        if self._names is None:
-            self._names = sorted_names(map(self._style.show, self._keys))
-        return self._names
-
-    def child(self, name: str) -> Node | None:
-        key = self._style.parse(name)
-        return self._make(self._style.show(key), key) if key in self._keys else None
-
-    def child_count(self) -> int:
-        return len(self._keys)
-
-
-class NumberDirectory(Directory):
-    """A directory with one child for each number of a collection; any text that Java reads as the number finds it."""
-
-    __slots__ = ("_keys", "_make", "_names")
-
-    def __init__(self, name: str, keys: Collection[int], make: Callable[[str, int], Node], *, is_view: bool = False) -> None:
         super().__init__(name, is_view=is_view)
-        self._keys = keys
+        self._items = items
         self._make = make
+        self._show = show
+        self._read = read
+        self._keeps_typed = keeps_typed
+        self._sorted = names
         self._names: list[str] | None = None
 
     def child_names(self) -> Sequence[str]:
         if self._names is None:
-            self._names = sorted_names(map(str, self._keys))
+            self._names = sorted_names(map(self._show, self._items)) if self._sorted is None else self._sorted()
         return self._names
 
     def child(self, name: str) -> Node | None:
-        number = parse_int(name)
-        return self._make(name, number) if number is not None and number in self._keys else None
+        for key in self._read(name):
+            value = self._items.get(key)
+            if value is not None:
+                return self._make(name if self._keeps_typed else self._show(key), key, value)
+        return None
 
     def child_count(self) -> int:
-        return len(self._keys)
+        return len(self._items)
+
+
+def text_directory(
+    name: str, items: Mapping[str, Any], make: Callable[[str, str, Any], Node], style: NameStyle, **traits: Any
+) -> KeyedDirectory:
+    """The directory of a mapping from texts, named in the voice's style."""
+    return KeyedDirectory(name, items, make, show=style.show, read=lambda text: (style.parse(text),), **traits)
+
+
+def number_directory(name: str, items: Mapping[int, Any], make: Callable[[str, int, Any], Node], **traits: Any) -> KeyedDirectory:
+    """The directory of a mapping from numbers; any text that Java reads as the number finds it."""
+    return KeyedDirectory(name, items, make, show=str, read=_numbers, keeps_typed=True, **traits)
+
+
+def _numbers(text: str) -> Iterable[int]:
+    number = parse_int(text)
+    return () if number is None else (number,)
+
+
+def uuid_directory(name: str, items: Mapping[bytes, Any], make: Callable[[str, bytes, Any], Node], **traits: Any) -> KeyedDirectory:
+    """The directory of a mapping from ids, which Java reads padded too."""
+    return KeyedDirectory(name, items, make, show=uuid_text, read=_ids, keeps_typed=True, **traits)
+
+
+def _ids(text: str) -> Iterable[bytes]:
+    return (uuid_from_text(text),) if is_uuid_text(text) else ()

@@ -33,7 +33,7 @@ def paths_of(place: tuple[Any, ...], *images: MetadataImage) -> list[Components]
         case ("controller", id):
             return [("image", "cluster", "controllers", str(id))]
         case ("config", type, resource, key):
-            return [("image", "configs", resource_name(type, resource), name_escape(key))]
+            return [("image", "configs", resource_name((type, resource)), name_escape(key))]
         case ("quota", entity, key):
             return [("image", "clientQuotas", own_entity_name(entity), name_escape(key))]
         case ("acl", id):

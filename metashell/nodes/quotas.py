@@ -8,15 +8,17 @@ default part bears the name of another entity, and neither can be resolved back.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from metashell.nodes.java_text import double_text
-from metashell.nodes.names import DEFAULT_ENTITY, EMPTY_NAME, name_unescape, part_escape, sorted_names
-from metashell.nodes.node import Directory, JsonValue, Leaf, MapDirectory, Node
+from metashell.nodes.names import DEFAULT_ENTITY, EMPTY_NAME, name_unescape, part_escape
+from metashell.nodes.node import JsonValue, KeyedDirectory, LeafKind, SubjectLeaf, text_directory
 from metashell.nodes.tree import Tree
 
-Entity = Iterable[tuple[str, str | None]]
+Part = tuple[str, str | None]
+Entity = Iterable[Part]
 
 _LABELS = {"client-id": "clientId", "ip": "ip", "user": "user"}
 """Kafka's words for the types, in the order in which parts are joined."""
@@ -26,70 +28,52 @@ _KAFKA_PART = r"(?s:(clientId|ip|user)\(((?:[^\\)]|\\.)*)\))"
 _OWN_PART = r"([^()\\]*)\(([^()\\]*)\)"
 
 
-class QuotasNode(Directory):
+def quotas_node(name: str, tree: Tree) -> KeyedDirectory:
     """/image/clientQuotas: a directory for each entity."""
+    quotas = tree.image.client_quotas
 
-    __slots__ = ("_entities", "_names", "_tree")
+    @cache
+    def by_parts() -> dict[frozenset[Part], Any]:
+        return {frozenset(entity): entity for entity in quotas}
 
-    def __init__(self, name: str, tree: Tree) -> None:
-        super().__init__(name)
-        self._tree = tree
-        self._names: list[str] | None = None
-        self._entities: dict[frozenset[tuple[str, str | None]], Any] | None = None
-
-    def child_names(self) -> Sequence[str]:
-        if self._names is None:
-            show = own_entity_name if self._tree.is_own else kafka_entity_name
-            self._names = sorted_names(map(show, self._tree.image.client_quotas))
-        return self._names
-
-    def child_count(self) -> int:
-        return len(self._tree.image.client_quotas)
-
-    def child(self, name: str) -> Node | None:
-        if self._entities is None:
-            self._entities = {frozenset(entity): entity for entity in self._tree.image.client_quotas}
-        for parts in self._readings(name):
-            entity = None if parts is None else self._entities.get(frozenset(parts))
-            if entity is not None:
-                shown = own_entity_name(entity) if self._tree.is_own else name
-                return limits_node(shown, entity, self._tree.image.client_quotas[entity], self._tree)
-        return None
-
-    def _readings(self, name: str) -> list[list[tuple[str, str | None]] | None]:
-        kafka = parse_kafka_entity(name)
+    def read(name: str) -> Iterator[Any]:
         # Kafka's names stay usable in our voice as long as they mean one entity.
-        return [parse_own_entity(name), kafka] if self._tree.is_own else [kafka]
+        for parse in (parse_own_entity, parse_kafka_entity) if tree.is_own else (parse_kafka_entity,):
+            parts = parse(name)
+            if parts is not None and (entity := by_parts().get(frozenset(parts))) is not None:
+                yield entity
+
+    return KeyedDirectory(
+        name,
+        quotas,
+        lambda name, entity, limits: limits_node(name, entity, limits, tree),
+        show=own_entity_name if tree.is_own else kafka_entity_name,
+        read=read,
+        keeps_typed=not tree.is_own,
+    )
 
 
-def limits_node(name: str, entity: Entity, limits: Mapping[str, float], tree: Tree) -> MapDirectory:
+def limits_node(name: str, entity: Entity, limits: Mapping[str, float], tree: Tree) -> KeyedDirectory:
     """The directory of one entity, with a leaf for each of its quotas."""
-    return MapDirectory(name, limits, lambda name, key: QuotaNode(name, entity, limits[key]), tree.names)
+    return text_directory(name, limits, lambda name, _, limit: SubjectLeaf(name, QUOTA, (entity, limit)), tree.names)
 
 
-class QuotaNode(Leaf):
-    """One quota of one entity, a number."""
-
-    __slots__ = ("_entity", "_limit")
-
-    def __init__(self, name: str, entity: Entity, limit: float) -> None:
-        super().__init__(name, "quota")
-        self._entity = entity
-        self._limit = limit
-
-    @property
-    def envelope_info(self) -> dict[str, Any]:
-        return {"entity": [{"entityType": type, "entityName": name} for type, name in _ordered(self._entity)]}
-
-    def kafka_text(self, redact: bool = False) -> str:
-        return double_text(self._limit)
-
-    def value(self, redact: bool = True) -> JsonValue:
-        # JSON has no word for these; Kafka's converter quotes them.
-        return self._limit if abs(self._limit) < float("inf") else double_text(self._limit)
+def quota_words(quota: tuple[Entity, float]) -> dict[str, Any]:
+    """The parts of the entity that a quota is of."""
+    entity, _ = quota
+    return {"entity": [{"entityType": type, "entityName": name} for type, name in _ordered(entity)]}
 
 
-def _ordered(entity: Entity) -> list[tuple[str, str | None]]:
+def quota_value(quota: tuple[Entity, float]) -> JsonValue:
+    """The number; what JSON has no word for is text, as Kafka's converter writes it."""
+    _, limit = quota
+    return limit if abs(limit) < float("inf") else double_text(limit)
+
+
+QUOTA = LeafKind("quota", lambda quota: double_text(quota[1]), quota_value, quota_words)
+
+
+def _ordered(entity: Entity) -> list[Part]:
     return sorted(entity, key=lambda part: (part[0], part[1] or ""))
 
 
@@ -105,7 +89,7 @@ def _kafka_escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
 
 
-def parse_kafka_entity(name: str) -> list[tuple[str, str | None]] | None:
+def parse_kafka_entity(name: str) -> list[Part] | None:
     """The parts that Kafka reads from a name, None where it finds no entity; a repeated type keeps the later part."""
     parts: dict[str, str] = {}
     index = 0
@@ -134,11 +118,11 @@ def _own_label(type: str) -> str:
     return f"%{ord(label[0]):02X}{label[1:]}" if label in _TYPES else label
 
 
-def parse_own_entity(name: str) -> list[tuple[str, str | None]] | None:
+def parse_own_entity(name: str) -> list[Part] | None:
     """The parts of an own name, None where it is not one."""
     if name == EMPTY_NAME:
         return []
-    parts: list[tuple[str, str | None]] = []
+    parts: list[Part] = []
     index = 0
     pattern = re.compile(_OWN_PART)
     while match := pattern.match(name, index):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from metashell.nodes.node import Directory, FixedDirectory, Node, ValueLeaf
+from metashell.nodes.node import Directory, FixedDirectory, Node, value_directory
 from metashell.nodes.tree import LocalInfo, Tree, Voice
 
 if TYPE_CHECKING:
@@ -16,6 +17,23 @@ Makers = dict[str, Callable[[str], Node]]
 
 SECOND_VIEW = ("acl", "brokers", "client-quotas", "configs", "features", "metadataQuorum", "producerIds", "topicIds", "topics")
 """What the second view puts into `/`; its `local` is the one that is there anyway."""
+
+
+IMAGE = {
+    "acls": ("acls", "acls_node"),
+    "clientQuotas": ("quotas", "quotas_node"),
+    "cluster": ("cluster", "cluster_node"),
+    "configs": ("configs", "configs_node"),
+    "delegationToken": ("credentials", "tokens_node"),
+    "features": ("features", "FeaturesNode"),
+    "provenance": ("provenance", "provenance_node"),
+    "scram": ("credentials", "scram_node"),
+    "topics": ("topics", "topics_node"),
+}
+"""The parts of /image by name, beside producerIds: the module of this package that makes each, and its function there."""
+
+OWN_IMAGE = {"faults": ("provenance", "faults_node"), "voters": ("provenance", "voters_node")}
+"""What our own voice has besides."""
 
 
 class Root(FixedDirectory):
@@ -36,115 +54,27 @@ def build_root(image: MetadataImage, *, voice: Voice, local: LocalInfo, before: 
     tree = Tree(image, voice, local, before.tree if isinstance(before, Root) else None)
     makers: Makers = {"image": lambda name: _image_node(name, tree), "local": lambda name: _local_node(name, tree)}
     if tree.is_own:
-        makers |= dict.fromkeys(SECOND_VIEW, lambda name: _view_node(name, tree))
+        makers |= dict.fromkeys(SECOND_VIEW, _part("second_view", "view_node", tree))
     return Root(makers, tree)
 
 
-def _view_node(name: str, tree: Tree) -> Node:
-    from metashell.nodes.second_view import view_node
+def _part(module: str, function: str, tree: Tree) -> Callable[[str], Node]:
+    """The maker of a part of the tree, whose module is imported when the part is asked for."""
 
-    return view_node(name, tree)
+    def make(name: str) -> Node:
+        node: Node = getattr(import_module(f"metashell.nodes.{module}"), function)(name, tree)
+        return node
+
+    return make
 
 
 def _local_node(name: str, tree: Tree) -> FixedDirectory:
     """/local: this software's version and commit."""
-    return FixedDirectory(
-        name,
-        {
-            "version": lambda name: ValueLeaf(name, tree.local.version),
-            "commitId": lambda name: ValueLeaf(name, tree.local.commit_id),
-        },
-    )
+    return value_directory(name, {"version": tree.local.version, "commitId": tree.local.commit_id})
 
 
 def _image_node(name: str, tree: Tree) -> FixedDirectory:
-    makers: Makers = {
-        "acls": lambda name: _acls_node(name, tree),
-        "clientQuotas": lambda name: _quotas_node(name, tree),
-        "cluster": lambda name: _cluster_node(name, tree),
-        "configs": lambda name: _configs_node(name, tree),
-        "delegationToken": lambda name: _tokens_node(name, tree),
-        "features": lambda name: _features_node(name, tree),
-        "producerIds": lambda name: _producer_ids_node(name, tree),
-        "provenance": lambda name: _provenance_node(name, tree),
-        "scram": lambda name: _scram_node(name, tree),
-        "topics": lambda name: _topics_node(name, tree),
-    }
-    if tree.is_own:
-        makers["voters"] = lambda name: _voters_node(name, tree)
-        makers["faults"] = lambda name: _faults_node(name, tree)
-    return FixedDirectory(name, makers)
-
-
-def _acls_node(name: str, tree: Tree) -> Node:
-    from metashell.nodes.acls import AclsByIdNode
-
-    return FixedDirectory(name, {"byId": lambda name: AclsByIdNode(name, tree)})
-
-
-def _quotas_node(name: str, tree: Tree) -> Node:
-    from metashell.nodes.quotas import QuotasNode
-
-    return QuotasNode(name, tree)
-
-
-def _cluster_node(name: str, tree: Tree) -> Node:
-    from metashell.nodes.cluster import cluster_node
-
-    return cluster_node(name, tree)
-
-
-def _configs_node(name: str, tree: Tree) -> Node:
-    from metashell.nodes.configs import ConfigsNode
-
-    return ConfigsNode(name, tree)
-
-
-def _tokens_node(name: str, tree: Tree) -> Node:
-    from metashell.nodes.credentials import tokens_node
-
-    return tokens_node(name, tree)
-
-
-def _features_node(name: str, tree: Tree) -> Node:
-    from metashell.nodes.features import FeaturesNode
-
-    return FeaturesNode(name, tree)
-
-
-def _producer_ids_node(name: str, tree: Tree) -> Node:
-    next_id = tree.image.producer_ids.next_producer_id
-    return FixedDirectory(name, {"nextProducerId": lambda name: ValueLeaf(name, next_id)})
-
-
-def _provenance_node(name: str, tree: Tree) -> Node:
-    from metashell.nodes.provenance import ProvenanceNode
-
-    return ProvenanceNode(name, tree.image)
-
-
-def _scram_node(name: str, tree: Tree) -> Node:
-    from metashell.nodes.credentials import scram_node
-
-    return scram_node(name, tree)
-
-
-def _topics_node(name: str, tree: Tree) -> Node:
-    from metashell.nodes.topics import TopicsByIdNode, TopicsByNameNode
-
-    return FixedDirectory(
-        name,
-        {"byId": lambda name: TopicsByIdNode(name, tree), "byName": lambda name: TopicsByNameNode(name, tree)},
-    )
-
-
-def _voters_node(name: str, tree: Tree) -> Node:
-    from metashell.nodes.provenance import VotersNode
-
-    return VotersNode(name, tree.image.voters)
-
-
-def _faults_node(name: str, tree: Tree) -> Node:
-    from metashell.nodes.provenance import FaultsNode
-
-    return FaultsNode(name, tree.image)
+    parts = IMAGE | OWN_IMAGE if tree.is_own else IMAGE
+    makers: Makers = {part: _part(module, function, tree) for part, (module, function) in parts.items()}
+    ids = {"nextProducerId": tree.image.producer_ids.next_producer_id}
+    return FixedDirectory(name, {**makers, "producerIds": lambda name: value_directory(name, ids)})

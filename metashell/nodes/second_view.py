@@ -10,17 +10,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from metashell.nodes.acls import AclsByIdNode
-from metashell.nodes.cluster import BrokerNode
+from metashell.nodes.acls import acls_by_id_node
+from metashell.nodes.cluster import BROKER
 from metashell.nodes.codes import CONFIG_TYPES
 from metashell.nodes.configs import settings_node
 from metashell.nodes.features import feature_levels
 from metashell.nodes.java_text import bool_text
 from metashell.nodes.names import entity_escape, entity_unescape, sorted_names
-from metashell.nodes.node import Directory, FixedDirectory, MapDirectory, Node, NumberDirectory, ValueLeaf
-from metashell.nodes.provenance import voters_value
-from metashell.nodes.quotas import QuotaNode
-from metashell.nodes.topics import TopicsByIdNode, TopicsByNameNode
+from metashell.nodes.node import (
+    Directory,
+    FixedDirectory,
+    KeyedDirectory,
+    Node,
+    SubjectLeaf,
+    ValueLeaf,
+    number_directory,
+    text_directory,
+    value_directory,
+)
+from metashell.nodes.provenance import voter_values
+from metashell.nodes.quotas import QUOTA
+from metashell.nodes.topics import topics_by_id_node, topics_by_name_node
 from metashell.nodes.tree import Tree
 
 if TYPE_CHECKING:
@@ -31,36 +41,20 @@ Makers = dict[str, Callable[[str], Node]]
 
 def view_node(name: str, tree: Tree) -> Node:
     """The directory of the second view that stands in `/` under one of `root.SECOND_VIEW`."""
-    match name:
-        case "acl":
-            return FixedDirectory(name, {"id": lambda name: AclsByIdNode(name, tree)}, is_view=True)
-        case "brokers":
-            return _brokers_node(name, tree)
-        case "client-quotas":
-            return EntitiesNode(name, tree, lambda: _entity_tree(tree), is_view=True)
-        case "configs":
-            return _configs_node(name, tree)
-        case "features":
-            return _features_node(name, tree)
-        case "metadataQuorum":
-            return _quorum_node(name, tree)
-        case "producerIds":
-            return _producer_ids_node(name, tree)
-        case "topicIds":
-            return TopicsByIdNode(name, tree, nested=True)
-        case "topics":
-            return TopicsByNameNode(name, tree, nested=True)
-    raise AssertionError(f"{name} is not of the second view")
+    return _MAKERS[name](name, tree)
 
 
-def _brokers_node(name: str, tree: Tree) -> Directory:
-    brokers = tree.image.cluster.brokers
-    return NumberDirectory(name, brokers, lambda name, id: _broker_node(name, brokers[id]), is_view=True)
+def _acl_node(name: str, tree: Tree) -> FixedDirectory:
+    return FixedDirectory(name, {"id": lambda name: acls_by_id_node(name, tree)}, is_view=True)
+
+
+def _brokers_node(name: str, tree: Tree) -> KeyedDirectory:
+    return number_directory(name, tree.image.cluster.brokers, lambda name, _, broker: _broker_node(name, broker), is_view=True)
 
 
 def _broker_node(name: str, broker: BrokerRegistration) -> FixedDirectory:
     makers: Makers = {
-        "registration": lambda name: BrokerNode(name, broker, type="leaf"),
+        "registration": lambda name: SubjectLeaf(name, BROKER, broker, type="leaf"),
         "isFenced": lambda name: ValueLeaf(name, broker.fenced, bool_text(broker.fenced)),
     }
     if broker.in_controlled_shutdown:
@@ -68,15 +62,11 @@ def _broker_node(name: str, broker: BrokerRegistration) -> FixedDirectory:
     return FixedDirectory(name, makers, type="broker")
 
 
-def _features_node(name: str, tree: Tree) -> MapDirectory:
-    levels = feature_levels(tree)
-    return MapDirectory(
-        name,
-        levels,
-        lambda name, feature: ValueLeaf(name, {"name": feature, "featureLevel": levels[feature]}, str(levels[feature]), type="feature"),
-        tree.names,
-        is_view=True,
-    )
+def _features_node(name: str, tree: Tree) -> KeyedDirectory:
+    def make(name: str, feature: str, level: int) -> ValueLeaf:
+        return ValueLeaf(name, {"name": feature, "featureLevel": level}, str(level), type="feature")
+
+    return text_directory(name, feature_levels(tree), make, tree.names, is_view=True)
 
 
 def _quorum_node(name: str, tree: Tree) -> FixedDirectory:
@@ -87,53 +77,42 @@ def _quorum_node(name: str, tree: Tree) -> FixedDirectory:
         words = {"leaderId": leader.id, "leaderEpoch": leader.epoch}
         makers["leader"] = lambda name: ValueLeaf(name, words, f"{leader.id} {leader.epoch}")
     if image.voters is not None:
-        voters = {str(voter["voterId"]): voter for voter in voters_value(image.voters)["voters"]}
-        makers["voters"] = lambda name: MapDirectory(name, voters, lambda name, id: ValueLeaf(name, voters[id]), tree.names)
+        voters = {str(voter["voterId"]): voter for voter in voter_values(image.voters)}
+        makers["voters"] = lambda name: text_directory(name, voters, lambda name, _, voter: ValueLeaf(name, voter), tree.names)
     return FixedDirectory(name, makers, is_view=True)
 
 
 def _producer_ids_node(name: str, tree: Tree) -> FixedDirectory:
     ids = tree.image.producer_ids
-    return FixedDirectory(
-        name,
-        {
-            "lastBlockBrokerId": lambda name: ValueLeaf(name, ids.broker_id),
-            "lastBlockBrokerEpoch": lambda name: ValueLeaf(name, ids.broker_epoch),
-            "nextBlockStartId": lambda name: ValueLeaf(name, ids.next_producer_id),
-        },
-        is_view=True,
-    )
+    values = {
+        "lastBlockBrokerId": ids.broker_id,
+        "lastBlockBrokerEpoch": ids.broker_epoch,
+        "nextBlockStartId": ids.next_producer_id,
+    }
+    return value_directory(name, values, is_view=True)
 
 
 def _configs_node(name: str, tree: Tree) -> FixedDirectory:
     """/configs: `broker` and `topic` always, other types where they have a resource."""
     types = {2, 4} | {type for type, _ in tree.image.configs}
     words = {_type_word(type): type for type in types}
-    return FixedDirectory(name, dict.fromkeys(words, lambda word: ResourcesNode(word, words[word], tree)), is_view=True)
+    return FixedDirectory(name, dict.fromkeys(words, lambda word: _resources_node(word, words[word], tree)), is_view=True)
 
 
 def _type_word(type: int) -> str:
     return CONFIG_TYPES.get(type, f"unknown-{type}").lower().replace("_", "-")
 
 
-class ResourcesNode(Directory):
+def _resources_node(name: str, type: int, tree: Tree) -> KeyedDirectory:
     """All resources of one config type under their names, the default one as `<default>`."""
-
-    __slots__ = ("_tree", "_type")
-
-    def __init__(self, name: str, type: int, tree: Tree) -> None:
-        super().__init__(name)
-        self._type = type
-        self._tree = tree
-
-    def child_names(self) -> Sequence[str]:
-        resources = self._tree.image.configs
-        return sorted_names(entity_escape(name or None) for type, name in resources if type == self._type)
-
-    def child(self, name: str) -> Node | None:
-        resource = (self._type, entity_unescape(name) or "")
-        settings = self._tree.image.configs.get(resource)
-        return None if settings is None else settings_node(entity_escape(resource[1] or None), resource, settings, self._tree)
+    resources = {name or None: settings for (of_type, name), settings in tree.image.configs.items() if of_type == type}
+    return KeyedDirectory(
+        name,
+        resources,
+        lambda name, key, settings: settings_node(name, (type, key or ""), settings, tree),
+        show=entity_escape,
+        read=lambda name: (entity_unescape(name) or None,),
+    )
 
 
 class _Entities:
@@ -186,27 +165,32 @@ def _entity_children(entities: _Entities, tree: Tree) -> Iterator[tuple[str, Cal
     show = tree.names.show
     words = {show(type) for type in entities.types}
     for type, named in entities.types.items():
-        yield show(type), partial(NamedEntitiesNode, tree=tree, entities=named)
+        yield show(type), partial(named_entities_node, tree=tree, entities=named)
     for key, limit in entities.limits.items():
         # A quota that is called as a type would hide behind it, so all of its name is escaped.
         name = show(key) if show(key) not in words else "".join(f"%{byte:02X}" for byte in key.encode())
-        yield name, partial(QuotaNode, entity=entities.entity, limit=limit)
+        yield name, partial(SubjectLeaf, kind=QUOTA, subject=(entities.entity, limit))
 
 
-class NamedEntitiesNode(Directory):
+def named_entities_node(name: str, tree: Tree, entities: dict[str | None, _Entities]) -> KeyedDirectory:
     """The entities of one type under their names, the default one as `<default>`."""
+    return KeyedDirectory(
+        name,
+        entities,
+        lambda name, _, below: EntitiesNode(name, tree, lambda: below),
+        show=entity_escape,
+        read=lambda name: (entity_unescape(name),),
+    )
 
-    __slots__ = ("_entities", "_tree")
 
-    def __init__(self, name: str, tree: Tree, entities: dict[str | None, _Entities]) -> None:
-        super().__init__(name)
-        self._tree = tree
-        self._entities = entities
-
-    def child_names(self) -> Sequence[str]:
-        return sorted_names(map(entity_escape, self._entities))
-
-    def child(self, name: str) -> Node | None:
-        key = entity_unescape(name)
-        entities = self._entities.get(key)
-        return None if entities is None else EntitiesNode(entity_escape(key), self._tree, lambda: entities)
+_MAKERS: dict[str, Callable[[str, Tree], Node]] = {
+    "acl": _acl_node,
+    "brokers": _brokers_node,
+    "client-quotas": lambda name, tree: EntitiesNode(name, tree, lambda: _entity_tree(tree), is_view=True),
+    "configs": _configs_node,
+    "features": _features_node,
+    "metadataQuorum": _quorum_node,
+    "producerIds": _producer_ids_node,
+    "topicIds": partial(topics_by_id_node, nested=True),
+    "topics": partial(topics_by_name_node, nested=True),
+}

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from metashell.nodes.java_text import list_text, parse_int
-from metashell.nodes.names import is_uuid_text, sorted_names
-from metashell.nodes.node import Directory, FixedDirectory, JsonValue, Leaf, Node, ValueLeaf
+from metashell.nodes.names import sorted_names
+from metashell.nodes.node import (
+    Directory,
+    FixedDirectory,
+    JsonValue,
+    KeyedDirectory,
+    Leaf,
+    Node,
+    ValueLeaf,
+    text_directory,
+    uuid_directory,
+)
 from metashell.nodes.tree import Tree
-from metashell.values import uuid_from_text, uuid_text
+from metashell.values import uuid_text
 
 if TYPE_CHECKING:
     from metashell.image import PartitionRegistration, TopicImage
@@ -17,60 +28,38 @@ if TYPE_CHECKING:
 _RECOVERY_STATES = {0: "RECOVERED", 1: "RECOVERING"}
 
 
-class TopicsByNameNode(Directory):
+def topics_node(name: str, tree: Tree) -> FixedDirectory:
+    """/image/topics, with `byId` and `byName`."""
+    return FixedDirectory(
+        name, {"byId": lambda name: topics_by_id_node(name, tree), "byName": lambda name: topics_by_name_node(name, tree)}
+    )
+
+
+def topics_by_name_node(name: str, tree: Tree, *, nested: bool = False) -> KeyedDirectory:
     """All topics under their names; with `nested`, partitions are directories with one leaf `data` (second view)."""
-
-    __slots__ = ("_nested", "_tree")
-
-    def __init__(self, name: str, tree: Tree, *, nested: bool = False) -> None:
-        super().__init__(name, is_view=nested)
-        self._tree = tree
-        self._nested = nested
-
-    def child_names(self) -> Sequence[str]:
-        return self._tree.topic_names()
-
-    def child(self, name: str) -> Node | None:
-        key = self._tree.names.parse(name)
-        topic = self._tree.image.topics.by_name.get(key)
-        return None if topic is None else TopicNode(self._tree.names.show(key), topic, self._tree, nested=self._nested)
-
-    def child_count(self) -> int:
-        return len(self._tree.image.topics.by_name)
+    make = partial(_topic_node, nested=nested)
+    return text_directory(name, tree.image.topics.by_name, make, tree.names, names=tree.topic_names, is_view=nested)
 
 
-class TopicsByIdNode(Directory):
-    """All topics under the texts of their ids."""
+def topics_by_id_node(name: str, tree: Tree, *, nested: bool = False) -> KeyedDirectory:
+    """The same under the texts of their ids."""
 
-    __slots__ = ("_nested", "_tree")
+    make = partial(_topic_node, nested=nested)
+    return uuid_directory(name, tree.image.topics.by_id, make, names=tree.topic_ids, is_view=nested)
 
-    def __init__(self, name: str, tree: Tree, *, nested: bool = False) -> None:
-        super().__init__(name, is_view=nested)
-        self._tree = tree
-        self._nested = nested
 
-    def child_names(self) -> Sequence[str]:
-        return self._tree.topic_ids()
-
-    def child(self, name: str) -> Node | None:
-        if not is_uuid_text(name):
-            return None
-        topic = self._tree.image.topics.by_id.get(uuid_from_text(name))
-        return None if topic is None else TopicNode(name, topic, self._tree, nested=self._nested)
-
-    def child_count(self) -> int:
-        return len(self._tree.image.topics.by_id)
+def _topic_node(name: str, _: object, topic: TopicImage, *, nested: bool) -> TopicNode:
+    return TopicNode(name, topic, nested=nested)
 
 
 class TopicNode(Directory):
     """A topic: `id`, `name`, and each partition under its number."""
 
-    __slots__ = ("_nested", "_topic", "_tree")
+    __slots__ = ("_nested", "_topic")
 
-    def __init__(self, name: str, topic: TopicImage, tree: Tree, *, nested: bool = False) -> None:
+    def __init__(self, name: str, topic: TopicImage, *, nested: bool = False) -> None:
         super().__init__(name, "topic")
         self._topic = topic
-        self._tree = tree
         self._nested = nested
 
     @property

@@ -12,21 +12,19 @@ from metashell.options.storage_tools import KAFKA_STORAGE, STORAGE
 from metashell.options.subcommands import SUBCOMMANDS
 from metashell.options.verify_tools import VERIFY
 
-_WIDTH = max(map(len, SUBCOMMANDS)) + 2
-
 METASHELL = CommandSpec(
     name="metashell",
     summary="the workbench for Kafka clusters that keep their metadata in a Raft log",
     description="""
-        One door to all commands. What follows the name of a command is its own; `metashell shell --help` tells what it takes.
+        One name for all commands. The words after a command's name belong to that command: `metashell shell --help` shows its options.
         """,
     options=(shared.VERSION,),
-    arguments=(Argument(name="command", nargs="+", kind="subcommand", help="one of those below, and its words"),),
+    arguments=(Argument(name="command", nargs="+", kind="subcommand", help="one of the commands below, and its words"),),
     examples=(
         ("metashell shell --demo", "a prompt on the directory that ships with the package"),
         ("metashell dump-log --cluster-metadata-decoder FILE", "the records of a metadata log as JSON lines"),
     ),
-    epilog=(("COMMANDS", "\n".join(f"{name:<{_WIDTH}}{summary}" for name, (_, summary) in SUBCOMMANDS.items())),),
+    epilog=(("COMMANDS", shared.listed({name: summary for name, (_, summary) in SUBCOMMANDS.items()})), shared.EXIT_STATUS),
     first_word_ends_options=True,
 )
 

@@ -1,30 +1,84 @@
-"""Options that several commands declare alike, so that one name means one thing everywhere."""
+"""Options, arguments and sections that several commands declare alike, so that one name means one thing everywhere."""
 
 from __future__ import annotations
 
-from metashell.options.spec import Option
+from typing import Any
+
+from metashell.options.spec import Argument, Option, choice, file_option, flag
 
 OUTPUT_FORMS = ("text", "json", "jsonl", "table", "csv", "kafka")
 
-OUTPUT = Option(names=("--output", "-o"), metavar="FORM", type="choice", choices=OUTPUT_FORMS, help="form of what is printed")
-SHOW_SECRETS = Option(names=("--show-secrets",), type="flag", help="print passwords, keys and salts instead of redacting them")
+OUTPUT = choice("--output", "-o", choices=OUTPUT_FORMS, help="form of the output")
+SHOW_SECRETS = flag("--show-secrets", help="print passwords, keys and salts instead of redacting them")
 MAX_DECOMPRESSED = Option(
     names=("--max-decompressed",),
     metavar="SIZE",
     type="size",
     default=128 << 20,
-    help="largest size of a batch after decompression; a larger one is a fault",
+    help="largest size of a batch after decompression; a larger batch is reported as a fault",
 )
-CERTAIN_ONLY = Option(
-    names=("--certain-only",),
-    type="flag",
-    help="of a directory, stop at the newest complete checkpoint: what follows may not have been committed",
+CERTAIN_ONLY = flag(
+    "--certain-only", help="stop at the newest complete checkpoint of a directory: what follows may not have been committed"
 )
-VERBOSE = Option(names=("--verbose", "-v"), type="flag", help="tell on standard error what was read, torn tails and every fault")
-NO_COLOR = Option(names=("--no-color",), type="flag", help="no colours, as with NO_COLOR in the environment")
-VERSION = Option(names=("--version",), type="flag", help="print the version and exit")
+VERBOSE = flag("--verbose", "-v", help="report on standard error what was read, torn tails and every fault")
+NO_COLOR = flag("--no-color", help="print no colours, as if NO_COLOR were set in the environment")
+VERSION = flag("--version", help="print the version and exit")
+CONFIG = file_option("--config", "-c", help="the server's configuration, a properties file")
+JOBS = Option(names=("--jobs", "-j"), metavar="N", type="int", default=0, help="number of processes; 0 means one for each core")
+OUT = file_option("--out", metavar="DIR", required=True, help="directory to write to; created if it does not exist")
+ON_ERROR = choice(
+    "--on-error",
+    metavar="WHAT",
+    choices=("fail", "skip"),
+    default="fail",
+    help="at a corrupt batch or record: end the run, or skip it and list it among the faults",
+)
+LOG_PATHS = Argument(
+    name="paths",
+    metavar="PATH",
+    nargs="+",
+    kind="file",
+    help="logs, checkpoints, directories of them at any depth, quoted patterns, or URIs such as s3://bucket/folder",
+)
+
+
+def output(*forms: str, default: str | None = "text", **more: Any) -> Option:
+    """`--output` of a command that has only these forms."""
+    return OUTPUT._replace(choices=forms, default=default, **more)
+
+
+def own_forms(*forms: str) -> Option:
+    """`--output` of a command by Kafka's name, whose help does not show what Kafka does not have."""
+    return output(*forms, default=None, hidden=True)
+
+
+def listed(entries: dict[str, str]) -> str:
+    """Names and what they mean, one a line, aligned."""
+    width = max(map(len, entries)) + 2
+    return "\n".join(f"{name:<{width}}{meaning}" for name, meaning in entries.items())
+
 
 EXIT_STATUS = (
     "EXIT STATUS",
-    "0  all went well\n1  a fault was found, or something failed; what could be printed was\n2  the command line is wrong",
+    "0  success\n1  a fault was found or something failed; everything readable was still printed\n2  the command line is wrong",
 )
+KAFKA_EXIT_STATUS = ("EXIT STATUS", "0  success\n1  anything else, as in Kafka's own tool")
+
+METADATA_FILES = (
+    ("LOGDIR/__cluster_metadata-0/", "the metadata log of a node: segments (.log), indexes and checkpoints"),
+    ("LOGDIR/__cluster_metadata-0/OFFSET-EPOCH.checkpoint", "a snapshot of the metadata up to an offset"),
+    ("LOGDIR/__cluster_metadata-0/quorum-state", "the leader and epoch that the node knows, and its vote"),
+    ("LOGDIR/meta.properties", "the ids of the cluster, the node and the directory"),
+    ("LOGDIR/bootstrap.checkpoint", "the records that a new cluster begins with"),
+)
+LOG_FILES = (
+    *METADATA_FILES,
+    ("LOGDIR/TOPIC-PARTITION/", "the log of another partition, for example __consumer_offsets-12"),
+)
+TERMINAL_ENVIRONMENT = (
+    ("NO_COLOR", "if set and not empty, output has no colours"),
+    ("TERM", "dumb means a terminal without colours"),
+    ("COLUMNS", "width of the output, where it is not that of the terminal"),
+)
+TEMPORARY_ENVIRONMENT = (("TMPDIR", "where temporary files are created; they have no name and vanish with the process"),)
+STORE_ENVIRONMENT = (("AWS_*, GOOGLE_APPLICATION_CREDENTIALS", "credentials for s3:// and gs:// paths, as Arrow reads them"),)

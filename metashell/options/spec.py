@@ -5,14 +5,14 @@ Named tuples, given by keyword: as dataclasses they would cost every start 2 ms.
 Types of values (`Option.type`, `Argument.type`): `str`, `path`, `int` (0 and more), `integer` (any sign), `int32`, `choice`, `size`
 (bytes: 5242880, 64k, 128M), `range` (offsets: FROM..TO, either side may be missing), `time` (Unix ms or ISO 8601), `regex`. Only
 for options: `flag`; `optional-choice` (`--batches` or `--batches=only`; alone it means the first choice); `optional-int` (the same with
-a number, which may also follow as the next word); `optional-str` (in Kafka's parser
-only). `kind` tells completion what a value names: `file`, `node`, `command`, `record-type` or the name of a list in the shell. Of options
-that share an `exclusive` name at most one may be given.
+a number, which may also follow as the next word); `optional-str` (in Kafka's parser only). `kind` says what a value names, for
+completion: `file`, `node`, `command`, `subcommand`, `record-type`, `table`, or the name of a list in the shell; `record-type` and `table`
+take several between commas. Of options that share an `exclusive` name at most one may be given.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Default = str | int | bool | None
 
@@ -42,6 +42,21 @@ class Option(NamedTuple):
         return max(self.names, key=lambda name: (name.startswith("--"), len(name))).lstrip("-").replace("-", "_")
 
 
+def flag(*names: str, help: str, **more: Any) -> Option:
+    """An option without a value."""
+    return Option(names=names, help=help, type="flag", **more)
+
+
+def choice(*names: str, choices: tuple[str, ...], help: str, metavar: str = "FORM", **more: Any) -> Option:
+    """An option whose value is one of a few words."""
+    return Option(names=names, help=help, metavar=metavar, type="choice", choices=choices, **more)
+
+
+def file_option(*names: str, help: str, metavar: str = "FILE", **more: Any) -> Option:
+    """An option whose value is a path, which shells complete."""
+    return Option(names=names, help=help, metavar=metavar, type="path", kind="file", **more)
+
+
 class Argument(NamedTuple):
     """A positional argument; `nargs` is `1`, `?`, `*` or `+`."""
 
@@ -69,8 +84,9 @@ class CommandSpec(NamedTuple):
     """A command: its words for people, and what it takes.
 
     Shape: `examples` are (command line, what it does) pairs; `first_word_ends_options` leaves every word from the first positional
-    one on unparsed, as `env` or `kafka-shell` need it; `epilog` is (heading, text) pairs that help prints after the options. A tool
-    with `commands` takes one of them as its first word, and then that command's own words.
+    one on unparsed, as `env` or `kafka-shell` need it; `epilog` is (heading, text) pairs that help prints after the options; `files` and
+    `environment` are (name, what it is for) pairs of the man page. A tool with `commands` takes one of them as its first word, and
+    then that command's own words.
     """
 
     name: str
@@ -80,6 +96,8 @@ class CommandSpec(NamedTuple):
     arguments: tuple[Argument, ...] = ()
     examples: tuple[tuple[str, str], ...] = ()
     epilog: tuple[tuple[str, str], ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
     voice: str = "own"
     first_word_ends_options: bool = False
     commands: tuple[CommandSpec, ...] = ()

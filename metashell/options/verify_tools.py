@@ -3,65 +3,48 @@
 from __future__ import annotations
 
 from metashell.options import shared
-from metashell.options.spec import Argument, CommandSpec, Option
+from metashell.options.spec import Argument, CommandSpec, Option, flag
 
 VERIFY = CommandSpec(
     name="metashell-verify",
     summary="check what Kafka left on disk: checksums, offsets, epochs, indexes, checkpoints",
     description="""
-        One line for each thing that does not hold: file, byte, offset, severity, and what it is; at the end what was looked at.
+        Prints one line for each finding: file, byte, offset, severity, and what is wrong; and at the end what was checked.
         A directory is that of a partition (of metadata, groups, transactions or a user's topic), a log directory of a server, or
-        a folder of log directories. The server may run: nothing is written or locked, and a torn or zero tail of a log's last
-        segment is told with -v and is no finding. In a file that is named it is one.
+        a folder of log directories. The server may be running: nothing is written or locked. A torn or zero-filled tail of a log's last
+        segment is normal and shown only with -v; in a file that is named it is a finding.
 
-        --digest prints a hash of the metadata image: of the records that write it, sorted by key, in their newest versions. It
-        depends neither on the source nor on the history, so replicas, and a checkpoint and the log it was made from, have the
-        same at the same offset; for an OFFSET the log of a directory is replayed, also where a checkpoint ends just there. Paths
-        whose digests differ at the same offset are a finding. kraft.version and the voters count;
-        the leader, and who has the last block of producer ids, do not: no checkpoint keeps them.
+        --digest prints a hash of the metadata image: of the records that describe it, sorted by key, in their newest versions. It
+        does not depend on the source or the history, so replicas, and a checkpoint and the log it was made from, have the
+        same digest at the same offset. For an OFFSET the log of a directory is replayed, even if a checkpoint ends at that offset. Paths
+        whose digests differ at the same offset are a finding. kraft.version and the voters are part of the digest;
+        the leader and the owner of the last block of producer ids are not: no checkpoint holds them.
 
-        Directories of one cluster in one call are compared with each other: batches of one epoch and offset, and all that lies
-        before the end of a checkpoint of both, are the same in each replica; so are the images of checkpoints of one name. A
-        digest at another offset that differs is a finding: it was not compared.
+        Directories of one cluster in one call are compared with each other: batches of the same epoch and offset, and everything
+        before the end of a checkpoint of both, must be the same in each replica, and so must the images of checkpoints of one name. A
+        digest at another offset that differs is a finding, because it could not be compared.
 
-        --start-safe answers for the metadata log what Apache Kafka 4.3.1 would do when it starts: it cuts a log at the first bad batch and
-        deletes all segments behind it, and takes gaps, torn checkpoints, and offsets and epochs that were changed without a
-        word. Told are each file that would be changed, with byte, offset, bytes and records; what of that is nowhere else in the
-        directory; and what else is lost already. Nothing is changed. Logs of topics, and other log directories of the same server,
-        are named as not judged. A server that replays less than all of it, since it is one of
-        several voters and the rest is not committed, may start where this says that replay ends it.
+        --start-safe predicts what Apache Kafka 4.3.1 would do to the metadata log when it starts. Kafka cuts a log at the first bad batch
+        and deletes all segments behind it, and accepts gaps, torn checkpoints, and changed offsets and epochs silently.
+        The answer names each file that would be changed, with byte, offset, bytes and records; what of that exists nowhere else in the
+        directory; and what is lost already. Nothing is changed. Logs of topics, and other log directories of the same server,
+        are listed as not checked. A server that is one of several voters replays only what is committed, so it may start although
+        replay of the whole log would end it.
         """,
     options=(
-        Option(names=("--deep",), type="flag", help="decode every record of metadata, groups, transactions and share groups"),
+        flag("--deep", help="decode every record of metadata, groups, transactions and share groups"),
         Option(
             names=("--digest",),
             metavar="OFFSET",
             type="optional-int",
             choices=("end",),
-            help="hash the image of each path, of all that lies before OFFSET, as checkpoints are named; by default at the end",
+            help="print a hash of each path's image of everything before OFFSET, as checkpoints are named; by default at the end",
         ),
-        Option(
-            names=("--start-safe",),
-            type="flag",
-            help="tell instead whether Kafka would start on each log directory, what it would cut or delete, and what would be lost",
-        ),
-        Option(
-            names=("--config", "-c"),
-            metavar="FILE",
-            type="path",
-            kind="file",
-            help="the server's configuration, for --start-safe: a directory of another node.id is refused",
-        ),
-        Option(
-            names=("--output", "-o"),
-            metavar="FORM",
-            type="choice",
-            choices=("text", "json", "jsonl"),
-            default="text",
-            help="form of what is printed",
-        ),
+        flag("--start-safe", help="instead, predict whether Kafka would start, what it would cut or delete, and what would be lost"),
+        shared.CONFIG._replace(help="the server's configuration, for --start-safe: a directory of another node.id is refused"),
+        shared.output("text", "json", "jsonl"),
         shared.MAX_DECOMPRESSED,
-        Option(names=("--verbose", "-v"), type="flag", help="tell what is no finding too: torn tails, files that vanished meanwhile"),
+        flag("--verbose", "-v", help="also report what is not a finding: torn tails, files that vanished meanwhile"),
         shared.VERSION,
     ),
     arguments=(
@@ -87,8 +70,9 @@ VERIFY = CommandSpec(
         (
             "EXIT STATUS",
             "0  nothing was found; with --start-safe: Kafka would start and lose nothing\n"
-            "1  there are findings, errors or warnings; Kafka would not start, or lose something, or it cannot be told\n"
+            "1  there are findings, errors or warnings; Kafka would not start, or would lose something, or this cannot be determined\n"
             "2  the command line is wrong",
         ),
     ),
+    files=shared.LOG_FILES,
 )

@@ -9,13 +9,11 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Sequence
 from struct import Struct
 
+from metashell.codec.framing import whole_frames
 from metashell.values import OffsetAndEpoch, Recovering
 
-_OFFSET_AND_LENGTH = Struct(">qi")
-_INT32 = Struct(">i")
-_LEAD_SIZE = 12
-_EPOCH_AT = 12
-_LAST_OFFSET_DELTA_AT = 23
+_HEAD = Struct(">q4xi7xi")
+"""Of a batch's header: base offset, leader epoch, last offset delta."""
 
 
 class MemorySnapshot:
@@ -119,20 +117,17 @@ class MemoryLog:
         self._leader_epochs = list(entries)
 
     def append(self, data: bytes, end_offset: int) -> None:
-        position, size, end = 0, len(data), self._end
-        while position < size:
-            base, length = _OFFSET_AND_LENGTH.unpack_from(data, position)
+        end = self._end
+        for at, size in whole_frames(data):
+            base, epoch, last_offset_delta = _HEAD.unpack_from(data, at)
             assert base == end, f"batch at {base} does not follow {end}"
-            following = position + _LEAD_SIZE + length
-            batch = data if position == 0 and following == size else data[position:following]
             self._bases.append(base)
-            self._epochs.append(_INT32.unpack_from(batch, _EPOCH_AT)[0])
-            self._batches.append(batch)
-            end = base + int(_INT32.unpack_from(batch, _LAST_OFFSET_DELTA_AT)[0]) + 1
-            position = following
-        assert end == end_offset and position == size, f"the batches end at {end}, not at {end_offset}"
+            self._epochs.append(epoch)
+            self._batches.append(data[at : at + size])
+            end = base + int(last_offset_delta) + 1
+        assert end == end_offset, f"the batches end at {end}, not at {end_offset}"
         self._end = end
-        self._size += size
+        self._size += len(data)
 
     def read(self, start_offset: int, end_offset: int, max_size: int) -> bytes:
         bases = self._bases

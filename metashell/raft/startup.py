@@ -8,9 +8,8 @@ Source: org.apache.kafka.raft.QuorumState.initialize, KafkaRaftClient.initialize
 
 from __future__ import annotations
 
-from struct import Struct
-
-from metashell.codec.batches import CONTROL, LEAD_SIZE, BatchHeader, unpack_header
+from metashell.codec.batches import CONTROL, BatchHeader, unpack_header
+from metashell.codec.framing import whole_frames
 from metashell.errors import DecodeError, LogCorruptError, UsageError
 from metashell.raft import appending, recovering, snapshot_loading, transitions
 from metashell.raft.connections import NEVER
@@ -20,7 +19,6 @@ from metashell.raft.ready import ElectionState
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Follower, Resigned, Role, Unattached
 
-_LENGTH = Struct(">i")
 _READ_SIZE = 1024 * 1024
 
 
@@ -65,19 +63,17 @@ def replay_log(node: Replica) -> None:
 
 def replay_batches(node: Replica, data: bytes, start: int) -> int:
     """Apply the control batches among `data`, of those records that lie from `start` on; where they end."""
-    at = 0
     end = start
-    while at < len(data):
+    for at, size in whole_frames(data):
         header = BatchHeader(*unpack_header(data, at))
         if header.attributes & CONTROL:
             try:
-                values = read_control_batch(data[at : at + header.size_bytes], header)
+                values = read_control_batch(data[at : at + size], header)
             except DecodeError as error:
                 raise LogCorruptError("metadata log", header.base_offset, str(error)) from error
             for offset, value in enumerate(values, header.base_offset):
                 if offset >= start:
                     node.partition.apply(offset, value)
-        at += LEAD_SIZE + int(_LENGTH.unpack_from(data, at + 8)[0])
         end = header.base_offset + header.last_offset_delta + 1
     assert end > start, "the log has a gap"
     return end

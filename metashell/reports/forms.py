@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from io import StringIO
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from metashell.forms import Display, write_rows
 from metashell.log.identity import name_of
 from metashell.reports.catalog import Report
-from metashell.reports.page import cell_text, render_page
+from metashell.reports.page import render_page, time_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,29 +76,20 @@ def as_parquet(answer: pa.Table) -> bytes:
 
 
 def as_csv(answer: pa.Table) -> bytes:
-    """CSV as RFC 4180 has it; lists are written with commas, times in UTC."""
-    import csv
-
-    out = StringIO()
-    writer = csv.writer(out)
-    writer.writerow(answer.column_names)
-    writer.writerows([_csv_cell(value) for value in row.values()] for row in answer.to_pylist())
-    return out.getvalue().encode("utf-8", "replace")
-
-
-def _csv_cell(value: Any) -> Any:
-    return value if isinstance(value, str) else cell_text(value)
+    """CSV; times are text in UTC."""
+    return _text("csv", answer, time_text)
 
 
 def as_json(answer: pa.Table) -> bytes:
     """One array of objects, a row a line; times are Unix milliseconds, as in all JSON of ours."""
-    rows = [json.dumps(row, ensure_ascii=False, default=_json_value) for row in answer.to_pylist()]
-    return ("[" + ",\n".join(rows) + "]\n").encode("utf-8", "replace")
+    return _text("json", answer, lambda time: round(time.timestamp() * 1000))
 
 
-def _json_value(value: Any) -> int:
-    assert isinstance(value, datetime)
-    return round(value.timestamp() * 1000)
+def _text(form: str, answer: pa.Table, convert: Callable[[datetime], object]) -> bytes:
+    out = StringIO()
+    rows = ([convert(value) if isinstance(value, datetime) else value for value in row.values()] for row in answer.to_pylist())
+    write_rows(Display(out), form, answer.column_names, rows)
+    return out.getvalue().encode()
 
 
 WRITERS: Final[dict[str, Callable[[pa.Table], bytes]]] = {"parquet": as_parquet, "csv": as_csv, "json": as_json}

@@ -1,6 +1,6 @@
 """A report on this machine: base tables into duckdb in memory, then the report's views and question.
 
-The database may open no file, no network and no extension: it sees what was loaded and nothing else.
+The database sees these tables and nothing else: see `columns/sql/confined`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from metashell.reports.inputs import FAULTS, answerable, base_batches, tables_by
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from metashell.columns.sql.confined import Database
+
 DUCKDB_MACROS: Final = (
-    "create macro explode(items) as unnest(items)",
-    "create macro size(items) as len(items)",
-    "create macro distinct_in_order(items) as list_filter(items, lambda item, number: list_position(items, item) = number)",
-    "create macro array_except(items, others) as list_filter(distinct_in_order(items), lambda item: not list_contains(others, item))",
+    "explode(items) as unnest(items)",
+    "size(items) as len(items)",
+    "distinct_in_order(items) as list_filter(items, lambda item, number: list_position(items, item) = number)",
+    "array_except(items, others) as list_filter(distinct_in_order(items), lambda item: not list_contains(others, item))",
 )
 """Functions of Spark's SQL that duckdb calls otherwise."""
 
@@ -43,6 +45,7 @@ def run_local(reports: Sequence[Report], paths: Sequence[str], *, on_error: Any 
     """
     from metashell.columns import ReadOptions, plan_splits, read_split
     from metashell.columns.inputs.splits import logs_of
+    from metashell.columns.sql.confined import Database
     from metashell.columns.sql.spool import Spools
 
     splits = plan_splits(paths, every_checkpoint=any(report.wants_checkpoints for report in reports))
@@ -57,37 +60,24 @@ def run_local(reports: Sequence[Report], paths: Sequence[str], *, on_error: Any 
                 for base, rows in base_batches(base_tables, table, batch):
                     spools.add(base, rows)
         found = spools.tables()
-    database = open_database()
-    for table in base_tables:
-        database.register(table, found.get(table, base_schema(table).empty_table()))
+    tables = {table: found[table] if table in found else base_schema(table).empty_table() for table in base_tables}
+    database = Database(tables, DUCKDB_MACROS)
     return LocalAnswers({report.name: ask(database, report) for report in reports}, fault_count, tuple(left_out))
 
 
-def open_database() -> Any:
-    """A duckdb connection with the functions that the reports use, shut off from files and network."""
-    import duckdb
-
-    settings: dict[str, Any] = {
-        "enable_external_access": "false",
-        "autoload_known_extensions": "false",
-        "autoinstall_known_extensions": "false",
-    }
-    database = duckdb.connect(":memory:", config=settings)
-    for text in DUCKDB_MACROS:
-        database.execute(text)
-    return database
-
-
-def ask(database: Any, report: Report) -> pa.Table:
+def ask(database: Database, report: Report) -> pa.Table:
     """The answer of a report from a database that has its base tables.
 
-    Errors: MetashellError, with the first line of what duckdb says: memory that does not suffice, offsets that no log can reach.
+    Errors: MetashellError, with what DuckDB says: memory that does not suffice, offsets that no log can reach.
     """
-    import duckdb
+    import pyarrow as pa
+
+    from metashell.columns.sql.confined import RefusedError
 
     try:
         for view in report.views:
-            database.execute(f"create or replace temp table {view} as {view_text(view)}")
-        return as_declared(report, database.sql(report.sql).to_arrow_table())
-    except duckdb.Error as error:
-        raise MetashellError(f"{report.name}: {str(error).splitlines()[0]}") from error
+            database.define(view, view_text(view))
+        schema, batches = database.ask(report.sql)
+        return as_declared(report, pa.Table.from_batches(batches, schema))
+    except RefusedError as error:
+        raise MetashellError(f"{report.name}: {error}") from error

@@ -46,13 +46,18 @@ def render_page(report: Report, answer: pa.Table, *, sources: str, notes: tuple[
 
 
 def cell_text(value: Any) -> str:
-    """A value as tables and CSV show it: times in UTC to the millisecond, lists with commas, nothing for null."""
+    """A value as the page shows it: times in UTC to the millisecond, lists with commas, nothing for null."""
     if value is None:
         return ""
     if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value.microsecond // 1000:03d}Z"
+        return time_text(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
         return ",".join(str(item) for item in value)
     return terminal_line(value) if isinstance(value, str) else str(value)
+
+
+def time_text(value: datetime) -> str:
+    """A time in UTC to the millisecond."""
+    return value.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value.microsecond // 1000:03d}Z"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from metashell.codec.batches import RecordBatch
-from metashell.codec.checked_batches import whole_batches_size
+from metashell.codec.framing import frames_of
 from metashell.errors import LogCorruptError
 from metashell.raft.ready import Committed, LeaderChanged, Notice, Ready, SnapshotToLoad
 from metashell.raft.snapshot_check import SnapshotCheck
@@ -127,7 +127,7 @@ class Feed:
                 raise LogCorruptError(name, check.next_offset, check.fault or f"ends at byte {position}, {size} bytes were expected")
             position += len(piece)
             rest += piece
-            whole = whole_batches_size(rest)
+            whole = frames_of(rest)[1].position
             yield from batches_in(rest[:whole], name)
             rest = rest[whole:]
         if not check.is_complete:

@@ -10,13 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
-from metashell.escape import terminal_line, terminal_text, writable
+from metashell.escape import terminal_line
 from metashell.shell.globs import Match, expand, has_wildcards
 from metashell.shell.paths import ROOT, absolute_components
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from metashell.forms import Display, TextSink
     from metashell.image import MetadataImage
     from metashell.image.voters import Leader
     from metashell.nodes import Node
@@ -50,23 +51,19 @@ _KAFKA_MESSAGES = {
 class Context:
     """One run of the shell.
 
-    Shape: `output` is the form of answers (text, json, jsonl, table, csv or kafka); `width` is that of the terminal, None where
-    there is none; `terminal` says that stdout is one, so that hostile characters are escaped; `history` holds typed lines. `feed` is
-    the source of newer images where there is one, and `make_root` the tree over one, given the tree before. `election` tells what the
-    node has noted of elections beside its log, None where there is no such note.
+    Shape: `display` is where answers go and `output` their form (text, json, jsonl, table, csv or kafka); `history` holds typed
+    lines. `feed` is the source of newer images where there is one, and `make_root` the tree over one, given the tree before.
+    `election` gives what the node has noted of elections beside its log, None where there is no such note.
     """
 
     root: Node
     image: MetadataImage
-    out: TextIO
+    display: Display
     err: TextIO
     voice: str = "own"
     output: str = "text"
     source_label: str = ""
     cwd: str = ROOT
-    color: bool = False
-    width: int | None = None
-    terminal: bool = False
     redact: bool = True
     status: int = 0
     leaving: bool = False
@@ -75,6 +72,14 @@ class Context:
     feed: Feed | None = None
     make_root: Callable[[MetadataImage, Node], Node] | None = None
     election: Callable[[], Leader | None] | None = None
+
+    def __post_init__(self) -> None:
+        self.display.note = lambda text: self.complain(f"{self.command}: {text}", 0)
+
+    @property
+    def out(self) -> TextSink:
+        """Where text goes that holds no data."""
+        return self.display.out
 
     @property
     def speaks_kafka(self) -> bool:
@@ -111,12 +116,12 @@ class Context:
         return len(targets) == 1 and not has_wildcards("/".join(absolute_components(targets[0], self.cwd)))
 
     def write(self, text: str) -> None:
-        """Write text that may hold data; on a terminal what could drive the terminal is escaped."""
-        self.out.write(terminal_text(text) if self.terminal else text)
+        """Write text that may hold data."""
+        self.display.text(text)
 
     def line(self, text: str) -> None:
         """Write a line of text that may hold data."""
-        self.out.write(f"{terminal_text(text) if self.terminal else text}\n")
+        self.display.line(text)
 
     def fail(self, thing: str, problem: str) -> None:
         """Report a thing and what is wrong with it: one of the problems above, or any text."""
@@ -128,7 +133,7 @@ class Context:
     def say(self, message: str) -> None:
         """Tell a line in Kafka's voice: on stdout, except where programs read our forms of answers there."""
         if self.output in ("text", "kafka"):
-            self.line(writable(message))
+            self.line(message)
         else:
             self.complain(message, 0)
 

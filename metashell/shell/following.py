@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metashell.errors import UsageError
+from metashell.forms import JsonWriter
 from metashell.image.steps import Step
 from metashell.shell.changes import Watch, change_line, change_object
 from metashell.shell.globs import expand
-from metashell.shell.output import object_writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ def print_changes(ctx: Context, patterns: Sequence[Sequence[str]]) -> None:
         if next(expand(ctx.root, pattern, lenient=True), None) is None:
             ctx.complain(f"{ctx.command}: /{'/'.join(pattern)}: nothing there yet, waiting", 0)
     watch = Watch(patterns)
-    writer = None if ctx.output == "text" else object_writer(ctx)
+    writer = None if ctx.output == "text" else JsonWriter(ctx.display, ctx.output)
     try:
         for step in _steps(ctx, ctx.feed):
             before = ctx.root
@@ -45,7 +45,7 @@ def print_changes(ctx: Context, patterns: Sequence[Sequence[str]]) -> None:
                     writer.add(change_object(ctx, change))
             ctx.out.flush()
     except KeyboardInterrupt:
-        if ctx.terminal:
+        if ctx.display.is_terminal:
             ctx.out.write("\n")  # after the ^C that the terminal shows
     if writer is not None:
         writer.close()

@@ -13,10 +13,9 @@ from metashell.shell.commands import find_command
 from metashell.shell.context import STATUS_FAILED
 from metashell.shell.globs import BrokenChildError
 from metashell.shell.kafka_usage import KafkaCall, KafkaHelp, parse_kafka
-from metashell.shell.run import run_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from metashell.shell.command import Command
     from metashell.shell.context import Context
@@ -25,7 +24,7 @@ KAFKA_PROMPT = ">> "
 KAFKA_BANNER = "Loading...\nStarting...\n[ Kafka Metadata Shell ]\n"
 
 
-def run_kafka_session(ctx: Context, lines: Iterable[str]) -> int:
+def run_kafka_session(ctx: Context, lines: Iterable[str], run_line: Callable[[Context, str], int]) -> int:
     """Run lines as kafka-metadata-shell does on a pipe, and return its status.
 
     Shape: a banner, a prompt before each answer and once more at the end; errors do not stop it; a last line that no newline

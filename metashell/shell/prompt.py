@@ -13,6 +13,7 @@ from prompt_toolkit.history import History, InMemoryHistory
 from prompt_toolkit.output import ColorDepth
 
 from metashell.escape import terminal_line
+from metashell.forms import counted, terminal_width
 from metashell.nodes import Directory
 from metashell.shell.completion import CANDIDATES_MAX, complete
 from metashell.shell.history import append_history, history_path, load_history, remember
@@ -67,16 +68,10 @@ def sort_names(ctx: Context) -> None:
 
 
 def _run(ctx: Context, line: str) -> None:
-    ctx.width = _terminal_width(ctx)
+    ctx.display.width = terminal_width()
     # A failed command of Kafka's shell (not a wrong one) ends it.
     if run_line(ctx, line) and ctx.speaks_kafka:
         ctx.leaving = True
-
-
-def _terminal_width(ctx: Context) -> int | None:
-    from shutil import get_terminal_size
-
-    return get_terminal_size((ctx.width or 80, 24)).columns
 
 
 def _make_session(ctx: Context, input: Input | None, output: Output | None, environ: Mapping[str, str]) -> PromptSession[str]:
@@ -92,7 +87,7 @@ def _make_session(ctx: Context, input: Input | None, output: Output | None, envi
         completer=completer,
         key_bindings=tab_bindings(completer, CANDIDATES_MAX),
         complete_while_typing=True,
-        color_depth=None if ctx.color else ColorDepth.DEPTH_1_BIT,
+        color_depth=None if ctx.display.color else ColorDepth.DEPTH_1_BIT,
         refresh_interval=_REFRESH_S if ctx.feed is not None and ctx.feed.is_live else 0,
         input=input,
         output=output,
@@ -121,7 +116,7 @@ def prompt_text(ctx: Context) -> str:
     words += _feed_words(ctx)
     count = len(ctx.image.faults)
     if count:
-        words.append(_style(ctx, _RED, "1 fault" if count == 1 else f"{count} faults"))
+        words.append(_style(ctx, _RED, counted(count, "fault")))
     return " ".join([*words, _style(ctx, _BLUE, ctx.cwd)]) + "> "
 
 
@@ -136,7 +131,7 @@ def _feed_words(ctx: Context) -> list[str]:
 
 def _style(ctx: Context, code: str, text: str) -> str:
     shown = terminal_line(text)
-    return f"{code}{shown}{_PLAIN}" if ctx.color else shown
+    return f"{code}{shown}{_PLAIN}" if ctx.display.color else shown
 
 
 class NodeCompleter(Completer):

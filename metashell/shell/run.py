@@ -57,7 +57,7 @@ def run_script(ctx: Context, lines: Iterable[str], keep_going: bool = False) -> 
     if ctx.speaks_kafka:
         from metashell.shell.kafka_voice import run_kafka_session
 
-        return run_kafka_session(ctx, lines)
+        return run_kafka_session(ctx, lines, run_line)
     first_failure = 0
     for line in lines:
         status = run_line(ctx, line.rstrip("\n"))
@@ -107,5 +107,5 @@ def _parse(ctx: Context, command: Command, words: Sequence[str]) -> SimpleNamesp
     except HelpRequested:
         from metashell.shell.pages import command_page
 
-        ctx.write(command_page(command, ctx.width))
+        ctx.write(command_page(command, ctx.display.width))
         return None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from metashell.forms import plain_text, spaced_json
 from metashell.nodes import Directory, Leaf
 from metashell.shell.health import is_under_replicated, topic_health
-from metashell.shell.jsonform import plain_text, spaced_json
 from metashell.values import uuid_from_text
 
 if TYPE_CHECKING:

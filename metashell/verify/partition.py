@@ -11,6 +11,7 @@ from typing import NamedTuple
 from metashell.log.directory import Listing, MetadataDirectory, SegmentEntry
 from metashell.log.files import OpenFile
 from metashell.log.names import DAMAGED_SUFFIX, LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE, parse_name
+from metashell.log.order import missing_offsets
 from metashell.log.segment import read_batches
 from metashell.verify.checkpoint import CheckpointFacts, check_checkpoint
 from metashell.verify.epochs import check_epoch_cache
@@ -193,7 +194,7 @@ class _PartitionCheck:
         if state.expected_offset is None:
             state.expected_offset = entry.base_offset
         elif self.kind == "metadata" and entry.base_offset > state.expected_offset:
-            missing = f"offsets {state.expected_offset} to {entry.base_offset - 1} are missing before this segment"
+            missing = f"{missing_offsets(state.expected_offset, entry.base_offset)} before this segment"
             self.report.error(file.name, missing, offset=state.expected_offset)
             state.expected_offset = entry.base_offset
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from metashell.errors import UsageError
+from metashell.errors import PathError, UsageError
 from metashell.log.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES, METADATA_DIRECTORY, QUORUM_STATE, parse_name
 from metashell.log.properties import parse_properties
 from metashell.log.text_files import read_text_file
@@ -71,7 +71,7 @@ def node_id_of(config: str) -> int:
         values = parse_properties(read_text_file(config))
     except (OSError, ValueError) as error:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-        raise UsageError(f"{config}: {reason}", config) from error
+        raise PathError(f"{config}: {reason}", config) from error
     text = values.get("node.id", values.get("broker.id"))
     if text is None or not text.strip().isdecimal():
         raise UsageError(f"{config}: names no node.id", config)

@@ -9,8 +9,8 @@ from itertools import chain, islice
 from metashell.codec.batches import RecordBatch
 from metashell.codec.control import LEADER_CHANGE
 from metashell.log.files import OpenFile
+from metashell.log.order import OrderCheck
 from metashell.log.segment import BatchFault
-from metashell.log.source_fault import OrderCheck
 from metashell.verify.finding import Report
 from metashell.verify.indexes import NEVER, OffsetIndexCheck, TimeIndexCheck, TransactionIndexCheck
 from metashell.verify.records import LogKind, RecordCheck, looks_like_metadata
@@ -166,14 +166,9 @@ class LogWalk:
         """Judge a batch that does not simply go on where the one before it ended, in its epoch."""
         state = self.state
         header = batch.header
-        fault = OrderCheck(state.expected_offset, state.epoch).check(batch)
-        # What compaction has removed leaves gaps in the logs of topics.
-        is_gap = state.expected_offset is not None and header.base_offset > state.expected_offset
-        if fault is not None and not (is_gap and not self.records.is_metadata):
+        fault = OrderCheck(state.expected_offset, state.epoch, may_skip=not self.records.is_metadata).check(batch)
+        if fault is not None:
             self.report.error(fault.file, fault.reason, position=fault.position, offset=fault.offset)
-        if is_gap and not self.records.is_metadata and state.epoch is not None and header.leader_epoch < state.epoch:
-            reason = f"leader epoch goes back to {header.leader_epoch} after {state.epoch}"
-            self.report.error(batch.file, reason, position=batch.position, offset=header.base_offset)
         if header.leader_epoch != state.epoch:
             self._begin_epoch(batch)
         if state.first_offset is None:

@@ -38,7 +38,7 @@ def test_a_corrupt_batch_is_one_line_with_file_and_offset(run: Run, segment: str
     assert not list((tmp_path / "out").glob("*.parquet"))
     result = run("metashell", "export", str(damaged), "--out", str(tmp_path / "out"), "--jobs", "1", "--on-error", "skip")
     assert result.returncode == 1
-    assert result.stderr == "metashell export: 1 fault skipped; the table faults lists it\n"
+    assert result.stderr == "metashell export: 1 fault skipped; the table faults has the details\n"
     assert (tmp_path / "out" / "faults.parquet").exists()
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.growing import GrowingDirectory
-from metashell.cli.growth import Growth
+from metashell.cli.growth import GrowingDirectory, Growth
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.errors import MetashellError

@@ -35,6 +35,38 @@ def test_options_stand_before_and_after_the_command_and_its_paths(run: Run, word
     assert set(IMAGE) <= {line.split()[1] for line in result.stdout.splitlines()}
 
 
+PATH_FIRST = [
+    ("{dir}", "ls", "/image"),
+    ("{dir}", "ls", "/image", "--certain-only"),
+    ("-v", "{dir}", "ls", "/image"),
+    ("{dir}", "--", "ls", "/image"),
+]
+
+
+@pytest.mark.parametrize("words", PATH_FIRST)
+def test_the_source_may_be_the_first_word(run: Run, words: tuple[str, ...]) -> None:
+    result = run("kafka-shell", *(word.format(dir=demo_directory()) for word in words))
+    assert result.returncode == 0
+    assert set(IMAGE) <= set(result.stdout.split())
+
+
+def test_a_command_is_a_command_whatever_files_there_are(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ls").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert run("kafka-shell", "--demo", "ls", "/local").stdout == "commitId\nversion\n"
+    assert "nothing to open" in run("kafka-shell", "ls", "/").stderr
+
+
+def test_a_word_that_is_nothing_is_named(run: Run) -> None:
+    result = run("kafka-shell", "nope", "ls")
+    assert (result.returncode, result.stderr) == (1, "kafka-shell: nope: no such file or directory, and no command of the shell\n")
+
+
+def test_two_sources_exclude_each_other_also_where_one_is_the_first_word(run: Run) -> None:
+    result = run("kafka-shell", demo_directory(), "ls", "--demo")
+    assert (result.returncode, result.stderr) == (2, "kafka-shell: --demo and --snapshot exclude each other\n")
+
+
 @pytest.mark.parametrize(
     "words", [("-o", "json", "ls", "/"), ("ls", "/", "-o", "json"), ("ls", "-ojson", "/"), ("ls", "--output=json", "/")]
 )
@@ -90,7 +122,7 @@ def test_a_metadata_log_can_be_the_standard_input(segment: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["ls", "/"], "nothing to open: name a file or directory with --snapshot, a quorum with --bootstrap-controller, or try --demo"),
+        (["ls", "/"], "nothing to open: name a file or directory first (kafka-shell DIR ls /), a quorum with -C, or try --demo"),
         (["--demo", "-s", "x", "ls"], "--demo and --snapshot exclude each other"),
         (["--snapsot", "x"], "unknown option --snapsot (did you mean --snapshot?)"),
         (["--demo", "-o", "jsom", "ls"], "option --output: 'jsom' is not one of the choices (did you mean json?)"),

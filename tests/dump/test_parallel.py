@@ -12,9 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from metashell.dump import DumpOptions, run_dump
-from metashell.dump.framing import WINDOW_SIZE
+from metashell.codec.framing import Stop
+from metashell.dump import DumpOptions, parallel, run_dump, whole_file
+from metashell.dump.output import Output
+from metashell.dump.parallel import dump_in_parallel
 from metashell.dump.whole_file import PARALLEL_SIZE_MIN
+from metashell.dump.writer import Writer
+from metashell.log.window_reader import WINDOW_SIZE, WindowReader
 from tests.dump.making import batch, change, log, write
 from tests.running import command_line
 
@@ -120,6 +124,55 @@ def assert_group_is_gone(group: int) -> None:
             return
         time.sleep(0.02)
     raise AssertionError("a process is left")
+
+
+def test_a_process_that_is_killed_is_one_line_and_status_1(tmp_path: Path) -> None:
+    """The reader has read nothing yet, so all processes wait; the first that the run has started is killed."""
+    path = write(tmp_path, LOG)
+    with started(path) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        (helper, *_) = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+        os.kill(int(helper), signal.SIGKILL)
+        text = child.stdout.read()
+        err = child.stderr.read().decode()
+        assert child.wait(timeout=60) == 1
+    assert err == f"dump-log: {path}: a process that wrote a part of it ended with signal 9\n"
+    whole = run(path, tmp_path, 1, "jsonl")[1]
+    assert whole.startswith(b"{" + text[: text.rindex(b"\n")].removeprefix(b"{"))
+    assert_group_is_gone(child.pid)
+
+
+def test_as_many_processes_help_as_there_are_processors_and_the_file_is_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path, LOG)
+    size = len(LOG)
+    used: list[int] = []
+
+    def spied(writer: Writer, reader: WindowReader, output: Output, jobs: int) -> Stop:
+        used.append(jobs)
+        return dump_in_parallel(writer, reader, output, jobs)
+
+    monkeypatch.setattr(parallel, "dump_in_parallel", spied)
+    monkeypatch.setattr(whole_file, "SIZE_OF_JOB_MIN", size // 3 - 1)
+    expected = run(path, tmp_path, 1, "jsonl")
+    for processors in (1, 2, 4, 64):
+        monkeypatch.setattr(whole_file, "processors", lambda processors=processors: processors)
+        assert run(path, tmp_path, 0, "jsonl") == expected
+    assert used == [2, 4, 4]
+
+
+def test_a_file_that_is_wrong_everywhere_costs_no_memory_for_its_faults(tmp_path: Path) -> None:
+    """Each record is a fault; of as many as there are, ten are kept, whichever process found them."""
+    number = RECORDS // 25
+    parts = [batch([b"\1\x63\0" + bytes(9)] * 25, 25 * index) for index in range(number)]
+    path = write(tmp_path, b"".join(parts) + bytes(3000))
+    err = io.StringIO()
+    with (tmp_path / "out").open("wb") as file:
+        run_dump(DumpOptions(files=(str(path),), cluster_metadata_decoder=True, jobs=3), file.fileno(), err)
+    lines = err.getvalue().splitlines()
+    assert lines[0].endswith("offset 0: record type 99 is not known")
+    assert lines[9].endswith("offset 9: record type 99 is not known")
+    assert lines[10].endswith(f"{25 * number + 1 - 10} more faults")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")

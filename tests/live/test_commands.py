@@ -15,6 +15,7 @@ from metashell.cli.attaching import names_quorum, target_of
 from metashell.cli.dump_log import main as dump_log
 from metashell.cli.kafka_shell import main as kafka_shell
 from metashell.errors import UsageError
+from metashell.forms import Display
 from metashell.live.attach import attach
 from metashell.live.follow_loop import FollowLoop
 from metashell.live.target import Target
@@ -92,7 +93,7 @@ def context_of(source, **fields) -> Context:
 
     image = source.view().image
     root = build_root(image, voice="own", local=LocalInfo())
-    streams = {"out": StringIO(), "err": StringIO()}
+    streams = {"display": Display(StringIO()), "err": StringIO()}
     return Context(root=root, image=image, feed=source, make_root=make_root, source_label=source.label, **streams, **fields)
 
 

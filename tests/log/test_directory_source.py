@@ -221,7 +221,7 @@ def test_a_segment_that_vanished_and_is_still_needed_is_a_fault(directory, batch
         assert read(source)[1] == [0, 4]
         assert reasons(source) == [
             f"{THIRD}: vanished before it was read",
-            "00000000000000000004.log: offsets 3 to 3 are missing",
+            "00000000000000000004.log: offset 3 is missing",
         ]
 
 
@@ -256,7 +256,7 @@ def test_a_file_that_cannot_be_opened_is_a_fault_and_the_rest_is_read(directory,
         assert reasons(source) == [
             "00000000000000000004-0000000001.checkpoint: not a regular file",
             f"{THIRD}: not a regular file",
-            "00000000000000000004.log: offsets 3 to 3 are missing",
+            "00000000000000000004.log: offset 3 is missing",
         ]
 
 

@@ -12,7 +12,7 @@ import pytest
 from metashell.errors import LogCorruptError, MetashellError
 from metashell.options.report_tools import REPORT_SUMMARIES
 from metashell.reports import REPORTS
-from metashell.reports.local import open_database, run_local
+from metashell.reports.local import run_local
 from tests.golden_cases import SUBSET_ROOT
 from tests.reports.known_answers import METADATA_ANSWERS, Metadata, Row
 from tests.reports.known_groups import group_offsets, group_rebalances
@@ -165,17 +165,6 @@ def test_times_and_offsets_that_cannot_be_end_no_report_with_a_trace(tmp_path: P
     path.write_bytes(log((1 << 63) - 100, (5, 6)))
     with pytest.raises(MetashellError, match="leadership_churn: Out of Range"):
         run_local([REPORTS["leadership_churn"]], [str(tmp_path)])
-
-
-def test_the_database_of_reports_opens_no_file(tmp_path: Path) -> None:
-    import duckdb
-
-    (tmp_path / "a.csv").write_text("x\n1\n")
-    database = open_database()
-    with pytest.raises(duckdb.Error):
-        database.execute(f"select * from read_csv('{tmp_path}/a.csv')")
-    with pytest.raises(duckdb.Error):
-        database.execute("set enable_external_access = true")
 
 
 def test_the_command_line_names_every_report() -> None:

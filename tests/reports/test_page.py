@@ -96,7 +96,7 @@ def test_the_other_forms_hold_the_same_rows() -> None:
     row = json.loads(WRITERS["json"](answer))[0]
     assert (row["topic"], row["started_at"], row["missing_at_start"]) == (HOSTILE, 1795220491549, [4, 5])
     cells = next(csv.DictReader(StringIO(WRITERS["csv"](answer).decode())))
-    assert (cells["topic"], cells["started_at"], cells["missing_at_start"]) == (HOSTILE, "2026-11-21T00:21:31.549Z", "4,5")
+    assert (cells["topic"], cells["started_at"], cells["missing_at_start"]) == (HOSTILE, "2026-11-21T00:21:31.549Z", "[4,5]")
     from pyarrow import parquet
 
     assert parquet.read_table(pa.BufferReader(WRITERS["parquet"](answer))).equals(answer)

@@ -11,8 +11,8 @@ import pytest
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
-from metashell.codec.checked_batches import whole_batches_size
 from metashell.codec.frame import write_metadata_record
+from metashell.codec.framing import frames_of
 from metashell.codec.messages import BeginTransactionRecord, DescribeClusterRequest, EndTransactionRecord, TopicRecord
 from metashell.errors import LogCorruptError
 from metashell.log.disk import Disk
@@ -66,12 +66,12 @@ def test_bytes_are_cut_into_whole_batches() -> None:
     data = batch(0, topic(1)) + batch(1, topic(2), topic(3))
     assert [found.header.base_offset for found in batches_in(data, "x")] == [0, 1]
     for size in range(len(data)):
-        whole = whole_batches_size(data[:size])
+        whole = frames_of(data[:size])[1].position
         assert whole == (0 if size < len(batch(0, topic(1))) else len(batch(0, topic(1))))
         if whole < size:
             with pytest.raises(LogCorruptError):
                 batches_in(data[:size], "x")
-    assert whole_batches_size(data) == len(data)
+    assert frames_of(data)[1].position == len(data)
 
 
 def test_the_machine_keeps_the_image_and_asks_for_snapshots_outside_of_transactions() -> None:

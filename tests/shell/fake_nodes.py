@@ -7,6 +7,7 @@ from io import StringIO
 from types import SimpleNamespace
 from typing import Any
 
+from metashell.forms import Display
 from metashell.nodes.names import sorted_names
 from metashell.nodes.node import Directory, Leaf, Node
 from metashell.shell.context import Context
@@ -67,7 +68,10 @@ def fake_image(**provenance: Any) -> Any:
 
 def fake_context(tree: Mapping[str, Any] = TREE, **fields: Any) -> Context:
     """A context over a tree whose streams are texts: `printed(ctx)` and `complaints(ctx)` give them."""
-    values: dict[str, Any] = {"image": fake_image(), "source_label": "demo", "out": StringIO(), "err": StringIO()} | fields
+    names = {"terminal": "is_terminal", "width": "width", "color": "color"}
+    traits = {trait: fields.pop(name) for name, trait in names.items() if name in fields}
+    display = Display(fields.pop("out", StringIO()), **traits)
+    values: dict[str, Any] = {"image": fake_image(), "source_label": "demo", "display": display, "err": StringIO()} | fields
     if values.get("voice") == "kafka":
         values.setdefault("output", "kafka")
     return Context(root=FakeDirectory("", tree), **values)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from metashell.forms import Display
 from metashell.image import EMPTY_IMAGE, ImageLoader, MetadataImage
 from metashell.image.steps import Step
 from metashell.nodes import LocalInfo, build_root
@@ -83,7 +84,7 @@ def context(feed: FakeFeed, **fields) -> Context:
     return Context(
         root=root,
         image=feed.image,
-        out=StringIO(),
+        display=Display(StringIO()),
         err=StringIO(),
         feed=feed,
         make_root=make_root,

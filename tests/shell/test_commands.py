@@ -79,7 +79,7 @@ def test_cat_hides_secrets_unless_told_otherwise_and_in_kafkas_text_too():
 def test_csv_and_table_have_a_heading_and_quote_what_is_nested():
     assert run("cat -o csv /image/brokers/1 /local/version").splitlines() == [
         "path,type,value,certain_to,end_offset",
-        '/image/brokers/1,leaf,"{""brokerId"": 1, ""rack"": null, ""ports"": [1, 2]}",100,120',
+        '/image/brokers/1,leaf,"{""brokerId"":1,""rack"":null,""ports"":[1,2]}",100,120',
         "/local/version,leaf,4.3.1,100,120",
     ]
     assert run("find -o table /local") == "PATH            TYPE\n/local          dir\n/local/version  leaf\n"

@@ -8,6 +8,7 @@ from io import StringIO
 import pytest
 
 from metashell.demo import demo_directory
+from metashell.forms import Display
 from metashell.image import load_image
 from metashell.log.source import open_source
 from metashell.nodes import LocalInfo, build_root
@@ -69,7 +70,7 @@ def answer():
     def run(line: str) -> list[dict[str, object]]:
         out, err = StringIO(), StringIO()
         root = build_root(image, voice="own", local=LocalInfo())
-        ctx = Context(root=root, image=image, out=out, err=err, output="jsonl")
+        ctx = Context(root=root, image=image, display=Display(out), err=err, output="jsonl")
         assert run_line(ctx, line) == 0, err.getvalue()
         return [json.loads(text) for text in out.getvalue().splitlines()]
 

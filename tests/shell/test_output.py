@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from metashell.shell.output import TABLE_SAMPLE, write_objects
+from metashell.forms import SAMPLE
+from metashell.shell.output import write_objects
 from tests.shell.fake_nodes import complaints, fake_context, printed
 
 
@@ -11,14 +12,14 @@ def test_rows_are_written_as_they_come_once_the_columns_are_known():
     seen: list[int] = []
 
     def rows():
-        for index in range(TABLE_SAMPLE + 5):
+        for index in range(SAMPLE + 5):
             yield {"n": index}
             seen.append(len(ctx.out.getvalue()))
 
     write_objects(ctx, rows())
-    assert seen[TABLE_SAMPLE - 2] == 0
-    assert seen[TABLE_SAMPLE - 1] > 0
-    assert len(printed(ctx).splitlines()) == TABLE_SAMPLE + 6
+    assert seen[SAMPLE - 2] == 0
+    assert seen[SAMPLE - 1] > 0
+    assert len(printed(ctx).splitlines()) == SAMPLE + 6
 
 
 def test_json_lines_are_written_one_by_one():
@@ -35,7 +36,7 @@ def test_json_lines_are_written_one_by_one():
 
 def test_a_field_for_which_there_is_no_column_is_told():
     ctx = fake_context(output="csv", command="ls")
-    write_objects(ctx, [*({"a": 1} for _ in range(TABLE_SAMPLE)), {"a": 1, "late": 2}])
+    write_objects(ctx, [*({"a": 1} for _ in range(SAMPLE)), {"a": 1, "late": 2}])
     assert complaints(ctx) == "ls: no column for late, which no early row has; -o jsonl has all\n"
     assert printed(ctx).startswith("a\n1\n")
 

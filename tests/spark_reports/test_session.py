@@ -63,5 +63,5 @@ def test_wrong_words_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_missing_path_is_told_before_spark_is_started(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(session, "java_trouble", lambda: None)
     monkeypatch.setattr(session, "open_session", lambda *_: pytest.fail("Spark was started"))
-    assert program.main(["broker_sessions", "nowhere.log", "--out", "y"]) == 2
+    assert program.main(["broker_sessions", "nowhere.log", "--out", "y"]) == 1
     assert capsys.readouterr().err == "spark-reports: nowhere.log: No such file or directory\n"

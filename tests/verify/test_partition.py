@@ -78,7 +78,7 @@ def test_a_gap_between_segments_is_found(made: MetadataLog):
     made.write_segments()
     found = only(made.findings())
     assert (Path(found.file).name, found.offset) == (LAST, 7)
-    assert found.what == "offsets 7 to 7 are missing before this segment"
+    assert found.what == "offset 7 is missing before this segment"
 
 
 def test_a_segment_that_goes_on_past_the_next_one_is_found(made: MetadataLog):

@@ -67,7 +67,7 @@ def test_zeros_behind_an_earlier_segment_cost_all_later_ones(tmp_path: Path):
     (
         ("log: middle segment missing", "are missing"),
         ("log: a batch missing in the middle", "are missing"),
-        ("log: first segment, inner batch, base-offset", "are missing"),
+        ("log: first segment, inner batch, base-offset", "is missing"),
         ("log: first segment, inner batch, epoch-high", "without a leader"),
         ("log: two batches swapped", "goes back"),
         ("middle: checkpoint cut between two batches", "has no end"),

@@ -8,16 +8,19 @@ import numpy as np
 import pyarrow as pa
 
 from metashell.codec.compression import CODEC_NAMES
+from metashell.codec.control import read_control_record
+from metashell.codec.record_text import control_text
 from metashell.columns.decode.faults import Fault
 from metashell.columns.decode.headers import Headers
-from metashell.columns.decode.payloads import control_text, told_columns
+from metashell.columns.decode.payloads import Texts, text_columns
 from metashell.columns.decode.place import Place
 from metashell.columns.decode.rows import Rows
 from metashell.columns.decode.vectors import Buffer, Ints, Mask
 from metashell.columns.schemas import BATCHES, CONTROL, FAULTS, RECORDS, common_schema
+from metashell.errors import DecodeError
 
 if TYPE_CHECKING:
-    from metashell.columns.decode.typed_rows import RowText, TypedRows
+    from metashell.columns.decode.typed_rows import TypedRows
 
 
 def envelope_arrays(headers: Headers, rows: Rows, chosen: Ints, place: Place) -> list[pa.Array]:
@@ -37,10 +40,10 @@ def _batch(name: str, arrays: list[Any], place: Place) -> pa.RecordBatch:
 
 
 def records_table(
-    headers: Headers, buffer: Buffer, rows: Rows, is_control: Mask, typed: TypedRows, place: Place, texts: RowText, payloads: bool
+    headers: Headers, buffer: Buffer, rows: Rows, is_control: Mask, typed: TypedRows, place: Place, texts: Texts, payloads: bool
 ) -> pa.RecordBatch:
     """Every record of a chunk, whatever it is, with its JSON text."""
-    kind, name, version, payload, fault = told_columns(buffer, rows, is_control, typed, texts, with_payloads=payloads)
+    kind, name, version, payload, fault = text_columns(buffer, rows, is_control, typed, texts, with_payloads=payloads)
     size = pa.array(np.maximum(rows.value_size, 0).astype(np.int32))
     envelope = envelope_arrays(headers, rows, np.arange(len(rows)), place)
     return _batch(RECORDS, [*envelope, kind, name, version, size, payload, fault, *place.kind_arrays(len(rows))], place)
@@ -54,10 +57,8 @@ def control_table(headers: Headers, buffer: Buffer, rows: Rows, place: Place, sh
     chosen = np.flatnonzero(is_control[rows.batch])
     if not len(chosen):
         return []
-    part = rows.part(chosen)
-    columns = (part.key_start, part.key_size, part.value_start, part.value_size)
-    places = zip(*(column.tolist() for column in columns), strict=True)
-    texts = [control_text(buffer.data, *row, show_secrets=show_secrets) for row in places]
+    records = [rows.record(buffer, row) for row in chosen.tolist()]
+    texts = [control_text(key, value, show_secrets=show_secrets) for key, value in records]
     return [
         _batch(
             CONTROL,
@@ -65,14 +66,23 @@ def control_table(headers: Headers, buffer: Buffer, rows: Rows, place: Place, sh
                 *envelope_arrays(headers, rows, chosen, place),
                 [text.type_name for text in texts],
                 [text.version for text in texts],
-                [text.leader_id for text in texts],
-                headers.producer_id[part.batch],
-                [text.payload for text in texts],
+                [_leader_id(key, value) for key, value in records],
+                headers.producer_id[rows.batch[chosen]],
+                [None if value is None else text.data for text, (_, value) in zip(texts, records, strict=True)],
                 [text.fault for text in texts],
             ],
             place,
         )
     ]
+
+
+def _leader_id(key: bytes | None, value: bytes | None) -> int | None:
+    """The leader that a LEADER_CHANGE record names."""
+    try:
+        leader_id: int | None = getattr(read_control_record(key, value).body, "leader_id", None)
+    except DecodeError:
+        return None
+    return leader_id
 
 
 def batches_table(headers: Headers, place: Place) -> pa.RecordBatch:

@@ -1,4 +1,4 @@
-"""What `records` tells of each record: its kind, type, version, JSON text and fault.
+"""What `records` shows of each record: its kind, type, version, JSON text and fault.
 
 Records of one type and version share all but the text, which codec writes straight from the bytes.
 """
@@ -10,18 +10,21 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from metashell.codec.control import read_control_record, value_layout
 from metashell.codec.coordinator import COORDINATOR_LOGS
-from metashell.codec.jsontext import object_json
-from metashell.codec.redaction import hex_text
-from metashell.columns.decode.rows import Rows
-from metashell.columns.decode.typed_rows import OTHER, RowText, TypedRows
-from metashell.columns.decode.vectors import Array, Buffer, Mask
+from metashell.codec.coordinator_text import CoordinatorText, CoordinatorTexts
+from metashell.codec.record_text import FramedTexts, RecordText, control_text
+from metashell.columns.decode.rows import NULL, Rows
+from metashell.columns.decode.typed_rows import OTHER, TypedRows
+from metashell.columns.decode.vectors import Array, Buffer, Ints, Mask
 from metashell.errors import DecodeError
 
 _NO_VERSION = 1 << 20
-Told = tuple[str | None, int | None, str | None, str | None]
-"""Type, version, payload and fault of one record."""
+Texts = FramedTexts | CoordinatorTexts
+
+
+def texts_of_log(log: str, *, show_secrets: bool) -> Texts:
+    """What writes the text of a log's records."""
+    return (CoordinatorTexts if log in COORDINATOR_LOGS else FramedTexts)(log, show_secrets=show_secrets)
 
 
 @dataclass(slots=True)
@@ -34,13 +37,22 @@ class _Columns:
     faults: list[str | None]
     names: dict[str, int] = field(default_factory=dict)
 
-    def code(self, name: str | None) -> int:
-        return -1 if name is None else self.names.setdefault(name, len(self.names))
+    def put_all(self, rows: Ints, name: str, version: int, fault: str | None) -> None:
+        """What the records of one type and version share."""
+        self.codes[rows] = self._code(name)
+        self.versions[rows] = version
+        if fault is not None:
+            for row in rows.tolist():
+                self.faults[row] = fault
 
-    def tell(self, row: int, told: Told) -> None:
-        name, version, self.payloads[row], self.faults[row] = told
-        self.codes[row] = self.code(name)
-        self.versions[row] = _NO_VERSION if version is None else version
+    def put(self, row: int, text: RecordText | CoordinatorText, payload: str | None) -> None:
+        self.codes[row] = self._code(text.type_name)
+        self.versions[row] = _NO_VERSION if text.version is None else text.version
+        self.payloads[row] = payload
+        self.faults[row] = text.fault
+
+    def _code(self, name: str | None) -> int:
+        return -1 if name is None else self.names.setdefault(name, len(self.names))
 
     def arrow(self, is_control: Mask, *, with_payloads: bool) -> list[pa.Array]:
         count = len(self.codes)
@@ -55,68 +67,71 @@ class _Columns:
         ]
 
 
-def told_columns(buffer: Buffer, rows: Rows, is_control: Mask, typed: TypedRows, texts: RowText, *, with_payloads: bool) -> list[pa.Array]:
+def text_columns(buffer: Buffer, rows: Rows, is_control: Mask, typed: TypedRows, texts: Texts, *, with_payloads: bool) -> list[pa.Array]:
     """The columns kind, type, version, payload and fault of all records; `typed` are those that are no control records.
 
-    Without payloads the bodies of records are not looked into, so that only their frames can be at fault.
+    Without payloads the bodies of records are not looked into, so that only what stands before them can be at fault.
     """
     count = len(rows)
     columns = _Columns(np.full(count, -1, np.int32), np.full(count, _NO_VERSION, np.int32), [None] * count, [None] * count)
-    numbers = np.flatnonzero(~is_control)
     for row in np.flatnonzero(is_control).tolist():
-        control = control_text(buffer.data, *_places(rows, row), show_secrets=texts.show_secrets)
-        columns.tell(row, (control.type_name, control.version, control.payload, control.fault))
-    if texts.log in COORDINATOR_LOGS:
-        for row in numbers.tolist():
-            columns.tell(row, texts.coordinator(buffer.data, *_places(rows, row)))
-        return columns.arrow(is_control, with_payloads=with_payloads)
+        key, value = rows.record(buffer, row)
+        text = control_text(key, value, show_secrets=texts.show_secrets)
+        columns.put(row, text, None if value is None else text.data)
+    numbers = np.flatnonzero(~is_control)
+    careful = numbers[typed.types == OTHER].tolist()
     for (type_id, version), chosen in typed.groups():
-        name, fault, write = texts.group(type_id, version)
         of_group = numbers[chosen]
-        columns.codes[of_group] = columns.code(name)
-        columns.versions[of_group] = version
-        if fault is not None:
-            for row in of_group.tolist():
-                columns.faults[row] = fault
+        if isinstance(texts, CoordinatorTexts):
+            columns.put_all(of_group, texts.names[type_id], _NO_VERSION if version == NULL else version, None)
+            if with_payloads:
+                careful += _write_pairs(columns.payloads, buffer.data, texts, typed, type_id, version, chosen, of_group)
+            continue
+        name, fault, write = texts.usual(type_id, version)
+        columns.put_all(of_group, name, version, fault)
         if with_payloads:
             payloads, data = columns.payloads, buffer.data
             for row, start, end in zip(of_group.tolist(), typed.starts[chosen].tolist(), typed.ends[chosen].tolist(), strict=True):
                 try:
                     payloads[row] = write(data, start, end)
                 except DecodeError:
-                    columns.tell(row, texts.metadata(data, *_places(rows, row)[2:]))
-    for row in numbers[typed.types == OTHER].tolist():
-        columns.tell(row, texts.metadata(buffer.data, *_places(rows, row)[2:]))
+                    careful.append(row)
+    for row in careful:
+        _put_one(columns, row, texts, *rows.record(buffer, row))
     return columns.arrow(is_control, with_payloads=with_payloads)
 
 
-def _places(rows: Rows, row: int) -> tuple[int, int, int, int]:
-    return int(rows.key_start[row]), int(rows.key_size[row]), int(rows.value_start[row]), int(rows.value_size[row])
+def _write_pairs(
+    payloads: list[str | None],
+    data: bytes,
+    texts: CoordinatorTexts,
+    typed: TypedRows,
+    type_id: int,
+    version: int,
+    chosen: Ints,
+    of_group: Ints,
+) -> list[int]:
+    """Write the payloads of a coordinator's records of one type and version; gives the rows that are of another layout."""
+    key_message, value_message = texts.log.key_message(type_id), texts.log.value_message(type_id)
+    assert key_message is not None and value_message is not None, "rows are in no group unless both are known"
+    write_key = texts.writer(key_message, 0)
+    write = None if version == NULL else texts.writer(value_message, version)
+    places = (typed.key_starts[chosen], typed.key_ends[chosen], typed.starts[chosen], typed.ends[chosen])
+    careful = []
+    for row, key_start, key_end, start, end in zip(of_group.tolist(), *(place.tolist() for place in places), strict=True):
+        try:
+            value = "null" if write is None else write(data, start, end)
+            payloads[row] = f'{{"key":{write_key(data, key_start, key_end)},"value":{value}}}'
+        except DecodeError:
+            careful.append(row)
+    return careful
 
 
-class ControlText:
-    """A control record as the tables show it."""
-
-    __slots__ = ("fault", "leader_id", "payload", "type_name", "version")
-
-    def __init__(self, type_name: str | None, version: int | None, payload: str | None, fault: str | None, leader_id: int | None) -> None:
-        self.type_name = type_name
-        self.version = version
-        self.payload = payload
-        self.fault = fault
-        self.leader_id = leader_id
-
-
-def control_text(data: bytes, key_start: int, key_size: int, start: int, size: int, *, show_secrets: bool) -> ControlText:
-    """What a control record says; never raises for what it holds."""
-    key = data[key_start : key_start + key_size] if key_size >= 0 else None
-    value = data[start : start + size] if size >= 0 else None
-    try:
-        record = read_control_record(key, value)
-    except DecodeError as error:
-        return ControlText(None, None, None if value is None else hex_text(value, show_secrets=show_secrets), str(error), None)
-    message = record.message
-    if message is None:
-        return ControlText(record.type_name, record.version, hex_text(record.body, show_secrets=show_secrets), record.fault, None)
-    text = object_json(message, record.body, value_layout(message, record.version))
-    return ControlText(record.type_name, record.version, text, record.fault, getattr(record.body, "leader_id", None))
+def _put_one(columns: _Columns, row: int, texts: Texts, key: bytes | None, value: bytes | None) -> None:
+    """A record that is not as usual."""
+    if isinstance(texts, CoordinatorTexts):
+        text = texts.text(key, value)
+        columns.put(row, text, f'{{"key":{text.key},"value":{text.data}}}')
+    else:
+        framed = texts.text(value)
+        columns.put(row, framed, None if value is None else framed.data)

@@ -20,10 +20,11 @@ from metashell.columns.decode.faults import Fault
 from metashell.columns.decode.headers import Headers
 from metashell.columns.decode.objects import column_of_objects
 from metashell.columns.decode.options import ReadOptions
+from metashell.columns.decode.payloads import texts_of_log
 from metashell.columns.decode.place import Place
 from metashell.columns.decode.redacting import redact_columns
 from metashell.columns.decode.rows import NULL, Rows
-from metashell.columns.decode.typed_rows import RowText, TypedRows, coordinator_rows, framed_rows
+from metashell.columns.decode.typed_rows import TypedRows, coordinator_rows, framed_rows
 from metashell.columns.decode.vectors import Buffer, Ints
 from metashell.columns.schemas import RECORDS, RecordTable, tables_of_log
 from metashell.errors import DecodeError
@@ -57,7 +58,7 @@ class RecordTables:
         self.tables = tables_of_log(log)
         self.rows_min = VECTOR_ROWS_MIN
         self._readers: dict[tuple[str, int], ColumnReader | None] = {}
-        self._texts = RowText(log, options.show_secrets)
+        self._texts = texts_of_log(log, show_secrets=options.show_secrets)
 
     def read(self, headers: Headers, buffer: Buffer, rows: Rows, place: Place) -> tuple[list[tuple[str, pa.RecordBatch]], list[Fault]]:
         """The tables of the data records, and the records that could not be read."""

@@ -42,6 +42,12 @@ class Rows:
     def part(self, chosen: Mask | Ints) -> Rows:
         return Rows(*(column[chosen] for column in self.columns()))
 
+    def record(self, buffer: Buffer, row: int) -> tuple[bytes | None, bytes | None]:
+        """Key and value of one record."""
+        places = (self.key_start, self.key_size), (self.value_start, self.value_size)
+        key, value = (None if size[row] < 0 else buffer.data[start[row] : start[row] + size[row]] for start, size in places)
+        return key, value
+
     def columns(self) -> tuple[Ints, ...]:
         return (self.batch, self.offset, self.timestamp, self.key_start, self.key_size, self.value_start, self.value_size)
 

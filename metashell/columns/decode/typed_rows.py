@@ -7,24 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, int16_at
-from metashell.codec.dispatch import REMOTE_LOG_TYPES
-from metashell.codec.frame import (
-    FRAME_VERSION,
-    KIP631_FRAME_VERSION,
-    FrameError,
-    metadata_message,
-    read_frame,
-    record_type_name,
-    version_fault,
-)
-from metashell.codec.redaction import JsonText, hex_text, json_writer
-from metashell.codec.registry import MessageType, message_type
-from metashell.codec.schema import snake_case
+from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE
+from metashell.codec.dispatch import METADATA_TYPES, REMOTE_LOG_TYPES
+from metashell.codec.frame import FRAME_VERSION, KIP631_FRAME_VERSION, FrameError, read_frame
+from metashell.codec.registry import message_type
 from metashell.columns.decode.rows import NULL, Rows
 from metashell.columns.decode.vectors import Buffer, Ints
-from metashell.errors import DecodeError
-from metashell.log.kinds import METADATA, REMOTE_LOG
+from metashell.log.kinds import REMOTE_LOG
 
 OTHER = -(1 << 20)
 """The type of a row that has none that we know."""
@@ -74,9 +63,9 @@ def framed_rows(log: str, buffer: Buffer, rows: Rows) -> TypedRows:
     usual = (rows.value_size >= 3) & (buffer.bytes[frame] == FRAME_VERSION) & (types <= _ONE_BYTE_MAX) & (versions <= _ONE_BYTE_MAX)
     starts = rows.value_start + 3
     typed = TypedRows(rows, types, versions, starts, rows.value_start + rows.value_size, starts, starts)
-    known = _messages(log)
     for row in np.flatnonzero(~usual).tolist():
-        _read_odd_frame(typed, buffer, row, known)
+        _read_odd_frame(typed, buffer, row)
+    known = REMOTE_LOG_TYPES if log == REMOTE_LOG else METADATA_TYPES
     for type_id in distinct(types):
         if type_id not in known and type_id != OTHER:
             for row in np.flatnonzero(types == type_id).tolist():
@@ -85,15 +74,7 @@ def framed_rows(log: str, buffer: Buffer, rows: Rows) -> TypedRows:
     return typed
 
 
-def _messages(log: str) -> dict[int, MessageType]:
-    if log == REMOTE_LOG:
-        return {key: message_type(log, name) for key, name in REMOTE_LOG_TYPES.items()}
-    from metashell.columns.schemas import tables_of_log
-
-    return {key: table.value for key, table in tables_of_log(log).items()}
-
-
-def _read_odd_frame(typed: TypedRows, buffer: Buffer, row: int, known: dict[int, MessageType]) -> None:
+def _read_odd_frame(typed: TypedRows, buffer: Buffer, row: int) -> None:
     """A frame of multi-byte varints, of KIP-631, or none at all."""
     rows = typed.rows
     start, size = int(rows.value_start[row]), int(rows.value_size[row])
@@ -138,86 +119,3 @@ def coordinator_rows(log: str, buffer: Buffer, rows: Rows) -> TypedRows:
                 typed.odd.append((row, reason, False))
                 types[row] = OTHER
     return typed
-
-
-class RowText:
-    """The JSON text of records, and what is odd about them: the payloads of `records`."""
-
-    def __init__(self, log: str, show_secrets: bool) -> None:
-        self.log = log
-        self.show_secrets = show_secrets
-        self._writers: dict[tuple[str, str, int], JsonText] = {}
-
-    def metadata(self, buf: bytes, start: int, size: int) -> tuple[str | None, int | None, str | None, str | None]:
-        """Type, version, payload and fault of a framed value; bytes that do not decode are hex text, unless they could hold a secret."""
-        if size < 0:
-            return None, None, None, "the record has no value"
-        end = start + size
-        try:
-            frame = read_frame(buf, start, end)
-        except FrameError as error:
-            return None, None, self._hex(buf[start:end]), str(error)
-        family = self._family(frame.frame_version)
-        message = metadata_message(frame.type_id, family) if family != REMOTE_LOG else _messages(family).get(frame.type_id)
-        name = self._type_name(frame.type_id, family, message)
-        if message is None:
-            return name, frame.version, self._hex(buf[start:end], frame.body_start - start), f"record type {frame.type_id} is not known"
-        fault = version_fault(message, frame.version)
-        try:
-            return name, frame.version, self._writer(message, frame.version)(buf, frame.body_start, end), fault
-        except DecodeError as error:
-            reason = str(error) if fault is None else f"{fault}; {error}"
-            return name, frame.version, self._hex(buf[start:end], frame.body_start - start), reason
-
-    def group(self, type_id: int, version: int) -> tuple[str, str | None, JsonText]:
-        """Type and fault of all framed records of a known type and a version, and what writes the payload of one from where it lies."""
-        family = REMOTE_LOG if self.log == REMOTE_LOG else METADATA
-        message = _messages(family)[type_id]
-        return self._type_name(type_id, family, message), version_fault(message, version), self._writer(message, version)
-
-    def _family(self, frame_version: int) -> str:
-        if self.log == REMOTE_LOG:
-            return REMOTE_LOG
-        return "kip631" if frame_version == KIP631_FRAME_VERSION else METADATA
-
-    @staticmethod
-    def _type_name(type_id: int, family: str, message: MessageType | None) -> str:
-        if family == REMOTE_LOG:
-            return snake_case(message.name).upper() if message is not None else f"UNKNOWN_RECORD_{type_id}"
-        return record_type_name(type_id, family)
-
-    def _hex(self, raw: bytes, start: int = 0) -> str:
-        return hex_text(raw, start, show_secrets=self.show_secrets)
-
-    def coordinator(
-        self, buf: bytes, key_start: int, key_size: int, start: int, size: int
-    ) -> tuple[str | None, int | None, str | None, str | None]:
-        """The same of a coordinator's record; the payload has `key` and `value`, null for a tombstone."""
-        log = COORDINATOR_LOGS[self.log]
-        key, value = buf[key_start : key_start + key_size], buf[start : start + max(size, 0)]
-        if key_size < PREFIX_SIZE or 0 <= size < PREFIX_SIZE:
-            return None, None, None, "the record has no key" if key_size < 0 else "key or value are too short"
-        type_id = int16_at(key, 0)
-        version = int16_at(value, 0) if size >= 0 else None
-        key_message, value_message = log.key_message(type_id), log.value_message(type_id)
-        if key_message is None or value_message is None:
-            return f"UNKNOWN_{type_id}", version, None, f"record type {type_id} is not known"
-        name = snake_case(log.type_name(type_id) or "").upper()
-        try:
-            key_text = self._writer(key_message, 0)(key, PREFIX_SIZE, key_size)
-            value_text = "null"
-            if version is not None:
-                low, high = value_message.versions
-                if not low <= version <= high:
-                    return name, version, None, f"{value_message.name} version {version} is not known"
-                value_text = self._writer(value_message, version)(value, PREFIX_SIZE, size)
-        except DecodeError as error:
-            return name, version, None, str(error)
-        return name, version, f'{{"key":{key_text},"value":{value_text}}}', None
-
-    def _writer(self, message: MessageType, version: int) -> JsonText:
-        known = (message.family, message.name, version)
-        made = self._writers.get(known)
-        if made is None:
-            made = self._writers[known] = json_writer(message, version, show_secrets=self.show_secrets)
-        return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -121,8 +120,6 @@ def _begin(prepare: Callable[[], object]) -> None:
     """What each process does first."""
     from threading import Thread
 
-    # What is loaded stays: to look for garbage in it would only copy the pages that the processes share.
-    gc.freeze()
     Thread(target=_end_with_parent, daemon=True).start()
     prepare()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -11,7 +10,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from metashell.columns.schemas import PLACE
-from metashell.columns.texts import csv_value, row_values
+from metashell.columns.texts import row_values
+from metashell.forms import compact_json, csv_cell
 
 _GROUP_ROWS = 1 << 17
 _GROUP_BYTES = 24 << 20
@@ -82,11 +82,11 @@ class _Arrow:
 class _JsonLines:
     def __init__(self, path: str, schema: pa.Schema) -> None:
         self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115 - open until close
+        self._names = schema.names
 
     def write(self, batches: Sequence[pa.RecordBatch]) -> None:
         for batch in batches:
-            for row in row_values(batch):
-                self._file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
+            self._file.writelines(f"{compact_json(dict(zip(self._names, row, strict=True)))}\n" for row in row_values(batch))
 
     def close(self) -> None:
         self._file.close()
@@ -102,7 +102,7 @@ class _Csv:
 
     def write(self, batches: Sequence[pa.RecordBatch]) -> None:
         for batch in batches:
-            self._writer.writerows([csv_value(value) for value in row.values()] for row in row_values(batch))
+            self._writer.writerows(map(csv_cell, row) for row in row_values(batch))
 
     def close(self) -> None:
         self._file.close()

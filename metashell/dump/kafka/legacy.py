@@ -11,8 +11,8 @@ from struct import error as struct_error
 
 from metashell.codec.batches import CODEC_MASK, LEAD_SIZE, LOG_APPEND_TIME, MAGIC_END
 from metashell.codec.compression import LZ4, ZSTD, decompress
+from metashell.codec.framing import LENGTH_MIN
 from metashell.codec.legacy import message_crc, read_message_header, with_lz4_header_checksum
-from metashell.dump.framing import LENGTH_MIN
 from metashell.dump.kafka.lines import KafkaLines
 from metashell.dump.writer import Halt
 from metashell.errors import DecodeError

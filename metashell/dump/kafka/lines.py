@@ -26,7 +26,7 @@ class KafkaLines(Writer):
     def second_half(self, header: BatchHeader, position: int, is_valid: bool) -> None:
         """Write the rest of a batch line, the same for all magics. Raises Halt for a codec that does not exist."""
         if not is_valid:
-            self.faults.append((position, f"offset {header.base_offset}, position {position}: the CRC is not {header.crc:#x}"))
+            self.findings.fault(position, f"offset {header.base_offset}, position {position}: the CRC is not {header.crc:#x}")
         codec_id = header.attributes & CODEC_MASK
         if codec_id >= len(CODEC_NAMES):
             raise Halt(f"{self.path}: position {position}: Unknown compression type id: {codec_id}")

@@ -35,7 +35,7 @@ def _dump(run: KafkaRun, path: str) -> None:
         for entry in inputs_of(path, wanted_logs(run.options)):
             run.may_end_early = entry.may_end_early
             try:
-                _refuse_other_log(run, entry)
+                _check(run, entry)
                 run.file(entry.label)
             except (Halt, UsageError) as trouble:
                 run.complain(str(trouble))
@@ -43,8 +43,12 @@ def _dump(run: KafkaRun, path: str) -> None:
         run.complain(str(error))
 
 
-def _refuse_other_log(run: KafkaRun, entry: Input) -> None:
-    """Errors: UsageError where the decoder is that of another log, which would be one odd line for each record."""
+def _check(run: KafkaRun, entry: Input) -> None:
+    """Errors: UsageError where there is no file, or the decoder is that of another log, which would be one odd line for each record."""
+    try:
+        os.stat(entry.label)
+    except OSError as error:
+        raise UsageError(f"{entry.label}: {error.strerror}", entry.label) from error
     if run.options.decoder != "classes" and other_file(entry.label) is None and os.path.isfile(entry.label):
         with open_file(entry.label) as file:
             options_for(run.options, entry.label, entry.log, file)

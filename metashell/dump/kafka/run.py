@@ -10,18 +10,18 @@ import os
 from collections.abc import Callable
 
 from metashell.codec.batches import LEAD_SIZE
-from metashell.dump.framing import WindowReader
 from metashell.dump.kafka.index import IndexDiagnostics, IndexDump
 from metashell.dump.kafka.java import java_absolute, java_long, java_path
 from metashell.dump.kafka.payload import payloads_of
 from metashell.dump.kafka.text import KafkaWriter
 from metashell.dump.options import DumpOptions
 from metashell.dump.output import Output, TextSink
-from metashell.dump.whole_file import dump_file, usable_jobs
+from metashell.dump.whole_file import dump_file
 from metashell.dump.writer import Halt
 from metashell.errors import DecodeError, UsageError
 from metashell.log.files import RegularFile, open_file
 from metashell.log.packing import COMPRESSED_SUFFIXES
+from metashell.log.window_reader import WindowReader
 
 _BATCH_SIZE_MAX = LEAD_SIZE + 0x7FFFFFFF
 _OFFSET_WIDTH = 20
@@ -89,14 +89,15 @@ class KafkaRun:
             # Kafka holds the first record against offset -1, and finds every later segment wanting.
             writer.last = None if self.is_honest else (-1, 0)
             reader = WindowReader(file, options.max_bytes, _BATCH_SIZE_MAX)
-            dump_file(writer, reader, self.output, usable_jobs(options.jobs))
+            dump_file(writer, reader, self.output, options.jobs)
+        findings = writer.findings
         if self.is_honest and not self.may_end_early:
-            for _, fault in writer.faults:
+            for fault in findings.fault_lines():
                 self.complain(f"{path}: {fault}")
-        if writer.pairs:
+        if findings.pairs:
             # A number that is followed by two others keeps the later one.
             found = self.pairs.setdefault(java_absolute(path), {})
-            found.update({offset: following for _, offset, following in writer.pairs})
+            found.update({offset: following for _, offset, following in findings.pairs})
 
     def diagnostics(self) -> None:
         """Print what was noticed about the files as a whole."""

@@ -19,9 +19,9 @@ from metashell.codec.batches import (
     unpack_header,
 )
 from metashell.codec.crc32c import crc32c
+from metashell.codec.framing import Stop
 from metashell.codec.record_walk import RecordFields, read_headers, walk_records
 from metashell.dump.fast_loop import make_loop
-from metashell.dump.framing import Stop
 from metashell.dump.kafka.control import control_text
 from metashell.dump.kafka.coordinator import CoordinatorPayloads
 from metashell.dump.kafka.java import int64, java_sequence
@@ -33,6 +33,7 @@ from metashell.dump.options import MAX_BYTES_DEFAULT, DumpOptions
 from metashell.dump.writer import FLUSH_LINES, Halt
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
+from metashell.log.tail import judge_tail
 
 _INT64_LIMIT = 1 << 63
 _PLAIN_LIMIT = 1 << 62
@@ -201,4 +202,6 @@ class KafkaWriter(KafkaLines):
             raise Halt(f"{self.path}: position {stop.position}: {self.file.trouble}")
         if stop.left > 0 and self.options.max_bytes == MAX_BYTES_DEFAULT:
             self.lines.append(f"Found {stop.left} invalid bytes at the end of {self.name}\n")
-            self.faults.append((stop.position, f"position {stop.position}: the last batch is cut off, {stop.left} bytes of it are there"))
+            tail = judge_tail(self.file, stop)
+            if tail is not None:
+                self.findings.fault(stop.position, f"position {stop.position}: {tail.reason}")

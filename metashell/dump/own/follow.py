@@ -10,12 +10,13 @@ import os
 import time
 from collections.abc import Callable
 
-from metashell.dump.framing import Stop, WindowReader
+from metashell.codec.framing import Stop
 from metashell.dump.inputs import Input, directory_input
 from metashell.dump.own.json_lines import JsonWriter
 from metashell.dump.own.session import Session
 from metashell.dump.windows import format_window
 from metashell.dump.writer import Place
+from metashell.log.window_reader import WindowReader
 
 POLL_INTERVAL_S = 0.2
 
@@ -37,7 +38,7 @@ def follow(
             writer = session.writer(following, file, last, is_followed=file.size() is not None)
             reader = session.reader(file)
             stop = session.walk(writer, reader)
-            session.tell(following.label, writer)
+            session.tell(following.label, writer.take_findings())
             if file.size() is None:
                 return  # a stream ends where it ends
             following = _Follower(session, following, writer, reader).go_on(stop, wait)
@@ -85,7 +86,7 @@ class _Follower:
 
     def _flush(self) -> None:
         self.session.output.write_all(self.writer.take())
-        self.session.tell(self.entry.label, self.writer)
+        self.session.tell(self.entry.label, self.writer.take_findings())
 
     def _shrank(self, position: int, size: int) -> int:
         self.writer.shrank(position, size)

@@ -28,7 +28,8 @@ from metashell.codec.redaction import BROKER_RESOURCE, REDACTED, is_sensitive_co
 from metashell.dump.index_walk import BATCH_SIZE_MAX, LogHeads, walk_offset_index, walk_time_index
 from metashell.dump.options import MAX_MESSAGE_SIZE_DEFAULT
 from metashell.dump.own.json_lines import for_terminal
-from metashell.dump.own.session import TOLD_FAULTS_MAX, Session
+from metashell.dump.own.session import Session
+from metashell.dump.writer import Findings
 from metashell.errors import DecodeError, LogCorruptError, PathError, UsageError
 from metashell.log.files import RegularFile
 from metashell.log.indexes import (
@@ -61,7 +62,7 @@ class OwnIndex:
         self.path = path
         self.label = string_text(os.fsencode(path).decode("utf-8", "replace"))
         self.lines: list[str] = []
-        self.faults = 0
+        self.findings = Findings()
         self.shows = not session.options.verify_index_only and not session.options.index_sanity_check
 
     def dump(self) -> None:
@@ -77,7 +78,7 @@ class OwnIndex:
         handler = NAME_HANDLERS.get(name) or SUFFIX_HANDLERS[os.path.splitext(name)[1]]
         handler(self, data if data.strip(b"\0") else self.unused(data))
         self.flush()
-        self.session.complain_of_more(self.path, self.faults)
+        self.session.tell(self.path, self.findings)
 
     def unused(self, data: bytes) -> bytes:
         """What an index holds that is nothing but zeros, as one is preallocated: no entries."""
@@ -101,14 +102,11 @@ class OwnIndex:
 
     def fault(self, kind: str, place: str, reason: str) -> None:
         """Write a line about a fault, and tell it; `place` are members."""
-        self.faults += 1
+        self.findings.fault(0, reason)
         self.lines.append(f'{{"kind":"{kind}","file":{self.label},{place}"reason":{string_text(reason)}}}\n')
-        if self.faults <= TOLD_FAULTS_MAX:
-            self.session.complain(f"{self.path}: {reason}")
-        self.session.status = 1
 
     def note(self, text: str) -> None:
-        self.session.note(self.path, text)
+        self.findings.notes.append(text)
 
     # ---- indexes -------------------------------------------------------------------------------------------------
 

@@ -24,12 +24,12 @@ from metashell.codec.batches import (
     unpack_header,
 )
 from metashell.codec.crc32c import crc32c
+from metashell.codec.framing import Stop
 from metashell.codec.json_forms import string_text
 from metashell.codec.legacy import LegacyRecord, message_crc, read_message_header, read_messages
 from metashell.codec.record_text import FramedTexts
 from metashell.codec.record_walk import RecordFields, read_headers
 from metashell.dump.fast_loop import make_loop
-from metashell.dump.framing import Stop
 from metashell.dump.keyed_loop import make_keyed_loop
 from metashell.dump.options import DumpOptions
 from metashell.dump.own.filters import OFFSET_MAX, Filters
@@ -48,11 +48,9 @@ from metashell.dump.writer import Place, Writer
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
 from metashell.log.names import SNAPSHOT_FOOTER_TYPE
-from metashell.log.tail import whole_batch_behind
+from metashell.log.tail import judge_tail
 
 _LEGACY_LEAD_SIZE = 26
-_TAIL_PIECE = 1 << 20
-_TAIL_LOOK_MAX = 64 << 20
 _LINE = "{before}{body(buf, start + 3, end)}}}\\n'"
 _KEYED_LINE = "{key_text}{before}{body(buf, start + 2, at)}}}\\n'"
 _KEYED_TOMBSTONE = '{key_text}null,"data":null,"tombstone":true}}\\n\''
@@ -176,9 +174,9 @@ class JsonWriter(Writer):
 
     def _compare(self, position: int, last: tuple[int, int], here: tuple[int, int]) -> None:
         if here[0] <= last[0] or (self.options.decoder == "metadata" and here[0] != last[0] + 1):
-            self.faults.append((position, f"position {position}: offset {last[0]} is followed by {here[0]}"))
+            self.findings.fault(position, f"position {position}: offset {last[0]} is followed by {here[0]}")
         if here[1] < last[1]:
-            self.faults.append((position, f"position {position}: leader epoch goes back from {last[1]} to {here[1]}"))
+            self.findings.fault(position, f"position {position}: leader epoch goes back from {last[1]} to {here[1]}")
 
     def join(self, last: Place) -> None:
         if self.first is None:
@@ -294,7 +292,7 @@ class JsonWriter(Writer):
             place = f'"offset":{offset},"timestamp":{timestamp},"epoch":{header.leader_epoch},{producer}'
         self.lines.append(f"{self._head(kind)}{place}{found.text}}}\n")
         if found.fault is not None:
-            self.faults.append((self.position, f"offset {offset}: {found.fault}"))
+            self.findings.fault(self.position, f"offset {offset}: {found.fault}")
 
     def _producer(self, header: BatchHeader) -> str:
         """The members that say which producer wrote a coordinator's record, where it was a transactional one."""
@@ -315,64 +313,31 @@ class JsonWriter(Writer):
             f'"size":{size},"reason":{string_text(reason)}}}\n'
         )
         place = f"position {position}" if offset is None else f"offset {offset}, position {position}"
-        self.faults.append((position, f"{place}: {reason}"))
+        self.findings.fault(position, f"{place}: {reason}")
 
     def stop(self, stop: Stop) -> None:
-        if self.file.trouble is not None:
-            self._corrupt(stop.position, None, max(stop.left, 0), self.file.trouble)
-        elif stop.position + max(stop.left, 0) >= self.options.max_bytes or (self.is_followed and stop.kind != "too-large"):
-            return  # the end that was asked for; or no end, for whoever follows
-        elif stop.kind == "end":
+        is_wanted_end = stop.position + max(stop.left, 0) >= self.options.max_bytes
+        if self.file.trouble is None and (is_wanted_end or (self.is_followed and stop.kind != "too-large")):
+            return
+        tail = judge_tail(self.file, stop, None if self.last is None else self.last[0] + 1)
+        if tail is None:
             self._check_end(stop)
-        elif stop.kind == "too-large":
-            self._corrupt(stop.position, None, max(stop.left, 0), f"a batch of {stop.length + 12} bytes is more than we hold")
+        elif self.may_end_early and tail.may_be_tail:
+            self.findings.notes.append(f"position {stop.position}: {tail.reason}")
         else:
-            self._tail(stop)
+            self._told("truncated" if tail.looks_cut_off else "corrupt", stop.position, tail.offset, tail.size, tail.reason)
 
     def shrank(self, position: int, size: int) -> None:
         """Write that a file which is followed was cut from `position` bytes to `size`."""
         self.last = None
         self._told("truncated", size, None, position - size, f"the file shrank from {position} to {size} bytes")
 
-    def _tail(self, stop: Stop) -> None:
-        """What follows the last whole batch: torn, zero-filled, or no batch at all."""
-        left, is_zero = self._look_at_tail(stop)
-        reason, kind = f"the last batch is cut off, {left} bytes of it are there", "truncated"
-        if is_zero:
-            reason = f"the rest is zero, {left} bytes"
-        elif stop.kind != "bad-size" and len(stop.tail) >= MAGIC_END and stop.tail[MAGIC_END - 1] > 2:
-            reason, kind = f"no batch: magic {stop.tail[MAGIC_END - 1]} is not known, {left} bytes are left", "corrupt"
-        elif stop.kind == "bad-size":
-            reason, kind = f"batch length {stop.length} is below 14, {left} bytes are left", "corrupt"
-        if self.may_end_early and kind == "truncated":
-            behind = None if is_zero else whole_batch_behind(self.file, stop.position)
-            if behind is None:
-                self.notes.append(f"position {stop.position}: {reason}")
-                return
-            reason += f", among them a whole batch at position {behind}"
-        self._told(kind, stop.position, self._next_offset(), left, reason)
-
-    def _next_offset(self) -> int | None:
-        return None if self.last is None else self.last[0] + 1
-
-    def _look_at_tail(self, stop: Stop) -> tuple[int, bool]:
-        """How many bytes are left, and whether all of them are zero."""
-        data, seen = stop.tail, 0
-        while data:
-            seen += len(data)
-            if data.strip(b"\0"):
-                return max(stop.left, seen), False
-            if seen >= _TAIL_LOOK_MAX and self.file.size() is None:
-                break  # a stream need not end
-            data = self.file.read_at(stop.position + seen, _TAIL_PIECE)
-        return max(stop.left, seen), seen > 0
-
     def _check_end(self, stop: Stop) -> None:
         """A whole number of batches: enough for a segment, but a checkpoint ends with a footer."""
         if stop.position == 0 and not self.may_end_early:
-            self.faults.append((0, "the file is empty"))
+            self.findings.fault(0, "the file is empty")
         elif self.is_checkpoint and not self._ends_with_footer():
-            self._told("truncated", stop.position, self._next_offset(), 0, "the checkpoint has no footer")
+            self._told("truncated", stop.position, self.last[0] + 1 if self.last else None, 0, "the checkpoint has no footer")
 
     def _ends_with_footer(self) -> bool:
         if self.last_batch is None or not self.last_batch[2]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, Self
 
-from metashell.dump.framing import find_frames
+from metashell.codec.framing import find_frames
 from metashell.dump.inputs import Input
 from metashell.dump.options import DumpOptions
 from metashell.dump.output import ByteSink, Output, TextSink
@@ -68,7 +68,7 @@ class _PieceSession(Session):
         format_window(writer, window)
         self._position += len(piece.data)
         self.output.write_all(writer.take())
-        self.tell(piece.label, writer)
+        self.tell(piece.label, writer.take_findings())
 
 
 class _NoFile:

@@ -5,18 +5,17 @@ Faults stand in the output where they lie, and once more on stderr: one line eac
 
 from __future__ import annotations
 
+from metashell.codec.framing import Stop
 from metashell.dump.decoding import options_for, wanted_logs
-from metashell.dump.framing import Stop, WindowReader
 from metashell.dump.inputs import Input, starts_like_checkpoint
 from metashell.dump.options import MAX_BYTES_DEFAULT, DumpOptions
 from metashell.dump.output import Output, TextSink
 from metashell.dump.own.filters import Filters
 from metashell.dump.own.json_lines import JsonWriter
-from metashell.dump.whole_file import dump_file, usable_jobs
-from metashell.dump.writer import Place
+from metashell.dump.whole_file import dump_file
+from metashell.dump.writer import Findings, Place
 from metashell.log.files import OpenFile
-
-TOLD_FAULTS_MAX = 10
+from metashell.log.window_reader import WindowReader
 
 
 class Session:
@@ -42,11 +41,11 @@ class Session:
 
     def walk(self, writer: JsonWriter, reader: WindowReader) -> Stop:
         """Write what a file holds; gives where and why it ended."""
-        return dump_file(writer, reader, self.output, usable_jobs(self.options.jobs))
+        return dump_file(writer, reader, self.output, self.options.jobs)
 
     def finish(self, entry: Input, writer: JsonWriter, stop: Stop) -> None:
         """End the dump of one file, of which the walk is done."""
-        self.tell(entry.label, writer)
+        self.tell(entry.label, writer.take_findings())
 
     def writer(self, entry: Input, file: OpenFile, last: Place, is_followed: bool = False) -> JsonWriter:
         """The writer of one file; `last` is the place that its first batch has to follow.
@@ -80,27 +79,15 @@ class Session:
         limit = None if self.options.max_bytes == MAX_BYTES_DEFAULT else self.options.max_bytes
         return WindowReader(file, limit, file.batch_size_max)
 
-    def tell(self, label: str, writer: JsonWriter) -> None:
-        """Report on stderr what is wrong with a file, with -v its notes too, and forget both."""
-        for _, fault in writer.faults[:TOLD_FAULTS_MAX]:
+    def tell(self, label: str, findings: Findings) -> None:
+        """Report on stderr what is wrong with a file, and with -v what is no fault."""
+        for fault in findings.fault_lines():
             self.complain(f"{label}: {fault}")
-        self.complain_of_more(label, len(writer.faults))
-        for note in writer.notes:
-            self.note(label, note)
-        writer.faults.clear()
-        writer.notes.clear()
-
-    def complain_of_more(self, label: str, fault_count: int) -> None:
-        """Report how many faults of a file were not listed."""
-        if fault_count > TOLD_FAULTS_MAX:
-            self.complain(f"{label}: {fault_count - TOLD_FAULTS_MAX} more faults")
+        if self.options.verbose:
+            for note in findings.notes:
+                self.err.write(f"{self.options.program}: {label}: {note}\n")
 
     def complain(self, text: str) -> None:
         """Report a fault on stderr."""
         self.err.write(f"{self.options.program}: {text}\n")
         self.status = 1
-
-    def note(self, label: str, text: str) -> None:
-        """Report with -v what is no fault."""
-        if self.options.verbose:
-            self.err.write(f"{self.options.program}: {label}: {text}\n")

@@ -15,16 +15,17 @@ from metashell.codec.batches import CONTROL, TRANSACTIONAL, BatchHeader
 from metashell.codec.control import CONTROL_TYPE_NAMES
 from metashell.codec.coordinator import PREFIX_SIZE, int16_at
 from metashell.codec.frame import FrameError, read_frame, record_type_name
+from metashell.codec.framing import Stop
 from metashell.codec.legacy import LegacyRecord
 from metashell.codec.record_walk import RecordFields
 from metashell.dump.decoding import LOG_OF_DECODER
-from metashell.dump.framing import Stop, WindowReader
 from metashell.dump.inputs import Input
 from metashell.dump.own.json_lines import JsonWriter, for_terminal
 from metashell.dump.own.session import Session
 from metashell.dump.record_types import type_names
 from metashell.dump.windows import dump_in_turn
 from metashell.log.kinds import DATA, METADATA, REMOTE_LOG
+from metashell.log.window_reader import WindowReader
 
 GAPS_SHOWN_MAX = 20
 TypeCount = tuple[str, int | None]
@@ -158,8 +159,8 @@ class SummarySession(Session):
     def finish(self, entry: Input, writer: JsonWriter, stop: Stop) -> None:
         assert isinstance(writer, SummaryWriter)
         size = writer.file.size()
-        shown = writer.summary(stop.position if size is None else size, len(writer.faults))
-        self.tell(entry.label, writer)
+        shown = writer.summary(stop.position if size is None else size, writer.findings.fault_count)
+        self.tell(entry.label, writer.take_findings())
         label = os.fsencode(entry.label).decode("utf-8", "replace")
         if self.options.output == "table":
             text = table(label, shown)

@@ -23,12 +23,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metashell.forms import OBJECT_FORMS
 from metashell.nodes import Leaf
 from metashell.options import Argument
 from metashell.shell.command import NODE_PATH, make_command
 from metashell.shell.context import IS_DIRECTORY
-from metashell.shell.leaves import write_leaf
-from metashell.shell.output import OBJECT_FORMS, leaf_object, write_objects
+from metashell.shell.output import leaf_object, write_leaf, write_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,10 +24,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metashell.forms import OBJECT_FORMS
 from metashell.options import Argument, Option
 from metashell.shell.command import NODE_PATH, make_command
 from metashell.shell.globs import compile_component
-from metashell.shell.output import OBJECT_FORMS, node_object, write_objects
+from metashell.shell.output import node_object, write_objects
 from metashell.shell.walk import descend, kafka_find
 
 if TYPE_CHECKING:

@@ -27,9 +27,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metashell.forms import OBJECT_FORMS, aligned
 from metashell.shell.command import make_command
 from metashell.shell.kafka_usage import HELP_TEXT
-from metashell.shell.output import OBJECT_FORMS, write_objects
+from metashell.shell.output import write_objects
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -46,9 +47,8 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     elif ctx.output in OBJECT_FORMS:
         write_objects(ctx, ({"name": command.name, "summary": command.spec.summary} for command in COMMANDS))
     else:
-        width = max(len(command.name) for command in COMMANDS) + 2
-        for command in COMMANDS:
-            ctx.line(f"{command.name:<{width}}{command.spec.summary}")
+        for line in aligned([(command.name, command.spec.summary) for command in COMMANDS]):
+            ctx.line(line)
 
 
 COMMAND = make_command(run, __doc__)

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metashell.forms import OBJECT_FORMS
 from metashell.options import Argument
 from metashell.shell.command import make_command
 from metashell.shell.history import last_entries
-from metashell.shell.output import OBJECT_FORMS, write_objects
+from metashell.shell.output import write_objects
 
 if TYPE_CHECKING:
     from types import SimpleNamespace

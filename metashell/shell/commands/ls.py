@@ -24,12 +24,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metashell.errors import UsageError
+from metashell.escape import terminal_line, writable
+from metashell.forms import OBJECT_FORMS
 from metashell.nodes import Directory
 from metashell.options import Argument, Option
-from metashell.shell.color import colored_name
 from metashell.shell.command import NODE_PATH, make_command
 from metashell.shell.layout import column_lines, column_widths
-from metashell.shell.output import OBJECT_FORMS, node_object, write_objects
+from metashell.shell.output import node_object, write_objects
 from metashell.shell.paths import ROOT, child_path
 from metashell.shell.summary import summarize, summary_text
 from metashell.shell.walk import descend
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from metashell.shell.output import Object
 
 _HERE = "."
+_DIRECTORY, _PLAIN = "\x1b[1;34m", "\x1b[0m"
 _TYPE_WIDTH = len("controller")
 
 
@@ -61,7 +63,7 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
         is_heading = match.node.is_directory and not args.directory
         (directories if is_heading else files).append(match)
     if ctx.output == "kafka":
-        _write_kafka(ctx, files, directories, None if args.one else ctx.width)
+        _write_kafka(ctx, files, directories, None if args.one else ctx.display.width)
     else:
         _write_text(ctx, files, directories, args)
 
@@ -115,10 +117,10 @@ def _write_names(ctx: Context, names: Sequence[str], nodes: Iterable[Node], args
             shown = colored_name(ctx, name, node.is_directory) + " " * (width - len(name))
             ctx.out.write(f"{node.type:<{_TYPE_WIDTH}}  {shown}  ")
             ctx.line(summary_text(summarize(ctx, node)))
-    elif ctx.color and not args.one and len(names) <= _COLORED_LIMIT:
+    elif ctx.display.color and not args.one and len(names) <= _COLORED_LIMIT:
         _write_colored(ctx, names, nodes)
     else:
-        for line in column_lines(names, None if args.one else ctx.width):
+        for line in column_lines(names, None if args.one else ctx.display.width):
             ctx.line(line)
 
 
@@ -128,7 +130,7 @@ _COLORED_LIMIT = 10_000
 
 def _write_colored(ctx: Context, names: Sequence[str], nodes: Iterable[Node]) -> None:
     shown = [colored_name(ctx, name, node.is_directory) for name, node in zip(names, nodes, strict=True)]
-    widths = column_widths(names, ctx.width)
+    widths = column_widths(names, ctx.display.width)
     rows = -(-len(names) // len(widths))
     for row in range(rows):
         line = ""
@@ -136,6 +138,12 @@ def _write_colored(ctx: Context, names: Sequence[str], nodes: Iterable[Node]) ->
             is_last = index + rows >= len(names)
             line += shown[index] + ("" if is_last else " " * (widths[column] - len(names[index])))
         ctx.out.write(line + "\n")
+
+
+def colored_name(ctx: Context, name: str, is_directory: bool) -> str:
+    """A name as a listing shows it: safe for a terminal, directories in blue."""
+    shown = terminal_line(name) if ctx.display.is_terminal else writable(name)
+    return f"{_DIRECTORY}{shown}{_PLAIN}" if ctx.display.color and is_directory else shown
 
 
 def _objects(ctx: Context, targets: Sequence[str], args: SimpleNamespace) -> Iterator[Object]:

@@ -23,10 +23,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metashell.forms import OBJECT_FORMS
 from metashell.options import Argument
 from metashell.shell.command import COMMAND_NAME, make_command
 from metashell.shell.kafka_usage import KAFKA_COMMANDS, man_text
-from metashell.shell.output import OBJECT_FORMS, write_objects
+from metashell.shell.output import write_objects
 from metashell.shell.pages import command_page
 
 if TYPE_CHECKING:
@@ -48,10 +49,10 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     if command is None:
         ctx.fail(name, "Unknown command; help lists them.")
     elif ctx.output in OBJECT_FORMS:
-        page = {"name": command.name, "summary": command.spec.summary, "text": command_page(command, ctx.width)}
+        page = {"name": command.name, "summary": command.spec.summary, "text": command_page(command, ctx.display.width)}
         write_objects(ctx, [page], single=True)
     else:
-        ctx.write(command_page(command, ctx.width))
+        ctx.write(command_page(command, ctx.display.width))
 
 
 COMMAND = make_command(run, __doc__, arguments=(Argument(name="command", kind=COMMAND_NAME, help="the command's name"),))

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metashell.forms import OBJECT_FORMS
 from metashell.shell.command import make_command
-from metashell.shell.output import OBJECT_FORMS, node_object, write_objects
+from metashell.shell.output import node_object, write_objects
 
 if TYPE_CHECKING:
     from types import SimpleNamespace

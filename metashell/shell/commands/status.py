@@ -34,11 +34,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from metashell.forms import OBJECT_FORMS, aligned, counted
 from metashell.nodes.java_text import utc_time_text
 from metashell.nodes.provenance import fault_value
 from metashell.shell.command import make_command
 from metashell.shell.health import image_health
-from metashell.shell.output import OBJECT_FORMS, write_objects
+from metashell.shell.output import write_objects
 from metashell.values import uuid_text
 
 if TYPE_CHECKING:
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 _FAULTS_SHOWN = 5
-_LABEL_WIDTH = 18
 _LOG, _NOTE = "log", "quorum-state"
 
 
@@ -59,8 +59,8 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     if ctx.output in OBJECT_FORMS:
         write_objects(ctx, [status], single=True)
         return
-    for label, text in _lines(ctx, status):
-        ctx.line(f"{label:<{_LABEL_WIDTH}}{text}".rstrip())
+    for line in aligned(_lines(ctx, status)):
+        ctx.line(line)
 
 
 def describe(ctx: Context) -> dict[str, Any]:
@@ -155,10 +155,10 @@ def _lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
             f"{counts['partitions']}, {counts['leaderless']} leaderless, {counts['under_replicated']} under-replicated, "
             f"{counts['reassigning']} reassigning",
         ),
-        ("configs", f"{counts['config_resources']} resources"),
+        ("configs", counted(counts["config_resources"], "resource")),
         ("acls", str(counts["acls"])),
-        ("quotas", f"{counts['quota_entities']} entities"),
-        ("scram", f"{counts['scram_credentials']} credentials"),
+        ("quotas", counted(counts["quota_entities"], "entity", "entities")),
+        ("scram", counted(counts["scram_credentials"], "credential")),
         ("tokens", str(counts["delegation_tokens"])),
         ("faults", str(status["fault_count"])),
     ]

@@ -19,13 +19,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metashell.forms import OBJECT_FORMS, compact_json, plain_text, spaced_json
 from metashell.nodes import Directory, Leaf
 from metashell.options import Argument
 from metashell.shell.command import NODE_PATH, make_command
 from metashell.shell.globs import Match
-from metashell.shell.jsonform import compact_json, plain_text, spaced_json
-from metashell.shell.leaves import kafka_leaf_text, write_leaf
-from metashell.shell.output import OBJECT_FORMS, leaf_object, node_object, plain_json, write_objects
+from metashell.shell.output import kafka_leaf_text, leaf_object, node_object, write_leaf, write_objects
 from metashell.shell.paths import child_path
 from metashell.shell.walk import descend, listed_children
 
@@ -99,11 +98,11 @@ def _write_json(ctx: Context, matches: Iterator[Match], single: bool) -> None:
 
 def _write_nested(ctx: Context, path: str, node: Node) -> None:
     if isinstance(node, Leaf):
-        ctx.out.write(plain_json(ctx, compact_json(leaf_object(ctx, path, node))))
+        ctx.out.write(ctx.display.json(compact_json(leaf_object(ctx, path, node))))
         return
     assert isinstance(node, Directory)
     head = compact_json(node_object(ctx, path, node, **node.envelope_info))
-    ctx.out.write(plain_json(ctx, head[:-1] + ',"children":['))
+    ctx.out.write(ctx.display.json(head[:-1] + ',"children":['))
     separator = ""
     for name, child in listed_children(ctx, node):
         if child is not None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from metashell.codec.batches import CRC_START, HEADER_SIZE, LEAD_SIZE, MAGIC_END, BatchHeader, RecordBatch, unpack_header
+from metashell.codec.batches import CRC_START, HEADER_SIZE, MAGIC_END, BatchHeader, RecordBatch, unpack_header
 from metashell.codec.crc32c import crc32c
+from metashell.codec.framing import FRAME_SIZE_MAX, Stop
 from metashell.codec.legacy import message_crc, read_message_header
 from metashell.log.files import RegularFile
-
-LENGTH_MIN = 14
+from metashell.log.window_reader import WindowReader
 
 
 class Placed(NamedTuple):
@@ -39,24 +39,24 @@ class Placed(NamedTuple):
 class BadLengthError(Exception):
     """A length that no batch has, at this byte."""
 
-    def __init__(self, position: int, length: int) -> None:
-        super().__init__(f"a batch length of {length} is below {LENGTH_MIN}")
-        self.position = position
+    def __init__(self, stop: Stop) -> None:
+        super().__init__(stop.reason)
+        self.position = stop.position
 
 
 def placed_batches(file: RegularFile) -> Iterator[Placed]:
     """What lies in a segment, up to where Kafka sees its end. Errors: BadLengthError."""
+    reader = WindowReader(file, None, FRAME_SIZE_MAX)
     position = 0
-    size = file.size() or 0
-    while position < size - MAGIC_END:
-        lead = file.read_at(position, HEADER_SIZE)
-        length = int.from_bytes(lead[8:LEAD_SIZE], "big", signed=True)
-        if length < LENGTH_MIN:
-            raise BadLengthError(position, length)
-        if position > size - LEAD_SIZE - length:
-            return
-        yield _placed(file.read_at(position, LEAD_SIZE + length), position)
-        position += LEAD_SIZE + length
+    while True:
+        window = reader.read(position)
+        for at, size in window.frames:
+            yield _placed(window.buf[at : at + size], position + at)
+        position = window.next
+        if window.stop is not None:
+            break
+    if window.stop.kind == "bad-size":
+        raise BadLengthError(window.stop)
 
 
 def _placed(data: bytes, position: int) -> Placed:

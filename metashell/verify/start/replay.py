@@ -20,7 +20,7 @@ from metashell.image import MetadataImage
 from metashell.image.loader import ImageLoader
 from metashell.log.files import RegularFile
 from metashell.log.names import checkpoint_name
-from metashell.log.source_fault import OrderCheck
+from metashell.log.order import OrderCheck
 from metashell.verify.start.batches import BadLengthError, Placed, placed_batches, read_placed
 from metashell.verify.start.load import StartLog
 from metashell.verify.start.segments import Segment
@@ -41,7 +41,6 @@ class Replay:
         self._loader = ImageLoader(snapshot_id=log.snapshot)
         self._has_records = False
         self._order = OrderCheck(log.start_offset if log.snapshot is None else None)
-        self._epoch: int | None = None
         self._is_past_snapshot = False
         self.concerns: list[str] = []
 
@@ -129,13 +128,13 @@ class Replay:
         snapshot = self._log.snapshot
         if self._order.expected_offset is None and snapshot is not None and header.base_offset > snapshot.offset:
             self._order.expected_offset = snapshot.offset
+        epoch = self._order.epoch
         fault = self._order.check(batch)
         if fault is not None:
             self.concerns.append(f"{name}: byte {batch.position}: {fault.reason}")
-        elif self._epoch is not None and header.leader_epoch != self._epoch and batch.first_control_type() != LEADER_CHANGE:
+        elif epoch is not None and header.leader_epoch != epoch and batch.first_control_type() != LEADER_CHANGE:
             what = f"epoch {header.leader_epoch} begins at offset {header.base_offset} without a leader"
             self.concerns.append(f"{name}: byte {batch.position}: {what}")
-        self._epoch = header.leader_epoch
 
     def _checked(self, file: RegularFile, placed: Placed) -> RecordBatch:
         if placed.magic != MAGIC:

@@ -83,13 +83,28 @@ def test_a_bad_crc_and_a_torn_tail_are_told_and_make_the_status_1(tmp_path: Path
     torn = write(tmp_path, data[:-1])
     status, text, err = text_dump(torn)
     assert (status, text) == (1, kafka_dump(torn)[1])
-    assert "the last batch is cut off" in err
+    assert "319 bytes is cut off, 318 bytes left" in err
 
 
 def test_the_torn_tail_of_a_directorys_last_segment_is_no_fault(tmp_path: Path) -> None:
     write(tmp_path, log(14)[:-1])
     status, _, err = text_dump(tmp_path)
     assert (status, err) == (0, "")
+
+
+def test_a_file_that_is_not_there_is_named_and_makes_the_status_1(tmp_path: Path) -> None:
+    status, text, err = text_dump(tmp_path / "nope")
+    assert (status, text) == (1, b"")
+    assert err == f"dump-log: {tmp_path / 'nope'}: No such file or directory\n"
+
+
+def test_of_many_faults_the_first_are_listed_and_the_others_counted(tmp_path: Path) -> None:
+    bad = b"".join(data[:-3] + bytes((data[-3] ^ 1,)) + data[-2:] for data in (batch([topic("a")], offset) for offset in range(25)))
+    status, _, err = text_dump(write(tmp_path, bad))
+    assert status == 1
+    lines = err.splitlines()
+    assert len(lines) == 11
+    assert lines[-1].endswith(": 15 more faults")
 
 
 def test_a_file_of_no_kind_makes_the_status_1(tmp_path: Path) -> None:

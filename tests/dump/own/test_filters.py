@@ -61,9 +61,19 @@ def test_an_unknown_type_by_number_is_found(tmp_path: Path) -> None:
     assert offsets(path, types=("99",)) == [1, 2]
 
 
-def test_a_wrong_type_is_a_mistake_with_a_hint() -> None:
-    with pytest.raises(UsageError, match=r"'TOPIK_RECORD' is no record type \(did you mean TOPIC_RECORD\?\)"):
-        Filters(DumpOptions(files=(), cluster_metadata_decoder=True, types=("TOPIK_RECORD",)))
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("TOPIK_RECORD", "TOPIC_RECORD"),
+        ("TOPIC_RECORDS", "TOPIC_RECORD"),
+        ("partion", "PARTITION_RECORD"),
+        ("topics", "TOPIC_RECORD"),
+        ("NoOpRecrd", "NO_OP_RECORD"),
+    ],
+)
+def test_a_wrong_type_is_a_mistake_with_a_hint(word: str, meant: str) -> None:
+    with pytest.raises(UsageError, match=rf"'{word}' is no record type \(did you mean {meant}\?\)"):
+        Filters(DumpOptions(files=(), cluster_metadata_decoder=True, types=(word,)))
 
 
 def test_a_value_pattern_sees_the_text_that_is_printed(tmp_path: Path) -> None:

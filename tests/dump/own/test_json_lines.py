@@ -218,7 +218,7 @@ def test_a_torn_tail_of_a_named_file_is_a_fault(tmp_path: Path) -> None:
 
 def test_a_zero_filled_tail_is_called_that(tmp_path: Path) -> None:
     _, text, _ = dump(write(tmp_path, log(7) + bytes(5000)))
-    assert rows(text)[-1]["reason"] == "the rest is zero, 5000 bytes"
+    assert rows(text)[-1]["reason"] == "the rest is zero, 5000 bytes left"
 
 
 def test_a_gap_in_the_offsets_is_a_fault(tmp_path: Path) -> None:
@@ -349,7 +349,7 @@ def test_a_wrong_length_in_a_directorys_last_segment_is_no_torn_tail(tmp_path: P
     assert status == 1
     (row,) = rows(text)
     assert (row["kind"], row["position"]) == ("truncated", 0)
-    assert row["reason"].endswith(f"among them a whole batch at position {len(first)}")
+    assert row["reason"].endswith(f"among them a whole batch at byte {len(first)}")
 
 
 def test_a_foreign_file_is_told_as_one_and_never_as_a_torn_tail(tmp_path: Path) -> None:
@@ -357,7 +357,7 @@ def test_a_foreign_file_is_told_as_one_and_never_as_a_torn_tail(tmp_path: Path) 
     status, text, _ = dump(tmp_path)
     assert status == 1
     assert rows(text)[1]["kind"] == "corrupt"
-    assert rows(text)[1]["reason"] == "no batch: magic 47 is not known, 96 bytes are left"
+    assert rows(text)[1]["reason"] == "no batch: magic 47 is not known, 96 bytes left"
 
 
 def test_a_device_that_never_ends_is_told_as_zeros() -> None:

@@ -1,0 +1,123 @@
+"""What every tool keeps, over the registry of tools: a lost answer and a missing path are never status 0."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from metashell.cli.common import Tool
+from metashell.demo import demo_directory
+from metashell.options.front_door import TOOLS
+from metashell.options.subcommands import SUBCOMMANDS
+from tests.cli.conftest import ROOT, environment
+
+DEMO = demo_directory()
+LOG = os.path.join(DEMO, "__cluster_metadata-0", "00000000000000000000.log")
+CHECKPOINT = os.path.join(DEMO, "__cluster_metadata-0", "00000000000000000329-0000000001.checkpoint")
+
+ANSWERS = {
+    "metashell": [["--help"], ["--version"], ["shell", "--version"]],
+    "kafka-shell": [["--demo", "ls", "/"], ["--demo", "ls", "/", "-o", "json"], ["--demo", "find", "/"], ["--version"]],
+    "dump-log": [[LOG], ["-o", "json", LOG], ["--summary", LOG], ["-o", "kafka", LOG], ["--version"]],
+    "kafka-metadata-shell": [["--snapshot", CHECKPOINT, "ls", "/"], ["--help"]],
+    "kafka-dump-log": [["--cluster-metadata-decoder", "--files", LOG], ["--version"]],
+    "metashell-verify": [[DEMO], ["-o", "json", DEMO], ["-o", "jsonl", DEMO], ["--digest", DEMO], ["--start-safe", DEMO]],
+    "metashell-storage": [["random-uuid"], ["version-mapping", "-o", "json"], ["info", "-c", "{config}"], ["--help"]],
+    "kafka-storage": [["random-uuid"], ["info", "-c", "{config}"], ["--help"]],
+    "metashell-export": [["--out", "{out}", DEMO], ["--help"]],
+    "metashell-sql": [["select 1", DEMO], ["select 1", DEMO, "-o", "json"], ["select 1", DEMO, "-o", "csv"]],
+    "metashell-report": [["broker_sessions", DEMO, "--out", "{out}"], ["--help"]],
+    "spark-reports": [["--help"], ["--version"]],
+}
+"""Command lines that print something, for each tool."""
+
+MISSING = {
+    "metashell": [["shell", "-s", "{path}"], ["sql", "select 1 from topic", "{path}"]],
+    "kafka-shell": [["-s", "{path}", "ls"], ["{path}", "ls"], ["{path}"], ["-C", "127.0.0.1:1", "-c", "{path}"]],
+    "dump-log": [["{path}"], ["--summary", "{path}"], ["-o", "kafka", "{path}"], ["--files", "{path}"]],
+    "kafka-metadata-shell": [["--snapshot", "{path}", "ls"]],
+    # Kafka's own: it names the file, goes on, and ends well.
+    "kafka-dump-log": [],
+    "metashell-verify": [["{path}"], ["--digest", "{path}"], ["--start-safe", "{path}"], ["--start-safe", "--config", "{path}", DEMO]],
+    "metashell-storage": [["info", "-c", "{path}"], ["format", "-c", "{path}", "-t", "AAAAAAAAAAAAAAAAAAAAAA"], ["@{path}"]],
+    "kafka-storage": [["info", "-c", "{path}"], ["@{path}"]],
+    "metashell-export": [["{path}", "--out", "{out}"]],
+    "metashell-sql": [["select 1 from topic", "{path}"]],
+    "metashell-report": [["broker_sessions", "{path}", "--out", "{out}"]],
+    "spark-reports": [["broker_sessions", "{path}", "--out", "{out}"]],
+}
+"""Command lines that name a path which is not there, for each tool."""
+
+
+def cases(lines: dict[str, list[list[str]]]) -> list[object]:
+    assert list(lines) == list(TOOLS)
+    return [pytest.param(name, words, id=f"{name} {' '.join(words[:2])}") for name, found in lines.items() for words in found]
+
+
+def tool_module(name: str) -> str:
+    """The module whose `main` the tool is."""
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    if name in scripts:
+        return str(scripts[name].partition(":")[0])
+    return f"metashell.cli.{SUBCOMMANDS[name.removeprefix('metashell-')][0]}"
+
+
+@pytest.fixture
+def filled(tmp_path: Path):
+    """Fills the places in the words of a command line."""
+    config = tmp_path / "server.properties"
+    config.write_text(
+        f"process.roles=controller\nnode.id=1\nlog.dirs={DEMO}\ncontroller.listener.names=C\nlisteners=C://:1\n"
+        "controller.quorum.voters=1@h:1\n"
+    )
+    places = {"config": str(config), "out": str(tmp_path / "out"), "path": str(tmp_path / "no" / "such.file")}
+    return lambda words: [word.format(**places) if word.startswith(("{", "@{")) else word for word in words]
+
+
+def start(name: str, words: list[str], **streams: object) -> subprocess.CompletedProcess[str]:
+    code = f"import sys; from {tool_module(name)} import main; sys.exit(main())"
+    return subprocess.run(
+        [sys.executable, "-c", code, *words],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        env=environment(PYTHONUNBUFFERED=""),
+        timeout=120,
+        check=False,
+        **streams,
+    )
+
+
+@pytest.mark.parametrize(("name", "words"), cases(ANSWERS))
+def test_an_answer_that_cannot_be_written_is_an_error(name: str, words: list[str], filled) -> None:
+    with open("/dev/full", "w") as full:
+        done = start(name, filled(words), stdout=full)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].endswith(": standard output: No space left on device")
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_an_answer_to_a_closed_output_is_an_error(name: str, filled) -> None:
+    done = start(name, filled(ANSWERS[name][0]), preexec_fn=lambda: os.close(1))
+    assert done.returncode != 0
+    assert done.stderr.splitlines()[-1].endswith(": standard output: Bad file descriptor")
+
+
+@pytest.mark.parametrize(("name", "words"), cases(MISSING))
+def test_a_path_that_is_not_there_is_status_1(name: str, words: list[str], filled) -> None:
+    done = start(name, filled(words), stdout=subprocess.PIPE)
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "such.file" in done.stderr + str(done.stdout)
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_every_tool_is_run_by_the_same_function(name: str) -> None:
+    assert isinstance(import_module(tool_module(name)).main, Tool)
