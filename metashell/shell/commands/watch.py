@@ -5,9 +5,9 @@ SYNOPSIS
 
 DESCRIPTION
     Waits for changes of the nodes that the paths name or hold, and prints each with its offset until Ctrl-C, which ends
-    the command with status 0. A path may be a pattern, and may name what is not there yet, which is told on stderr. A change is
-    one of a leaf, or a topic that was created or removed as a whole. On a quorum only what is committed shows; on a directory what its
-    node writes, as it grows.
+    the command with status 0. A path may be a pattern. It may also name something that does not exist yet; a line on stderr says so.
+    Changes are those of leaves, and of topics that are created or removed. A quorum shows committed changes only, a directory those
+    that its node writes.
 
     With -o jsonl each change is one object: path, type, kind (created, changed, removed), offset, epoch, timestamp, record (the type
     of the record that did it, null where a snapshot took its place), before and after.
