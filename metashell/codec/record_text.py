@@ -13,7 +13,6 @@ from metashell.codec.control import read_control_record, value_layout
 from metashell.codec.dispatch import REMOTE_LOG_TYPES
 from metashell.codec.frame import (
     FRAME_VERSION,
-    KIP631_FRAME_VERSION,
     FrameError,
     metadata_message,
     read_frame,
@@ -63,9 +62,8 @@ class FramedTexts:
         except FrameError as error:
             return RecordText(None, None, None, hex_text(value, show_secrets=self.show_secrets), str(error))
         type_id, version = frame.type_id, frame.version
-        family = "kip631" if frame.frame_version == KIP631_FRAME_VERSION and not self.is_remote_log else "metadata"
-        message = self.message(type_id, family)
-        name = self.type_name(type_id, family)
+        message = self.message(type_id, frame.family)
+        name = self.type_name(type_id, frame.family)
         fault = _unknown_type(type_id) if message is None else version_fault(message, version)
         derived = ""
         try:
