@@ -37,7 +37,7 @@ LAYERS: dict[str, set[str]] = {
     "live": {"codec", "net", "raft", "image"},
     "server": {"raft", "controller", "groups", "image", "log", "net", "codec"},
     "columns": {"codec", "log"},
-    "reports": {"codec", "log", "columns"},
+    "reports": {"codec", "log", "columns", "options"},
 }
 LAYERS["cli"] = set(LAYERS)
 # Packages with rooms inside: what each room may import of the others. What lies beside the rooms imports none of them.

@@ -19,7 +19,6 @@ from metashell.codec.frame import (
     record_type_name,
     version_fault,
 )
-from metashell.codec.jsontext import object_json
 from metashell.codec.redaction import JsonText, hex_text, json_writer
 from metashell.codec.registry import MessageType, message_type
 from metashell.codec.schema import snake_case
@@ -136,5 +135,5 @@ def control_text(key: bytes | None, value: bytes | None, *, show_secrets: bool) 
     if message is None:
         data = hex_text(record.body, show_secrets=show_secrets)
     else:
-        data = object_json(message, record.body, value_layout(message, record.version))
+        data = message.object_json(record.body, value_layout(message, record.version))
     return RecordText(record.type, record.type_name, record.version, data, record.fault)
