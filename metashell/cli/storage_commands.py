@@ -1,4 +1,4 @@
-"""The work behind `metashell storage` and `kafka-storage`: their sub-commands in the form that was asked for."""
+"""The sub-commands of `metashell storage` and `kafka-storage`, in the form that `-o` names."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain
+from metashell.forms import spaced_json, standard_output
 from metashell.storage import report
 
 if TYPE_CHECKING:
@@ -23,13 +24,14 @@ _STANDARD_INPUT = "-"
 
 
 def run_storage_command(tool: str, command: str, values: SimpleNamespace) -> int:
-    """The status of one sub-command, after its answer is printed in `values.output`'s form."""
+    """Run one sub-command, print its answer in the form `values.output`, and give the status."""
     return _COMMANDS[command](tool, values)
 
 
-def _print_as_kafka(lines: Iterable[str]) -> None:
+def _print(lines: Iterable[str]) -> None:
+    display = standard_output()
     for line in lines:
-        sys.stdout.write(f"{line}\n")
+        display.line(line)
 
 
 def _print_answer(
@@ -40,17 +42,11 @@ def _print_answer(
     kafka: Callable[[], Iterable[str]] | None = None,
 ) -> int:
     """Print an answer in the form that was asked for; where Kafka's text is ours, `kafka` is left out. Returns the status of success."""
-    if form == "kafka" and kafka is not None:
-        _print_as_kafka(kafka())
-        return STATUS_OK
-    from metashell.forms import standard_output, write_value
-
-    display = standard_output()
     if form == "json":
-        write_value(display, json())
+        display = standard_output()
+        display.out.write(display.colored_json(spaced_json(json())) + "\n")
     else:
-        for line in text():
-            display.line(line)
+        _print(kafka() if form == "kafka" and kafka is not None else text())
     return STATUS_OK
 
 
@@ -61,7 +57,7 @@ def _info(tool: str, values: SimpleNamespace) -> int:
     config = load_config(values.config)
     info = read_info(config.log_directories)
     if values.output == "kafka":
-        _print_as_kafka(report.kafka_info_lines(info))
+        _print(report.kafka_info_lines(info))
         for explanation in info.explanations:
             complain(tool, explanation)
     else:
@@ -112,7 +108,7 @@ def _format(tool: str, values: SimpleNamespace) -> int:
     plan = plan_format(load_config(values.config), _request(values), given())
     for path, reason in plan.unreadable.items():
         if values.output == "kafka" and not values.dry_run:
-            _print_as_kafka([report.kafka_unreadable_line(path)])
+            _print([report.kafka_unreadable_line(path)])
         complain(tool, f"{path}: {reason}")
     if plan.refusal is not None:
         from metashell.storage.errors import StorageError
@@ -125,7 +121,7 @@ def _format(tool: str, values: SimpleNamespace) -> int:
 
 
 def _warn(tool: str, plan: FormatPlan) -> None:
-    """Tell what will go well here and wrong later."""
+    """Warn about what works now and fails later."""
     if plan.finishes:
         complain(tool, f"finishing an interrupted format; already done: {', '.join(plan.formatted)}")
     if os.geteuid() != 0:
@@ -137,7 +133,7 @@ def _warn(tool: str, plan: FormatPlan) -> None:
 
 
 def _other_owner(path: str) -> str | None:
-    """The directory itself, or else the nearest one above it that exists, where that is not root's."""
+    """The directory, or the nearest existing one above it, if it does not belong to root."""
     place = os.path.abspath(path)
     while not os.path.isdir(place):
         place = os.path.dirname(place)
@@ -173,8 +169,8 @@ def _carry_out(plan: FormatPlan, values: SimpleNamespace) -> int:
     if values.output != "kafka":
         perform(plan, lambda directory: None)
         return _print_plan(plan, values, "formatted")
-    _print_as_kafka([report.kafka_bootstrap_line(plan) if plan.directories else report.ALL_FORMATTED])
-    perform(plan, lambda directory: _print_as_kafka([report.kafka_directory_line(plan, directory)]))
+    _print([report.kafka_bootstrap_line(plan) if plan.directories else report.ALL_FORMATTED])
+    perform(plan, lambda directory: _print([report.kafka_directory_line(plan, directory)]))
     return STATUS_OK
 
 
@@ -196,7 +192,7 @@ def _request(values: SimpleNamespace) -> FormatRequest:
 
 
 def _scram_from_files(paths: Iterable[str]) -> list[str]:
-    """The credentials in files, one a line; empty lines and those that begin with `#` are none."""
+    """The credentials in files, one a line; empty lines and comments (`#`) are skipped."""
     found: list[str] = []
     for path in paths:
         if path == _STANDARD_INPUT:
@@ -209,7 +205,7 @@ def _scram_from_files(paths: Iterable[str]) -> list[str]:
 
 
 def given() -> Given:
-    """Time and chance as they are now."""
+    """The current time, and random values."""
     from time import localtime, strftime, time
 
     from metashell.storage.plan import Given
@@ -223,7 +219,7 @@ def given() -> Given:
 
 
 def new_uuid() -> bytes:
-    """A random uuid of version 4, none that Kafka reserves and none whose text begins with a dash."""
+    """A random uuid of version 4 that Kafka does not reserve and whose text does not begin with a dash."""
     while True:
         raw = bytearray(os.urandom(16))
         raw[6] = raw[6] & 0x0F | 0x40

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from metashell.codec.uris import is_uri
 from metashell.errors import PathError, UsageError
-from metashell.log.files import Closing, OpenFile, is_stream, open_file
+from metashell.log.file_kinds import Closing
+from metashell.log.files import OpenFile, is_stream, open_file
 from metashell.log.inputs import LOCAL, FoundLog, InputFile, Tree, all_empty, find_logs, named_file, nothing_found, other_log, paths_of
 from metashell.log.kinds import DATA, KNOWN_LOGS, METADATA, LogKind
 

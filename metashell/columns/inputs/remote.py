@@ -12,7 +12,8 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from metashell.codec.uris import URI_MARK, shown_uri, without_credentials
 from metashell.errors import PathError, UsageError
-from metashell.log.files import Closing, OpenFile, unpacked
+from metashell.log.file_kinds import Closing
+from metashell.log.files import OpenFile, unpacked
 
 _SMALL_MAX = 1 << 16
 _TROUBLE = (OSError, ValueError, ArrowException)
