@@ -116,7 +116,7 @@ complete -c kafka-shell -n '__metashell_word man' -l help -s h -d 'show the help
 complete -c kafka-shell -n '__metashell_no_word' -x -a pwd -d 'print the current working directory'
 complete -c kafka-shell -n '__metashell_word pwd' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_word pwd' -l help -s h -d 'show the help and exit'
-complete -c kafka-shell -n '__metashell_no_word' -x -a status -d 'say what was read, how far it is certain, and what is wrong'
+complete -c kafka-shell -n '__metashell_no_word' -x -a status -d 'show what was read, how far it is certain, and what is wrong'
 complete -c kafka-shell -n '__metashell_word status' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_word status' -l help -s h -d 'show the help and exit'
 complete -c kafka-shell -n '__metashell_no_word' -x -a tree -d 'show directories and the leaves in them'

@@ -1,4 +1,4 @@
-"""The work behind `metashell storage` and `kafka-storage`: their sub-commands in the form that was asked for."""
+"""The sub-commands of `metashell storage` and `kafka-storage`, in the form that `-o` names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain
+from metashell.forms import spaced_json, standard_output
 from metashell.storage import report
 
 if TYPE_CHECKING:
@@ -22,19 +23,19 @@ _STANDARD_INPUT = "-"
 
 
 def run_storage_command(tool: str, command: str, values: SimpleNamespace) -> int:
-    """The status of one sub-command, after its answer is printed in `values.output`'s form."""
+    """Run one sub-command, print its answer in the form `values.output`, and give the status."""
     return _COMMANDS[command](tool, values)
 
 
 def _print(lines: Iterable[str]) -> None:
+    display = standard_output()
     for line in lines:
-        sys.stdout.write(f"{line}\n")
+        display.line(line)
 
 
 def _print_json(value: dict[str, Any]) -> None:
-    from json import dumps
-
-    sys.stdout.write(dumps(value, ensure_ascii=False) + "\n")
+    display = standard_output()
+    display.out.write(display.colored_json(spaced_json(value)) + "\n")
 
 
 def _info(tool: str, values: SimpleNamespace) -> int:
@@ -110,7 +111,7 @@ def _format(tool: str, values: SimpleNamespace) -> int:
 
 
 def _warn(tool: str, plan: FormatPlan) -> None:
-    """Tell what will go well here and wrong later."""
+    """Warn about what works now and fails later."""
     if plan.finishes:
         complain(tool, f"finishing an interrupted format; already done: {', '.join(plan.formatted)}")
     if os.geteuid() != 0:
@@ -122,7 +123,7 @@ def _warn(tool: str, plan: FormatPlan) -> None:
 
 
 def _other_owner(path: str) -> str | None:
-    """The directory itself, or else the nearest one above it that exists, where that is not root's."""
+    """The directory, or the nearest existing one above it, if it does not belong to root."""
     place = os.path.abspath(path)
     while not os.path.isdir(place):
         place = os.path.dirname(place)
@@ -155,11 +156,11 @@ def _carry_out(plan: FormatPlan, values: SimpleNamespace) -> int:
     if is_kafka:
         _print([report.kafka_bootstrap_line(plan) if plan.directories else report.ALL_FORMATTED])
 
-    def tell(directory: PlannedDirectory) -> None:
+    def report_formatted(directory: PlannedDirectory) -> None:
         if is_kafka:
             _print([report.kafka_directory_line(plan, directory)])
 
-    perform(plan, tell)
+    perform(plan, report_formatted)
     if values.output == "json":
         _print_json(report.plan_json(plan, dry_run=False, show_secrets=values.show_secrets))
     elif not is_kafka:
@@ -186,7 +187,7 @@ def _request(values: SimpleNamespace) -> FormatRequest:
 
 
 def _scram_from_files(paths: Iterable[str]) -> list[str]:
-    """The credentials in files, one a line; empty lines and those that begin with `#` are none."""
+    """The credentials in files, one a line; empty lines and comments (`#`) are skipped."""
     found: list[str] = []
     for path in paths:
         if path == _STANDARD_INPUT:
@@ -199,7 +200,7 @@ def _scram_from_files(paths: Iterable[str]) -> list[str]:
 
 
 def given() -> Given:
-    """Time and chance as they are now."""
+    """The current time, and random values."""
     from time import localtime, strftime, time
 
     from metashell.storage.plan import Given
@@ -213,7 +214,7 @@ def given() -> Given:
 
 
 def new_uuid() -> bytes:
-    """A random uuid of version 4, none that Kafka reserves and none whose text begins with a dash."""
+    """A random uuid of version 4 that Kafka does not reserve and whose text does not begin with a dash."""
     while True:
         raw = bytearray(os.urandom(16))
         raw[6] = raw[6] & 0x0F | 0x40

@@ -11,7 +11,7 @@ would end. Kafka's voice knows the layouts of 4.3.1 only; ours tries every diale
 from __future__ import annotations
 
 from metashell.dump.options import DumpOptions
-from metashell.dump.output import ByteSink, Output, TerminalOutput, TextSink
+from metashell.dump.output import ByteSink, TextSink, output_for
 
 __all__ = ["DumpOptions", "run_dump"]
 
@@ -24,12 +24,10 @@ def run_dump(options: DumpOptions, out: int | ByteSink, err: TextSink) -> int:
     """
     import gc
 
-    output = Output(out)
+    output = output_for(out, options.output)
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        if options.output == "kafka" and output.is_terminal:
-            output = TerminalOutput(output)
         if options.output == "kafka" and options.voice == "own":
             from metashell.dump.kafka.own_rules import run_kafka_text
 

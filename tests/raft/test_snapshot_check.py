@@ -69,7 +69,7 @@ def test_offsets_count_from_0_and_every_batch_has_the_snapshots_epoch_and_no_com
     headers = [batch.header for batch in batches(data)]
     assert [(header.base_offset, header.count, header.is_control) for header in headers] == [(0, 3, True), (3, 2, False), (5, 1, True)]
     assert {(header.leader_epoch, header.codec_id, header.base_timestamp) for header in headers} == {(4, 0, 9_000)}
-    assert all(batch.crc_is_valid() for batch in batches(data))
+    assert all(batch.crc_fault() is None for batch in batches(data))
 
 
 def test_at_level_0_it_names_neither_level_nor_voters():

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Self
 
 from metashell.codec.uris import is_uri
 from metashell.errors import PathError, UsageError
+from metashell.log.file_kinds import Closing
 from metashell.log.files import OpenFile, is_stream, open_file
 from metashell.log.inputs import LOCAL, FoundLog, InputFile, Tree, all_empty, find_logs, named_file, nothing_found, other_log, paths_of
 from metashell.log.kinds import DATA, KNOWN_LOGS, METADATA, LogKind
@@ -97,7 +96,7 @@ def open_input(path: str) -> OpenFile:
     return open_file(path)
 
 
-class Excerpt:
+class Excerpt(Closing):
     """A file that ends at a fixed place, whatever is appended to it meanwhile."""
 
     def __init__(self, file: OpenFile, end: int) -> None:
@@ -127,9 +126,3 @@ class Excerpt:
 
     def close(self) -> None:
         self.file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from os.path import basename, dirname
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote
 
 from pyarrow import ArrowException
@@ -13,6 +12,7 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from metashell.codec.uris import URI_MARK, shown_uri, without_credentials
 from metashell.errors import PathError, UsageError
+from metashell.log.file_kinds import Closing
 from metashell.log.files import OpenFile, unpacked
 
 _SMALL_MAX = 1 << 16
@@ -114,7 +114,7 @@ def open_remote(uri: str) -> OpenFile:
     return unpacked(file)
 
 
-class RemoteFile:
+class RemoteFile(Closing):
     """A file of a pyarrow file system in the form of our opened files."""
 
     batch_size_max = (1 << 31) + 11
@@ -144,9 +144,3 @@ class RemoteFile:
 
     def close(self) -> None:
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()

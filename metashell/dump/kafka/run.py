@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from metashell.codec.batches import LEAD_SIZE
+from metashell.codec.framing import FRAME_SIZE_MAX
 from metashell.dump.kafka.index import IndexDiagnostics, IndexDump
 from metashell.dump.kafka.java import java_absolute, java_long, java_path
 from metashell.dump.kafka.payload import payloads_of
@@ -23,7 +23,6 @@ from metashell.log.files import RegularFile, open_file
 from metashell.log.packing import COMPRESSED_SUFFIXES
 from metashell.log.window_reader import WindowReader
 
-_BATCH_SIZE_MAX = LEAD_SIZE + 0x7FFFFFFF
 _OFFSET_WIDTH = 20
 _EPOCH_WIDTH = 10
 BOOTSTRAP_NAME = "bootstrap.checkpoint"
@@ -88,7 +87,7 @@ class KafkaRun:
             writer = KafkaWriter(options, file, path, name)
             # Kafka holds the first record against offset -1, and finds every later segment wanting.
             writer.last = None if self.is_honest else (-1, 0)
-            reader = WindowReader(file, options.max_bytes, _BATCH_SIZE_MAX)
+            reader = WindowReader(file, options.max_bytes, FRAME_SIZE_MAX)
             dump_file(writer, reader, self.output, options.jobs)
         findings = writer.findings
         if self.is_honest and not self.may_end_early:

@@ -30,7 +30,6 @@ class Session:
         self._filters: dict[DumpOptions, Filters] = {}
         if options.decoder != "classes":
             self.filters(options)
-        self.is_terminal = output.is_terminal
         self.status = 0
 
     def dump(self, entry: Input, file: OpenFile, last: Place) -> Place:
@@ -58,7 +57,6 @@ class Session:
             self.filters(options),
             file,
             entry.label,
-            is_terminal=self.is_terminal,
             may_end_early=entry.may_end_early,
             is_checkpoint=entry.is_checkpoint or starts_like_checkpoint(file, entry.label),
             is_followed=is_followed,

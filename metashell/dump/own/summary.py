@@ -7,8 +7,6 @@ is that of the log which a file belongs to.
 
 from __future__ import annotations
 
-import os
-from json import dumps
 from typing import Any
 
 from metashell.codec.batches import CONTROL, TRANSACTIONAL, BatchHeader
@@ -19,11 +17,12 @@ from metashell.codec.framing import Stop
 from metashell.codec.legacy import LegacyRecord
 from metashell.codec.record_walk import RecordFields
 from metashell.dump.decoding import LOG_OF_DECODER
-from metashell.dump.inputs import Input
-from metashell.dump.own.json_lines import JsonWriter, for_terminal
+from metashell.dump.inputs import Input, shown_path
+from metashell.dump.own.json_lines import JsonWriter
 from metashell.dump.own.session import Session
 from metashell.dump.record_types import type_names
 from metashell.dump.windows import dump_in_turn
+from metashell.forms import compact_json
 from metashell.log.kinds import DATA, METADATA, REMOTE_LOG
 from metashell.log.window_reader import WindowReader
 
@@ -161,17 +160,10 @@ class SummarySession(Session):
         size = writer.file.size()
         shown = writer.summary(stop.position if size is None else size, writer.findings.fault_count)
         self.tell(entry.label, writer.take_findings())
-        label = os.fsencode(entry.label).decode("utf-8", "replace")
         if self.options.output == "table":
-            text = table(label, shown)
+            from metashell.dump.own.summary_text import table_lines
+
+            text = "".join(f"{line}\n" for line in table_lines(entry.label, shown))
         else:
-            text = dumps({"kind": "summary", "file": label, **shown}, ensure_ascii=False, separators=(",", ":")) + "\n"
-            text = for_terminal(text) if self.is_terminal else text
+            text = compact_json({"kind": "summary", "file": shown_path(entry.label), **shown}) + "\n"
         self.output.write(text.encode("utf-8", "surrogateescape"))
-
-
-def table(label: str, shown: dict[str, Any]) -> str:
-    """The summary for people: one line a fact, then the types as a table."""
-    from metashell.dump.own.summary_text import table_lines
-
-    return "".join(f"{line}\n" for line in table_lines(label, shown))
