@@ -33,7 +33,7 @@ def envelope_arrays(headers: Headers, rows: Rows, chosen: Ints, place: Place) ->
     ]
 
 
-def _batch(name: str, arrays: list[Any], place: Place) -> pa.RecordBatch:
+def _batch(name: str, arrays: list[Any]) -> pa.RecordBatch:
     schema = common_schema(name)
     typed = [array if isinstance(array, pa.Array) else pa.array(array, schema.field(index).type) for index, array in enumerate(arrays)]
     return pa.RecordBatch.from_arrays(typed, schema=schema)
@@ -46,7 +46,7 @@ def records_table(
     kind, name, version, payload, fault = text_columns(buffer, rows, is_control, typed, texts, with_payloads=payloads)
     size = pa.array(np.maximum(rows.value_size, 0).astype(np.int32))
     envelope = envelope_arrays(headers, rows, np.arange(len(rows)), place)
-    return _batch(RECORDS, [*envelope, kind, name, version, size, payload, fault, *place.kind_arrays(len(rows))], place)
+    return _batch(RECORDS, [*envelope, kind, name, version, size, payload, fault, *place.kind_arrays(len(rows))])
 
 
 def control_table(headers: Headers, buffer: Buffer, rows: Rows, place: Place, show_secrets: bool) -> list[pa.RecordBatch]:
@@ -71,7 +71,6 @@ def control_table(headers: Headers, buffer: Buffer, rows: Rows, place: Place, sh
                 [None if value is None else text.data for text, (_, value) in zip(texts, records, strict=True)],
                 [text.fault for text in texts],
             ],
-            place,
         )
     ]
 
@@ -110,7 +109,6 @@ def batches_table(headers: Headers, place: Place) -> pa.RecordBatch:
             headers.producer_epoch,
             headers.base_sequence,
         ],
-        place,
     )
 
 
@@ -127,5 +125,4 @@ def faults_table(faults: list[Fault], place: Place, *, show_secrets: bool) -> pa
             [fault.reason for fault in faults],
             [fault.data if show_secrets else fault.harmless for fault in faults],
         ],
-        place,
     )

@@ -14,7 +14,7 @@ from metashell.dump.own.json_lines import JsonWriter
 from metashell.dump.own.session import Session
 from metashell.dump.windows import format_window
 from metashell.errors import UsageError
-from metashell.log.files import Closing
+from metashell.log.file_kinds import Closing
 from metashell.log.kinds import METADATA
 
 
