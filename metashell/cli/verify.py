@@ -1,4 +1,4 @@
-"""metashell verify: whether what Kafka left on disk holds together, and the digest of an image."""
+"""metashell verify: checks what Kafka left on disk, and gives the digest of an image."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def _verify(values: SimpleNamespace) -> int:
     from metashell.verify import VerifyOptions, run_verify
 
     if values.start_safe and (values.deep or values.digest is not None):
-        raise UsageError("--start-safe is a question of its own: --deep and --digest do not go with it", "--start-safe")
+        raise UsageError("--start-safe does not go with --deep or --digest", "--start-safe")
     if values.config is not None and not values.start_safe:
-        raise UsageError("--config goes with --start-safe alone", "--config")
+        raise UsageError("--config needs --start-safe", "--config")
 
     options = VerifyOptions(
         paths=tuple(map(shown_uri, values.paths)),

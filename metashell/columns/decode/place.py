@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from metashell.codec.uris import shown_uri
 from metashell.columns.inputs.splits import Piece
+from metashell.escape import writable
 
 SAME_IN_A_FILE = ("cluster_id", "file")
 
@@ -34,7 +35,7 @@ class Place:
 
 
 def _repeated(text: str, count: int) -> pa.Array:
-    raw = text.encode("utf-8", "backslashreplace")
+    raw = writable(text).encode()
     offsets = np.arange(0, len(raw) * count + 1, len(raw), dtype=np.int32) if raw else np.zeros(count + 1, np.int32)
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(raw * count)], 0)
 
