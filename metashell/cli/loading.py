@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from metashell.image import MetadataImage
     from metashell.log.directory_source import DirectorySource
-    from metashell.log.source import FileSource
+    from metashell.log.file_source import FileSource
     from metashell.nodes import Node
     from metashell.shell.context import Context
 
@@ -60,10 +60,10 @@ def load(path: str, *, certain_only: bool, max_decompressed: int, takes_anything
 
 def refuse_other_log(path: str, source: FileSource | DirectorySource) -> None:
     """Errors: MetashellError for a file of another kind; it says which kind and what reads it."""
+    from metashell.log.file_source import FileSource
     from metashell.log.inputs import other_log
     from metashell.log.kinds import DATA, METADATA
     from metashell.log.names import other_file
-    from metashell.log.source import FileSource
 
     if not isinstance(source, FileSource):
         return

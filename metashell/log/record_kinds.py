@@ -28,7 +28,7 @@ def _judge_metadata(batch: RecordBatch, record: Record) -> int:
         message = metadata_message(frame.type_id, frame.family)
         if message is None:
             return MAY_BE if frame.family == METADATA else IS_NOT
-        plain_check(message, value, frame.version, frame.body_start, len(value))
+        plain_check(message.schema, frame.version, value, frame.body_start, len(value))
     except DecodeError:
         return IS_NOT
     return DECODES
@@ -41,7 +41,7 @@ def _judge_remote_log(batch: RecordBatch, record: Record) -> int:
         name = REMOTE_LOG_TYPES.get(frame.type_id)
         if name is None or frame.frame_version != FRAME_VERSION:
             return IS_NOT
-        plain_check(message_type("remote_log", name), value, frame.version, frame.body_start, len(value))
+        plain_check(message_type("remote_log", name).schema, frame.version, value, frame.body_start, len(value))
     except DecodeError:
         return IS_NOT
     return DECODES
@@ -54,14 +54,14 @@ def _coordinator_judge(log: CoordinatorLog) -> Callable[[RecordBatch, Record], i
         if key is None or message is None:
             return IS_NOT
         try:
-            plain_check(message, key, 0, PREFIX_SIZE, len(key))
+            plain_check(message.schema, 0, key, PREFIX_SIZE, len(key))
         except DecodeError:
             return IS_NOT
         body = log.value_message(int16_at(key, 0))
         if value is None or body is None:
             return DECODES
         try:
-            plain_check(body, value, int16_at(value, 0), PREFIX_SIZE, len(value))
+            plain_check(body.schema, int16_at(value, 0), value, PREFIX_SIZE, len(value))
         except DecodeError:
             return DECODES - 1  # a dialect, or a version of later days
         return DECODES

@@ -8,8 +8,7 @@ raises for what a file contains, and no length in a file is believed before that
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from metashell.codec.batches import CRC_START, HEADER_SIZE, MAGIC_END, BatchHeader, RecordBatch, unpack_header
 from metashell.codec.crc32c import crc32c
@@ -21,8 +20,7 @@ from metashell.log.window_reader import WINDOW_SIZE, WindowReader
 _FIRST_WINDOW: Final = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BadBatch:
+class BadBatch(NamedTuple):
     """A frame that holds no good batch, after which the walk goes on; `offset` is the base offset that stands there."""
 
     kind: Literal["bad-size", "bad-crc", "bad-magic"]
@@ -88,7 +86,7 @@ def read_batches(
             header = BatchHeader(*unpack_header(buf, at))
             batch = RecordBatch(header, base + at, buf[at : at + size], name)
             if check_crc and crc32c(batch.data, CRC_START) != header.crc:
-                yield _bad_crc(batch)
+                yield BadBatch(kind="bad-crc", batch=batch, reason=batch.crc_fault() or "")
             else:
                 yield batch
         position = window.next
@@ -109,31 +107,15 @@ def _is_cut_at(limit: int | None, stop: Stop) -> bool:
 
 def _judge(data: bytes, position: int, file: str, check_crc: bool) -> RecordBatch | BadBatch:
     """The batch in a frame that is not of magic 2, or too short for that."""
-    batch = RecordBatch(_header(data), position, data, file)
     magic = data[MAGIC_END - 1]
+    if magic < MAGIC_MAX:
+        from metashell.codec.legacy import LegacyBatch
+
+        message = LegacyBatch(position, data, file)
+        fault = message.crc_fault() if check_crc else None
+        return message if fault is None else BadBatch(kind="bad-crc", batch=message, reason=fault)
+    # What a short header lacks reads as zero.
+    batch = RecordBatch(BatchHeader(*unpack_header(data[:HEADER_SIZE].ljust(HEADER_SIZE, b"\0"))), position, data, file)
     if magic > MAGIC_MAX:
         return BadBatch(kind="bad-magic", batch=batch, reason=f"magic {batch.header.magic} is not known")
-    if magic == MAGIC_MAX:
-        return BadBatch(kind="bad-size", batch=batch, reason=f"batch of {len(data)} bytes is shorter than its header of {HEADER_SIZE}")
-    return _bad_crc(batch) if check_crc and not batch.crc_is_valid() else batch
-
-
-def _header(data: bytes) -> BatchHeader:
-    """The header of a frame; what a short one lacks reads as zero."""
-    lead = data[:HEADER_SIZE]
-    if lead[MAGIC_END - 1] < MAGIC_MAX:
-        from metashell.codec.legacy import read_message_header
-
-        return read_message_header(lead)
-    return BatchHeader(*unpack_header(lead.ljust(HEADER_SIZE, b"\0")))
-
-
-def _bad_crc(batch: RecordBatch) -> BadBatch:
-    header = batch.header
-    if header.magic < MAGIC_MAX:
-        from metashell.codec.legacy import message_crc
-
-        reason = f"CRC-32 {message_crc(batch.data):#x} is not {header.crc:#x}"
-    else:
-        reason = f"CRC-32C {crc32c(batch.data, CRC_START):#x} is not {header.crc:#x}"
-    return BadBatch(kind="bad-crc", batch=batch, reason=reason)
+    return BadBatch(kind="bad-size", batch=batch, reason=f"batch of {len(data)} bytes is shorter than its header of {HEADER_SIZE}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from metashell.codec.batches import LEAD_SIZE
+from metashell.codec.framing import FRAME_SIZE_MAX
 from metashell.dump.kafka.index import IndexDiagnostics, IndexDump
 from metashell.dump.kafka.java import java_absolute, java_long, java_path
 from metashell.dump.kafka.payload import payloads_of
@@ -23,7 +23,6 @@ from metashell.log.files import RegularFile, open_file
 from metashell.log.packing import COMPRESSED_SUFFIXES
 from metashell.log.window_reader import WindowReader
 
-_BATCH_SIZE_MAX = LEAD_SIZE + 0x7FFFFFFF
 _OFFSET_WIDTH = 20
 _EPOCH_WIDTH = 10
 BOOTSTRAP_NAME = "bootstrap.checkpoint"
@@ -32,7 +31,7 @@ BOOTSTRAP_NAME = "bootstrap.checkpoint"
 class KafkaRun:
     """What one run keeps from file to file: `pairs` are the offsets that do not follow, by absolute path.
 
-    `is_honest` is the rule of our own name: what is wrong is told and decides the status. `may_end_early` marks the last
+    `is_honest` is the rule of our own name: a fault is reported and makes the status 1. `may_end_early` marks the last
     segment of a directory.
     """
 
@@ -47,7 +46,7 @@ class KafkaRun:
         self.may_end_early = False
 
     def complain(self, text: str) -> None:
-        """Tell of a fault on stderr."""
+        """Report a fault on stderr."""
         self.err.write(f"{self.options.program}: {text}\n")
         self.status = 1
 
@@ -88,7 +87,7 @@ class KafkaRun:
             writer = KafkaWriter(options, file, path, name)
             # Kafka holds the first record against offset -1, and finds every later segment wanting.
             writer.last = None if self.is_honest else (-1, 0)
-            reader = WindowReader(file, options.max_bytes, _BATCH_SIZE_MAX)
+            reader = WindowReader(file, options.max_bytes, FRAME_SIZE_MAX)
             dump_file(writer, reader, self.output, options.jobs)
         findings = writer.findings
         if self.is_honest and not self.may_end_early:
@@ -101,7 +100,7 @@ class KafkaRun:
 
     def diagnostics(self) -> None:
         """Print what was noticed about the files as a whole."""
-        self.diagnosed.tell(self.err)
+        self.diagnosed.report(self.err)
         for path, pairs in self.pairs.items():
             self.err.write(f"Non-consecutive offsets in {path}\n")
             for offset in sorted(pairs):
@@ -128,7 +127,7 @@ _HANDLERS: dict[str, Callable[[KafkaRun, str, str], None]] = {
 
 
 def run_kafka(options: DumpOptions, output: Output, err: TextSink) -> int:
-    """Dump all files in Kafka's voice; gives the exit status."""
+    """Dump all files in Kafka's voice; returns the exit status."""
     run = KafkaRun(options, output, err)
     try:
         for path in options.files:

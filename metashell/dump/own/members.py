@@ -17,6 +17,7 @@ from metashell.codec.redaction import REDACTED, shown_bytes
 from metashell.dump.fast_loop import Made, ValueText, ValueTexts
 from metashell.dump.options import DumpOptions
 from metashell.errors import DecodeError, UsageError
+from metashell.log.files import OpenFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _ONE_BYTE_MAX = 127
 
 
 class Members(NamedTuple):
-    """`text` are the members; `key` and `value` are the texts that patterns are held against, None for what is missing.
+    """`text` are the members; `key` and `value` are the texts that patterns are matched with, None for what is missing.
 
     `type_id` is None where there is no type, or none that could be read.
     """
@@ -101,22 +102,24 @@ class KeyedDecoder:
 class ClassDecoder:
     """Records of a log for which no decoder is named: keys and values as Kafka's decoder classes read them, or their sizes.
 
-    `is_user_data` is None until the first record shows it.
+    `is_user_data` is None until there is a record to show.
     """
 
     shows_headers = True
 
-    def __init__(self, options: DumpOptions, is_user_data: bool | None) -> None:
+    def __init__(self, options: DumpOptions, label: str, file: OpenFile) -> None:
         self.show_secrets = options.show_secrets
-        self.is_user_data = is_user_data
+        self.label = label
+        self.file = file
+        self.is_user_data: bool | None = None
         self.prints_contents = options.prints_contents
         self._shown = [class_member("key", options.key_decoder_class), class_member("value", options.value_decoder_class)]
 
     def members(self, key: bytes | None, value: bytes | None, headers: Headers) -> Members:
         if self.is_user_data is None:
-            from metashell.dump.user_data import is_user_record
+            from metashell.dump.user_data import holds_user_data
 
-            self.is_user_data = is_user_record(key, value)
+            self.is_user_data = holds_user_data(self.file, self.label, key, value)
         text, fault = f'"key_size":{_size(key)},"value_size":{_size(value)}', None
         if self.prints_contents:
             shown = [

@@ -1,13 +1,12 @@
 """`dump-log --summary`: what a log, checkpoint or directory holds, in numbers.
 
 Per file: batches, records, bytes, offsets, time span, epochs with their first offsets, gaps, compression, producers, and records
-by type and version. It is the walk of the own voice with another writer; what is wrong is told as always. Without a decoder it
-is that of the log which a file belongs to.
+by type and version. It is the walk of the own voice with another writer, which reports the same faults. Without a decoder option, the
+decoder is that of the log that a file belongs to.
 """
 
 from __future__ import annotations
 
-from json import dumps
 from typing import Any
 
 from metashell.codec.batches import CONTROL, TRANSACTIONAL, BatchHeader
@@ -18,12 +17,12 @@ from metashell.codec.framing import Stop
 from metashell.codec.legacy import LegacyRecord
 from metashell.codec.record_walk import RecordFields
 from metashell.dump.decoding import LOG_OF_DECODER
-from metashell.dump.inputs import Input
-from metashell.dump.own.json_lines import JsonWriter, for_terminal
+from metashell.dump.inputs import Input, shown_path
+from metashell.dump.own.json_lines import JsonWriter
 from metashell.dump.own.session import Session
 from metashell.dump.record_types import type_names
 from metashell.dump.windows import dump_in_turn
-from metashell.escape import writable
+from metashell.forms import compact_json
 from metashell.log.kinds import DATA, METADATA, REMOTE_LOG
 from metashell.log.window_reader import WindowReader
 
@@ -160,18 +159,11 @@ class SummarySession(Session):
         assert isinstance(writer, SummaryWriter)
         size = writer.file.size()
         shown = writer.summary(stop.position if size is None else size, writer.findings.fault_count)
-        self.tell(entry.label, writer.take_findings())
-        label = writable(entry.label)
+        self.report(entry.label, writer.take_findings())
         if self.options.output == "table":
-            text = table(label, shown)
+            from metashell.dump.own.summary_text import table_lines
+
+            text = "".join(f"{line}\n" for line in table_lines(entry.label, shown))
         else:
-            text = dumps({"kind": "summary", "file": label, **shown}, ensure_ascii=False, separators=(",", ":")) + "\n"
-            text = for_terminal(text) if self.is_terminal else text
+            text = compact_json({"kind": "summary", "file": shown_path(entry.label), **shown}) + "\n"
         self.output.write(text.encode("utf-8", "surrogateescape"))
-
-
-def table(label: str, shown: dict[str, Any]) -> str:
-    """The summary for people: one line a fact, then the types as a table."""
-    from metashell.dump.own.summary_text import table_lines
-
-    return "".join(f"{line}\n" for line in table_lines(label, shown))
