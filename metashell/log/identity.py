@@ -6,8 +6,6 @@ files beside the segments. What somebody has copied under a wrong name is what i
 log directory holds users' data, whatever that looks like.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
