@@ -5,8 +5,6 @@ as the batch's length leads on; where the framing is broken, all that is left of
 raises for what a file contains, and no length in a file is believed before that many bytes are there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
