@@ -22,22 +22,23 @@ def run(words: list[str]) -> int:
     from metashell.options.values import did_you_mean
 
     words = splice_argument_files(words)
+    tool = STORAGE._replace(name=NAME)
     if not words:
-        sys.stderr.write(render_help(STORAGE._replace(name=NAME)))
+        sys.stderr.write(render_help(tool))
         return STATUS_USAGE
-    commands = {command.name: command for command in STORAGE.commands}
+    commands = {command.name: command for command in tool.commands}
     if words[0] in commands:
         return _run_command(commands[words[0]], words[1:])
     if not words[0].startswith("-"):
         raise UsageError(f"unknown command {words[0]}{did_you_mean(words[0], list(commands))}", words[0])
-    values = parsed(STORAGE._replace(name=NAME), words)
+    values = parsed(tool, words)
     if values is not None:
         raise UsageError("name the command first (metashell storage --help lists them)")
     return STATUS_OK
 
 
 def _run_command(command: CommandSpec, words: list[str]) -> int:
-    from metashell.errors import UsageError
+    from metashell.errors import MetashellError, UsageError
 
     try:
         values = parsed(command._replace(name=f"{NAME} {command.name}"), words)
@@ -47,8 +48,13 @@ def _run_command(command: CommandSpec, words: list[str]) -> int:
     if values is None:
         return STATUS_OK
     from metashell.cli.storage_commands import run_storage_command
+    from metashell.options.values import did_you_mean
+    from metashell.storage.errors import StorageError
 
-    return run_storage_command(NAME, command.name, values)
+    try:
+        return run_storage_command(NAME, command.name, values)
+    except StorageError as error:
+        raise MetashellError(f"{error}{did_you_mean(error.word, error.known)}") from None
 
 
 main = Tool(NAME, run)

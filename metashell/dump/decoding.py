@@ -60,7 +60,7 @@ def options_for(options: DumpOptions, label: str, log: LogKind | None, file: Ope
 
 
 def _needs_decoder(options: DumpOptions) -> bool:
-    """Whether what is asked for is inside the records: their types, or patterns that are held against their text."""
+    """Whether what is asked for is inside the records: their types, or patterns for their text."""
     has_pattern = options.key_pattern is not None or options.value_pattern is not None
     return bool(options.types) or options.summary or (has_pattern and not options.prints_contents)
 

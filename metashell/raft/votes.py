@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 from metashell.codec.error_codes import (
     FENCED_LEADER_EPOCH,
@@ -16,7 +16,7 @@ from metashell.raft import common, replies, transitions
 from metashell.raft.connections import NEVER
 from metashell.raft.messages import NO_LEADER, VoteRequest, VoteResponse
 from metashell.raft.replica import Replica
-from metashell.raft.roles import Candidate, Follower, Leader, Prospective, Role, Unattached
+from metashell.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
 from metashell.values import ReplicaKey
 
 
@@ -86,8 +86,10 @@ def grants_vote(role: Role, candidate: ReplicaKey, up_to_date: bool) -> bool:
                 # Kafka grants it again whatever the log is. A candidate that now has less than it had has lost what its voters counted on.
                 return is_voted_key(role.voted, candidate) and up_to_date
             return role.leader_id == NO_LEADER and up_to_date
-        case _:
+        case Candidate() | Leader() | Follower() | Resigned():
             return False
+        case _:
+            assert_never(role)
 
 
 def grants_pre_vote(role: Role, up_to_date: bool) -> bool:
@@ -97,8 +99,10 @@ def grants_pre_vote(role: Role, up_to_date: bool) -> bool:
             return False
         case Follower():
             return up_to_date and not role.has_fetched
-        case _:
+        case Unattached() | Prospective() | Candidate() | Resigned():
             return up_to_date
+        case _:
+            assert_never(role)
 
 
 def is_voted_key(voted: ReplicaKey, candidate: ReplicaKey) -> bool:

@@ -35,6 +35,7 @@ ANSWERS = {
     "metashell-export": [["--out", "{out}", DEMO], ["--help"]],
     "metashell-sql": [["select 1", DEMO], ["select 1", DEMO, "-o", "json"], ["select 1", DEMO, "-o", "csv"]],
     "metashell-report": [["broker_sessions", DEMO, "--out", "{out}"], ["--help"]],
+    "metashell-completion": [["bash"], ["zsh"], ["fish"], ["--help"]],
     "spark-reports": [["--help"], ["--version"]],
 }
 """Command lines that print something, for each tool."""
@@ -52,6 +53,7 @@ MISSING = {
     "metashell-export": [["{path}", "--out", "{out}"]],
     "metashell-sql": [["select 1 from topic", "{path}"]],
     "metashell-report": [["broker_sessions", "{path}", "--out", "{out}"]],
+    "metashell-completion": [],
     "spark-reports": [["broker_sessions", "{path}", "--out", "{out}"]],
 }
 """Command lines that name a path which is not there, for each tool."""

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, TypeVar
 
-from metashell.raft.accumulator import data_batch
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.messages import (
     BeginQuorumEpochRequest,
@@ -22,6 +21,7 @@ from metashell.raft.messages import (
 from metashell.raft.node import RaftNode
 from metashell.raft.ready import Durable, ElectionState, Notice, Ready, Reply, Send
 from metashell.values import ReplicaKey
+from tests.raft.made import data_batch
 from tests.raft.pump import CLUSTER, LISTENER, directory, endpoint, key, settings
 
 M = TypeVar("M")

@@ -15,7 +15,6 @@ from metashell.codec.error_codes import (
     UNKNOWN_LEADER_EPOCH,
     UNSUPPORTED_VERSION,
 )
-from metashell.raft.accumulator import data_batch
 from metashell.raft.common import EPOCH_STEP_MAX, EPOCHS_PLENTY
 from metashell.raft.control_batches import KRaftVersion, SnapshotFooter, SnapshotHeader, write_control_batch
 from metashell.raft.messages import FetchRequest, FetchResponse, FetchSnapshotRequest, FetchSnapshotResponse, VoteRequest, VoteResponse
@@ -24,6 +23,7 @@ from metashell.raft.roles import Tally
 from metashell.raft.voter_set import Voter, VoterSet
 from metashell.raft.votes import is_up_to_date
 from metashell.values import OffsetAndEpoch, ReplicaKey
+from tests.raft.made import data_batch
 from tests.raft.solo import Solo, begin, changed, directory, end, endpoint, fetched, key, log_of, vote
 
 EPOCH = 5

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from metashell.codec.batches import RecordBatch
-from metashell.raft.accumulator import AppendedBatch, data_batch
+from metashell.raft.accumulator import AppendedBatch
 from metashell.raft.errors import NotLeaderError
 from metashell.raft.messages import VoteRequest
 from metashell.server import own_batches
@@ -19,6 +19,7 @@ from metashell.server.feed import Feed
 from metashell.server.held import LONG_S, HeldTime
 from metashell.server.own_batches import OwnBatch, OwnBatches
 from metashell.server.state_machine import SnapshotToMake
+from tests.raft.made import data_batch
 from tests.server.quorum import CLUSTER_ID, Member, Quorum, Values, eventually, run
 
 

@@ -32,7 +32,7 @@ from metashell.log.properties import parse_properties
 from metashell.log.text_files import read_text_file
 from metashell.net.addresses import parse_address
 from metashell.net.listener_options import ListenerOptions
-from metashell.net.sasl import StaticCredentials, server_mechanisms
+from metashell.net.mechanisms import StaticCredentials, server_mechanisms
 from metashell.net.security import listener_security, security_config
 from metashell.net.tls import client_context, server_context
 from metashell.raft.config import RaftConfig

@@ -42,7 +42,7 @@ def _batch(name: str, arrays: list[Any], place: Place) -> pa.RecordBatch:
 def records_table(
     headers: Headers, buffer: Buffer, rows: Rows, is_control: Mask, typed: TypedRows, place: Place, texts: Texts, payloads: bool
 ) -> pa.RecordBatch:
-    """Every record of a chunk, whatever it is, with its JSON text."""
+    """All records of a chunk with their JSON text."""
     kind, name, version, payload, fault = text_columns(buffer, rows, is_control, typed, texts, with_payloads=payloads)
     size = pa.array(np.maximum(rows.value_size, 0).astype(np.int32))
     envelope = envelope_arrays(headers, rows, np.arange(len(rows)), place)

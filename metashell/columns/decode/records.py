@@ -1,7 +1,7 @@
 """The records of a chunk, each in the table of its type.
 
-Rows are grouped by type and version; each group is read by columns, and what those do not understand by objects, which give the
-same columns. A few rows are read by objects at once: columns cost the same for one row as for a thousand.
+Rows are grouped by type and version. Each group is read by columns; rows that these do not understand are read as objects, which give
+the same columns. Small groups are read as objects at once: columns cost the same for one row as for a thousand.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from metashell.codec.registry import MessageType
 
 VECTOR_ROWS_MIN = 24
-"""Groups of fewer rows are read by objects: about 5 us a row, against 150 us a group by columns."""
+"""Groups of fewer rows are read as objects: about 5 us a row, against 150 us a group by columns."""
 _OWN_PART = 1 << 30
 
 
@@ -106,7 +106,7 @@ class RecordTables:
         place: Place,
         found: list[tuple[str, pa.RecordBatch]],
     ) -> list[tuple[int, str]]:
-        """One type at one version; gives the rows that do not decode, and why. Unwanted types are judged only if that is cheap."""
+        """Read one type at one version; returns the rows that do not decode, and why. Tables that nobody wants are not read."""
         if not self.options.wants(table.name):
             return []
         odd, sides = self._read_sides(table, version, buffer, typed, chosen)

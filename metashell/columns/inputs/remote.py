@@ -17,9 +17,9 @@ from metashell.log.files import OpenFile, unpacked
 
 _SMALL_MAX = 1 << 16
 _TROUBLE = (OSError, ValueError, ArrowException)
-"""What pyarrow's file systems raise, each its own: all of them when credentials or the network are missing."""
+"""What pyarrow's file systems raise when credentials or the network are missing: each has its own."""
 _RETRIES = {"gs": "retry_limit_seconds=20", "gcs": "retry_limit_seconds=20"}
-"""Google's client asks a quarter of an hour for credentials that are not there."""
+"""Google's client retries for a quarter of an hour when there are no credentials."""
 
 
 def file_system(uri: str) -> tuple[Any, str]:
@@ -27,18 +27,18 @@ def file_system(uri: str) -> tuple[Any, str]:
     try:
         system, path = FileSystem.from_uri(_with_limit(uri))
     except _TROUBLE as error:
-        raise told(uri, error) from error
+        raise store_error(uri, error) from error
     return system, path
 
 
 def _with_limit(uri: str) -> str:
-    """The URI with an end to the patience of its file system, unless it says one."""
+    """The URI with a limit on retries, unless it has one."""
     limit = _RETRIES.get(uri.partition(URI_MARK)[0])
     return uri if limit is None or "retry_limit_seconds" in uri else f"{uri}{'&' if '?' in uri else '?'}{limit}"
 
 
-def told(uri: str, error: Exception) -> UsageError:
-    """The error of a store in one line, without what opens it: stores quote what they were given."""
+def store_error(uri: str, error: Exception) -> UsageError:
+    """The error of a store in one line, without credentials: stores quote what they were given."""
     said = (str(error).splitlines() or [type(error).__name__])[0]
     return _refused(uri, without_credentials(said, uri))
 
@@ -53,7 +53,7 @@ def remote_input(uri: str) -> tuple[RemoteTree, str, bool]:
     try:
         info = system.get_file_info(path)
     except _TROUBLE as error:
-        raise told(uri, error) from error
+        raise store_error(uri, error) from error
     if info.type == FileType.NotFound:
         raise PathError(f"{shown_uri(uri)}: No such file or directory", shown_uri(uri))
     return RemoteTree(uri, system, path), path, info.type == FileType.Directory
@@ -71,7 +71,7 @@ class RemoteTree:
         try:
             below = self._system.get_file_info(FileSelector(top, recursive=True, allow_not_found=True))
         except _TROUBLE as error:
-            raise told(self._uri, error) from error
+            raise store_error(self._uri, error) from error
         folders: dict[str, list[str]] = {}
         for entry in below:
             if entry.type == FileType.File:
@@ -82,7 +82,7 @@ class RemoteTree:
         """The URI of a folder or of a file in it; the query stays behind it."""
         base, mark, query = self._uri.partition("?")
         if folder != self._top and not folder.startswith(f"{self._top}/"):
-            return dirname(base)  # the folder of a file that was named
+            return dirname(base)  # the folder of a named file
         below = folder[len(self._top) :].strip("/")
         found = "/".join(filter(None, (base.rstrip("/"), quote(below), quote(name))))
         return found + mark + query if name else found
@@ -110,7 +110,7 @@ def open_remote(uri: str) -> OpenFile:
     try:
         file = RemoteFile(uri, system.open_input_file(path))
     except _TROUBLE as error:
-        raise told(uri, error) from error
+        raise store_error(uri, error) from error
     return unpacked(file)
 
 
@@ -133,7 +133,7 @@ class RemoteFile(Closing):
         try:
             return bytes(self._file.read_at(size, position))
         except _TROUBLE as error:
-            self.trouble = str(told(self._uri, error))
+            self.trouble = str(store_error(self._uri, error))
             return b""
 
     def size(self) -> int | None:

@@ -31,7 +31,7 @@ BOOTSTRAP_NAME = "bootstrap.checkpoint"
 class KafkaRun:
     """What one run keeps from file to file: `pairs` are the offsets that do not follow, by absolute path.
 
-    `is_honest` is the rule of our own name: what is wrong is told and decides the status. `may_end_early` marks the last
+    `is_honest` is the rule of our own name: a fault is reported and makes the status 1. `may_end_early` marks the last
     segment of a directory.
     """
 
@@ -46,7 +46,7 @@ class KafkaRun:
         self.may_end_early = False
 
     def complain(self, text: str) -> None:
-        """Tell of a fault on stderr."""
+        """Report a fault on stderr."""
         self.err.write(f"{self.options.program}: {text}\n")
         self.status = 1
 
@@ -100,7 +100,7 @@ class KafkaRun:
 
     def diagnostics(self) -> None:
         """Print what was noticed about the files as a whole."""
-        self.diagnosed.tell(self.err)
+        self.diagnosed.report(self.err)
         for path, pairs in self.pairs.items():
             self.err.write(f"Non-consecutive offsets in {path}\n")
             for offset in sorted(pairs):
@@ -127,7 +127,7 @@ _HANDLERS: dict[str, Callable[[KafkaRun, str, str], None]] = {
 
 
 def run_kafka(options: DumpOptions, output: Output, err: TextSink) -> int:
-    """Dump all files in Kafka's voice; gives the exit status."""
+    """Dump all files in Kafka's voice; returns the exit status."""
     run = KafkaRun(options, output, err)
     try:
         for path in options.files:

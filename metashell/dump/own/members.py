@@ -30,7 +30,7 @@ _ONE_BYTE_MAX = 127
 
 
 class Members(NamedTuple):
-    """`text` are the members; `key` and `value` are the texts that patterns are held against, None for what is missing.
+    """`text` are the members; `key` and `value` are the texts that patterns are matched with, None for what is missing.
 
     `type_id` is None where there is no type, or none that could be read.
     """

@@ -1,8 +1,8 @@
 """`dump-log --summary`: what a log, checkpoint or directory holds, in numbers.
 
 Per file: batches, records, bytes, offsets, time span, epochs with their first offsets, gaps, compression, producers, and records
-by type and version. It is the walk of the own voice with another writer; what is wrong is told as always. Without a decoder it
-is that of the log which a file belongs to.
+by type and version. It is the walk of the own voice with another writer, which reports the same faults. Without a decoder option, the
+decoder is that of the log that a file belongs to.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class SummarySession(Session):
         assert isinstance(writer, SummaryWriter)
         size = writer.file.size()
         shown = writer.summary(stop.position if size is None else size, writer.findings.fault_count)
-        self.tell(entry.label, writer.take_findings())
+        self.report(entry.label, writer.take_findings())
         if self.options.output == "table":
             from metashell.dump.own.summary_text import table_lines
 
