@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain
-from metashell.forms import standard_output
+from metashell.forms import spaced_json, standard_output
 from metashell.storage import report
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def run_storage_command(tool: str, command: str, values: SimpleNamespace) -> int
     return _COMMANDS[command](tool, values)
 
 
-def _print_as_kafka(lines: Iterable[str]) -> None:
+def _print(lines: Iterable[str]) -> None:
     display = standard_output()
     for line in lines:
         display.line(line)
@@ -42,17 +42,11 @@ def _print_answer(
     kafka: Callable[[], Iterable[str]] | None = None,
 ) -> int:
     """Print an answer in the form that was asked for; where Kafka's text is ours, `kafka` is left out. Returns the status of success."""
-    if form == "kafka" and kafka is not None:
-        _print_as_kafka(kafka())
-        return STATUS_OK
-    from metashell.forms import write_value
-
-    display = standard_output()
     if form == "json":
-        write_value(display, json())
+        display = standard_output()
+        display.out.write(display.colored_json(spaced_json(json())) + "\n")
     else:
-        for line in text():
-            display.line(line)
+        _print(kafka() if form == "kafka" and kafka is not None else text())
     return STATUS_OK
 
 
@@ -63,7 +57,7 @@ def _info(tool: str, values: SimpleNamespace) -> int:
     config = load_config(values.config)
     info = read_info(config.log_directories)
     if values.output == "kafka":
-        _print_as_kafka(report.kafka_info_lines(info))
+        _print(report.kafka_info_lines(info))
         for explanation in info.explanations:
             complain(tool, explanation)
     else:
@@ -114,7 +108,7 @@ def _format(tool: str, values: SimpleNamespace) -> int:
     plan = plan_format(load_config(values.config), _request(values), given())
     for path, reason in plan.unreadable.items():
         if values.output == "kafka" and not values.dry_run:
-            _print_as_kafka([report.kafka_unreadable_line(path)])
+            _print([report.kafka_unreadable_line(path)])
         complain(tool, f"{path}: {reason}")
     if plan.refusal is not None:
         from metashell.storage.errors import StorageError
@@ -175,8 +169,8 @@ def _carry_out(plan: FormatPlan, values: SimpleNamespace) -> int:
     if values.output != "kafka":
         perform(plan, lambda directory: None)
         return _print_plan(plan, values, "formatted")
-    _print_as_kafka([report.kafka_bootstrap_line(plan) if plan.directories else report.ALL_FORMATTED])
-    perform(plan, lambda directory: _print_as_kafka([report.kafka_directory_line(plan, directory)]))
+    _print([report.kafka_bootstrap_line(plan) if plan.directories else report.ALL_FORMATTED])
+    perform(plan, lambda directory: _print([report.kafka_directory_line(plan, directory)]))
     return STATUS_OK
 
 

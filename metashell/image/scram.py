@@ -1,7 +1,5 @@
 """SCRAM credentials, by mechanism and user."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

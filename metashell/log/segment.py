@@ -5,11 +5,8 @@ as the batch's length leads on; where the framing is broken, all that is left of
 raises for what a file contains, and no length in a file is believed before that many bytes are there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from metashell.codec.batches import CRC_START, HEADER_SIZE, MAGIC_END, BatchHeader, CheckedBatch, RecordBatch, unpack_header
 from metashell.codec.crc32c import crc32c
@@ -21,8 +18,7 @@ from metashell.log.window_reader import WINDOW_SIZE, WindowReader
 _FIRST_WINDOW: Final = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BadBatch:
+class BadBatch(NamedTuple):
     """A frame that holds no good batch, after which the walk goes on; `offset` is the base offset that stands there."""
 
     kind: Literal["bad-size", "bad-crc", "bad-magic"]
