@@ -16,8 +16,8 @@ from metashell.columns import Split, plan_splits, read_split
 from metashell.columns.inputs.chain import resync
 from metashell.columns.inputs.splits import cut_points, file_pieces
 from metashell.errors import LogCorruptError, UsageError
+from metashell.log.files import open_file
 from metashell.log.inputs import InputFile
-from metashell.log.segment import open_segment
 from tests.columns.logs import any_log
 
 NAME = "00000000000000000000.log"
@@ -75,7 +75,7 @@ def test_cuts_lie_on_the_chain_and_never_in_a_value(tmp_path: Path) -> None:
     while at < len(data):
         starts.add(at)
         at += int.from_bytes(data[at + 8 : at + 12], "big") + 12
-    with open_segment(str(path)) as file:
+    with open_file(str(path)) as file:
         for target in range(30, len(data), 11):
             assert set(cut_points(file, len(data), target)) <= starts
 
@@ -144,7 +144,7 @@ def test_a_true_index_spares_walking_the_file(tmp_path: Path) -> None:
     path = tmp_path / NAME
     path.write_bytes(data)
     (tmp_path / NAME.replace(".log", ".index")).write_bytes(index_of(data))
-    with open_segment(str(path)) as file:
+    with open_file(str(path)) as file:
         read = 0
         plainly = file.read_at
 
@@ -178,7 +178,7 @@ def test_a_batch_inside_a_value_is_never_taken_for_where_the_chain_goes_on(tmp_p
     broken[at + 8 : at + 12] = b"\0\0\0\0"
     path = tmp_path / NAME
     path.write_bytes(broken)
-    with open_segment(str(path)) as file:
+    with open_file(str(path)) as file:
         assert resync(file, at, len(broken)) == at + len(middle)
     assert offsets_of(plan_splits(str(path)), "skip") == [0, 1, 2, 4, 5, 6, 7]
 
