@@ -135,7 +135,7 @@ def test_what_is_not_known_is_not_safe(tmp_path: Path):
     verdict = forecast(str(tmp_path / "d"), str(place))
     assert verdict.starts is None
     assert not verdict.is_safe
-    assert str(verdict).startswith("it cannot be told")
+    assert str(verdict).startswith("it is not known whether")
 
 
 # ---- as it is printed
