@@ -1,6 +1,6 @@
 """Old snapshots and the log before them go, by size first and then by age; the newest snapshot always stays.
 
-Source: org.apache.kafka.raft.KafkaRaftLog.maybeClean, cleanSnapshots; kraft.md 11.5.
+Source: org.apache.kafka.raft.KafkaRaftLog.maybeClean, cleanSnapshots.
 """
 
 from __future__ import annotations

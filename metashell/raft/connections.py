@@ -2,7 +2,7 @@
 
 A destination is a node id; bootstrap servers have -2, -3, ... An answer counts only while its correlation id is awaited, and all is
 forgotten when the replica's state changes, so that a late answer cannot be counted in the wrong round.
-Source: org.apache.kafka.raft.RequestManager; kraft.md 17.
+Source: org.apache.kafka.raft.RequestManager.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the application hears: who leads, and what is committed, each listener at its own pace.
 
 A listener gets one range at a time and says with `consumed` how far it came; only then the next one is handed out.
-Source: KafkaRaftClient.ListenerContext; kraft.md 16.
+Source: KafkaRaftClient.ListenerContext.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each state does on its own when time passes, and when it will next (kraft.md 4.5)."""
+"""What each state does on its own when time passes, and when it will next."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a follower tells the leader of itself: a voter its endpoints and levels, an observer with auto-join that it wants to vote.
 
 Both replace a fetch, once an update period. Source: KIP-853, KIP-1186; org.apache.kafka.raft.KafkaRaftClient.pollFollowerAsVoter,
-pollFollowerAsObserver; kraft.md 14.4, 14.5.
+pollFollowerAsObserver.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A snapshot stands for all before its end offset, so that has to be committed, and to lie between two batches: a follower that loads one
 which ends inside a batch could never append the next (KAFKA-19112 [4.0]).
-Source: KIP-630; org.apache.kafka.snapshot.RecordsSnapshotWriter, KafkaRaftLog.createNewSnapshot; kraft.md 11.
+Source: KIP-630; org.apache.kafka.snapshot.RecordsSnapshotWriter, KafkaRaftLog.createNewSnapshot.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Promises:
   record that does not decode or does not fit. It is never skipped, or a snapshot without it would be believed by others.
 - What peers may make it hold is bounded (connections, requests, answers, frames of 64 KiB, destinations); what they send never raises here.
 - It decides nothing that the core could decide.
-- An answer at a version that cannot say where the leader is names none once kraft.version is 1 (`wire.hide_leader`).
+- An answer at a version that cannot say where the leader is names none once kraft.version is 1 (`hide_leader`).
 
 It does not authorize: who reaches a listener and passes its authentication may ask whatever a controller may (Kafka wants the right
 CLUSTER_ACTION for it): votes, epochs, fetches in a voter's name, changes of the voters. Bind it to loopback or to a network of

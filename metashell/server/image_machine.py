@@ -3,7 +3,7 @@
 It decides nothing and writes no records: enough for a voter that replicates, votes and hands snapshots to others. What it cannot apply
 stops it: an image without it would be kept and served as a snapshot, and be believed by whoever loads that. This module imports
 asyncio, so it is itself imported inside functions.
-Source: org.apache.kafka.image.loader.MetadataLoader, org.apache.kafka.image.publisher.SnapshotGenerator; kraft.md 11.2.
+Source: org.apache.kafka.image.loader.MetadataLoader, org.apache.kafka.image.publisher.SnapshotGenerator.
 """
 
 from __future__ import annotations

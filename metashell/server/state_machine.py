@@ -1,6 +1,6 @@
 """What a replica's application is told: what is committed, snapshots to begin with, who leads.
 
-Source: org.apache.kafka.raft.RaftClient.Listener; kraft.md 16.
+Source: org.apache.kafka.raft.RaftClient.Listener.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whom an answer may name as leader, where its version cannot say where that leader is (kraft.md 22.3).
+"""Whom an answer may name as leader, where its version cannot say where that leader is.
 
 A replica that is told of a leader whose endpoint it cannot find out dies, if it is Kafka's. At kraft.version 0 it finds the leader among
 its static voters. From level 1 on the voters are in the log, which who asks may not have: so an answer of a version without endpoints then
