@@ -1,7 +1,7 @@
 """The walk over an index and the log that it points into, the same for both voices.
 
 Each entry comes with what the log has at its place, or with what is wrong there. The log is read front to back in pieces,
-as the entries of a sound index lie; a log's batches are gone over once, whatever the number of entries.
+in the order of a sound index; its batches are walked once, whatever the number of entries.
 Source: org.apache.kafka.tools.DumpLogSegments.dumpIndex, dumpTimeIndex; tools.md 1.6, 1.7.
 """
 
@@ -94,7 +94,7 @@ class LogHeads:
 
 
 def walk_offset_index(data: bytes, base_offset: int, heads: LogHeads | None) -> Iterator[OffsetEntry]:
-    """The entries of an offset index, up to the zeros of a preallocated one, each held against the log if there is one."""
+    """The entries of an offset index, up to the zeros of a preallocated one, each compared with the log if there is one."""
     for relative, position in _used_entries(data, OFFSET_ENTRY, 0):
         offset = base_offset + relative
         if heads is None:
@@ -197,7 +197,7 @@ def walk_time_index(
     log: OpenFile | None,
     max_decompressed: int,
 ) -> Iterator[TimeEntry]:
-    """The entries of a time index, up to the zeros of a preallocated one, each held against the log if there is one."""
+    """The entries of a time index, up to the zeros of a preallocated one, each compared with the log if there is one."""
     batches = LogBatches(log, max_decompressed) if log is not None else None
     size = (log.size() or 0) if log is not None else 0
     for timestamp, relative in _used_entries(data, TIME_ENTRY, 1):

@@ -35,7 +35,7 @@ class Output:
         return bool(select.select((), (self.fd,), (), 0)[1])
 
     def write_all(self, parts: list[bytes]) -> None:
-        """Write pieces of text one after another; each is let go of once it is written."""
+        """Write pieces of text one after another; each is freed once it is written."""
         parts.reverse()
         while parts:
             self.write(parts.pop())
@@ -68,7 +68,7 @@ class TerminalOutput(Output):
 
 
 def output_for(target: int | ByteSink, form: str) -> Output:
-    """The output of a run, whose text has that form; a terminal gets no character that it would obey."""
+    """The output of a run, whose text has that form; characters that would drive a terminal are escaped on one."""
     if not isinstance(target, int) or not os.isatty(target):
         return Output(target)
     from metashell.escape import terminal_json, terminal_text

@@ -1,4 +1,4 @@
-"""Whether a log that no decoder was named for holds users' data: of the metadata log less is shown of what cannot be read.
+"""Whether a log without a decoder holds users' data. Of the metadata log fewer bytes are shown, since they may be secrets.
 
 A log is the metadata log by its place (its folder's name, or a checkpoint's own), else by its first data record: it has no key,
 and a value that decodes.
@@ -21,7 +21,7 @@ _LOOKED_AT_MAX = 16
 
 
 def holds_user_data(file: OpenFile, label: str, key: bytes | None, value: bytes | None) -> bool:
-    """Whether it does. To look into a stream would be to read it: there the first record that is met, `key` and `value`, tells."""
+    """Whether it does. A stream cannot be looked into before it is read: there the first record, `key` and `value`, decides."""
     name = parse_name(os.path.basename(label))
     folder = os.path.basename(os.path.dirname(os.path.abspath(label)))
     if (name is not None and name.kind != "segment") or folder.rpartition("-")[0] == METADATA_DIRECTORY.rpartition("-")[0]:

@@ -1,6 +1,6 @@
 """The reports as data: what each asks, answers and draws; and the base tables under the names that their SQL uses.
 
-A report NAME is one SELECT, `sql/NAME.sql`, and its description, `sql/NAME.toml`; what they are is said by `Report` and `Chart`.
+A report NAME is one SELECT, `sql/NAME.sql`, and its description, `sql/NAME.toml`; `Report` and `Chart` say what stands in it.
 """
 
 from __future__ import annotations

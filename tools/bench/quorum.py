@@ -1,6 +1,6 @@
 """A quorum of three of ours on this machine: how soon an append is committed, how many are, and how soon another leads.
 
-    python -m tools.bench.quorum [TRIALS]       failovers to time, 20 unless told
+    python -m tools.bench.quorum [TRIALS]       number of failovers (20)
 
 Three processes share one disk, fsync is on, linger is 0. A commit needs the disk once at the leader and once at a follower, so its time is
 compared with three fsyncs of the same disk, taken in the same run, plus 4 ms. Failover: all at Kafka's default settings, the leader is

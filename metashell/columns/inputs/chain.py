@@ -1,4 +1,4 @@
-"""The chain of a file's batches, walked over headers only, and where it goes on behind corruption."""
+"""The chain of a file's batches, walked over headers only, and where it continues behind corruption."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Chain:
         self._window = b""
 
     def jump(self, position: int) -> None:
-        """Go on at a place that is known to lie on the chain."""
+        """Continue at a place that is known to be on the chain."""
         self.position = position
 
     def advance(self, place: int) -> int | None:
@@ -56,7 +56,7 @@ class Chain:
         return reached if reached > self.position else None
 
     def confirms(self, before: int, before_offset: int, at: int, at_offset: int) -> bool:
-        """Whether two entries of an index tell the truth: a good batch stands at each and a chain leads from one to the other.
+        """Whether two entries of an index are right: each points at a good batch, and a chain leads from one to the other.
 
         Shape: positions, and the last offset of the batch that is to start there.
         """
@@ -89,7 +89,7 @@ def _is_good(data: bytes, size: int) -> bool:
 
 
 def resync(file: OpenFile, broken: int, end: int) -> int | None:
-    """The first place behind `broken` where the chain goes on; None if there is none.
+    """The first place behind `broken` where the chain continues; None if there is none.
 
     A batch is guessed by its magic, length and checksum. It is believed only if good batches follow it, one upon another, up to
     `end`, which is a known place of the chain (or up to zeros, which preallocated segments end with): a batch that lies

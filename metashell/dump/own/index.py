@@ -10,9 +10,9 @@
 | partition-offset | recovery-point-, replication-, log-start-, cleaner-offset-checkpoint | topic, partition, offset |
 | partition-metadata, quorum-state, meta-properties | the file of that name | topic_id; data; data |
 
-What does not hold is a line of kind `mismatch` or `corrupt` after the entry, is told on stderr, and makes the status 1. The
-zeros of a preallocated index are told with -v only. A segment that is not beside its index is no fault: then only the entries
-themselves are checked. Nothing is created or changed.
+What is wrong is a line of kind `mismatch` or `corrupt` after the entry and a line on stderr, and makes the status 1. The zeros of
+a preallocated index are reported with -v only. An index without its segment is no fault: then only the entries are checked.
+Nothing is created or changed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _META_KEYS = frozenset(("version", "cluster.id", "node.id", "broker.id", "direct
 """What Kafka writes to meta.properties. What else stands there may be a server's configuration."""
 _LINES_AT_A_TIME = 1 << 14
 Faults = Iterator[tuple[str, str]]
-"""What does not hold for an entry: further members of the fault's line, each with a comma behind it, and the reason."""
+"""What is wrong with an entry: further members of the fault's line, each with a comma behind it, and the reason."""
 
 
 def _no_faults(entry: Any, before: Any) -> Faults:
@@ -96,7 +96,7 @@ class OwnIndex:
         handler = NAME_HANDLERS.get(name) or SUFFIX_HANDLERS[os.path.splitext(name)[1]]
         handler(self, data)
         self.flush()
-        self.session.tell(self.path, self.findings)
+        self.session.report(self.path, self.findings)
 
     def flush(self) -> None:
         if self.lines:
@@ -104,7 +104,7 @@ class OwnIndex:
             self.lines.clear()
 
     def entries(self, kind: EntryKind, entries: Iterable[Any]) -> int:
-        """Write the lines of entries and of what does not hold for them; gives their number."""
+        """Write the lines of entries and of their faults; returns the number of entries."""
         head = f'{{"kind":"{kind.name}","file":{self.label},'
         lines, members, faults, shows = self.lines, kind.members, kind.faults, self.shows
         before: Any = None
@@ -170,7 +170,7 @@ class OwnIndex:
             self.fault("truncated", "", f"{len(data)} bytes hold {count} producers, not the {header.entry_count} that are announced")
 
     def tail(self, data: bytes, count: int, size: int) -> None:
-        """Judge what follows the last entry: nothing, the zeros of a preallocated index, or something else."""
+        """Check what follows the last entry: nothing, the zeros of a preallocated index, or a fault."""
         rest = data[count * size :]
         if not rest:
             return
@@ -206,7 +206,7 @@ class OwnIndex:
         try:
             return stack.enter_context(RegularFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path))
         except OSError as error:
-            text = f"{path}: {error.strerror}: entries are not held against the log"
+            text = f"{path}: {error.strerror}: entries are not compared with the log"
             if self.session.options.verify_index_only:
                 self.fault("mismatch", "", text)
             else:

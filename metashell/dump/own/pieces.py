@@ -14,7 +14,7 @@ from metashell.dump.own.json_lines import JsonWriter
 from metashell.dump.own.session import Session
 from metashell.dump.windows import format_window
 from metashell.errors import UsageError
-from metashell.log.files import Closing
+from metashell.log.file_kinds import Closing
 from metashell.log.kinds import METADATA
 
 
@@ -27,7 +27,7 @@ class Piece(NamedTuple):
 
 
 def run_pieces(options: DumpOptions, out: int | ByteSink, err: TextSink, pieces: Iterable[Piece]) -> int:
-    """Dump the pieces as JSON, each as it comes; gives the exit status: 1 if a fault was found. Errors: UsageError."""
+    """Dump the pieces as JSON, each as it comes; returns the exit status: 1 if a fault was found. Errors: UsageError."""
     refuse_whole_files(options)
     with json_form(options, output_for(out, options.output)) as output:
         return _PieceSession(options, output, err).dump_all(pieces)
@@ -69,7 +69,7 @@ class _PieceSession(Session):
         format_window(writer, window)
         self._position += len(piece.data)
         self.output.write_all(writer.take())
-        self.tell(piece.label, writer.take_findings())
+        self.report(piece.label, writer.take_findings())
 
 
 class _NoFile(Closing):
