@@ -25,7 +25,7 @@ from metashell.live.failures import AttachError, Failures, Refused
 from metashell.live.observer import REQUEST_TIMEOUT_MS, Observer
 from metashell.net.addresses import Address
 from metashell.raft.messages import FetchRequest, FetchResponse, FetchSnapshotRequest, FetchSnapshotResponse, Response
-from metashell.raft.wire import UnsupportedVersionError, api_key_of, decode_response, encode_request
+from metashell.raft.wire import UnsupportedVersionError, ask
 
 if TYPE_CHECKING:
     from metashell.live.consumers import Consumer
@@ -254,13 +254,8 @@ class FollowLoop:
         assert isinstance(send.message, FetchRequest | FetchSnapshotRequest), "an observer only fetches"
         # Null is any cluster; once it is known, a node of another one refuses us.
         send.message.cluster_id = self._connections.cluster_id
-        key = api_key_of(send.message)
-        version = link.versions.get(key)
-        if version is None:
-            raise UnsupportedVersionError(f"{type(send.message).__name__}: no common version")
         try:
-            answer = await link.request(encode_request(send.message, version), version=version, timeout_s=REQUEST_TIMEOUT_MS / 1000)
-            return decode_response(key, version, answer)
+            return await ask(link, send.message, REQUEST_TIMEOUT_MS / 1000)
         except UnsupportedVersionError:
             raise
         except (MetashellError, DecodeError) as error:

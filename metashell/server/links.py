@@ -19,7 +19,7 @@ from metashell.net.client_connection import ClientConnection
 from metashell.net.transport import Connection, ConnectionFailedError, connect
 from metashell.raft.messages import Endpoint, FetchRequest, FetchSnapshotRequest, Request, Response
 from metashell.raft.ready import Send
-from metashell.raft.wire import OURS, UnsupportedVersionError, api_key_of, decode_response, encode_request
+from metashell.raft.wire import OURS, UnsupportedVersionError, ask
 
 if TYPE_CHECKING:
     import ssl
@@ -129,13 +129,8 @@ class Links:
             connection = None
         if connection is None or connection.closed:
             connection = await self._open(link, timeout_s)
-        key = api_key_of(request)
-        version = connection.versions.get(key)
-        if version is None:
-            raise UnsupportedVersionError(f"the peer has no common version of api key {key}")
         connection.core.limit_frames(answer_size_max(request))
-        answer = await connection.request(encode_request(request, version), version=version, timeout_s=timeout_s)
-        return decode_response(key, version, answer)
+        return await ask(connection, request, timeout_s)
 
     async def _open(self, link: _Link, timeout_s: float) -> Connection:
         options = self._options
