@@ -11,6 +11,7 @@ from metashell.raft.messages import NO_LEADER
 from metashell.raft.ready import Committed, LeaderChanged, SnapshotToLoad
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Leader, Resigned
+from metashell.values import Epoch, NodeId
 
 
 def progress_listeners(node: Replica) -> None:
@@ -50,4 +51,4 @@ def tell_leader(node: Replica, listener: Listener) -> None:
     if role.__class__ is Leader and listener.next_offset <= role.epoch_start:
         return
     listener.epoch, listener.leader_id = role.epoch, role.leader_id
-    node.notify(LeaderChanged(listener.id, role.leader_id, role.epoch))
+    node.notify(LeaderChanged(listener.id, NodeId(role.leader_id), Epoch(role.epoch)))

@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from metashell.raft.accumulator import AppendedBatch
+from metashell.raft.connections import CorrelationId
+from metashell.raft.listener import ListenerId
 from metashell.raft.messages import Endpoint, Request, Response
-from metashell.values import OffsetAndEpoch, ReplicaKey
+from metashell.values import Epoch, NodeId, OffsetAndEpoch, ReplicaKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Send:
 
     destination: int
     endpoint: Endpoint
-    correlation_id: int
+    correlation_id: CorrelationId
     message: Request
 
 
@@ -89,16 +91,16 @@ class Reply:
 class LeaderChanged:
     """For one listener: who leads (-1: not known) in an epoch. The new leader itself is told once all before its epoch was consumed."""
 
-    listener: int
-    leader_id: int
-    epoch: int
+    listener: ListenerId
+    leader_id: NodeId
+    epoch: Epoch
 
 
 @dataclass(slots=True)
 class Committed:
     """For one listener: `base_offset` up to `end_offset` is committed; read it, then `node.consumed(listener, end_offset)`."""
 
-    listener: int
+    listener: ListenerId
     base_offset: int
     end_offset: int
 
@@ -107,7 +109,7 @@ class Committed:
 class SnapshotToLoad:
     """For one listener: forget all, load this snapshot, then call `node.consumed(listener, id.offset)`."""
 
-    listener: int
+    listener: ListenerId
     id: OffsetAndEpoch
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from metashell.raft.config import RaftConfig
 from metashell.raft.connections import NEVER, Connections
 from metashell.raft.epoch_cache import EpochCache
-from metashell.raft.listener import Listener
+from metashell.raft.listener import Listener, ListenerId
 from metashell.raft.messages import NO_LEADER, Endpoint, Endpoints, LogClaim, PlainRequest, Request, Response
 from metashell.raft.parked import ParkedFetches
 from metashell.raft.partition_state import PartitionState
@@ -103,8 +103,8 @@ class Replica:
         self.freezing: PartialSnapshot | None = None
         self.recovering = log.recovering
         self.parked = ParkedFetches()
-        self.listeners: dict[int, Listener] = {}
-        self.last_listener_id = 0
+        self.listeners: dict[ListenerId, Listener] = {}
+        self.last_listener_id = ListenerId(0)
         self.complaints = 0
         self.last_complaint = ""
         self.shutdown_deadline_ms = NEVER

@@ -18,7 +18,7 @@ from metashell.errors import LogCorruptError
 from metashell.image import EMPTY_IMAGE, ImageLoader, MetadataImage
 from metashell.image.writer import write_image
 from metashell.server.state_machine import SnapshotToMake
-from metashell.values import OffsetAndEpoch
+from metashell.values import Epoch, NodeId, OffsetAndEpoch
 
 SNAPSHOT_AFTER_SIZE: Final = 20 * 1024 * 1024
 """Bytes of the log between two snapshots; metadata.log.max.record.bytes.between.snapshots of Kafka."""
@@ -62,7 +62,7 @@ class ImageMachine:
         self._loader = loader
         self._size = 0
 
-    def handle_leader_change(self, leader_id: int, epoch: int) -> None:
+    def handle_leader_change(self, leader_id: NodeId, epoch: Epoch) -> None:
         """See StateMachine."""
         self.leader_id, self.epoch = leader_id, epoch
         self._on_leader(leader_id, epoch)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import ssl
 
     from metashell.net.sasl import SaslClient
+    from metashell.raft.connections import CorrelationId
 
 RECONNECT_MIN_S: Final = 0.05
 RECONNECT_MAX_S: Final = 0.5
@@ -38,9 +39,9 @@ LINKS_MAX: Final = 64
 class Answers(Protocol):
     """Who hears of answers."""
 
-    def response(self, destination: int, correlation_id: int, response: Response) -> None: ...
+    def response(self, destination: int, correlation_id: CorrelationId, response: Response) -> None: ...
 
-    def failed(self, destination: int, correlation_id: int, error_code: int) -> None: ...
+    def failed(self, destination: int, correlation_id: CorrelationId, error_code: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

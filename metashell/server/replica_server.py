@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from metashell.raft.replica import Random
     from metashell.raft.roles import Role
     from metashell.server.durable_log import DurableLog
-    from metashell.values import Recovering
+    from metashell.values import Offset, Recovering
 
 STOP_GRACE_S: Final = 1.0
 REQUEST_SIZE_MAX: Final = 64 * 1024
@@ -190,7 +190,7 @@ class ReplicaServer:
         """Done when the replica has stopped: with the error that stopped it, or None."""
         return self.driver.failure
 
-    async def append(self, values: Sequence[bytes]) -> int:
+    async def append(self, values: Sequence[bytes]) -> Offset:
         """Append values as one atomic batch, wait until it is committed, return the last offset. Errors: RaftError."""
         return await self.driver.append(values)
 
