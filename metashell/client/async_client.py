@@ -152,8 +152,8 @@ class AsyncClient:
         return await connect(target, core=core, tls=self._tls, server_hostname=address.host, timeout_s=self._connect_timeout_s)
 
     def _out_of_time(self, failures: dict[Address, str], addresses: Sequence[Address], refused: bool) -> ConnectError:
-        told = failures or dict.fromkeys(addresses, f"no answer within {self._deadline_s:g} s")
-        return ConnectError(list(told.items()), authentication=refused)
+        reasons = failures or dict.fromkeys(addresses, f"no answer within {self._deadline_s:g} s")
+        return ConnectError(list(reasons.items()), authentication=refused)
 
     async def close(self) -> None:
         """Close all connections."""

@@ -36,7 +36,7 @@ class Link(Reusable, Protocol):
 
 
 Dial = Callable[[Address, str], Awaitable[Link]]
-"""Opens a connection to an address whose certificate bears that host's name. Errors: ConnectionFailedError."""
+"""Opens a connection to an address whose certificate has that host's name. Errors: ConnectionFailedError."""
 
 
 class MixedClustersError(Refused):
@@ -61,7 +61,7 @@ class Controllers:
 
     @property
     def cluster_id(self) -> str | None:
-        """The id that the first controller told, None while none has."""
+        """The id that the first controller named, None while none has."""
         return self._cluster_id
 
     async def link(self, address: Address) -> Link:

@@ -66,7 +66,7 @@ class FollowLoop:
     # ---- life
 
     async def run(self) -> None:
-        """Follow until `stop` is called. Errors: AttachError where trying again cannot help; what is broken in ours passes."""
+        """Follow until `stop` is called. Errors: AttachError where trying again cannot help; our own bugs pass."""
         self._loop = asyncio.get_running_loop()
         self._over = self._loop.create_future()
         if self._is_stopped:
@@ -178,7 +178,7 @@ class FollowLoop:
         return self.failures.are_hopeless((*(self.controllers or self._target.brokers), *self._connections.learned))
 
     def voter_ids(self) -> tuple[int, ...]:
-        """The voters as the leader tells them, empty where it does not soon. Called from another thread, which waits."""
+        """The voters as the leader names them, empty where it does not answer soon. Called from another thread, which waits."""
         from concurrent.futures import CancelledError
 
         if self._loop is None:
@@ -243,7 +243,7 @@ class FollowLoop:
         self._moved(self)
 
     def _next_candidate(self) -> Address:
-        """Whom to ask for the leader: in turn all that were named or learned, since whoever was named may be gone."""
+        """Which controller to ask for the leader: in turn all that were named or learned, since those named may be gone."""
         candidates = list(dict.fromkeys((*self.controllers, *self._connections.learned)))
         self._turn += 1
         return candidates[self._turn % len(candidates)]

@@ -78,7 +78,7 @@ class EpochCache:
     def end_offset_for(self, epoch: int, log_end: int, last_epoch: int, earliest_snapshot: OffsetAndEpoch | None = None) -> tuple[int, int]:
         """(the last epoch not after `epoch`, where it ends) as this log knows it.
 
-        Shape: for an epoch after the latest one, (`last_epoch`, `log_end`), so that who claims it is told to truncate. A result that ends
+        Shape: for an epoch after the latest one, (`last_epoch`, `log_end`), so that a replica which claims it truncates. A result that ends
         where the earliest snapshot does is that snapshot's id, whose epoch may differ from the one asked for.
         Source: KafkaRaftLog.endOffsetForEpoch.
         """

@@ -45,7 +45,7 @@ def drain(node: Replica, leader: Leader) -> None:
 
 
 def watermark_advanced(node: Replica, leader: Leader) -> None:
-    """More is committed: tell the followers that wait, and finish what waited for it."""
+    """More is committed: answer the followers that wait, and finish what waited for it."""
     node.has_new_watermark = False
     high_watermark = node.high_watermark
     assert high_watermark is not None, "it advanced"

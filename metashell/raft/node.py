@@ -1,9 +1,9 @@
-"""One replica of the quorum, without I/O: what comes in goes to the part whose business it is, and all that shall happen comes out.
+"""One replica of the quorum, without I/O: each call goes to the part that decides it, and what is to be done comes out.
 
 `RaftNode` decides and never waits. Every call gives one `Ready`; the driver works them off in the order in which they came (`ready` says
 how), and makes the next call when the election state of the one before is on disk. A step that changes the role appends nothing, so the
 log is never ahead of quorum-state.
-Times are of one monotonic clock, in ms. Nothing that a peer sends raises; what it must not send is counted in `complaints`.
+Times are those of one monotonic clock, in ms. Nothing that a peer sends raises; what it must not send is counted in `complaints`.
 
 The functions that decide (who gets a vote, what is committed, where to truncate, ...) are small and stand in a module each:
 `votes`, `common`, `progress`, `fetch_server`, `fetch_client`, `epochs`, `snapshot_server`, `snapshot_client`, `reconfiguration`.
@@ -106,7 +106,7 @@ class RaftNode(Replica):
     # What the driver reports
 
     def handle_request(self, token: Any, request: Request, listener: str, now_ms: int) -> Ready:
-        """A peer or client asks; the answer, now or in a later Ready, bears `token`. `listener` is the one the request came in on."""
+        """A peer or client asks; the answer, now or in a later Ready, has `token`. `listener` is the one the request came in on."""
         ready = self.begin(now_ms)
         _REQUESTS[request.__class__](self, token, request, listener.upper())
         self._finish()
@@ -187,7 +187,7 @@ class RaftNode(Replica):
         return self.freezing
 
     def forget(self, token: Any) -> None:
-        """Nobody waits for the answers that bear a token any more: its connection was closed."""
+        """The connection of a token was closed: its answers are not needed any more."""
         self.parked.forget(token)
 
     # What the own application asks

@@ -1,4 +1,4 @@
-"""What a step of the core wants done, in the only order in which it may be done.
+"""What a step of the core wants done, in the only order that is safe.
 
 A `Ready` names the election state that has to be on disk before any of its messages leaves the process. The messages are handed out
 only for a proof that it is: a `Durable`, which whoever writes quorum-state gives back. Nothing else in the core sends.
@@ -89,7 +89,7 @@ class Reply:
 
 @dataclass(slots=True)
 class LeaderChanged:
-    """For one listener: who leads (-1: not known) in an epoch. The new leader itself is told once all before its epoch was consumed."""
+    """For one listener: who leads (-1: not known) in an epoch. The new leader itself hears it once all before its epoch was consumed."""
 
     listener: ListenerId
     leader_id: NodeId

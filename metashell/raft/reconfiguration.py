@@ -109,7 +109,7 @@ def check_add(node: Replica, request: AddRaftVoterRequest) -> Refusal:
 
 
 def are_plausible(endpoints: Endpoints) -> bool:
-    """Whether endpoints are such as a node can have, so that they may be written into the log for good."""
+    """Whether a node can have these endpoints, so that they may be written into the log for good."""
     return len(endpoints) <= LISTENERS_MAX and all(
         len(name) <= NAME_MAX and 0 < len(host) <= NAME_MAX for name, (host, _) in endpoints.items()
     )

@@ -145,7 +145,7 @@ class Replica:
         self.ready.notices.append(notice)
 
     def complain(self, text: str) -> None:
-        """A peer sent what must not be: it is told here and otherwise ignored."""
+        """A peer sent what it must not send: it is counted here and otherwise ignored."""
         self.complaints += 1
         self.last_complaint = text
 

@@ -206,7 +206,7 @@ class Leader(EpochState):
 
 
 class Resigned(EpochState):
-    """Led its epoch and gave it up, or was restarted after it led; tells the voters."""
+    """Led its epoch and gave it up, or was restarted after it led; announces that to the voters."""
 
     __slots__ = ("acknowledged", "election_deadline_ms", "successors")
     name: Final = "resigned"

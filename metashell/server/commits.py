@@ -51,7 +51,7 @@ class CommitWaits:
 
 
 def fail(committed: Future[None], offset: Offset, epoch: Epoch) -> None:
-    """Tell that leadership of an epoch is over, and with it what is known of the offset."""
+    """Leadership of an epoch is over: whether the offset will be committed is not known."""
     committed.set_exception(NotLeaderError(f"leadership of epoch {epoch} ended before offset {offset} was committed"))
-    # So that nobody is told of an error that whoever asked has lost interest in.
+    # Looked at here, so that asyncio does not log it where the caller has lost interest.
     committed.exception()

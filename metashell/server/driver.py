@@ -144,7 +144,7 @@ class Driver:
         """Give values their place as one atomic batch of an epoch, and say the offset of the last; they leave after `schedule`.
 
         They are appended in exactly that epoch, at these offsets, or never.
-        Errors: NotLeaderError where this replica does not lead that epoch, or has been told to resign; RecordBatchTooLargeError;
+        Errors: NotLeaderError where this replica does not lead that epoch, or is about to resign; RecordBatchTooLargeError;
         BufferAllocationError; ValueError for no values. Nothing was prepared then.
         """
         if self._is_stopped:
@@ -179,7 +179,7 @@ class Driver:
         elif watermark is not None and offset < watermark:
             committed.set_result(None)
         else:
-            # The step that changes anything of it tells.
+            # The step that commits it, or ends the leadership, settles this.
             self._commits.add(offset, epoch, committed)
         return committed
 

@@ -1,7 +1,7 @@
 """An application that keeps the metadata image of what is committed, and makes snapshots of it.
 
 It decides nothing and writes no records: enough for a voter that replicates, votes and hands snapshots to others. What it cannot apply
-stops it: an image without it would be kept and served as a snapshot, and be believed by whoever loads that. This module imports
+stops it: an image without it would be kept and served as a snapshot, and every replica that loads it would believe it. This module imports
 asyncio, so it is itself imported inside functions.
 Source: org.apache.kafka.image.loader.MetadataLoader, org.apache.kafka.image.publisher.SnapshotGenerator.
 """
@@ -25,7 +25,7 @@ SNAPSHOT_AFTER_SIZE: Final = 20 * 1024 * 1024
 
 
 class ImageMachine:
-    """A `StateMachine`. `snapshot_after_size` are bytes of committed batches; `leader_id` and `epoch` are what it was told last."""
+    """A `StateMachine`. `snapshot_after_size` are bytes of committed batches; `leader_id` and `epoch` are the newest."""
 
     def __init__(self, snapshot_after_size: int = SNAPSHOT_AFTER_SIZE, on_leader: Callable[[int, int], None] | None = None) -> None:
         self.leader_id = -1

@@ -59,7 +59,7 @@ class PeerSecurity:
 class Parts:
     """What a replica is given: its disk, chance, and who listens to it.
 
-    `election` is what the store has; `wall_ms` is Unix ms now. `on_event` gets one line for each event of note.
+    `election` is what the store has; `wall_ms` is Unix ms now. `on_event` gets one line for each event that an operator wants to see.
     """
 
     log: DurableLog
@@ -242,7 +242,7 @@ class ReplicaServer:
         return describe_cluster(request.message, config.cluster_id, node.leader_id, controllers)
 
     def _look(self) -> None:
-        """Tell a change of state, and what a peer must not have sent, in one line each."""
+        """Report a change of state, and what a peer must not have sent, in one line each."""
         if self.driver.is_stopped:
             return
         node = self.node

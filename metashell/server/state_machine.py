@@ -1,4 +1,4 @@
-"""What a replica's application is told: what is committed, snapshots to begin with, who leads.
+"""What a replica's application hears: what is committed, snapshots to begin with, who leads.
 
 Source: org.apache.kafka.raft.RaftClient.Listener.
 """

@@ -1,6 +1,6 @@
 """Whom an answer may name as leader, where its version cannot say where that leader is.
 
-A replica that is told of a leader whose endpoint it cannot find out dies, if it is Kafka's. At kraft.version 0 it finds the leader among
+A Kafka replica that learns of a leader whose endpoint it cannot find out dies. At kraft.version 0 it finds the leader among
 its static voters. From level 1 on the voters are in the log, which who asks may not have: so an answer of a version without endpoints then
 names nobody. Who asks at such a version is no voter there (a voter of level 1 is of 3.9 or later, and those have endpoints in every
 message), so it loses nothing but a leader that it might not reach.
