@@ -119,7 +119,7 @@ class ClientConnection:
         self._out = bytearray()
 
     def limit_frames(self, size: int) -> None:
-        """From now on a response has at most `size` bytes: for who asks one thing at a time and knows what it may get."""
+        """From now on a response has at most `size` bytes: for a caller that asks one thing at a time and knows what it may get."""
         assert self.state is not State.NEW
         self._frame_limit = self._frames.limit = size
 

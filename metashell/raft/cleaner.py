@@ -14,7 +14,7 @@ from metashell.values import OffsetAndEpoch
 
 
 def clean(node: Replica) -> bool:
-    """Drop what the settings allow to be dropped, and say whether anything was."""
+    """Drop what the settings allow to be dropped; returns whether anything was."""
     log, config, wall_ms = node.log, node.config, node.wall_ms()
     start = log.start_offset
     needed = needed_from(node)

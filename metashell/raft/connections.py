@@ -85,7 +85,7 @@ class Connections:
         return min([time for time in times if time > now_ms], default=NEVER)
 
     def sent(self, destination: int, request: Request, now_ms: int) -> CorrelationId:
-        """Note that `request` leaves, and give its correlation id (int32, wraps)."""
+        """Note that `request` leaves; returns its correlation id."""
         correlation_id = self._next_correlation_id
         self._next_correlation_id = CorrelationId((correlation_id + 1) & 0x7FFFFFFF)
         self.entries[destination] = Awaited(correlation_id, request, now_ms)

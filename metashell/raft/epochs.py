@@ -98,7 +98,7 @@ def successor_backoff(node: Replica, candidates: tuple[ReplicaKey, ...]) -> int:
 
 
 def send_begin(node: Replica, leader: Leader) -> int:
-    """Tell the voters that do not fetch who leads, it being time; when to do it again."""
+    """The time has come: announce this leader to the voters that do not fetch; when to do it again."""
     now, config = node.now_ms, node.config
     period = config.fetch_timeout_ms // 2
     leader.begin_deadline_ms = now + period

@@ -32,7 +32,7 @@ def act(node: Replica, leader: Leader) -> int:
 
 
 def drain(node: Replica, leader: Leader) -> None:
-    """Append what may leave the accumulator, and answer who waits for it; it counts for commit when it is durable."""
+    """Append what may leave the accumulator, and answer the fetches that wait for it; it counts for commit when it is durable."""
     batches = leader.accumulator.drain(node.now_ms)
     if not batches:
         return

@@ -42,7 +42,7 @@ def deliver(node: Replica, listener: Listener, high_watermark: int) -> None:
 
 
 def tell_leader(node: Replica, listener: Listener) -> None:
-    """Tell who leads, at most twice in an epoch: unknown, then known."""
+    """Announce the leader, at most twice in an epoch: unknown, then known."""
     role = node.role
     is_newer = role.epoch > listener.epoch or (role.leader_id != NO_LEADER and listener.leader_id == NO_LEADER)
     if not is_newer or role.__class__ is Resigned:

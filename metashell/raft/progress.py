@@ -50,7 +50,7 @@ def is_same_replica(entry: ReplicaKey, key: ReplicaKey) -> bool:
 
 
 def find(leader: Leader, id: int, directory_id: bytes) -> tuple[Progress, bool]:
-    """The progress of who fetches, and whether it counts as a voter; observers are remembered by their whole key."""
+    """The progress of a replica that fetches, and whether it counts as a voter; observers are remembered by their whole key."""
     entry = leader.voters.get(id)
     if entry is not None:
         known = entry.key.directory_id

@@ -10,7 +10,7 @@ A driver takes each Ready in the order in which the core gave them:
 4. `freeze` asks that the downloaded snapshot be made complete and durable; then `node.snapshot_frozen(id, now_ms)`;
 5. `notices` go to the listeners.
 The log itself is written by the core through `ReplicatedLog`, into the system's cache; only 3 makes it durable. `appended` asks for
-nothing: it is what a leader wrote so, in memory, for who would read it back when it is committed.
+nothing: it is what a leader wrote, in memory, so that it need not be read back when it is committed.
 """
 
 from __future__ import annotations

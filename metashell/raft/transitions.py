@@ -17,9 +17,9 @@ Why the steps between are there:
   leader of epoch 5 would have to give up to it. With them it stays prospective in epoch 5: nobody who hears from a leader grants.
 - What is entered is durable before any message of the step leaves (`enter`, `Replica.persist`). Were 2 to grant its vote to 1, crash
   before that is on disk, and come back, it would grant epoch 6 to 3 as well: two leaders of one epoch, each with a majority.
-- A vote is kept as long as its epoch lasts, also by who follows, and is forgotten with a higher one.
-- Who meets a higher epoch takes it over at once, also from a replica that cannot win: the old epoch can commit nothing more there. The
-  time that was left until it would stand is kept, so that a replica which asks for votes in vain does not hold up the others.
+- A vote is kept as long as its epoch lasts, also by a follower, and is forgotten with a higher one.
+- A replica that meets a higher epoch takes it over at once, also from one that cannot win: the old epoch can commit nothing more there.
+  The time that was left until it would stand is kept, so that a replica which asks for votes in vain does not hold up the others.
 - A leader leaves its epoch only for a higher one, by way of resigned: two batches of one epoch never have the same offset.
 - Every transition forgets the outbound requests: a late answer to a pre-vote is never counted as a vote.
 

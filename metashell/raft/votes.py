@@ -1,4 +1,4 @@
-"""Elections: who gets a vote or pre-vote, and what its answer does to who asked.
+"""Elections: who gets a vote or pre-vote, and what the answer does to the replica that asked.
 
 A vote goes to the first that asks in an epoch whose leader is not known, if its log holds all that ours does. "All" is decided by the
 epoch of the last batch before the length: a log that ends at offset 7 with a batch of epoch 4 beats one that ends at 90 with epoch 3,
@@ -103,7 +103,7 @@ def grants_vote(role: Role, candidate: ReplicaKey, up_to_date: bool) -> bool:
 
 
 def grants_pre_vote(role: Role, up_to_date: bool) -> bool:
-    """Whether a pre-vote is granted: not by a leader, nor by who hears from one."""
+    """Whether a pre-vote is granted: not by a leader, nor by a replica that hears from one."""
     match role:
         case Leader():
             return False

@@ -21,7 +21,7 @@ Public names, by module (those that import asyncio are imported inside functions
 - `election_store`: `ElectionStore`, which reads and writes quorum-state and alone makes a `Durable`.
 - `replica_server`: `ReplicaServer(Parts(log=..., store=..., ...))`: `await open(*listeners)`, `start(config)`, `await append(values)`,
   `await stop()` (graceful), `await kill()`, `failure` (a future: why it ended), `counters`.
-- `driver`: `Driver`, which performs what a step of the core wants, and is asked by who decides what to append:
+- `driver`: `Driver`, which performs what a step of the core wants, and takes what the application decides to append:
   `prepare(epoch, values) -> offset`, `schedule()`, `committed(offset, epoch)` (a future), `resign(epoch)`.
 - `links`: `Links`, connections to peers. `inbound`: `Inbound`, requests of peers. `describe_cluster`: how Kafka's tools find the leader.
 - `feed`: `Feed`, what a state machine is given; `own_batches`: what the replica itself appended, from memory; `snapshot_maker`: snapshots,

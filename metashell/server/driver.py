@@ -141,7 +141,7 @@ class Driver:
         self._step(call)
 
     def prepare(self, epoch: Epoch, values: Sequence[bytes]) -> Offset:
-        """Give values their place as one atomic batch of an epoch, and say the offset of the last; they leave after `schedule`.
+        """Give values their place as one atomic batch of an epoch; returns the offset of the last; they leave after `schedule`.
 
         They are appended in exactly that epoch, at these offsets, or never.
         Errors: NotLeaderError where this replica does not lead that epoch, or is about to resign; RecordBatchTooLargeError;
@@ -194,7 +194,7 @@ class Driver:
     async def append(self, values: Sequence[bytes]) -> Offset:
         """Append values in the present epoch and wait until they are committed; returns the last one's offset.
 
-        For tests and tools: who decides on what it knows names the epoch of that. Errors: as `prepare` and `committed`.
+        For tests and tools: an application that decides names the epoch in which it did. Errors: as `prepare` and `committed`.
         """
         epoch = self.node.epoch
         offset = self.prepare(epoch, values)

@@ -33,7 +33,7 @@ ANSWER_SIZE_MAX: Final = 64 * 1024
 """Bytes of an answer beside its records."""
 BATCH_SIZE_MAX: Final = 8 * 1024 * 1024
 LINKS_MAX: Final = 64
-"""Destinations before those without a request under way are given up: who asks to add voters may name any number of them."""
+"""Destinations before those without a request under way are given up: a request to add a voter may name any destination."""
 
 
 class Answers(Protocol):
