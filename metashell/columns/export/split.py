@@ -38,7 +38,7 @@ def export_split(number: int, split: Split, options: ExportOptions, folder: str)
     parts: dict[str, PartFile] = {}
     reading = ReadOptions(tables=options.tables, on_error=options.on_error, show_secrets=options.show_secrets)
     try:
-        for table, batch in read_split(split, options=reading):
+        for table, batch in read_split(split, reading):
             part = parts.get(table)
             if part is None:
                 schema = marked_schema(batch.schema, show_secrets=options.show_secrets)
