@@ -31,7 +31,7 @@ from metashell.forms import OBJECT_FORMS, aligned
 from metashell.options import Argument
 from metashell.shell.command import COMMAND_NAME, make_command
 from metashell.shell.commands.man import run as show_page
-from metashell.shell.kafka_usage import HELP_TEXT
+from metashell.shell.kafka_usage import shell_help
 from metashell.shell.output import write_objects
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     if args.command is not None:
         show_page(ctx, args)
     elif ctx.speaks_kafka:
-        ctx.write(HELP_TEXT)
+        ctx.write(shell_help())
     elif ctx.output in OBJECT_FORMS:
         write_objects(ctx, ({"name": command.name, "summary": command.spec.summary} for command in COMMANDS))
     else:
