@@ -14,8 +14,8 @@ from binascii import Error as Base64Error
 from typing import TYPE_CHECKING, Final
 
 from metashell.codec.messages import UserScramCredentialRecord
-from metashell.storage.config_values import JAVA_BLANKS
 from metashell.storage.errors import StorageError
+from metashell.storage.java import JAVA_BLANKS, java_int
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _MECHANISMS: Final = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
 _KEYS: Final = ("name", "password", "salt", "saltedpassword", "iterations")
 _ITERATIONS_MIN, _ITERATIONS_MAX = 4096, 16384
-_INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
 
 
 def parse_scram(text: str, make_salt: Callable[[], bytes]) -> UserScramCredentialRecord:
@@ -86,9 +85,10 @@ def _base64(text: str, what: str) -> bytes:
 
 
 def _iterations(text: str) -> int:
-    if not _INTEGER.fullmatch(text):
+    iterations = java_int(text)
+    if iterations is None:
         raise StorageError("Failed to parse iterations count")
-    return int(text)
+    return iterations
 
 
 def _salted_password(settings: dict[str, str], algorithm: str, salt: bytes, iterations: int, *, salt_given: bool) -> bytes:
