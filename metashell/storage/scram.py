@@ -7,13 +7,13 @@ Source: org.apache.kafka.metadata.storage.ScramParser; KIP-900; RFC 5802.
 from __future__ import annotations
 
 import hashlib
-import hmac
 import re
 from base64 import b64decode
 from binascii import Error as Base64Error
 from typing import TYPE_CHECKING, Final
 
 from metashell.codec.messages import UserScramCredentialRecord
+from metashell.codec.scram_keys import scram_keys
 from metashell.storage.errors import StorageError
 from metashell.storage.java import JAVA_BLANKS, java_int
 
@@ -49,13 +49,9 @@ def parse_scram(text: str, make_salt: Callable[[], bytes]) -> UserScramCredentia
     if settings:
         raise StorageError(f"Unknown SCRAM configurations ({len(settings)}); known are {', '.join(_KEYS)}")
     _check_iterations(iterations, mechanism.replace("-", "_"))
+    stored_key, server_key = scram_keys(algorithm, salted)
     return UserScramCredentialRecord(
-        name=name,
-        mechanism=number,
-        salt=salt,
-        stored_key=hashlib.new(algorithm, _hmac(algorithm, salted, b"Client Key")).digest(),
-        server_key=_hmac(algorithm, salted, b"Server Key"),
-        iterations=iterations,
+        name=name, mechanism=number, salt=salt, stored_key=stored_key, server_key=server_key, iterations=iterations
     )
 
 
@@ -111,7 +107,3 @@ def _check_iterations(iterations: int, mechanism: str) -> None:
         raise StorageError(f"The 'iterations' value must be >= {_ITERATIONS_MIN} for add-scram using {mechanism}")
     if iterations > _ITERATIONS_MAX:
         raise StorageError(f"The 'iterations' value must be <= {_ITERATIONS_MAX} for add-scram using {mechanism}")
-
-
-def _hmac(algorithm: str, key: bytes, text: bytes) -> bytes:
-    return hmac.new(key, text, algorithm).digest()
