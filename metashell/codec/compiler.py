@@ -251,10 +251,7 @@ def _read_array(source: Source, field: FieldSchema, schema: MessageSchema, versi
         if field.is_struct:
             source.add(f"item, p = read_{field.type}(b, p, end)")
         else:
-            element = FieldSchema(field.name, field.type, field.versions)
-            element.flexible = field.flexible
-            element.attribute = "item"
-            _read_variable(source, element, schema, version, count_read=False, tagged=False)
+            _read_variable(source, field.element(), schema, version, count_read=False, tagged=False)
             source.add("item = v_item")
         source.add("items.append(item)")
     source.add(f"{target} = tuple(items)")

@@ -140,7 +140,5 @@ def _write_array(source: Source, field: FieldSchema, schema: MessageSchema, vers
         if field.is_struct:
             source.add(f"write_{field.type}(item, w)")
         else:
-            element = FieldSchema(field.name, field.type, field.versions)
-            element.flexible = field.flexible
             source.add("v = item")
-            _write_variable(source, element, schema, version, tagged=False)
+            _write_variable(source, field.element(), schema, version, tagged=False)

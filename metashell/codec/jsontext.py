@@ -209,9 +209,7 @@ def _counted_text(source: Source, field: FieldSchema, schema: MessageSchema, ver
                 if field.is_struct:
                     source.add(f"item, p = json_{field.type}(b, p, end)")
                 else:
-                    element = FieldSchema(field.name, field.type, field.versions)
-                    element.flexible = field.flexible
-                    _counted_text(source, element, schema, version, "item")
+                    _counted_text(source, field.element(), schema, version, "item")
                 source.add("items.append(item)")
             source.add(f"{target} = f'[{{\",\".join(items)}}]'")
 

@@ -1,7 +1,5 @@
 """The nodes of the tree: directories with children, and leaves with a value."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias

@@ -6,7 +6,6 @@ from typing import Any, assert_never
 
 from metashell.codec.error_codes import (
     FENCED_LEADER_EPOCH,
-    INCONSISTENT_CLUSTER_ID,
     INVALID_REQUEST,
     INVALID_VOTER_KEY,
     NONE,
@@ -22,11 +21,8 @@ from metashell.values import ReplicaKey
 
 def handle_request(node: Replica, token: Any, request: VoteRequest, listener: str) -> None:
     """Answer a Vote request, in the order of the checks that Kafka makes."""
-    if not node.is_cluster(request.cluster_id):
-        node.reply(token, VoteResponse(INCONSISTENT_CLUSTER_ID))
-        return
-    if not request.shape_ok:
-        node.reply(token, VoteResponse(INVALID_REQUEST))
+    if error := common.check_addressed(node, request):
+        node.reply(token, VoteResponse(error))
         return
     error = check_request(node, request)
     granted = False
@@ -38,7 +34,9 @@ def handle_request(node: Replica, token: Any, request: VoteRequest, listener: st
             error = INVALID_VOTER_KEY
         else:
             granted = decide(node, request)
-    node.reply(token, replies.vote(node, error, listener, request.candidate_id, granted))
+    response = replies.answer(node, VoteResponse, error, listener, request.candidate_id)
+    response.granted = granted
+    node.reply(token, response)
 
 
 def check_request(node: Replica, request: VoteRequest) -> int:
@@ -162,12 +160,9 @@ def request_votes(node: Replica, role: Prospective | Candidate) -> int:
 
 def handle_response(node: Replica, source: int, response: VoteResponse) -> bool:
     """Count an answer; whether its connection is fine."""
-    outcome = common.handle_response(node, response.error, response.leader_id, response.epoch, response.leader_endpoint)
-    if outcome != common.CONTINUE:
-        return outcome == common.SUCCESS
-    if response.error != NONE:
-        node.complain("a vote was answered by an error that it cannot have")
-        return False
+    is_fine = common.handle_plain_response(node, response, "a vote")
+    if is_fine is not None:
+        return is_fine
     role = node.role
     if isinstance(role, Prospective | Candidate):
         return count_answer(node, role, source, response.granted)

@@ -84,13 +84,17 @@ class _TimeCheck:
 
 
 class IndexDump:
-    """Dumps one index in Kafka's voice. Raises Halt."""
+    """Dumps indexes in Kafka's voice, and keeps what is noticed about them. Raises Halt."""
 
-    def __init__(self, options: DumpOptions, output: Output, err: TextSink, diagnostics: IndexDiagnostics) -> None:
+    def __init__(self, options: DumpOptions, output: Output, err: TextSink) -> None:
         self.options = options
         self.output = output
         self.err = err
-        self.diagnostics = diagnostics
+        self.diagnostics = IndexDiagnostics()
+
+    def dump(self, path: str, name: str) -> None:
+        """Dump one file, by the suffix of its name."""
+        _HANDLERS[name[name.rfind(".") :]](self, path, name)
 
     def offset_index(self, path: str, name: str) -> None:
         base_offset = java_long(path, name.partition(".")[0])
@@ -217,6 +221,14 @@ class IndexDump:
 
     def _write(self, lines: Iterable[str]) -> None:
         self.output.write("".join(lines).encode("utf-8", "surrogateescape"))
+
+
+_HANDLERS: dict[str, Callable[[IndexDump, str, str], None]] = {
+    ".index": IndexDump.offset_index,
+    ".timeindex": IndexDump.time_index,
+    ".txnindex": IndexDump.transaction_index,
+    ".snapshot": IndexDump.producer_snapshot,
+}
 
 
 def _snapshot_trouble(data: bytes) -> str | None:

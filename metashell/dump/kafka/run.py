@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable
 
 from metashell.codec.framing import FRAME_SIZE_MAX
-from metashell.dump.kafka.index import IndexDiagnostics, IndexDump
 from metashell.dump.kafka.java import java_absolute, java_long, java_path
 from metashell.dump.kafka.payload import payloads_of
 from metashell.dump.kafka.text import KafkaWriter
@@ -25,6 +24,10 @@ from metashell.log.window_reader import WindowReader
 
 _OFFSET_WIDTH = 20
 _EPOCH_WIDTH = 10
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from metashell.dump.kafka.index import IndexDump
+
 BOOTSTRAP_NAME = "bootstrap.checkpoint"
 
 
@@ -41,7 +44,7 @@ class KafkaRun:
         self.err = err
         self.status = 0
         self.pairs: dict[str, dict[int, int]] = {}
-        self.diagnosed = IndexDiagnostics()
+        self.indexes: IndexDump | None = None
         self.is_honest = options.voice == "own"
         self.may_end_early = False
 
@@ -100,7 +103,8 @@ class KafkaRun:
 
     def diagnostics(self) -> None:
         """Print what was noticed about the files as a whole."""
-        self.diagnosed.report(self.err)
+        if self.indexes is not None:
+            self.indexes.diagnostics.report(self.err)
         for path, pairs in self.pairs.items():
             self.err.write(f"Non-consecutive offsets in {path}\n")
             for offset in sorted(pairs):
@@ -108,20 +112,17 @@ class KafkaRun:
 
     def index(self, path: str, name: str) -> None:
         """Dump an index or a producer snapshot. Raises Halt."""
-        dump = IndexDump(self.options, self.output, self.err, self.diagnosed)
-        _INDEX_HANDLERS[name[name.rfind(".") :]](dump, path, name)
+        from metashell.dump.kafka.index import IndexDump
+
+        if self.indexes is None:
+            self.indexes = IndexDump(self.options, self.output, self.err)
+        self.indexes.dump(path, name)
 
 
-_INDEX_HANDLERS: dict[str, Callable[[IndexDump, str, str], None]] = {
-    ".index": IndexDump.offset_index,
-    ".timeindex": IndexDump.time_index,
-    ".txnindex": IndexDump.transaction_index,
-    ".snapshot": IndexDump.producer_snapshot,
-}
 _HANDLERS: dict[str, Callable[[KafkaRun, str, str], None]] = {
     ".log": KafkaRun.log,
     ".checkpoint": KafkaRun.log,
-    **dict.fromkeys(_INDEX_HANDLERS, KafkaRun.index),
+    **dict.fromkeys((".index", ".timeindex", ".txnindex", ".snapshot"), KafkaRun.index),
 }
 """Suffix of a file's name, from its last dot -> what dumps it."""
 

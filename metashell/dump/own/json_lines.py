@@ -17,18 +17,17 @@ from metashell.codec.batches import (
     MAGIC_END,
     TRANSACTIONAL,
     BatchHeader,
+    Record,
     RecordBatch,
     unpack_header,
 )
 from metashell.codec.crc32c import crc32c
 from metashell.codec.framing import Stop
 from metashell.codec.json_forms import string_text
-from metashell.codec.legacy import LegacyRecord, message_crc, read_message_header, read_messages
 from metashell.codec.record_text import FramedTexts
 from metashell.codec.record_walk import RecordFields, read_headers
 from metashell.dump.fast_loop import make_loop
 from metashell.dump.inputs import shown_path
-from metashell.dump.keyed_loop import make_keyed_loop
 from metashell.dump.options import DumpOptions
 from metashell.dump.own.filters import OFFSET_MAX, Filters
 from metashell.dump.own.members import (
@@ -36,9 +35,7 @@ from metashell.dump.own.members import (
     Decoder,
     FramedDecoder,
     Headers,
-    KeyedDecoder,
     control_members,
-    keyed_loop_texts,
     metadata_loop_texts,
 )
 from metashell.dump.writer import Place, Writer
@@ -46,7 +43,6 @@ from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
 from metashell.log.names import SNAPSHOT_FOOTER_TYPE
 from metashell.log.order import order_fault
-from metashell.log.tail import judge_tail
 
 _LEGACY_LEAD_SIZE = 26
 _LINE = "{before}{body(buf, start + 3, end)}}}\\n'"
@@ -98,6 +94,8 @@ class JsonWriter(Writer):
         start = "f'{head}{offset}{middle}" if with_place else "f'{head}"
         if self.is_keyed:
             from metashell.codec.coordinator_text import CoordinatorTexts
+            from metashell.dump.keyed_loop import make_keyed_loop
+            from metashell.dump.own.keyed_members import KeyedDecoder, keyed_loop_texts
 
             texts = CoordinatorTexts(options.decoder, show_secrets=options.show_secrets)
             self.loop = make_keyed_loop(f"{start}{_KEYED_LINE}", f"{start}{_KEYED_TOMBSTONE}", head=head)
@@ -195,6 +193,8 @@ class JsonWriter(Writer):
 
     def _legacy(self, data: bytes, position: int) -> None:
         """A message of magic 0 or 1, and what it wraps."""
+        from metashell.codec.legacy import message_crc, read_message_header, read_messages
+
         header = read_message_header(data[:_LEGACY_LEAD_SIZE])
         crc = message_crc(data)
         if crc != header.crc:
@@ -210,7 +210,7 @@ class JsonWriter(Writer):
         except DecodeError as error:
             self._corrupt(position, header.base_offset, len(data), str(error))
 
-    def _legacy_record(self, header: BatchHeader, record: LegacyRecord) -> None:
+    def _legacy_record(self, header: BatchHeader, record: Record) -> None:
         self._line(header, record.offset, record.timestamp, record.key, record.value, ())
 
     # ---- records -------------------------------------------------------------------------------------------------
@@ -303,10 +303,14 @@ class JsonWriter(Writer):
         is_wanted_end = stop.position + max(stop.left, 0) >= self.options.max_bytes
         if self.file.trouble is None and (is_wanted_end or (self.is_followed and stop.kind != "too-large")):
             return
-        tail = judge_tail(self.file, stop, None if self.last is None else self.last[0] + 1)
-        if tail is None:
+        if self.file.trouble is None and stop.kind == "end":
             self._check_end(stop)
-        elif self.may_end_early and tail.may_be_tail:
+            return
+        from metashell.log.tail import judge_tail
+
+        tail = judge_tail(self.file, stop, None if self.last is None else self.last[0] + 1)
+        assert tail is not None, "only a plain end has no tail"
+        if self.may_end_early and tail.may_be_tail:
             self.findings.notes.append(f"position {stop.position}: {tail.reason}")
         else:
             self._told("truncated" if tail.looks_cut_off else "corrupt", stop.position, tail.offset, tail.size, tail.reason)

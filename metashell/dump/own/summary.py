@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from metashell.codec.batches import CONTROL, TRANSACTIONAL, BatchHeader
+from metashell.codec.batches import CONTROL, TRANSACTIONAL, BatchHeader, Record
 from metashell.codec.control import CONTROL_TYPE_NAMES
 from metashell.codec.coordinator import PREFIX_SIZE, int16_at
 from metashell.codec.frame import FrameError, read_frame, record_type_name
 from metashell.codec.framing import Stop
-from metashell.codec.legacy import LegacyRecord
 from metashell.codec.record_walk import RecordFields
 from metashell.dump.decoding import LOG_OF_DECODER
 from metashell.dump.inputs import Input, shown_path
@@ -88,7 +87,7 @@ class SummaryWriter(JsonWriter):
         value = buf[value_start : value_start + value_size] if value_size >= 0 else None
         self._count(header, key, value)
 
-    def _legacy_record(self, header: BatchHeader, record: LegacyRecord) -> None:
+    def _legacy_record(self, header: BatchHeader, record: Record) -> None:
         self._count(header, record.key, record.value)
 
     def _count(self, header: BatchHeader, key: bytes | None, value: bytes | None) -> None:
