@@ -12,7 +12,8 @@ import pytest
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
-from metashell.columns import Split, plan_splits, read_split
+from metashell.columns import ReadOptions, Split, plan_splits, read_split
+from metashell.columns.decode.options import OnError
 from metashell.columns.inputs.chain import resync
 from metashell.columns.inputs.splits import cut_points, file_pieces
 from metashell.errors import LogCorruptError, UsageError
@@ -31,10 +32,10 @@ def batch(first: int, count: int, codec_id: int = 0) -> bytes:
     return write_batch(first, [no_op(first + index) for index in range(count)], leader_epoch=1, codec_id=codec_id)
 
 
-def offsets_of(splits: list[Split], on_error: str = "fail") -> list[int]:
+def offsets_of(splits: list[Split], on_error: OnError = "fail") -> list[int]:
     found: list[int] = []
     for split in splits:
-        for name, table in read_split(split, ["records"], on_error=on_error):  # type: ignore[arg-type]
+        for name, table in read_split(split, ReadOptions(tables=["records"], on_error=on_error)):
             if name == "records":
                 found += table.column("offset").to_pylist()
     return found
@@ -187,7 +188,7 @@ def test_where_no_chain_leads_to_the_end_all_that_is_left_is_one_fault(tmp_path:
     broken = batch(0, 3) + b"\0\0\0\0\0\0\0\3\0\0\0\1garbage" + batch(3, 5)[:-1]
     path = tmp_path / NAME
     path.write_bytes(broken)
-    faults = [table for split in plan_splits(str(path)) for name, table in read_split(split, [], on_error="skip")]
+    faults = [table for split in plan_splits(str(path)) for name, table in read_split(split, ReadOptions(tables=(), on_error="skip"))]
     assert [fault["size"] for table in faults for fault in table.to_pylist()] == [len(broken) - len(batch(0, 3))]
 
 
