@@ -18,6 +18,7 @@ from functools import cache
 from os import urandom
 from typing import TYPE_CHECKING, Final
 
+from metashell.codec.scram_keys import scram_keys
 from metashell.net.sasl import SaslError, ScramCredential
 
 if TYPE_CHECKING:
@@ -172,8 +173,8 @@ def make_credential(mechanism: str, password: str, *, salt: bytes = b"", iterati
     algorithm = HASHES[mechanism]
     salt = salt or urandom(SALT_SIZE)
     salted = hashlib.pbkdf2_hmac(algorithm, password.encode("utf-8", "surrogateescape"), salt, iterations)
-    stored_key = hashlib.new(algorithm, _hmac(algorithm, salted, b"Client Key")).digest()
-    return ScramCredential(salt, stored_key, _hmac(algorithm, salted, b"Server Key"), iterations)
+    stored_key, server_key = scram_keys(algorithm, salted)
+    return ScramCredential(salt, stored_key, server_key, iterations)
 
 
 def make_nonce() -> str:
