@@ -85,7 +85,9 @@ class Display:
 
     def line(self, text: str) -> None:
         """Write a line of text that may hold data."""
-        self.text(f"{text}\n")
+        # Written out again: a listing has millions of these.
+        shown = terminal_text(text) if self.is_terminal else text if text.isascii() else writable(text)
+        self.out.write(shown + "\n")
 
     def json(self, text: str) -> str:
         """JSON text as it may be written here."""
@@ -375,6 +377,8 @@ def text_width(text: str) -> int:
 
 def plain_text(value: Any) -> str:
     """A scalar as people write it (text without quotes, `true`, `null`), anything else as JSON on one line."""
+    if type(value) is int:
+        return str(value)
     value = _finite(value) if isinstance(value, float) else value
     return value if isinstance(value, str) else spaced_json(value)
 
@@ -384,21 +388,18 @@ def plain_text(value: Any) -> str:
 
 def compact_json(value: object) -> str:
     """JSON for programs: no blank between."""
-    return _encoded(value, ",", ":")
+    try:
+        return _encoder(",", ":")(value)
+    except ValueError:
+        return _encoder(",", ":")(_finite(value))
 
 
 def spaced_json(value: object) -> str:
     """JSON on one line for people."""
-    return _encoded(value, ", ", ": ")
-
-
-def _encoded(value: object, between: str, after_key: str) -> str:
-    encode = _encoder(between, after_key)
     try:
-        return encode(value)
+        return _encoder(", ", ": ")(value)
     except ValueError:
-        # JSON has no such numbers; Kafka's JSON has them as strings.
-        return encode(_finite(value))
+        return _encoder(", ", ": ")(_finite(value))
 
 
 @cache
@@ -409,6 +410,7 @@ def _encoder(between: str, after_key: str) -> Callable[[object], str]:
 
 
 def _finite(value: Any) -> Any:
+    """The value with NaN and the infinities, which JSON lacks, as strings, as Kafka's JSON has them."""
     if isinstance(value, Mapping):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

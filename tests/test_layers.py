@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tools.structure import circles, module_imports
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "metashell"
 
@@ -227,6 +229,11 @@ def test_nothing_of_the_base_install_imports_columns_with_itself() -> None:
             assert package_of(name) not in LATE_PACKAGES, f"{path}:{line}: {name} is imported with the module"
 
 
+def test_no_two_modules_import_each_other() -> None:
+    """Not late and not for types either, nor by way of others."""
+    assert circles(module_imports(ROOT, modules())) == []
+
+
 def test_nothing_imports_cli() -> None:
     for path in modules():
         if package_of(module_name(path)) != "cli":
@@ -291,7 +298,8 @@ def test_a_module_begins_with_a_docstring() -> None:
 
 
 def test_errors_and_values_import_nothing_heavy() -> None:
-    allowed = {"__future__", "base64", "binascii"}
+    # Every command imports typing anyway, and ids are NewTypes.
+    allowed = {"__future__", "base64", "binascii", "typing"}
     for name in ("errors", "values"):
         tops = {imported.split(".")[0] for imported, _ in imports_of(PACKAGE / f"{name}.py")}
         assert tops <= allowed

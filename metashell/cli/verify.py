@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from metashell.cli.common import declared_tool
 
 TYPE_CHECKING = False
@@ -17,6 +15,7 @@ def _verify(values: SimpleNamespace) -> int:
     """Check what the command line names."""
     from metashell.codec.uris import shown_uri
     from metashell.errors import UsageError
+    from metashell.forms import standard_output
     from metashell.verify import VerifyOptions, run_verify
 
     if values.start_safe and (values.deep or values.digest is not None):
@@ -35,7 +34,7 @@ def _verify(values: SimpleNamespace) -> int:
         verbose=values.verbose,
         max_decompressed=values.max_decompressed,
     )
-    return run_verify(options, sys.stdout)
+    return run_verify(options, standard_output())
 
 
 main = declared_tool(NAME, "verify_tools:VERIFY", _verify)

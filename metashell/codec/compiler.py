@@ -13,10 +13,9 @@ from struct import error as struct_error
 from typing import Any
 
 from metashell.codec.plain import plain_read
-from metashell.codec.schema import FieldSchema, MessageSchema, StructSchema
+from metashell.codec.schema import FORMATS, FieldSchema, MessageSchema, StructSchema
 from metashell.codec.source import (
     ELEMENTS,
-    FORMATS,
     SIZES,
     UNROLLED_COUNT_MAX,
     UNSET,
@@ -251,10 +250,7 @@ def _read_array(source: Source, field: FieldSchema, schema: MessageSchema, versi
         if field.is_struct:
             source.add(f"item, p = read_{field.type}(b, p, end)")
         else:
-            element = FieldSchema(field.name, field.type, field.versions)
-            element.flexible = field.flexible
-            element.attribute = "item"
-            _read_variable(source, element, schema, version, count_read=False, tagged=False)
+            _read_variable(source, field.element(), schema, version, count_read=False, tagged=False)
             source.add("item = v_item")
         source.add("items.append(item)")
     source.add(f"{target} = tuple(items)")

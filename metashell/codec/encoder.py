@@ -12,8 +12,8 @@ from struct import error as struct_error
 from typing import Any
 
 from metashell.codec.primitives import encode_uvarint
-from metashell.codec.schema import FieldSchema, MessageSchema, StructSchema
-from metashell.codec.source import FORMATS, Source, default_of, groups, is_compact, is_fixed, start, used_structs
+from metashell.codec.schema import FORMATS, FieldSchema, MessageSchema, StructSchema
+from metashell.codec.source import Source, default_of, groups, is_compact, is_fixed, start, used_structs
 from metashell.errors import EncodeError
 
 Writer = Callable[[Any, bytearray], None]
@@ -140,7 +140,5 @@ def _write_array(source: Source, field: FieldSchema, schema: MessageSchema, vers
         if field.is_struct:
             source.add(f"write_{field.type}(item, w)")
         else:
-            element = FieldSchema(field.name, field.type, field.versions)
-            element.flexible = field.flexible
             source.add("v = item")
-            _write_variable(source, element, schema, version, tagged=False)
+            _write_variable(source, field.element(), schema, version, tagged=False)

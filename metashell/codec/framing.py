@@ -12,8 +12,6 @@ a frame may hold a wrong checksum or an unknown magic.
 `log/tail.py`. Source: org.apache.kafka.common.record.FileLogInputStream.nextBatch.
 """
 
-from __future__ import annotations
-
 from struct import Struct
 from typing import Final, Literal, NamedTuple
 

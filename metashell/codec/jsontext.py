@@ -14,8 +14,8 @@ from typing import Any
 
 from metashell.codec.compiler import read_count
 from metashell.codec.json_forms import STRING_TEXTS, bool_text, bytes_text, double_json
-from metashell.codec.schema import FieldSchema, MessageSchema, StructSchema
-from metashell.codec.source import FORMATS, SIZES, Source, add_tag_loop, default_of, groups, is_compact, is_fixed, start, used_structs
+from metashell.codec.schema import FORMATS, FieldSchema, MessageSchema, StructSchema
+from metashell.codec.source import SIZES, Source, add_tag_loop, default_of, groups, is_compact, is_fixed, start, used_structs
 from metashell.values import UUID_TEXTS
 
 JsonReader = Callable[[bytes, int, int], str]
@@ -209,9 +209,7 @@ def _counted_text(source: Source, field: FieldSchema, schema: MessageSchema, ver
                 if field.is_struct:
                     source.add(f"item, p = json_{field.type}(b, p, end)")
                 else:
-                    element = FieldSchema(field.name, field.type, field.versions)
-                    element.flexible = field.flexible
-                    _counted_text(source, element, schema, version, "item")
+                    _counted_text(source, field.element(), schema, version, "item")
                 source.add("items.append(item)")
             source.add(f"{target} = f'[{{\",\".join(items)}}]'")
 

@@ -1,7 +1,5 @@
 """The metadata of a cluster at one offset."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from immutables import Map
@@ -43,7 +41,7 @@ class MetadataImage(NamedTuple):
     faults: tuple[Fault, ...] = ()
     torn_tails: tuple[Fault, ...] = ()
 
-    def has_same_metadata(self, other: MetadataImage) -> bool:
+    def has_same_metadata(self, other: "MetadataImage") -> bool:
         """Whether both would write the same metadata records: all but quorum, provenance and faults, and kraft.version."""
         mine, others = self._metadata(), other._metadata()
         return mine == others

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from metashell.codec.batches import Record, RecordBatch
@@ -12,7 +12,7 @@ from metashell.codec.frame import FRAME_VERSION, metadata_message, read_frame
 from metashell.codec.plain import plain_check
 from metashell.codec.registry import message_type
 from metashell.errors import DecodeError
-from metashell.log.kinds import METADATA, OFFSETS, REMOTE_LOG, SHARE, TRANSACTIONS, LogKind
+from metashell.log.kinds import DATA, METADATA, OFFSETS, REMOTE_LOG, SHARE, TRANSACTIONS, LogKind
 
 DECODES: Final = 3
 MAY_BE: Final = 1
@@ -76,3 +76,17 @@ JUDGES: Final[dict[LogKind, Callable[[RecordBatch, Record], int]]] = {
     SHARE: _coordinator_judge(COORDINATOR_LOGS[SHARE]),
     REMOTE_LOG: _judge_remote_log,
 }
+
+
+def kind_of_records(records: Sequence[tuple[RecordBatch, Record]]) -> LogKind | None:
+    """The log whose records these are if half of them decode as its, DATA if none could be of a log that we know, else None."""
+    scores: dict[LogKind, list[int]] = {}
+    for kind, judge in JUDGES.items():
+        scores[kind] = [judge(batch, record) for batch, record in records]
+        if min(scores[kind]) == DECODES:
+            break  # No other log fits better, and its messages need not be loaded.
+    best = max(scores, key=lambda kind: sum(scores[kind]))
+    decoded = sum(score >= DECODES - 1 for score in scores[best])
+    if decoded and 2 * decoded >= len(records):
+        return best
+    return None if sum(scores[best]) else DATA

@@ -5,15 +5,13 @@ as the batch's length leads on; where the framing is broken, all that is left of
 raises for what a file contains, and no length in a file is believed before that many bytes are there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
-from metashell.codec.batches import CRC_START, HEADER_SIZE, MAGIC_END, BatchHeader, RecordBatch, unpack_header
+from metashell.codec.batches import CRC_START, HEADER_SIZE, MAGIC_END, BatchHeader, CheckedBatch, RecordBatch, unpack_header
 from metashell.codec.crc32c import crc32c
 from metashell.codec.framing import MAGIC_MAX, Stop
-from metashell.log.files import OpenFile, open_file
+from metashell.log.files import OpenFile
 from metashell.log.tail import Tail, judge_tail
 from metashell.log.window_reader import WINDOW_SIZE, WindowReader
 
@@ -44,10 +42,6 @@ class BadBatch(NamedTuple):
         return self.batch.header.base_offset
 
     @property
-    def ends_walk(self) -> bool:
-        return False
-
-    @property
     def may_be_tail(self) -> bool:
         return False
 
@@ -56,22 +50,11 @@ BatchFault = BadBatch | Tail
 """A place in a file that holds no good batch."""
 
 
-def open_segment(path: str) -> OpenFile:
-    """A segment or checkpoint opened by path; `-` is standard input.
-
-    Errors: UsageError for a path that cannot be opened, or that is a directory.
-    """
-    return open_file(path)
-
-
-def read_batches(
-    file: OpenFile, *, start: int = 0, max_bytes: int | None = None, check_crc: bool = True
-) -> Iterator[RecordBatch | BatchFault]:
+def read_batches(file: OpenFile, *, start: int = 0, max_bytes: int | None = None) -> Iterator[RecordBatch | BatchFault]:
     """The batches of `file` from byte `start` on, and the faults between them, in order of position.
 
     `max_bytes` limits the walk to the first bytes of the file, counted from its beginning; a batch that crosses
-    that limit is left out and is no fault. Without `check_crc` batches of a wrong checksum come as batches.
-    A file that grows meanwhile is read on to its end.
+    that limit is left out and is no fault. A file that grows meanwhile is read on to its end.
     """
     reader = WindowReader(file, max_bytes, file.batch_size_max, _FIRST_WINDOW)
     name = file.name
@@ -81,16 +64,17 @@ def read_batches(
         buf, base = window.buf, window.position
         for at, size in window.frames:
             if size < HEADER_SIZE or buf[at + MAGIC_END - 1] != MAGIC_MAX:
-                yield _judge(buf[at : at + size], base + at, name, check_crc)
+                yield _judge(buf[at : at + size], base + at, name)
                 continue
             header = BatchHeader(*unpack_header(buf, at))
-            batch = RecordBatch(header, base + at, buf[at : at + size], name)
-            if check_crc and crc32c(batch.data, CRC_START) != header.crc:
-                yield BadBatch(kind="bad-crc", batch=batch, reason=batch.crc_fault() or "")
+            data = buf[at : at + size]
+            if crc32c(data, CRC_START) == header.crc:
+                yield CheckedBatch(header, base + at, data, name)
             else:
-                yield batch
+                yield _bad_crc(RecordBatch(header, base + at, data, name))
         position = window.next
-        reader.window_size = min(2 * reader.window_size, WINDOW_SIZE)
+        # Of large batches little is read twice.
+        reader.window_size = min(2 * reader.window_size, WINDOW_SIZE) if len(window.frames) > 1 else _FIRST_WINDOW
         stop = window.stop
         if stop is None or (stop.kind != "bad-size" and reader.grow()):
             continue
@@ -105,17 +89,20 @@ def _is_cut_at(limit: int | None, stop: Stop) -> bool:
     return limit is not None and stop.kind in ("short", "truncated") and stop.position + stop.left >= limit
 
 
-def _judge(data: bytes, position: int, file: str, check_crc: bool) -> RecordBatch | BadBatch:
+def _judge(data: bytes, position: int, file: str) -> RecordBatch | BadBatch:
     """The batch in a frame that is not of magic 2, or too short for that."""
     magic = data[MAGIC_END - 1]
     if magic < MAGIC_MAX:
         from metashell.codec.legacy import LegacyBatch
 
         message = LegacyBatch(position, data, file)
-        fault = message.crc_fault() if check_crc else None
-        return message if fault is None else BadBatch(kind="bad-crc", batch=message, reason=fault)
+        return message if message.crc_fault() is None else _bad_crc(message)
     # What a short header lacks reads as zero.
     batch = RecordBatch(BatchHeader(*unpack_header(data[:HEADER_SIZE].ljust(HEADER_SIZE, b"\0"))), position, data, file)
     if magic > MAGIC_MAX:
         return BadBatch(kind="bad-magic", batch=batch, reason=f"magic {batch.header.magic} is not known")
     return BadBatch(kind="bad-size", batch=batch, reason=f"batch of {len(data)} bytes is shorter than its header of {HEADER_SIZE}")
+
+
+def _bad_crc(batch: RecordBatch) -> BadBatch:
+    return BadBatch(kind="bad-crc", batch=batch, reason=batch.crc_fault() or "")

@@ -5,8 +5,6 @@ of a directory ends when its node stops (`may_be_tail`). It is neither where a w
 written after it, and it is that batch's length which is wrong.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final, Literal, NamedTuple
 
@@ -45,10 +43,6 @@ class Tail(NamedTuple):
     def batch(self) -> None:
         """None: no batch is here, not even a bad one."""
         return None
-
-    @property
-    def ends_walk(self) -> bool:
-        return True
 
     @property
     def may_be_tail(self) -> bool:

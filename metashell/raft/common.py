@@ -1,15 +1,29 @@
-"""What all requests for a leader and all responses are checked for before their own rules apply (kraft.md 7).
+"""What all requests for a leader and all responses are checked for before their own rules apply.
 
-`handle_leader` decides whether a named leader is believed. Kafka dies of one that contradicts what it knows; here it is told and ignored.
+Every message names an epoch, and many a leader. With 5 as our own epoch and 1 as its leader:
+
+    epoch 4, any leader         the sender is behind: a request gets FENCED_LEADER_EPOCH, an answer is not used
+    epoch 5, leader 1 or none   nothing new: the message's own rules apply
+    epoch 5, leader 2           cannot be: an epoch has one leader. A complaint, and the message is ignored (Kafka's replica would die)
+    epoch 6, no leader          there was another election: unattached in epoch 6, and 1 is no longer believed
+    epoch 6, leader 2           follow 2, if it is known where 2 listens; else remember it, and look for its endpoints
+    epoch 6, leader is us       cannot be, or we lost what we wrote: a complaint
+
+Requests that only a leader answers never move the epoch, however high theirs is (`check_leader_request`): the asker will hear of its
+leader by other ways, and a stray replica with a large number must not unseat a leader by fetching. Votes, BeginQuorumEpoch,
+EndQuorumEpoch and all answers do move it.
+
+Source: org.apache.kafka.raft.KafkaRaftClient.maybeHandleCommonResponse, maybeTransition, validateLeaderOnlyRequest.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from metashell.codec.error_codes import (
     BROKER_NOT_AVAILABLE,
     FENCED_LEADER_EPOCH,
+    INCONSISTENT_CLUSTER_ID,
     INVALID_REQUEST,
     INVALID_VOTER_KEY,
     NONE,
@@ -17,16 +31,18 @@ from metashell.codec.error_codes import (
     UNKNOWN_LEADER_EPOCH,
 )
 from metashell.raft import transitions
-from metashell.raft.messages import NO_LEADER, Endpoint, Endpoints
+from metashell.raft.messages import NO_LEADER, AboutPartition, Endpoint, Endpoints, PartitionResponse, UpdateRaftVoterResponse
 from metashell.raft.replica import Replica
 from metashell.raft.roles import NO_ENDPOINTS, Leader
 
-SUCCESS: Final = 0
-"""All is done, the destination is ready for the next request."""
-FAILURE: Final = 1
-"""The destination is left alone for a while."""
-CONTINUE: Final = 2
-"""The answer's own rules apply."""
+Answer: TypeAlias = PartitionResponse | UpdateRaftVoterResponse
+
+
+def check_addressed(node: Replica, request: AboutPartition) -> int:
+    """The error, or none, of a request for another cluster, or for anything but exactly the metadata partition."""
+    if not node.is_cluster(request.cluster_id):
+        return INCONSISTENT_CLUSTER_ID
+    return NONE if request.shape_ok else INVALID_REQUEST
 
 
 def check_leader_request(node: Replica, epoch: int) -> int:
@@ -72,7 +88,8 @@ def is_plausible_epoch(node: Replica, epoch: int) -> bool:
 def handle_leader(node: Replica, leader_id: int, epoch: int, endpoints: Endpoints) -> bool:
     """Move to the epoch and leader that a consistent message names; whether the state changed.
 
-    A leader that is named without endpoints is remembered, and followed when they become known.
+    A leader that is named without endpoints is remembered, and followed when they become known: a Vote answer of an old version may say
+    "epoch 6, leader 2" and no more, and the next Fetch answer of a bootstrap server "epoch 6, leader 2, at host2:9093".
     """
     role = node.role
     if epoch > role.epoch:
@@ -96,28 +113,37 @@ def response_endpoints(node: Replica, leader_id: int, endpoint: Endpoint | None)
     return node.endpoints_of(leader_id)
 
 
-def handle_response(node: Replica, error: int, leader_id: int, epoch: int, endpoint: Endpoint | None) -> int:
-    """The common rule of all responses: SUCCESS, FAILURE or CONTINUE."""
-    role = node.role
+def handle_response(node: Replica, response: Answer) -> bool | None:
+    """The common rule of all responses: whether the connection is fine, None where the answer's own rules apply."""
+    role, error, leader_id, epoch = node.role, response.error, response.leader_id, response.epoch
     if epoch < role.epoch or error == UNKNOWN_LEADER_EPOCH:
         # Who is behind will say the same until it has caught up: Kafka asks again at once, here it is after the pause.
-        return FAILURE
+        return False
     if not is_plausible_epoch(node, epoch):
-        return FAILURE
+        return False
     if not is_consistent(node, leader_id, epoch):
         node.complain("a response names another leader of an epoch than the one that is known")
-        return FAILURE
+        return False
     if epoch > role.epoch or error in (FENCED_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER):
         # Without anything new the same question would have the same answer: better to wait than to ask at the speed of the network.
-        moved = handle_leader(node, leader_id, epoch, response_endpoints(node, leader_id, endpoint))
-        return SUCCESS if moved else FAILURE
+        moved = handle_leader(node, leader_id, epoch, response_endpoints(node, leader_id, response.leader_endpoint))
+        return moved
     if leader_id >= 0 and not role.endpoints and leader_id != node.local_id:
-        moved = handle_leader(node, leader_id, epoch, response_endpoints(node, leader_id, endpoint))
+        moved = handle_leader(node, leader_id, epoch, response_endpoints(node, leader_id, response.leader_endpoint))
         if moved and error != NONE:
-            return SUCCESS
+            return True
     if error in (BROKER_NOT_AVAILABLE, INVALID_VOTER_KEY):
-        return FAILURE
+        return False
     if error == INVALID_REQUEST:
         node.complain("a response says that a request was malformed")
-        return FAILURE
-    return CONTINUE
+        return False
+    return None
+
+
+def handle_plain_response(node: Replica, response: Answer, what: str) -> bool | None:
+    """As `handle_response`, for a response that has no other error: one that has is a complaint."""
+    is_fine = handle_response(node, response)
+    if is_fine is None and response.error != NONE:
+        node.complain(f"{what} was answered by an error that it cannot have")
+        return False
+    return is_fine

@@ -1,6 +1,9 @@
-"""BeginQuorumEpoch and EndQuorumEpoch: a leader says that it leads, or that it gives up (kraft.md 6; KIP-595, KIP-853).
+"""BeginQuorumEpoch and EndQuorumEpoch: a leader says that it leads, or that it gives up.
 
-Source: KafkaRaftClient.handleBeginQuorumEpochRequest, handleEndQuorumEpochRequest, LeaderState, ResignedState.
+A replica that fetches finds its leader anyway; BeginQuorumEpoch reaches a voter that looks at the wrong place. EndQuorumEpoch names the
+voters in the order in which they should stand: the first stands at once, so that two do not split the votes.
+
+Source: KIP-595, KIP-853; KafkaRaftClient.handleBeginQuorumEpochRequest, handleEndQuorumEpochRequest, LeaderState, ResignedState.
 """
 
 from __future__ import annotations
@@ -9,7 +12,6 @@ from typing import Any
 
 from metashell.codec.error_codes import (
     FENCED_LEADER_EPOCH,
-    INCONSISTENT_CLUSTER_ID,
     INVALID_REQUEST,
     INVALID_VOTER_KEY,
     NONE,
@@ -18,9 +20,9 @@ from metashell.codec.error_codes import (
 )
 from metashell.raft import common, replies
 from metashell.raft.messages import (
+    NO_LEADER,
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
-    Endpoints,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
 )
@@ -31,41 +33,30 @@ from metashell.values import ReplicaKey
 
 def handle_begin(node: Replica, token: Any, request: BeginQuorumEpochRequest, listener: str) -> None:
     """Follow a leader that says it is one. It does not count as hearing from the leader: only fetches do."""
-    if not node.is_cluster(request.cluster_id):
-        node.reply(token, BeginQuorumEpochResponse(INCONSISTENT_CLUSTER_ID))
+    if error := common.check_addressed(node, request):
+        node.reply(token, BeginQuorumEpochResponse(error))
         return
-    if not request.shape_ok:
-        node.reply(token, BeginQuorumEpochResponse(INVALID_REQUEST))
-        return
-    error = take_leader(node, request.leader_id, request.epoch, request.endpoints)
+    error = take_leader(node, request)
     if error == NONE and not node.is_local(request.voter_id, request.voter_directory_id):
         error = INVALID_VOTER_KEY
-    response = replies.begin_epoch(node, error, listener)
-    if error == UNKNOWN_SERVER_ERROR:
-        name_nobody(response)
-    node.reply(token, response)
+    reply(node, token, replies.answer(node, BeginQuorumEpochResponse, error, listener))
 
 
 def handle_end(node: Replica, token: Any, request: EndQuorumEpochRequest, listener: str) -> None:
     """A leader gives up: stand at once or after others, by the order in which it names the voters."""
-    if not node.is_cluster(request.cluster_id):
-        node.reply(token, EndQuorumEpochResponse(INCONSISTENT_CLUSTER_ID))
+    if error := common.check_addressed(node, request):
+        node.reply(token, EndQuorumEpochResponse(error))
         return
-    if not request.shape_ok:
-        node.reply(token, EndQuorumEpochResponse(INVALID_REQUEST))
-        return
-    error = take_leader(node, request.leader_id, request.epoch, request.endpoints)
+    error = take_leader(node, request)
     role = node.role
     if error == NONE and isinstance(role, Follower) and role.leader_id == request.leader_id:
         role.fetch_deadline_ms = node.now_ms + successor_backoff(node, request.candidates)
-    response = replies.end_epoch(node, error, listener)
-    if error == UNKNOWN_SERVER_ERROR:
-        name_nobody(response)
-    node.reply(token, response)
+    reply(node, token, replies.answer(node, EndQuorumEpochResponse, error, listener))
 
 
-def take_leader(node: Replica, leader_id: int, epoch: int, endpoints: Endpoints) -> int:
+def take_leader(node: Replica, request: BeginQuorumEpochRequest | EndQuorumEpochRequest) -> int:
     """Believe a leader's own word, or say why not."""
+    leader_id, epoch, endpoints = request.leader_id, request.epoch, request.endpoints
     if epoch < node.role.epoch:
         return FENCED_LEADER_EPOCH
     if leader_id < 0:
@@ -82,10 +73,11 @@ def take_leader(node: Replica, leader_id: int, epoch: int, endpoints: Endpoints)
     return NONE
 
 
-def name_nobody(response: BeginQuorumEpochResponse | EndQuorumEpochResponse) -> None:
-    """Two disagree on who leads an epoch: naming one of them would kill a Kafka peer."""
-    response.leader_id = -1
-    response.leader_endpoint = None
+def reply(node: Replica, token: Any, response: BeginQuorumEpochResponse | EndQuorumEpochResponse) -> None:
+    """Answer. Where two disagree on who leads an epoch nobody is named: naming one of them would kill a Kafka peer."""
+    if response.error == UNKNOWN_SERVER_ERROR:
+        response.leader_id, response.leader_endpoint = NO_LEADER, None
+    node.reply(token, response)
 
 
 def successor_backoff(node: Replica, candidates: tuple[ReplicaKey, ...]) -> int:
@@ -106,7 +98,7 @@ def successor_backoff(node: Replica, candidates: tuple[ReplicaKey, ...]) -> int:
 
 
 def send_begin(node: Replica, leader: Leader) -> int:
-    """Tell the voters that do not fetch who leads, it being time; when to do it again."""
+    """The time has come: announce this leader to the voters that do not fetch; when to do it again."""
     now, config = node.now_ms, node.config
     period = config.fetch_timeout_ms // 2
     leader.begin_deadline_ms = now + period
@@ -124,19 +116,15 @@ def send_begin(node: Replica, leader: Leader) -> int:
 
 def handle_begin_response(node: Replica, source: int, response: BeginQuorumEpochResponse) -> bool:
     """A voter heard that this replica leads; whether the connection is fine."""
-    outcome = common.handle_response(node, response.error, response.leader_id, response.epoch, response.leader_endpoint)
-    if outcome != common.CONTINUE:
-        return outcome == common.SUCCESS
-    if response.error != NONE:
-        node.complain("BeginQuorumEpoch was answered by an error")
-        return False
-    return True
+    is_fine = common.handle_plain_response(node, response, "BeginQuorumEpoch")
+    return True if is_fine is None else is_fine
 
 
 def send_end(node: Replica, role: Resigned) -> int:
     """Tell the voters that did not hear it that leadership is given up; when to look again.
 
-    Kafka sends no endpoints here, and kills a voter that lags behind the record by which this replica became one (kraft.md 22.3).
+    Kafka sends no endpoints here. A Kafka voter whose log does not have the record yet by which this replica became one cannot find out
+    where it is, and dies; with endpoints it goes on.
     """
     now, config, connections = node.now_ms, node.config, node.connections
     due = role.election_deadline_ms
@@ -153,12 +141,9 @@ def send_end(node: Replica, role: Resigned) -> int:
 
 def handle_end_response(node: Replica, source: int, response: EndQuorumEpochResponse) -> bool:
     """A voter heard that this replica resigned; whether the connection is fine."""
-    outcome = common.handle_response(node, response.error, response.leader_id, response.epoch, response.leader_endpoint)
-    if outcome != common.CONTINUE:
-        return outcome == common.SUCCESS
-    if response.error != NONE:
-        node.complain("EndQuorumEpoch was answered by an error")
-        return False
+    is_fine = common.handle_plain_response(node, response, "EndQuorumEpoch")
+    if is_fine is not None:
+        return is_fine
     if isinstance(node.role, Resigned):
         node.role.acknowledged.add(source)
     return True

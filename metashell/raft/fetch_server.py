@@ -1,4 +1,8 @@
-"""How a leader answers Fetch: with batches, with where the logs part, or with the snapshot to begin from (kraft.md 8.2, 8.3).
+"""How a leader answers Fetch: with batches, with where the logs part, or with the snapshot to begin from.
+
+A log that ends at an offset with a batch of an epoch is the beginning of the leader's if the leader's log has that epoch and it ends there
+or later: an epoch has one leader, and a leader only appends. Where it ends earlier, or is not there, the logs part (`check_position`).
+A fetch that finds nothing waits until there is something to say, at most as long as it asked to.
 
 Source: KafkaRaftClient.handleFetchRequest, tryCompleteFetchRequest; KafkaRaftLog.validateOffsetAndEpoch.
 """
@@ -7,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metashell.codec.error_codes import INCONSISTENT_CLUSTER_ID, INVALID_REQUEST, NONE, UNKNOWN_SERVER_ERROR
+from metashell.codec.error_codes import INVALID_REQUEST, NONE, UNKNOWN_SERVER_ERROR
 from metashell.raft import common, progress, replies
 from metashell.raft.config import BATCH_SIZE_MAX
 from metashell.raft.connections import NEVER
@@ -33,11 +37,8 @@ VALID = Position()
 
 def handle_request(node: Replica, token: Any, request: FetchRequest, listener: str) -> None:
     """Answer a Fetch, now or later."""
-    if not node.is_cluster(request.cluster_id):
-        node.reply(token, FetchResponse(INCONSISTENT_CLUSTER_ID))
-        return
-    if not request.shape_ok:
-        node.reply(token, FetchResponse(INVALID_REQUEST))
+    if error := common.check_addressed(node, request):
+        node.reply(token, FetchResponse(error))
         return
     response = respond(node, request, listener)
     if is_answered_now(request, response):

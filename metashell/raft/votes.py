@@ -1,4 +1,16 @@
-"""Elections: who gets a vote or pre-vote, and what its answer does to who asked (kraft.md 5; KIP-595, KIP-996)."""
+"""Elections: who gets a vote or pre-vote, and what the answer does to the replica that asked.
+
+A vote goes to the first that asks in an epoch whose leader is not known, if its log holds all that ours does. "All" is decided by the
+epoch of the last batch before the length: a log that ends at offset 7 with a batch of epoch 4 beats one that ends at 90 with epoch 3,
+because whoever led epoch 4 had every committed record, and what lies beyond that in epoch 3 was never committed. So a majority that
+stored a record votes for nobody without it.
+
+A vote is on disk before it is granted, so after a restart it is still known. Asked again by the same candidate, say because the answer was
+lost, it is granted again; any other candidate of that epoch is refused. A pre-vote binds nobody, is not written down, and may be granted
+to any number; only who still hears from a leader, or leads, refuses it whatever the log is.
+
+Source: KIP-595, KIP-996; KafkaRaftClient.handleVoteRequest, handleVoteResponse.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +18,6 @@ from typing import Any, assert_never
 
 from metashell.codec.error_codes import (
     FENCED_LEADER_EPOCH,
-    INCONSISTENT_CLUSTER_ID,
     INVALID_REQUEST,
     INVALID_VOTER_KEY,
     NONE,
@@ -22,11 +33,8 @@ from metashell.values import ReplicaKey
 
 def handle_request(node: Replica, token: Any, request: VoteRequest, listener: str) -> None:
     """Answer a Vote request, in the order of the checks that Kafka makes."""
-    if not node.is_cluster(request.cluster_id):
-        node.reply(token, VoteResponse(INCONSISTENT_CLUSTER_ID))
-        return
-    if not request.shape_ok:
-        node.reply(token, VoteResponse(INVALID_REQUEST))
+    if error := common.check_addressed(node, request):
+        node.reply(token, VoteResponse(error))
         return
     error = check_request(node, request)
     granted = False
@@ -38,7 +46,9 @@ def handle_request(node: Replica, token: Any, request: VoteRequest, listener: st
             error = INVALID_VOTER_KEY
         else:
             granted = decide(node, request)
-    node.reply(token, replies.vote(node, error, listener, request.candidate_id, granted))
+    response = replies.answer(node, VoteResponse, error, listener, request.candidate_id)
+    response.granted = granted
+    node.reply(token, response)
 
 
 def check_request(node: Replica, request: VoteRequest) -> int:
@@ -93,7 +103,7 @@ def grants_vote(role: Role, candidate: ReplicaKey, up_to_date: bool) -> bool:
 
 
 def grants_pre_vote(role: Role, up_to_date: bool) -> bool:
-    """Whether a pre-vote is granted: not by a leader, nor by who hears from one."""
+    """Whether a pre-vote is granted: not by a leader, nor by a replica that hears from one."""
     match role:
         case Leader():
             return False
@@ -162,12 +172,9 @@ def request_votes(node: Replica, role: Prospective | Candidate) -> int:
 
 def handle_response(node: Replica, source: int, response: VoteResponse) -> bool:
     """Count an answer; whether its connection is fine."""
-    outcome = common.handle_response(node, response.error, response.leader_id, response.epoch, response.leader_endpoint)
-    if outcome != common.CONTINUE:
-        return outcome == common.SUCCESS
-    if response.error != NONE:
-        node.complain("a vote was answered by an error that it cannot have")
-        return False
+    is_fine = common.handle_plain_response(node, response, "a vote")
+    if is_fine is not None:
+        return is_fine
     role = node.role
     if isinstance(role, Prospective | Candidate):
         return count_answer(node, role, source, response.granted)

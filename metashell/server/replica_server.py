@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from metashell.net.sasl import SaslClient
     from metashell.raft.ready import ElectionState
     from metashell.raft.replica import Random
+    from metashell.raft.roles import Role
     from metashell.server.durable_log import DurableLog
-    from metashell.values import Recovering
+    from metashell.values import Offset, Recovering
 
 STOP_GRACE_S: Final = 1.0
 REQUEST_SIZE_MAX: Final = 64 * 1024
@@ -58,7 +59,7 @@ class PeerSecurity:
 class Parts:
     """What a replica is given: its disk, chance, and who listens to it.
 
-    `election` is what the store has; `wall_ms` is Unix ms now. `on_event` gets one line for each event of note.
+    `election` is what the store has; `wall_ms` is Unix ms now. `on_event` gets one line for each event that an operator wants to see.
     """
 
     log: DurableLog
@@ -97,7 +98,8 @@ class ReplicaServer:
         self._driver: Driver | None = None
         self._feed: Feed | None = None
         self._config: RaftConfig | None = None
-        self._seen: tuple[str, int, int] | None = None
+        self._seen_role: Role | None = None
+        self._seen_line = ""
         self._is_recovering = False
         self._complaints = 0
         self._troubles: dict[Endpoint, str] = {}
@@ -188,7 +190,7 @@ class ReplicaServer:
         """Done when the replica has stopped: with the error that stopped it, or None."""
         return self.driver.failure
 
-    async def append(self, values: Sequence[bytes]) -> int:
+    async def append(self, values: Sequence[bytes]) -> Offset:
         """Append values as one atomic batch, wait until it is committed, return the last offset. Errors: RaftError."""
         return await self.driver.append(values)
 
@@ -240,17 +242,19 @@ class ReplicaServer:
         return describe_cluster(request.message, config.cluster_id, node.leader_id, controllers)
 
     def _look(self) -> None:
-        """Tell a change of state, and what a peer must not have sent, in one line each."""
+        """Report a change of state, and what a peer must not have sent, in one line each."""
         if self.driver.is_stopped:
             return
         node = self.node
         if self._is_recovering and node.recovering is None:
             self._is_recovering = False
             self._parts.on_event(f"the log is whole again, to offset {node.log_end_offset}: this replica votes")
-        state = node.state_name, node.epoch, node.leader_id
-        if state != self._seen:
-            self._seen = state
-            self._parts.on_event("{} epoch={} leader={}".format(*state))
+        if node.role is not self._seen_role:
+            self._seen_role = node.role
+            line = f"{node.state_name} epoch={node.epoch} leader={node.leader_id}"
+            if line != self._seen_line:
+                self._seen_line = line
+                self._parts.on_event(line)
         if node.complaints != self._complaints:
             self._complaints = node.complaints
             self._parts.on_event(f"complaint {node.complaints}: {node.last_complaint}")

@@ -72,8 +72,13 @@ class Context:
     feed: Feed | None = None
     make_root: Callable[[MetadataImage, Node], Node] | None = None
     election: Callable[[], Leader | None] | None = None
+    write: Callable[[str], None] = field(init=False)
+    """Writes text that may hold data."""
+    line: Callable[[str], None] = field(init=False)
+    """Writes a line of text that may hold data."""
 
     def __post_init__(self) -> None:
+        self.write, self.line = self.display.text, self.display.line
         self.display.note = lambda text: self.complain(f"{self.command}: {text}", 0)
 
     @property
@@ -114,14 +119,6 @@ class Context:
     def is_single(self, targets: Sequence[str]) -> bool:
         """Whether the targets can only name one node: one path without wildcards."""
         return len(targets) == 1 and not has_wildcards("/".join(absolute_components(targets[0], self.cwd)))
-
-    def write(self, text: str) -> None:
-        """Write text that may hold data."""
-        self.display.text(text)
-
-    def line(self, text: str) -> None:
-        """Write a line of text that may hold data."""
-        self.display.line(text)
 
     def fail(self, thing: str, problem: str) -> None:
         """Report a thing and what is wrong with it: one of the problems above, or any text."""

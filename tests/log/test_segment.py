@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metashell.codec.batch_writer import write_batch
-from metashell.codec.batches import Record, RecordBatch
+from metashell.codec.batches import CheckedBatch, Record, RecordBatch, crc_fault
 from metashell.log import segment
 from metashell.log.files import open_file
-from metashell.log.segment import BatchFault, open_segment, read_batches
+from metashell.log.segment import BadBatch, BatchFault, read_batches
+from metashell.log.tail import Tail
 
 
 class BytesFile:
@@ -82,7 +83,7 @@ def test_every_truncation_gives_the_batches_before_it_and_one_fault(batch) -> No
             continue
         assert [item.data for item in batches] == parts[:complete]
         assert (last.position, last.size) == (ends[complete], size - ends[complete])
-        assert last.ends_walk and last.may_be_tail
+        assert isinstance(last, Tail) and last.may_be_tail
 
 
 def test_every_flipped_bit_leaves_what_precedes_it_and_is_named_or_outside_the_checksum(batch) -> None:
@@ -125,7 +126,8 @@ def test_a_length_below_the_smallest_message_ends_the_walk(batch, length: int) -
     bad = bytearray(batch(1))
     bad[8:12] = length.to_bytes(4, "big", signed=True)
     _, fault = walk(batch(0) + bytes(bad) + batch(2))
-    assert (fault.kind, fault.offset, fault.ends_walk) == ("bad-size", 1, True)
+    assert isinstance(fault, Tail)
+    assert (fault.kind, fault.offset) == ("bad-size", 1)
     assert fault.size == 2 * len(bad)
 
 
@@ -146,7 +148,7 @@ def test_a_batch_shorter_than_its_header_is_passed_over(batch) -> None:
     short[8:12] = (28).to_bytes(4, "big")
     items = walk(batch(0) + bytes(short) + batch(2))
     assert [getattr(item, "kind", "batch") for item in items] == ["batch", "bad-size", "batch"]
-    assert not items[1].ends_walk
+    assert isinstance(items[1], BadBatch)
 
 
 @pytest.mark.parametrize("magic", [3, 127, 128, 255])
@@ -158,7 +160,7 @@ def test_an_unknown_magic_is_passed_over(batch, magic: int) -> None:
     assert items[1].batch.data == bytes(bad)
 
 
-def test_a_wrong_checksum_is_told_and_passed_over_unless_checksums_do_not_matter(batch) -> None:
+def test_a_wrong_checksum_is_told_and_passed_over(batch) -> None:
     bad = bytearray(batch(1))
     bad[-3] ^= 1
     data = batch(0) + bytes(bad) + batch(2)
@@ -166,12 +168,11 @@ def test_a_wrong_checksum_is_told_and_passed_over_unless_checksums_do_not_matter
     assert [getattr(item, "kind", "batch") for item in items] == ["batch", "bad-crc", "batch"]
     assert items[1].offset == 1
     assert items[1].reason.startswith("CRC-32C 0x")
-    assert all(isinstance(item, RecordBatch) for item in walk(data, check_crc=False))
 
 
 def test_a_foreign_file_is_one_fault() -> None:
     (fault,) = walk(b"#!/bin/sh\n# no log at all, and long enough to hold a header of any kind\n" * 10)
-    assert fault.position == 0 and fault.ends_walk
+    assert isinstance(fault, Tail) and fault.position == 0
     assert (fault.kind, fault.offset, fault.may_be_tail) == ("bad-magic", None, False)
     assert fault.reason.startswith("no batch: magic ")
 
@@ -213,7 +214,7 @@ def test_a_large_batch_is_read_once_and_no_second_copy_is_kept(tmp_path: Path) -
         for offset in range(4):
             out.write(write_batch(offset, [Record(offset, 0, None, value)], leader_epoch=0))
     tracemalloc.start()
-    with open_segment(str(path)) as file:
+    with open_file(str(path)) as file:
         for item in read_batches(file):
             assert isinstance(item, RecordBatch)
     peak = tracemalloc.get_traced_memory()[1]
@@ -248,3 +249,14 @@ def test_a_batch_that_is_cut_off_is_named_by_its_offset_and_no_batch_by_none(bat
     foreign[16] = 9
     (*_, fault) = walk(b"".join(parts[:2]) + foreign)
     assert isinstance(fault, BatchFault) and (fault.kind, fault.offset) == ("bad-magic", None)
+
+
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=6), st.integers(0, 10_000))
+def test_only_a_batch_with_its_checksum_is_given_as_checked(sizes: list[int], bit: int) -> None:
+    data = bytearray(b"".join(write_batch(at, [Record(at, 0, None, bytes(size))], leader_epoch=0) for at, size in enumerate(sizes)))
+    data[bit // 8 % len(data)] ^= 1 << bit % 8
+    for item in walk(bytes(data)):
+        if isinstance(item, RecordBatch) and item.header.magic == 2:
+            assert isinstance(item, CheckedBatch) and crc_fault(item.header, item.data) is None
+        elif isinstance(item, BadBatch):
+            assert not isinstance(item.batch, CheckedBatch)

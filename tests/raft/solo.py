@@ -128,7 +128,7 @@ class Solo:
         """Answer the vote or pre-vote that voter `id` was asked for last."""
         asked = [send for send in self.sent if send.destination == id and isinstance(send.message, VoteRequest)]
         self.sent = [send for send in self.sent if not isinstance(send.message, VoteRequest) or send.destination != id]
-        self.answer(asked[-1], VoteResponse(0, 0, -1, self.node.epoch, granted))
+        self.answer(asked[-1], VoteResponse(0, 0, -1, self.node.epoch, granted=granted))
 
     def stand(self) -> Solo:
         self.wait_for("prospective")

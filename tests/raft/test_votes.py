@@ -83,7 +83,7 @@ def test_a_vote_is_granted_once_and_only_where_no_leader_is_known(state: str, le
 def test_a_leader_rejects_votes_and_pre_votes() -> None:
     solo = in_state("leader")
     at_its_end = {"last_epoch": 4, "last_offset": 99}
-    assert solo.ask(vote(2, EPOCH, **at_its_end)) == VoteResponse(0, NONE, 1, EPOCH, False, endpoint(1))
+    assert solo.ask(vote(2, EPOCH, **at_its_end)) == VoteResponse(0, NONE, 1, EPOCH, endpoint(1), False)
     assert not solo.ask(vote(2, EPOCH, pre_vote=True, **at_its_end)).granted
 
 
@@ -214,9 +214,9 @@ def test_a_prospective_asks_in_the_epoch_as_it_is_and_a_candidate_in_the_next() 
 def test_an_answer_to_a_pre_vote_is_not_counted_as_a_vote() -> None:
     solo = Solo(ElectionState(EPOCH), log_of(3, 4)).stand()
     late = solo.take(VoteRequest)
-    solo.answer(late[0][0], VoteResponse(0, 0, -1, EPOCH, True))
+    solo.answer(late[0][0], VoteResponse(0, 0, -1, EPOCH, granted=True))
     assert solo.node.state_name == "candidate"
-    solo.answer(late[1][0], VoteResponse(0, 0, -1, EPOCH + 1, True))
+    solo.answer(late[1][0], VoteResponse(0, 0, -1, EPOCH + 1, granted=True))
     assert solo.node.state_name == "candidate"
 
 
@@ -275,7 +275,7 @@ def test_a_prospective_that_votes_for_another_asks_anew() -> None:
     late = solo.take(VoteRequest)
     assert solo.ask(vote(2, EPOCH, **LEVEL)).granted
     assert solo.node.state_name == "prospective" and solo.election.voted == key(2)
-    solo.answer(late[0][0], VoteResponse(0, 0, -1, EPOCH, True))
+    solo.answer(late[0][0], VoteResponse(0, 0, -1, EPOCH, granted=True))
     assert solo.node.state_name == "prospective"
 
 

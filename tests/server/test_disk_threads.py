@@ -123,7 +123,7 @@ class Scripted:
         """Be elected; the epoch."""
         while self.node.state_name != "leader":
             send = await self.asked(VoteRequest)
-            self.answer(send, VoteResponse(0, 0, -1, self.node.epoch, True))
+            self.answer(send, VoteResponse(0, 0, -1, self.node.epoch, granted=True))
         return self.node.epoch
 
     def follow(self, leader_id: int, epoch: int) -> None:

@@ -50,7 +50,7 @@ def _known(file: InputFile, log: LogKind | None) -> InputFile:
         found = log
     if found == DATA:
         raise UsageError(f"{file.path}: no log here whose records are known (--log says what they are)", file.path)
-    return _as(file, found)
+    return file._replace(log=found)
 
 
 def _files_below(path: str, top: str, tree: Tree, log: LogKind | None, every_checkpoint: bool, may_be_empty: bool) -> Iterator[InputFile]:
@@ -60,7 +60,7 @@ def _files_below(path: str, top: str, tree: Tree, log: LogKind | None, every_che
             seen.append(found)
             if found.kind == METADATA and not found.files:
                 raise UsageError(f"{found.directory}: none of its checkpoints is complete, and there is no segment", path)
-            yield from (_as(file, log or file.log) for file in found.files if _is_wanted(file.log, log))
+            yield from (file._replace(log=log or file.log) for file in found.files if _is_wanted(file.log, log))
     except OSError as error:
         raise PathError.of(path, error) from error
     chosen = [found for found in seen if found.is_empty or any(_is_wanted(file.log, log) for file in found.files)]
@@ -76,10 +76,6 @@ def _is_wanted(found: LogKind | None, log: LogKind | None) -> bool:
         return log in (None, found)
     # Damage at the start of a file hides its kind: it is read, and the damage is reported.
     return found is None or log is not None
-
-
-def _as(file: InputFile, log: LogKind | None) -> InputFile:
-    return InputFile(path=file.path, log=log, cluster_id=file.cluster_id, checkpoint=file.checkpoint, may_end_early=file.may_end_early)
 
 
 def is_read_once(path: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from os.path import basename, dirname
 from typing import Any
 from urllib.parse import quote
@@ -24,10 +25,8 @@ _RETRIES = {"gs": "retry_limit_seconds=20", "gcs": "retry_limit_seconds=20"}
 
 def file_system(uri: str) -> tuple[Any, str]:
     """The file system of a URI and the path in it. Errors: UsageError for one that pyarrow does not know, or cannot reach."""
-    try:
+    with _errors_of(uri):
         system, path = FileSystem.from_uri(_with_limit(uri))
-    except _TROUBLE as error:
-        raise store_error(uri, error) from error
     return system, path
 
 
@@ -35,6 +34,14 @@ def _with_limit(uri: str) -> str:
     """The URI with a limit on retries, unless it has one."""
     limit = _RETRIES.get(uri.partition(URI_MARK)[0])
     return uri if limit is None or "retry_limit_seconds" in uri else f"{uri}{'&' if '?' in uri else '?'}{limit}"
+
+
+@contextmanager
+def _errors_of(uri: str) -> Iterator[None]:
+    try:
+        yield
+    except _TROUBLE as error:
+        raise store_error(uri, error) from error
 
 
 def store_error(uri: str, error: Exception) -> UsageError:
@@ -50,10 +57,8 @@ def _refused(uri: str, reason: str) -> UsageError:
 def remote_input(uri: str) -> tuple[RemoteTree, str, bool]:
     """What lies at a URI: a tree of files, the URI's path in it, and whether that is a folder. Errors: UsageError."""
     system, path = file_system(uri)
-    try:
+    with _errors_of(uri):
         info = system.get_file_info(path)
-    except _TROUBLE as error:
-        raise store_error(uri, error) from error
     if info.type == FileType.NotFound:
         raise PathError(f"{shown_uri(uri)}: No such file or directory", shown_uri(uri))
     return RemoteTree(uri, system, path), path, info.type == FileType.Directory
@@ -68,10 +73,8 @@ class RemoteTree:
         self._top = top.rstrip("/")
 
     def walk(self, top: str) -> Iterator[tuple[str, list[str]]]:
-        try:
+        with _errors_of(self._uri):
             below = self._system.get_file_info(FileSelector(top, recursive=True, allow_not_found=True))
-        except _TROUBLE as error:
-            raise store_error(self._uri, error) from error
         folders: dict[str, list[str]] = {}
         for entry in below:
             if entry.type == FileType.File:
@@ -107,10 +110,8 @@ class RemoteTree:
 def open_remote(uri: str) -> OpenFile:
     """A remote file, read by position. Errors: UsageError where it cannot be opened."""
     system, path = file_system(uri)
-    try:
+    with _errors_of(uri):
         file = RemoteFile(uri, system.open_input_file(path))
-    except _TROUBLE as error:
-        raise store_error(uri, error) from error
     return unpacked(file)
 
 

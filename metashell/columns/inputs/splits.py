@@ -72,14 +72,13 @@ def plan_splits(
     *,
     log: LogKind | None = None,
     every_checkpoint: bool = False,
-    use_index: bool = True,
 ) -> list[Split]:
     """The splits of all files that `paths` stand for, of about `target_bytes` each: large files are cut, small ones put together.
 
     `log` names the kind of log where nothing else does; other logs are left out then. `every_checkpoint`: see `input_files`.
     Errors: UsageError for a path that cannot be opened, or stands for no log.
     """
-    return list(iter_splits(paths, target_bytes, log=log, every_checkpoint=every_checkpoint, use_index=use_index))
+    return list(iter_splits(paths, target_bytes, log=log, every_checkpoint=every_checkpoint))
 
 
 def iter_splits(
@@ -88,14 +87,13 @@ def iter_splits(
     *,
     log: LogKind | None = None,
     every_checkpoint: bool = False,
-    use_index: bool = True,
 ) -> Iterator[Split]:
     """The same, each as soon as it is known."""
     listed = [paths] if isinstance(paths, str) else paths
     gathered: list[Piece] = []
     weight = 0
     for file in (file for path in listed for file in input_files(path, log, every_checkpoint=every_checkpoint)):
-        pieces = iter_pieces(file, target_bytes, use_index=use_index)
+        pieces = file_pieces(file, target_bytes)
         first, second = next(pieces, None), next(pieces, None)
         if first is not None and second is not None:
             for piece in chain((first, second), pieces):
@@ -135,13 +133,8 @@ def absent_log(paths: str | Sequence[str], table: str) -> UsageError:
     return UsageError(f"{where}: no {name_of(log).removeprefix('the ')} here, which the table {table} is made from", table)
 
 
-def file_pieces(file: InputFile, target_bytes: int, *, use_index: bool = True) -> list[Piece]:
-    """The pieces of one file; a stream, or a file below the size of two pieces, is one."""
-    return list(iter_pieces(file, target_bytes, use_index=use_index))
-
-
-def iter_pieces(file: InputFile, target_bytes: int, *, use_index: bool = True) -> Iterator[Piece]:
-    """The same, each as soon as it is known."""
+def file_pieces(file: InputFile, target_bytes: int) -> Iterator[Piece]:
+    """The pieces of one file, each as soon as it is known; a stream, or a file below the size of two pieces, is one."""
     if is_read_once(file.path):
         # Looking into it would consume it.
         yield _piece(file, 0, -1, -1)
@@ -152,7 +145,7 @@ def iter_pieces(file: InputFile, target_bytes: int, *, use_index: bool = True) -
             yield _piece(file, 0, -1, -1)
             return
         start = 0
-        for cut in chain(cut_points(opened, size, target_bytes, file.path if use_index else None), (size,)):
+        for cut in chain(cut_points(opened, size, target_bytes, file.path), (size,)):
             if cut > start or size == 0:
                 yield _piece(file, start, cut, size)
             start = cut

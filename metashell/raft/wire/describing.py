@@ -8,15 +8,16 @@ from typing import Any, Final
 
 from metashell import __version__
 from metashell.codec import messages as codec
+from metashell.codec.api_keys import API_VERSIONS, DESCRIBE_QUORUM
 from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from metashell.raft import messages as flat
-from metashell.raft.wire.common import TOPIC, endpoints_from, endpoints_to
+from metashell.raft.wire.common import TOPIC, Row, endpoints_from, endpoints_to
 from metashell.raft.wire.versions import OURS
 
 KRAFT_VERSION: Final = "kraft.version"
 FEATURES_FROM: Final = 3
 FEATURES_FROM_ZERO: Final = 4
-"""Older clients cannot read a feature whose lowest level is 0, so they are not told of it."""
+"""Older clients cannot read a feature whose lowest level is 0, so it is left out for them."""
 
 
 def describe_request_to(message: flat.DescribeQuorumRequest, version: int) -> codec.DescribeQuorumRequest:
@@ -155,3 +156,9 @@ def _unknown_topics(unknown: Sequence[tuple[str, int]]) -> tuple[Any, ...]:
         partitions = tuple(made_by.PartitionData(partition_index=index, error_code=UNKNOWN_TOPIC_OR_PARTITION) for index in indexes)
         topics.append(made_by.TopicData(topic_name=name, partitions=partitions))
     return tuple(topics)
+
+
+ROWS: Final = {
+    API_VERSIONS: Row(api_versions_request_to, api_versions_request_from, api_versions_response_to, api_versions_response_from),
+    DESCRIBE_QUORUM: Row(describe_request_to, describe_request_from, describe_response_to, describe_response_from),
+}

@@ -116,10 +116,14 @@ def _write_names(ctx: Context, names: Sequence[str], nodes: Iterable[Node], args
         if ctx.display.width is not None:
             # One long name must not push the details of all others over the edge.
             width = min(width, ctx.display.width // 3)
+        color = ctx.display.color
         for name, node in zip(names, nodes, strict=True):
-            shown = colored_name(ctx, name, node.is_directory) + " " * (width - len(name))
-            ctx.out.write(f"{node.type:<{_TYPE_WIDTH}}  {shown}  ")
-            ctx.line(summary_text(summarize(ctx, node)))
+            details = summary_text(summarize(ctx, node))
+            if color and node.is_directory:
+                ctx.out.write(f"{node.type:<{_TYPE_WIDTH}}  {colored_name(ctx, name, True)}{' ' * (width - len(name))}  ")
+                ctx.line(details)
+            else:
+                ctx.line(f"{node.type:<{_TYPE_WIDTH}}  {name:<{width}}  {details}")
     elif ctx.display.color and not args.one and len(names) <= _COLORED_LIMIT:
         _write_colored(ctx, names, nodes)
     else:
