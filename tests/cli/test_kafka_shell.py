@@ -40,6 +40,7 @@ PATH_FIRST = [
     ("{dir}", "ls", "/image", "--certain-only"),
     ("-v", "{dir}", "ls", "/image"),
     ("{dir}", "--", "ls", "/image"),
+    ("--", "{dir}", "ls", "/image"),
 ]
 
 
