@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metashell.options import shared
 from metashell.options.quorum import QUORUM_OPTIONS
-from metashell.options.spec import Argument, CommandSpec, Option, file_option, flag
+from metashell.options.spec import CommandSpec, Option, file_option, flag, path_argument
 
 _FILES = file_option("--files", metavar="A,B", help="the files to dump, separated by commas")._replace(type="str")
 _CLUSTER_METADATA = flag("--cluster-metadata-decoder", help="decode records of the metadata log and its checkpoints")
@@ -115,14 +115,7 @@ DUMP_LOG = CommandSpec(
         shared.VERSION,
     ),
     arguments=(
-        Argument(
-            name="file",
-            nargs="*",
-            metavar="FILE",
-            type="path",
-            kind="file",
-            help="a .log, a .checkpoint, a directory of them, -, an index, a .snapshot or a text checkpoint",
-        ),
+        path_argument("file", "FILE", "*", "a .log, a .checkpoint, a directory of them, -, an index, a .snapshot or a text checkpoint"),
     ),
     examples=(
         ("dump-log --cluster-metadata-decoder 00000000000000000000.log | jq .type", "the type of every record"),

@@ -31,7 +31,7 @@ class Endpoint(NamedTuple):
 
 
 class Listeners(NamedTuple):
-    """What a server listens on, and what of it others are told."""
+    """What a server listens on, and what it advertises."""
 
     all: tuple[Endpoint, ...]
     of_controller: tuple[Endpoint, ...]
@@ -48,15 +48,15 @@ def read_listeners(values: ConfigValues) -> Listeners:
     """
     protocols = protocol_map(values)
     own = _endpoints(values.words("listeners"), protocols, distinct_ports=True)
-    told = values.maybe_words("advertised.listeners")
-    advertised = own if told is None else _endpoints(told, protocols, distinct_ports=False)
+    words = values.maybe_words("advertised.listeners")
+    advertised = own if words is None else _endpoints(words, protocols, distinct_ports=False)
     controllers = values.words("controller.listener.names")
     of_controller = tuple(endpoint for endpoint in own if endpoint.name in controllers)
     name, protocol = _inter_broker(values, protocols)
     return Listeners(
         all=own,
         of_controller=of_controller,
-        advertised_to_controllers=_advertised_controllers(controllers, () if told is None else advertised, of_controller),
+        advertised_to_controllers=_advertised_controllers(controllers, () if words is None else advertised, of_controller),
         advertised_to_brokers=tuple(endpoint for endpoint in advertised if endpoint.name not in controllers),
         inter_broker_name=name,
         inter_broker_protocol=protocol,
