@@ -1,8 +1,8 @@
 """SCRAM-SHA-256 and SCRAM-SHA-512: a password is proved to be known, by both sides, and never sent.
 
 The client checks the server's signature, so that a server that does not know the password is found out, and takes only iteration
-counts in bounds: one that is too low would make a stolen proof cheap to search, one that is too high would keep the client busy at
-the will of whoever answers. Names and passwords are taken as they are, as Kafka does, not prepared by RFC 4013.
+counts in bounds: one that is too low would make a stolen proof cheap to search, one that is too high would keep the client busy
+as long as the server likes. Names and passwords are taken as they are, as Kafka does, not prepared by RFC 4013.
 
 Source: RFC 5802, RFC 7677; KIP-84; org.apache.kafka.common.security.scram.internals.ScramSaslClient, ScramSaslServer, ScramFormatter.
 """
