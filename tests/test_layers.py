@@ -299,8 +299,7 @@ def test_a_module_begins_with_a_docstring() -> None:
 
 
 def test_errors_and_values_import_nothing_heavy() -> None:
-    # Every command imports typing anyway, and ids are NewTypes.
-    allowed = {"__future__", "base64", "binascii", "typing"}
+    allowed = {"__future__", "base64", "binascii"}
     for name in ("errors", "values"):
         tops = {imported.split(".")[0] for imported, _ in imports_of(PACKAGE / f"{name}.py")}
         assert tops <= allowed
