@@ -67,10 +67,12 @@ def kept(lines: list[str]) -> dict[str, str]:
 def made(output: str, bench: str) -> dict[str, str]:
     """The rows that a bench's output gives."""
     rows = {}
+    conditions = next((found for line in output.splitlines() if (found := CONDITIONS.search(line))), None)
+    load = conditions["load"] if conditions else "?"
     for row in ROWS:
         line = next((line for line in output.splitlines() if line.startswith(row.line)), None) if row.bench == bench else None
         if line is not None and (cells := _cells(row, line)):
-            rows[row.shown] = f"| {row.shown} | {' | '.join(cells)} | `{bench}` |"
+            rows[row.shown] = f"| {row.shown} | {' | '.join(cells)} | `{bench}`, {load} |"
     return rows
 
 
@@ -106,12 +108,11 @@ def write(page: Path, rows: dict[str, str], order: list[str]) -> None:
 
 
 def note_conditions(outputs: list[str]) -> None:
-    """Say in the page what was measured with, and how busy the machine was."""
+    """Say in the page what was measured with."""
     found = [match for output in outputs for line in output.splitlines() if (match := CONDITIONS.search(line))]
     if not found:
         return
-    loads = sorted(float(match["load"]) for match in found)
-    text = f"Measured with CPython {found[0]['python']} on {found[0]['cores']} cores, load {loads[0]:g} to {loads[-1]:g}."
+    text = f"Measured with CPython {found[0]['python']} on {found[0]['cores']} cores."
     page = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(re.sub(r"^Measured with CPython .*$", text, page, flags=re.MULTILINE), encoding="utf-8")
 
