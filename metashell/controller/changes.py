@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from metashell.codec.metadata_version import DIRECTORY_ASSIGNMENT_LEVEL
-from metashell.controller.effective import PartitionRules
 from metashell.controller.hints import PartitionKey
 from metashell.controller.partition_change import NO_LEADER, Election, PartitionChange, without
 from metashell.controller.records import elr_enabled, partition_version
@@ -33,7 +32,8 @@ class Changes:
         self.level = state.level
         self.elr_enabled = elr_enabled(image)
         self.version = partition_version(self.level)
-        self.rules = PartitionRules(state.settings, image.configs)
+        self.rules = state.rules
+        self._first_counts: dict[bytes, int] = {}
 
     def is_active(self, broker_id: int) -> bool:
         """Whether a broker may be in ISRs and lead: registered, not fenced, not in controlled shutdown."""
@@ -70,10 +70,21 @@ class Changes:
             partition_id,
             is_acceptable=is_acceptable,
             level=self.level,
-            min_isr=self.rules.min_isr(topic),
+            min_isr=self._min_isr(topic, partition_id, partition),
             elr_enabled=self.elr_enabled,
             default_directory=self.default_directory,
         )
+
+    def _min_isr(self, topic: TopicImage, partition_id: int, partition: PartitionRegistration) -> int:
+        """The fewest replicas in sync, at most as many as the topic's first partition has."""
+        wanted = self.rules.min_isr(topic.name)
+        if wanted == 1:
+            return wanted
+        count = len(partition.replicas) if partition_id == 0 else self._first_counts.get(topic.id)
+        if count is None:
+            first = partition_of(topic, 0)
+            count = self._first_counts[topic.id] = wanted if first is None else len(first.replicas)
+        return min(wanted, count)
 
     def _is_online(self, broker_id: int, partition: PartitionRegistration) -> bool:
         if broker_id not in partition.replicas:

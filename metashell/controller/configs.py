@@ -26,7 +26,6 @@ from metashell.controller.authorizer import CLUSTER_NAME, Operation, Resource
 from metashell.controller.config_checks import BROKER_LOGGER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, check_resource
 from metashell.controller.config_keys import ConfigKey, config_keys
 from metashell.controller.decision import TOO_LARGE, ApiError, BoundedRecords, Decision
-from metashell.controller.effective import topic_value
 from metashell.controller.records import BROKER_RESOURCE, MIN_ISR, TOPIC_RESOURCE, clear_elr, config, elr_enabled, is_config_of
 from metashell.controller.request import Request
 from metashell.controller.state import State
@@ -177,25 +176,6 @@ def _definition(kind: int, key: str) -> ConfigKey | None:
     if kind == TOPIC_RESOURCE:
         return config_keys("topic").get(key)
     return config_keys("broker").get(key) if kind == BROKER_RESOURCE else None
-
-
-class EffectiveConfig(NamedTuple):
-    """A setting with the value that counts and its source."""
-
-    key: ConfigKey
-    value: str | None
-    source: int
-
-
-def topic_listing(state: State, own: Mapping[str, str]) -> list[EffectiveConfig]:
-    """Every setting of a topic that sets `own` itself, ordered by name; internal ones are shown only where it sets them."""
-    configs = state.image.configs
-    found = []
-    for name, key in sorted(config_keys("topic").items()):
-        if not key.is_internal or name in own:
-            value, source = topic_value(state.settings, configs, own, key)
-            found.append(EffectiveConfig(key, value, source))
-    return found
 
 
 def alter_incrementally(state: State, request: Request, now_ms: int) -> Decision:

@@ -5,16 +5,19 @@ Source: org.apache.kafka.controller.ConfigurationControlManager.getTopicConfig, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping
+from operator import is_
+from typing import Final, NamedTuple, TypeVar
 
 from metashell.codec.error_codes import INVALID_REQUEST
 from metashell.controller.config_keys import JAVA_BLANKS, ConfigKey, config_keys
 from metashell.controller.decision import ApiError
 from metashell.controller.records import BROKER_RESOURCE, MIN_ISR, TOPIC_RESOURCE, UNCLEAN_ELECTION
 from metashell.controller.settings import Settings
-from metashell.image import ConfigsImage, TopicImage
+from metashell.image import ConfigsImage
 
+Made = TypeVar("Made")
+_NOTHING: Final[Mapping[str, str]] = {}
 TOPIC_SOURCE: Final = 1
 NODE_SOURCE: Final = 2
 CLUSTER_SOURCE: Final = 3
@@ -42,10 +45,9 @@ def topic_value(settings: Settings, configs: ConfigsImage, own: Mapping[str, str
 
 def layers(settings: Settings, configs: ConfigsImage) -> tuple[tuple[Mapping[str, str], int], ...]:
     """What is set for brokers, the nearest first: for this node, for all nodes, in its own file."""
-    nothing: dict[str, str] = {}
     return (
-        (configs.get((BROKER_RESOURCE, str(settings.node_id)), nothing), NODE_SOURCE),
-        (configs.get((BROKER_RESOURCE, ""), nothing), CLUSTER_SOURCE),
+        (configs.get((BROKER_RESOURCE, str(settings.node_id)), _NOTHING), NODE_SOURCE),
+        (configs.get((BROKER_RESOURCE, ""), _NOTHING), CLUSTER_SOURCE),
         (settings.static, STATIC_SOURCE),
     )
 
@@ -62,26 +64,33 @@ def _scaled(value: str, factor: int) -> str:
 class PartitionRules:
     """What the settings of topics say about their partitions: how many replicas must be in sync, and whether any may lead.
 
-    One is made for a decision and remembers what it looked up.
+    Good for one image of configurations; it remembers what it looked up.
     """
 
     def __init__(self, settings: Settings, configs: ConfigsImage) -> None:
+        self.configs = configs
         self._settings = settings
-        self._configs = configs
-        self._min_isr: dict[bytes, int] = {}
+        self._min_isr: dict[str, int | None] = {}
         self._unclean: dict[str, bool] = {}
 
-    def min_isr(self, topic: TopicImage) -> int:
-        """The fewest replicas in sync that accept writes, at most as many as the topic's first partition has."""
-        known = self._min_isr.get(topic.id)
-        if known is None:
-            configured = _number(self._text(topic.name, MIN_ISR))
-            try:
-                first = len(topic.partitions[0].replicas)
-            except KeyError:
-                first = configured
-            known = self._min_isr[topic.id] = min(configured, first)
-        return known
+    def min_isr(self, topic_name: str) -> int:
+        """The fewest replicas in sync that accept writes.
+
+        Nonsense in a cluster-wide value counts as 1, so that brokers can still be fenced; Kafka's controller gives up its leadership
+        over it, for as long as it is there.
+        """
+        return self._configured_min_isr(topic_name) or 1
+
+    def check_min_isr(self, topic_name: str) -> None:
+        """Errors: ApiError INVALID_REQUEST where min.insync.replicas is no number, as only a cluster-wide value can be."""
+        if self._configured_min_isr(topic_name) is None:
+            raise ApiError(INVALID_REQUEST, f"{MIN_ISR} is {self._text(topic_name, MIN_ISR)!r}, which is no number.")
+
+    def _configured_min_isr(self, topic_name: str) -> int | None:
+        if topic_name not in self._min_isr:
+            text = self._text(topic_name, MIN_ISR).strip(JAVA_BLANKS)
+            self._min_isr[topic_name] = int(text) if text.isdecimal() and text.isascii() else None
+        return self._min_isr[topic_name]
 
     def allows_unclean(self, topic_name: str) -> bool:
         """Whether a replica may lead that is not in sync."""
@@ -90,23 +99,52 @@ class PartitionRules:
             known = self._unclean[topic_name] = self._text(topic_name, UNCLEAN_ELECTION).strip(JAVA_BLANKS).lower() == "true"
         return known
 
-    def check_min_isr(self, topic_name: str) -> None:
-        """Errors: ApiError INVALID_REQUEST where min.insync.replicas is no number, as only a cluster-wide value can be."""
-        text = self._text(topic_name, MIN_ISR)
-        if not text.strip(JAVA_BLANKS).isdigit():
-            raise ApiError(INVALID_REQUEST, f"{MIN_ISR} is {text!r}, which is no number.")
-
     def _text(self, topic_name: str, name: str) -> str:
-        own: Mapping[str, str] = self._configs.get((TOPIC_RESOURCE, topic_name), {})
-        return topic_value(self._settings, self._configs, own, config_keys("topic")[name]).value or ""
+        own: Mapping[str, str] = self.configs.get((TOPIC_RESOURCE, topic_name), {})
+        return topic_value(self._settings, self.configs, own, config_keys("topic")[name]).value or ""
 
 
-def _number(text: str) -> int:
-    """A number that a client may have set to anything: nonsense in a cluster-wide value counts as 1.
+class EffectiveConfig(NamedTuple):
+    """A setting with the value that counts and its source."""
 
-    Kafka's controller gives up its leadership over such a value, for as long as it is there.
-    """
-    try:
-        return max(1, int(text.strip(JAVA_BLANKS)))
-    except ValueError:
-        return 1
+    key: ConfigKey
+    value: str | None
+    source: int
+
+
+class TopicDefaults:
+    """What the settings of a topic come to that sets none of them itself; made anew when a setting of brokers changes."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._layers: tuple[object, ...] = ()
+        self._listing: tuple[EffectiveConfig, ...] = ()
+        self._made: object = None
+
+    def listing(self, configs: ConfigsImage, own: Mapping[str, str]) -> tuple[EffectiveConfig, ...]:
+        """Every setting, ordered by name; internal ones only where the topic sets them."""
+        self._refresh(configs)
+        if not own:
+            return self._listing
+        keys = config_keys("topic")
+        changed = {name: EffectiveConfig(keys[name], value, TOPIC_SOURCE) for name, value in own.items()}
+        listed = {item.key.name: item for item in self._listing} | changed
+        return tuple(listed[name] for name in sorted(listed))
+
+    def made_of(self, configs: ConfigsImage, make: Callable[[tuple[EffectiveConfig, ...]], Made]) -> Made:
+        """What `make` makes of the listing of a topic that sets nothing: made once, then shared."""
+        self._refresh(configs)
+        if self._made is None:
+            self._made = make(self._listing)
+        return self._made  # type: ignore[return-value]
+
+    def _refresh(self, configs: ConfigsImage) -> None:
+        current = tuple(layer for layer, _ in layers(self._settings, configs))
+        if len(current) == len(self._layers) and all(map(is_, current, self._layers)):
+            return
+        self._layers, self._made = current, None
+        found = []
+        for _, key in sorted(config_keys("topic").items()):
+            if not key.is_internal:
+                found.append(EffectiveConfig(key, *topic_value(self._settings, configs, _NOTHING, key)))
+        self._listing = tuple(found)

@@ -11,6 +11,7 @@ from immutables import Map
 from metashell.codec import messages
 from metashell.controller.authorizer import Authorizer
 from metashell.controller.chance import Chance
+from metashell.controller.effective import PartitionRules, TopicDefaults
 from metashell.controller.heartbeats import Heartbeats
 from metashell.controller.hints import Hints, PartitionKey
 from metashell.controller.mutation_quota import MutationQuotas
@@ -53,6 +54,8 @@ class State:
         self.hints = Hints()
         self.heartbeats = Heartbeats(settings.session_timeout_ms)
         self.quotas = MutationQuotas(settings)
+        self.topic_defaults = TopicDefaults(settings)
+        self._rules = PartitionRules(settings, self.tip.image.configs)
         self.authorizer = Authorizer(AclsImage(), frozenset(), allows_without_acl=False, is_configured=False)
         self._written: deque[tuple[int, View]] = deque()
         self._removed: list[tuple[str, bytes]] = []
@@ -70,6 +73,13 @@ class State:
     def stable(self) -> MetadataImage:
         """The image that others may see: committed, and outside of any transaction."""
         return (self.committed.before_transaction or self.committed).image
+
+    @property
+    def rules(self) -> PartitionRules:
+        """What the configuration at the tip says about partitions."""
+        if self._rules.configs is not self.tip.image.configs:
+            self._rules = PartitionRules(self.settings, self.tip.image.configs)
+        return self._rules
 
     @property
     def level(self) -> int:

@@ -6,7 +6,7 @@ Source: org.apache.kafka.controller.ReplicationControlManager, kafka.server.Cont
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from metashell.codec import messages
@@ -27,8 +27,9 @@ from metashell.controller.assignment import active_of, check_manual_assignment, 
 from metashell.controller.authorizer import Operation, Resource
 from metashell.controller.chance import new_uuid
 from metashell.controller.changes import Changes
-from metashell.controller.configs import SET, ConfigChange, ConfigChecker, topic_listing
+from metashell.controller.configs import SET, ConfigChange, ConfigChecker
 from metashell.controller.decision import TOO_LARGE, ApiError, BoundedRecords, Decision
+from metashell.controller.effective import EffectiveConfig
 from metashell.controller.placement import Placer, usable_brokers
 from metashell.controller.records import TOPIC_RESOURCE
 from metashell.controller.request import Request
@@ -182,10 +183,11 @@ class TopicCreation:
             name=topic.name, topic_id=topic_id, error_code=NONE, error_message=None, configs=()
         )
         if self._state.authorizer.allows(self._request, Operation.DESCRIBE_CONFIGS, Resource.TOPIC, topic.name):
+            defaults, configs = self._state.topic_defaults, self._state.image.configs
             own = {one.name: one.value for one in topic.configs}
             result.num_partitions = len(partitions)
             result.replication_factor = len(partitions[0][0].replicas)
-            result.configs = tuple(_creatable_config(value) for value in topic_listing(self._state, own))
+            result.configs = _creatable_configs(defaults.listing(configs, own)) if own else defaults.made_of(configs, _creatable_configs)
         else:
             result.topic_config_error_code = TOPIC_AUTHORIZATION_FAILED
         return result
@@ -194,13 +196,17 @@ class TopicCreation:
 _UNPLACED: Final = "Unable to replicate the partition "
 
 
-def _creatable_config(value: Any) -> Any:
-    return messages.CreateTopicsResponse.CreatableTopicConfigs(
-        name=value.key.name,
-        value=None if value.key.is_sensitive else value.value,
-        read_only=False,
-        config_source=value.source,
-        is_sensitive=value.key.is_sensitive,
+def _creatable_configs(listing: Iterable[EffectiveConfig]) -> tuple[Any, ...]:
+    make = messages.CreateTopicsResponse.CreatableTopicConfigs
+    return tuple(
+        make(
+            name=item.key.name,
+            value=None if item.key.is_sensitive else item.value,
+            read_only=False,
+            config_source=item.source,
+            is_sensitive=item.key.is_sensitive,
+        )
+        for item in listing
     )
 
 
