@@ -8,14 +8,23 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator
+from struct import Struct
 from typing import Any, Final
 
 from metashell.image import MetadataImage, PartitionRegistration
-from metashell.image.spans import Span, partition_reader, walk_span
+from metashell.image.spans import Span, read_partition, walk_span
 
 _PARTITION_BITS: Final = 32
 _PARTITION_MASK: Final = (1 << _PARTITION_BITS) - 1
 _GONE_MIN: Final = 64
+_REPLICAS_AT: Final = 23
+"""Where the replicas stand in a partition's record: after frame, type, version, partition and topic id."""
+_COUNT_MAX: Final = 64
+_NO_MOVES: Final = b"\x01\x01"
+"""Nothing being removed, nothing being added."""
+_ORDINARY_MAX: Final = 14
+"""Leader, two epochs, the length of the directories and the end of the tags; what is longer has an ELR."""
+_REPLICAS: Final = [Struct(f">{count}i").unpack_from for count in range(_COUNT_MAX)]
 NO_LEADER: Final = -1
 PartitionKey = tuple[bytes, int]
 """(topic id, partition)."""
@@ -35,19 +44,16 @@ class Hints:
         self._names: dict[str, set[str]] = {}
         self._gone: set[int] = set()
 
-    @classmethod
-    def of(cls, image: MetadataImage) -> Hints:
-        """The hints of a whole image, in one pass that keeps its partitions bytes."""
-        hints = cls()
+    def add_image(self, image: MetadataImage) -> None:
+        """Take a whole image, in one pass that leaves its partitions bytes."""
         for topic in image.topics:
-            hints.add_topic(topic.name)
+            self.add_topic(topic.name)
             for span in topic.spans:
-                hints._add_span(topic.id, span)
+                self._add_span(topic.id, span)
             index = topic.scan() if topic.overlay else None
             for partition_id in topic.overlay:
                 assert index is not None
-                hints.add_partition(topic.id, partition_id, topic.read(partition_id, index))
-        return hints
+                self.add_partition(topic.id, partition_id, topic.read(partition_id, index))
 
     def add_topic(self, name: str) -> None:
         if "." in name or "_" in name:
@@ -147,14 +153,34 @@ class Hints:
         return serial
 
     def _add_span(self, topic_id: bytes, span: Span) -> None:
-        """Take the partitions of a span of record batches, without keeping them."""
-        from metashell.image.partitions import partition_from_record
+        """Take the partitions of a span, by where their records have what is of interest.
 
+        Written out, for a million partitions pass here when a snapshot is loaded; one that is special in any way is decoded.
+        """
         buf = span.buf
+        by_broker = self._by_broker
+        first = self._serial(topic_id) << _PARTITION_BITS
         partition_ids, starts, ends = walk_span(span)
         for partition_id, start, end in zip(partition_ids, starts, ends, strict=True):
-            partition = partition_from_record(partition_reader(buf[start + 2])(buf, start + 3, end))
-            self.add_partition(topic_id, partition_id, partition)
+            at = start + _REPLICAS_AT
+            count = buf[at] - 1
+            after = at + 1 + 4 * count
+            in_sync = buf[after] - 1
+            moving = after + 1 + 4 * in_sync
+            leader = moving + 2
+            if not 0 < count < _COUNT_MAX or not 0 <= in_sync < _COUNT_MAX or buf[moving : leader] != _NO_MOVES or end - leader < 4:
+                self.add_partition(topic_id, partition_id, read_partition(buf, start, end))
+                continue
+            replicas = _REPLICAS[count](buf, at + 1)
+            if buf[leader : leader + 4] != buf[at + 1 : at + 5] or end - leader > _ORDINARY_MAX + 16 * count:
+                self.add_partition(topic_id, partition_id, read_partition(buf, start, end))
+                continue
+            handle = first | partition_id & _PARTITION_MASK
+            for broker_id in replicas:
+                if broker_id in by_broker:
+                    by_broker[broker_id].append(handle)
+                else:
+                    by_broker[broker_id] = array("Q", (handle,))
 
 
 def collision_key(name: str) -> str:

@@ -51,7 +51,7 @@ class State:
         self.stable_offset = -1
         self.next_write_offset = STANDBY
         self.claim_epoch = STANDBY
-        self.hints = Hints()
+        self._hints: Hints | None = Hints()
         self.heartbeats = Heartbeats(settings.session_timeout_ms)
         self.quotas = MutationQuotas(settings)
         self.topic_defaults = TopicDefaults(settings)
@@ -92,7 +92,7 @@ class State:
         self.committed_offset = self.stable_offset = offset
         self._written.clear()
         self._removed.clear()
-        self.hints = Hints.of(image)
+        self._hints = None
 
     def set_quorum(self, voters: VoterSet | None, kraft_version: int) -> None:
         """What raft's control records say; it counts at once, as raft itself acts on it at once."""
@@ -136,8 +136,25 @@ class State:
         if self.is_active:
             self.next_write_offset = last_offset + 1
 
+    @property
+    def hints(self) -> Hints:
+        """Which partitions may be meant; made from the images when they are first needed after a snapshot was loaded."""
+        if self._hints is None:
+            self._hints = Hints()
+            views = (self.committed.before_transaction, self.committed, self.tip)
+            for view in {id(view): view for view in views if view is not None}.values():
+                self._hints.add_image(view.image)
+        return self._hints
+
     def _hint(self, kind: str, record: Any, delta: MetadataDelta) -> None:
-        hints = self.hints
+        if kind == "RemoveTopicRecord":
+            topic = delta.topics.topic(record.topic_id)
+            if topic is not None:
+                self._removed.append((topic.name, topic.id))
+            return
+        hints = self._hints
+        if hints is None:
+            return
         if kind == "PartitionChangeRecord":
             hints.note_change(record)
         elif kind == "PartitionRecord":
@@ -146,10 +163,6 @@ class State:
                 hints.note(record.topic_id, record.partition_id, partition_from_record(record))
         elif kind == "TopicRecord":
             hints.add_topic(record.name)
-        elif kind == "RemoveTopicRecord":
-            topic = delta.topics.topic(record.topic_id)
-            if topic is not None:
-                self._removed.append((topic.name, topic.id))
 
     def _follow_broker(self, kind: str, record: Any) -> None:
         """Let the volatile state of a broker follow its registration."""
@@ -180,7 +193,7 @@ class State:
 
     def _drop_hints(self) -> None:
         """Forget hints that no view bears out; only while committed view and tip are one and no transaction is open."""
-        if self.tip.before_transaction is not None:
+        if self.tip.before_transaction is not None or self._hints is None:
             return
         for name, topic_id in self._removed:
             if name not in self.image.topics.by_name:
