@@ -6,6 +6,7 @@ Source: org.apache.kafka.server.quota.ControllerMutationQuotaManager, org.apache
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Final
 
 from metashell.codec.error_codes import THROTTLING_QUOTA_EXCEEDED
@@ -79,5 +80,7 @@ def _quota_of(quotas: ClientQuotasImage, request: Request) -> tuple[_Key, float]
 
 
 def _rate(quotas: ClientQuotasImage, entity: QuotaEntity) -> float | None:
+    """The rate of an entity; one that is no finite number, which every check lets pass, limits nothing."""
     values = quotas.get(entity)
-    return None if values is None else values.get(QUOTA_KEY)
+    rate = None if values is None else values.get(QUOTA_KEY)
+    return rate if rate is not None and isfinite(rate) else None

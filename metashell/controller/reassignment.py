@@ -12,6 +12,7 @@ from metashell.codec import messages
 from metashell.codec.error_codes import (
     INVALID_REPLICA_ASSIGNMENT,
     INVALID_REPLICATION_FACTOR,
+    INVALID_REQUEST,
     NO_REASSIGNMENT_IN_PROGRESS,
     NONE,
     REQUEST_TIMED_OUT,
@@ -24,8 +25,9 @@ from metashell.controller.partition_change import Election
 from metashell.controller.request import Request
 from metashell.controller.state import State, partition_of
 from metashell.controller.topics import is_late
-from metashell.image import PartitionRegistration, TopicImage
+from metashell.image import PartitionRegistration, ReplayError, TopicImage
 from metashell.image.loss import VersionedRecord
+from metashell.image.partitions import fold_changes
 
 
 def alter_reassignments(state: State, request: Request, now_ms: int) -> Decision:
@@ -37,12 +39,15 @@ def alter_reassignments(state: State, request: Request, now_ms: int) -> Decision
     changes = Changes(state)
     records = BoundedRecords()
     topics = []
+    moved: dict[tuple[bytes, int], PartitionRegistration] = {}
     for asked in body.topics:
         answers = []
         for one in asked.partitions:
             error = ApiError(NONE)
             try:
-                records.extend(_alter(state, changes, asked.name, one, body.allow_replication_factor_change))
+                made = _alter(state, changes, asked.name, one, body.allow_replication_factor_change)
+                _check_repetition(state, moved, made)
+                records.extend(made)
             except ApiError as refusal:
                 error = refusal
             answers.append(
@@ -58,6 +63,23 @@ def alter_reassignments(state: State, request: Request, now_ms: int) -> Decision
         allow_replication_factor_change=body.allow_replication_factor_change,
     )
     return Decision(answer, records)
+
+
+def _check_repetition(state: State, moved: dict[tuple[bytes, int], PartitionRegistration], made: list[VersionedRecord]) -> None:
+    """Whether a change still fits where the same request has changed the partition before.
+
+    Both are computed on the partition as it was, so that the second may name other replicas and leave the directories to the first.
+    Kafka writes such a record and halts over it.
+    Errors: ApiError INVALID_REQUEST.
+    """
+    for record, _ in made:
+        key = record.topic_id, record.partition_id
+        before = moved.get(key) or state.partition(*key)
+        assert before is not None, "a change is made of a partition that there is"
+        try:
+            moved[key] = fold_changes(before, (record,))
+        except ReplayError:
+            raise ApiError(INVALID_REQUEST, "The partition comes twice, and the second change does not fit the first.") from None
 
 
 def refuse(request: Request, code: int, message: str | None) -> Any:
