@@ -15,14 +15,15 @@ committed. A batch that is replayed makes the next tip; a commit moves `committe
 `tip = committed`. What readers may see is `stable`: `committed`, or the view before its open transaction. So a transaction that is
 aborted, a leader that is deposed in the middle of one, and a snapshot that must not contain half of one are the same reference.
 
-Lookups are hints (`hints.py`). "Which partitions does broker 7 lead?" cannot be asked of a million partitions that are still bytes.
+Lookups are hints (`partitions/hints.py`). "Which partitions does broker 7 lead?" cannot be asked of a million partitions that are bytes.
 The hints name partitions that *may* be meant, and each is held against the image before it counts. A hint may name too much, never too
 little, so hints need no versions: nothing is undone in them when the tip goes back. The one about brokers goes by replica lists, which
 change only when partitions are made or reassigned; ISR, ELR and leaders are subsets of these, so changes of ISRs, the hot path, never
 touch it. A hint is dropped once both the committed view and the tip deny it.
 
-What is no part of the log lives beside it and dies with leadership: contact times and metadata offsets of brokers (`heartbeats.py`),
-the schedule of periodic tasks (`schedule.py`), and in the server the answers that wait for their offset (`Purgatory`).
+What is no part of the log lives beside it and dies with leadership: contact times and metadata offsets of brokers
+(`cluster/heartbeats.py`), the schedule of periodic tasks (`schedule.py`), and in the server the answers that wait for their offset
+(`Purgatory`).
 
 Flow of a write:
 
@@ -38,9 +39,10 @@ Flow of a write:
 Within one decision everything is computed on the view before it, also where two records change one partition: a partition change carries
 absolute values and epochs only count up, so replay gives what Kafka's does. The view never changes while a decision is made.
 
-One module holds one subject (`brokers`, `topics`, `partition_change`, `reassignment`, `configs`, `acls`, ...): functions from the state
-and a request to records and an answer. `routes.py` is the table from (api key, versions) to them, with the right that each API needs;
-`controller.py` only routes. Record versions follow metadata.version in one place, `records.py`.
+One module holds one subject: functions from the state and a request to records and an answer. They lie in rooms (`cluster`, `topics`,
+`partitions`, `configs`, `access`). `routes.py` is the table from api key and versions to them, with the right that each API needs;
+`controller.py` only routes. Record versions follow metadata.version in one place, `records.py`. `partitions/change.py` is the one
+procedure that changes a partition.
 
 Per-request lists are bounded by 10 000 records (POLICY_VIOLATION); fencing, registration, heartbeats and AlterPartition are unbounded
 and not atomic. Periodic tasks are rows of a table: name, period, function; `run_due(now)` runs one step, a step that finds more work

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metashell.codec import messages
-from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, NOT_CONTROLLER, UNSUPPORTED_VERSION
-from metashell.controller import bootstrap, brokers, elections, tokens
-from metashell.controller.authorizer import Authorizer, Operation
+from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, NOT_CONTROLLER
+from metashell.controller.access import tokens
+from metashell.controller.access.authorizer import Authorizer, Operation
+from metashell.controller.access.envelope import close_envelope, open_envelope
+from metashell.controller.apis import APIS
+from metashell.controller.bootstrap import activate
 from metashell.controller.chance import Chance
+from metashell.controller.cluster import brokers
+from metashell.controller.cluster.heartbeats import Heartbeats
 from metashell.controller.decision import ApiError, Decision
-from metashell.controller.envelope import close_envelope, open_envelope
-from metashell.controller.heartbeats import Heartbeats
+from metashell.controller.partitions import elections
 from metashell.controller.request import Request
 from metashell.controller.routes import ROUTES, Route
 from metashell.controller.schedule import PeriodicTask, Schedule
@@ -70,7 +74,7 @@ class QuorumController:
                 # A full session to find the new leader.
                 state.heartbeats.contact(broker.id, broker.epoch, now_ms)
         self._schedule.start(_periodic_tasks(state.settings), now_ms)
-        return bootstrap.activate(state, self._bootstrap)
+        return activate(state, self._bootstrap)
 
     def renounce(self) -> None:
         """Another controller leads, or none: what is not committed is forgotten."""
@@ -87,8 +91,8 @@ class QuorumController:
         if request.api_key == ENVELOPE_KEY:
             return self._decide_enveloped(request, now_ms)
         route = ROUTES[request.api_key]
-        if not route.versions[0] <= request.version <= route.versions[1]:
-            raise KeyError(f"{route.name} version {request.version}")
+        if not APIS[request.api_key].has(request.version):
+            raise KeyError(f"{APIS[request.api_key].name} version {request.version}")
         self.contact(request, now_ms)
         self.state.authorizer = self._current_authorizer()
         try:
@@ -105,9 +109,6 @@ class QuorumController:
             if not self._current_authorizer().allows_cluster(envelope, Operation.CLUSTER_ACTION):
                 raise ApiError(CLUSTER_AUTHORIZATION_FAILED)
             inner = open_envelope(envelope)
-            route = ROUTES.get(inner.request.api_key)
-            if route is None or not route.versions[0] <= inner.request.version <= route.versions[1]:
-                raise ApiError(UNSUPPORTED_VERSION)
         except ApiError as error:
             return Decision(messages.EnvelopeResponse(response_data=None, error_code=error.code))
         decision = self.decide(inner.request, now_ms)

@@ -25,3 +25,7 @@ class Request(NamedTuple):
     is_token_authenticated: bool = False
     security_protocol: int = 0
     listener: str = "CONTROLLER"
+
+    def is_late(self, timeout_ms: int, now_ms: int) -> bool:
+        """Whether the client no longer waits; a timeout of 0 is over at once."""
+        return self.received_ms + timeout_ms <= now_ms

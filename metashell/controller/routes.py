@@ -9,30 +9,15 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from metashell.codec import messages
-from metashell.controller import (
-    acls,
-    brokers,
-    client_quotas,
-    cluster_answers,
-    configs,
-    controllers,
-    describe_configs,
-    directories,
-    elections,
-    features,
-    isr,
-    producer_ids,
-    reassignment,
-    scram,
-    tokens,
-    topic_deletion,
-    topic_growth,
-    topics,
-)
-from metashell.controller.authorizer import Operation
+from metashell.controller.access import acls, client_quotas, scram, tokens
+from metashell.controller.access.authorizer import Operation
+from metashell.controller.cluster import brokers, cluster_answers, controllers, features, producer_ids
+from metashell.controller.configs import alteration, description
 from metashell.controller.decision import Decision
+from metashell.controller.partitions import directories, elections, isr, reassignment
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.topics import creation, deletion, growth
 
 Decide = Callable[[State, Request, int], Decision]
 Refuse = Callable[[Request, int, str | None], Any]
@@ -50,8 +35,6 @@ class Route(NamedTuple):
     itself; `refuse` makes the answer that refuses the whole request.
     """
 
-    name: str
-    versions: tuple[int, int]
     decide: Decide
     refuse: Refuse
     right: Operation | None = None
@@ -82,48 +65,44 @@ def _ask_raft(state: State, request: Request, now_ms: int) -> Decision:
 
 
 ROUTES: Final[dict[int, Route]] = {
-    18: Route("ApiVersions", (0, 4), cluster_answers.api_versions, cluster_answers.refuse_api_versions, is_write=False),
-    19: Route("CreateTopics", (2, 7), topics.create, topics.refuse_create),
-    20: Route("DeleteTopics", (1, 6), topic_deletion.delete, topic_deletion.refuse),
-    29: Route("DescribeAcls", (1, 3), acls.describe, _top_level("DescribeAcls"), _DESCRIBE, is_write=False),
-    30: Route("CreateAcls", (1, 3), acls.create, acls.refuse_create, _ALTER),
-    31: Route("DeleteAcls", (1, 3), acls.delete, acls.refuse_delete, _ALTER),
-    32: Route("DescribeConfigs", (1, 4), describe_configs.describe, describe_configs.refuse, is_write=False),
-    33: Route("AlterConfigs", (0, 2), configs.alter, configs.refuse),
-    37: Route("CreatePartitions", (0, 3), topic_growth.create_partitions, topic_growth.refuse),
-    38: Route("CreateDelegationToken", (1, 3), tokens.create, tokens.refuse_create),
-    39: Route("RenewDelegationToken", (1, 2), tokens.renew, tokens.refuse_renew),
-    40: Route("ExpireDelegationToken", (1, 2), tokens.expire, tokens.refuse_expire),
-    43: Route("ElectLeaders", (0, 2), elections.elect_leaders, elections.refuse, _ALTER),
-    44: Route("IncrementalAlterConfigs", (0, 1), configs.alter_incrementally, configs.refuse_incremental),
-    45: Route("AlterPartitionReassignments", (0, 1), reassignment.alter_reassignments, reassignment.refuse, _ALTER),
+    18: Route(cluster_answers.api_versions, cluster_answers.refuse_api_versions, is_write=False),
+    19: Route(creation.create, creation.refuse),
+    20: Route(deletion.delete, deletion.refuse),
+    29: Route(acls.describe, _top_level("DescribeAcls"), _DESCRIBE, is_write=False),
+    30: Route(acls.create, acls.refuse_create, _ALTER),
+    31: Route(acls.delete, acls.refuse_delete, _ALTER),
+    32: Route(description.describe, description.refuse, is_write=False),
+    33: Route(alteration.alter, alteration.refuse),
+    37: Route(growth.create_partitions, growth.refuse),
+    38: Route(tokens.create, tokens.refuse_create),
+    39: Route(tokens.renew, tokens.refuse_renew),
+    40: Route(tokens.expire, tokens.refuse_expire),
+    43: Route(elections.elect_leaders, elections.refuse, _ALTER),
+    44: Route(alteration.alter_incrementally, alteration.refuse_incremental),
+    45: Route(reassignment.alter_reassignments, reassignment.refuse, _ALTER),
     46: Route(
-        "ListPartitionReassignments",
-        (0, 0),
         reassignment.list_reassignments,
         _top_level("ListPartitionReassignments"),
         _DESCRIBE,
         is_write=False,
     ),
-    49: Route("AlterClientQuotas", (0, 1), client_quotas.alter, client_quotas.refuse, Operation.ALTER_CONFIGS, CLUSTER_REFUSED),
-    51: Route("AlterUserScramCredentials", (0, 0), scram.alter, scram.refuse, _ALTER),
-    55: Route("DescribeQuorum", (0, 2), _ask_raft, _top_level("DescribeQuorum"), _DESCRIBE, CLUSTER_REFUSED, is_write=False),
-    56: Route("AlterPartition", (2, 3), isr.alter_partition, _top_level("AlterPartition"), _ACTION),
-    57: Route("UpdateFeatures", (0, 2), features.update, features.refuse, _ALTER),
+    49: Route(client_quotas.alter, client_quotas.refuse, Operation.ALTER_CONFIGS, CLUSTER_REFUSED),
+    51: Route(scram.alter, scram.refuse, _ALTER),
+    55: Route(_ask_raft, _top_level("DescribeQuorum"), _DESCRIBE, CLUSTER_REFUSED, is_write=False),
+    56: Route(isr.alter_partition, _top_level("AlterPartition"), _ACTION),
+    57: Route(features.update, features.refuse, _ALTER),
     60: Route(
-        "DescribeCluster",
-        (0, 2),
         cluster_answers.describe_cluster,
         cluster_answers.refuse_describe_cluster,
         _ALTER,
         is_write=False,
     ),
-    62: Route("BrokerRegistration", (0, 4), brokers.register, _top_level("BrokerRegistration"), _ACTION),
-    63: Route("BrokerHeartbeat", (0, 2), brokers.heartbeat, _top_level("BrokerHeartbeat"), _ACTION),
-    64: Route("UnregisterBroker", (0, 0), brokers.unregister, _top_level("UnregisterBroker"), _ALTER),
-    67: Route("AllocateProducerIds", (0, 0), producer_ids.allocate, _top_level("AllocateProducerIds"), _ACTION),
-    70: Route("ControllerRegistration", (0, 0), controllers.register, _top_level("ControllerRegistration"), _ACTION, CLUSTER_REFUSED),
-    80: Route("AddRaftVoter", (0, 1), _ask_raft, _top_level("AddRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
-    81: Route("RemoveRaftVoter", (0, 0), _ask_raft, _top_level("RemoveRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
-    73: Route("AssignReplicasToDirs", (0, 0), directories.assign, directories.refuse, _ACTION),
+    62: Route(brokers.register, _top_level("BrokerRegistration"), _ACTION),
+    63: Route(brokers.heartbeat, _top_level("BrokerHeartbeat"), _ACTION),
+    64: Route(brokers.unregister, _top_level("UnregisterBroker"), _ALTER),
+    67: Route(producer_ids.allocate, _top_level("AllocateProducerIds"), _ACTION),
+    70: Route(controllers.register, _top_level("ControllerRegistration"), _ACTION, CLUSTER_REFUSED),
+    80: Route(_ask_raft, _top_level("AddRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
+    81: Route(_ask_raft, _top_level("RemoveRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
+    73: Route(directories.assign, directories.refuse, _ACTION),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from metashell.controller.config_keys import Value, config_keys, parse_value
+from metashell.controller.configs.keys import Value, config_keys, parse_value
 
 DAY_MS: Final = 24 * 3_600_000
 

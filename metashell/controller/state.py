@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from immutables import Map
 
 from metashell.codec import messages
-from metashell.controller.authorizer import Authorizer
+from metashell.controller.access.authorizer import Authorizer
+from metashell.controller.access.mutation_quota import MutationQuotas
 from metashell.controller.chance import Chance
-from metashell.controller.effective import PartitionRules, TopicDefaults
-from metashell.controller.heartbeats import Heartbeats
-from metashell.controller.hints import Hints, PartitionKey
-from metashell.controller.mutation_quota import MutationQuotas
+from metashell.controller.cluster.heartbeats import Heartbeats
+from metashell.controller.configs.effective import PartitionRules, TopicDefaults
+from metashell.controller.partitions.hints import Hints, PartitionKey
 from metashell.controller.records import level_of
 from metashell.controller.settings import Settings
 from metashell.image import EMPTY_IMAGE, AclsImage, MetadataDelta, MetadataImage, PartitionRegistration, ReplayError, TopicImage, VoterSet

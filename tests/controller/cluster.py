@@ -10,8 +10,8 @@ from metashell.codec import messages
 from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.codec.registry import message_type
 from metashell.controller import Decision, QuorumController, Request, Settings
+from metashell.controller.apis import APIS
 from metashell.controller.records import ELR_FEATURE, SUPPORTED_FEATURES, feature_level
-from metashell.controller.routes import ROUTES
 from metashell.image import Voter, VoterSet
 from metashell.image.loss import VersionedRecord
 
@@ -60,7 +60,7 @@ class Cluster:
         decision = self.decide(key, version, body, **how)
         self.write(decision)
         if decision.answer is not None:
-            name = f"{ROUTES[key].name}Response"
+            name = f"{APIS[key].name}Response"
             message_type("response", name).write(decision.answer, version)
         return decision.answer
 

@@ -8,6 +8,7 @@ from typing import Any
 from metashell.codec.registry import MessageType, message_type
 from metashell.codec.schema import FieldSchema, StructSchema
 from metashell.controller import QuorumController, Request
+from metashell.controller.apis import APIS
 from metashell.controller.routes import ROUTES
 
 STRINGS = (
@@ -96,8 +97,8 @@ class RandomRequests:
     def draw(self) -> Request:
         """A request of any API at any version that is taken."""
         key = self._chance.choice(list(ROUTES))
-        route = ROUTES[key]
-        version = self._chance.randint(*route.versions)
+        route = APIS[key]
+        version = self._chance.randint(route.low, route.high)
         message = message_type("request", f"{route.name}Request")
         body = self._struct(message, message.schema, message.cls, version)
         self._fit(body, version)

@@ -15,16 +15,16 @@ from metashell.codec.error_codes import (
     NONE,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from metashell.controller.authorizer import Operation
-from metashell.controller.config_checks import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE
-from metashell.controller.config_keys import TYPE_CODES, ConfigKey, config_keys
-from metashell.controller.configs import check_right
+from metashell.controller.access.authorizer import Operation
+from metashell.controller.configs.alteration import check_right
+from metashell.controller.configs.checks import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE
+from metashell.controller.configs.effective import CLUSTER_SOURCE, DEFAULT_SOURCE, TOPIC_SOURCE, layers, topic_value
+from metashell.controller.configs.keys import TYPE_CODES, ConfigKey, config_keys
 from metashell.controller.decision import ApiError, Decision
-from metashell.controller.effective import CLUSTER_SOURCE, DEFAULT_SOURCE, TOPIC_SOURCE, layers, topic_value
 from metashell.controller.records import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.controller.request import Request
 from metashell.controller.state import State
-from metashell.controller.topic_names import fault_of_name
+from metashell.controller.topics.names import fault_of_name
 
 CLIENT_METRICS_SOURCE: Final = 7
 GROUP_SOURCE: Final = 8

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from metashell.codec.error_codes import INVALID_CONFIG, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
-from metashell.controller.config_keys import ConfigKey, Value, check_value, config_keys, parse_value
+from metashell.controller.configs.effective import topic_value
+from metashell.controller.configs.keys import ConfigKey, Value, check_value, config_keys, parse_value
 from metashell.controller.decision import ApiError
-from metashell.controller.effective import topic_value
 from metashell.controller.records import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.controller.settings import Settings
-from metashell.controller.topic_names import fault_of_name
+from metashell.controller.topics.names import fault_of_name
 from metashell.image import ConfigsImage
 
 BROKER_LOGGER_RESOURCE: Final = 8

@@ -168,7 +168,7 @@ class Hints:
             in_sync = buf[after] - 1
             moving = after + 1 + 4 * in_sync
             leader = moving + 2
-            if not 0 < count < _COUNT_MAX or not 0 <= in_sync < _COUNT_MAX or buf[moving : leader] != _NO_MOVES or end - leader < 4:
+            if not 0 < count < _COUNT_MAX or not 0 <= in_sync < _COUNT_MAX or buf[moving:leader] != _NO_MOVES or end - leader < 4:
                 self.add_partition(topic_id, partition_id, read_partition(buf, start, end))
                 continue
             replicas = _REPLICAS[count](buf, at + 1)

@@ -9,9 +9,9 @@ from typing import Final
 
 from metashell.codec import messages
 from metashell.codec.error_codes import UNKNOWN_SERVER_ERROR
-from metashell.controller.brokers import check_broker_epoch
 from metashell.controller.decision import ApiError, Decision
 from metashell.controller.request import Request
+from metashell.controller.senders import check_broker_epoch
 from metashell.controller.state import State
 
 BLOCK_SIZE: Final = 1000

@@ -18,11 +18,10 @@ from metashell.codec.error_codes import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from metashell.controller.authorizer import Operation, Resource
+from metashell.controller.access.authorizer import Operation, Resource
 from metashell.controller.decision import ApiError, BoundedRecords, Decision
 from metashell.controller.request import Request
 from metashell.controller.state import State
-from metashell.controller.topics import is_late
 from metashell.image import TopicImage
 from metashell.values import ZERO_UUID
 
@@ -54,7 +53,7 @@ class TopicDeletion:
 
     def decide(self) -> Decision:
         names, ids = self._asked()
-        if (names or ids) and is_late(self._request, self._request.body.timeout_ms, self._now_ms):
+        if (names or ids) and self._request.is_late(self._request.body.timeout_ms, self._now_ms):
             self._results += [_result(name, ZERO_UUID, ApiError(REQUEST_TIMED_OUT)) for name in names]
             self._results += [_result(None, id, ApiError(REQUEST_TIMED_OUT)) for id in ids]
             return self._answer(())

@@ -21,7 +21,7 @@ from metashell.codec.error_codes import (
     UNSUPPORTED_VERSION,
 )
 from metashell.codec.metadata_version import DELEGATION_TOKEN_LEVEL
-from metashell.controller.authorizer import Operation, Resource
+from metashell.controller.access.authorizer import Operation, Resource
 from metashell.controller.chance import new_uuid
 from metashell.controller.decision import ApiError, Decision
 from metashell.controller.request import ANONYMOUS, Request

@@ -20,11 +20,11 @@ from metashell.codec.error_codes import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from metashell.controller.brokers import check_broker_epoch
-from metashell.controller.changes import Changes
 from metashell.controller.decision import Decision
-from metashell.controller.partition_change import RECOVERED, RECOVERING, Election
+from metashell.controller.partitions.bulk import Changes
+from metashell.controller.partitions.change import RECOVERED, RECOVERING, Election
 from metashell.controller.request import Request
+from metashell.controller.senders import check_broker_epoch
 from metashell.controller.state import State, partition_of
 from metashell.image import PartitionRegistration
 from metashell.image.loss import VersionedRecord

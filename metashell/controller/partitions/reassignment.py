@@ -18,13 +18,12 @@ from metashell.codec.error_codes import (
     REQUEST_TIMED_OUT,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from metashell.controller.assignment import check_manual_assignment
-from metashell.controller.changes import Changes
 from metashell.controller.decision import ApiError, BoundedRecords, Decision
-from metashell.controller.partition_change import Election
+from metashell.controller.partitions.assignment import check_manual_assignment
+from metashell.controller.partitions.bulk import Changes
+from metashell.controller.partitions.change import Election
 from metashell.controller.request import Request
 from metashell.controller.state import State, partition_of
-from metashell.controller.topics import is_late
 from metashell.image import PartitionRegistration, ReplayError, TopicImage
 from metashell.image.loss import VersionedRecord
 from metashell.image.partitions import fold_changes
@@ -33,7 +32,7 @@ from metashell.image.partitions import fold_changes
 def alter_reassignments(state: State, request: Request, now_ms: int) -> Decision:
     """Begin, replace or cancel reassignments, each partition by itself, all in one batch."""
     body = request.body
-    if is_late(request, body.timeout_ms, now_ms):
+    if request.is_late(body.timeout_ms, now_ms):
         raise ApiError(REQUEST_TIMED_OUT)
     response = messages.AlterPartitionReassignmentsResponse
     changes = Changes(state)

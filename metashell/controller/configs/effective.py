@@ -10,7 +10,7 @@ from operator import is_
 from typing import Final, NamedTuple, TypeVar
 
 from metashell.codec.error_codes import INVALID_REQUEST
-from metashell.controller.config_keys import JAVA_BLANKS, ConfigKey, config_keys
+from metashell.controller.configs.keys import JAVA_BLANKS, ConfigKey, config_keys
 from metashell.controller.decision import ApiError
 from metashell.controller.records import BROKER_RESOURCE, MIN_ISR, TOPIC_RESOURCE, UNCLEAN_ELECTION
 from metashell.controller.settings import Settings

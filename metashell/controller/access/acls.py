@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from metashell.codec import messages
 from metashell.codec.error_codes import INVALID_REQUEST, NONE, SECURITY_DISABLED
-from metashell.controller.authorizer import CLUSTER_NAME, WILDCARD, Operation, Pattern, Permission, Resource
+from metashell.controller.access.authorizer import CLUSTER_NAME, WILDCARD, Operation, Pattern, Permission, Resource
 from metashell.controller.chance import new_uuid
 from metashell.controller.decision import RECORDS_MAX, ApiError, BoundedRecords, Decision
 from metashell.controller.request import Request

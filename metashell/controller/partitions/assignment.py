@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from metashell.codec import messages
 from metashell.codec.error_codes import INVALID_REPLICA_ASSIGNMENT
 from metashell.codec.metadata_version import DIRECTORY_ASSIGNMENT_LEVEL
-from metashell.controller.changes import Changes
 from metashell.controller.decision import ApiError
+from metashell.controller.partitions.bulk import Changes
 from metashell.controller.state import State
 from metashell.image.loss import VersionedRecord
 

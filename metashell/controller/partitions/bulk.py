@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from metashell.codec.metadata_version import DIRECTORY_ASSIGNMENT_LEVEL
-from metashell.controller.hints import PartitionKey
-from metashell.controller.partition_change import NO_LEADER, Election, PartitionChange, without
+from metashell.controller.partitions.change import NO_LEADER, Election, PartitionChange, without
+from metashell.controller.partitions.hints import PartitionKey
 from metashell.controller.records import elr_enabled, partition_version
 from metashell.controller.state import State, partition_of
 from metashell.image import BrokerRegistration, PartitionRegistration, TopicImage

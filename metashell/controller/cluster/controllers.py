@@ -8,7 +8,7 @@ from __future__ import annotations
 from metashell.codec import messages
 from metashell.codec.error_codes import UNSUPPORTED_VERSION
 from metashell.codec.metadata_version import REGISTER_CONTROLLER_LEVEL
-from metashell.controller.brokers import check_listeners
+from metashell.controller.cluster.registration import check_listeners, endpoints_of, features_of
 from metashell.controller.decision import ApiError, Decision
 from metashell.controller.request import Request
 from metashell.controller.state import State
@@ -25,15 +25,7 @@ def register(state: State, request: Request, now_ms: int) -> Decision:
         controller_id=body.controller_id,
         incarnation_id=body.incarnation_id,
         zk_migration_ready=False,
-        end_points=tuple(
-            made.ControllerEndpoint(name=one.name, host=one.host, port=one.port, security_protocol=one.security_protocol)
-            for one in {one.name: one for one in body.listeners}.values()
-        ),
-        features=tuple(
-            made.ControllerFeature(
-                name=one.name, min_supported_version=one.min_supported_version, max_supported_version=one.max_supported_version
-            )
-            for one in body.features
-        ),
+        end_points=endpoints_of(made.ControllerEndpoint, body.listeners),
+        features=features_of(made.ControllerFeature, body.features),
     )
     return Decision(messages.ControllerRegistrationResponse(), [(record, 0)])

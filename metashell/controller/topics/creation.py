@@ -23,18 +23,18 @@ from metashell.codec.error_codes import (
     TOPIC_ALREADY_EXISTS,
     TOPIC_AUTHORIZATION_FAILED,
 )
-from metashell.controller.assignment import active_of, check_manual_assignment, new_partition
-from metashell.controller.authorizer import Operation, Resource
+from metashell.controller.access.authorizer import Operation, Resource
 from metashell.controller.chance import new_uuid
-from metashell.controller.changes import Changes
-from metashell.controller.configs import SET, ConfigChange, ConfigChecker
+from metashell.controller.configs.alteration import SET, ConfigChange, ConfigChecker
+from metashell.controller.configs.effective import EffectiveConfig
 from metashell.controller.decision import TOO_LARGE, ApiError, BoundedRecords, Decision
-from metashell.controller.effective import EffectiveConfig
-from metashell.controller.placement import Placer, usable_brokers
+from metashell.controller.partitions.assignment import active_of, check_manual_assignment, new_partition
+from metashell.controller.partitions.bulk import Changes
 from metashell.controller.records import TOPIC_RESOURCE
 from metashell.controller.request import Request
 from metashell.controller.state import State
-from metashell.controller.topic_names import METADATA_TOPIC, fault_of_name
+from metashell.controller.topics.names import METADATA_TOPIC, fault_of_name
+from metashell.controller.topics.placement import Placer, usable_brokers
 from metashell.image.loss import VersionedRecord
 from metashell.values import ZERO_UUID
 
@@ -65,7 +65,7 @@ class TopicCreation:
         counts = Counter(topic.name for topic in body.topics)
         refused = self._refused_names(counts)
         topics = [topic for topic in body.topics if topic.name not in refused]
-        if is_late(self._request, body.timeout_ms, self._now_ms):
+        if self._request.is_late(body.timeout_ms, self._now_ms):
             self._results = {topic.name: _failed(topic.name, ApiError(REQUEST_TIMED_OUT)) for topic in topics}
         elif topics:
             self._check_partition_count(topics)
@@ -216,16 +216,11 @@ def _failed(name: str, error: ApiError) -> Any:
     )
 
 
-def refuse_create(request: Request, code: int, message: str | None) -> Any:
+def refuse(request: Request, code: int, message: str | None) -> Any:
     """The answer that refuses every topic of a request."""
     error = ApiError(code, message)
     names = dict.fromkeys(topic.name for topic in request.body.topics)
     return messages.CreateTopicsResponse(topics=tuple(_failed(name, error) for name in names))
-
-
-def is_late(request: Request, timeout_ms: int, now_ms: int) -> bool:
-    """Whether a client no longer waits; a timeout of 0 is over at once."""
-    return request.received_ms + timeout_ms <= now_ms
 
 
 def place_partitions(state: State, changes: Changes, topic_id: bytes, partition_ids: range, factor: int) -> list[VersionedRecord]:

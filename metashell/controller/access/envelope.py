@@ -5,40 +5,17 @@ Source: kafka.server.EnvelopeUtils, ControllerApis.handleEnvelopeRequest; contro
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from metashell.codec import messages
 from metashell.codec.error_codes import INVALID_REQUEST, NONE, NOT_CONTROLLER, PRINCIPAL_DESERIALIZATION_FAILURE, UNSUPPORTED_VERSION
 from metashell.codec.primitives import kafka_text, read_uvarint
 from metashell.codec.registry import message_type
+from metashell.controller.apis import APIS
 from metashell.controller.decision import ApiError
 from metashell.controller.request import Request
 from metashell.errors import DecodeError
 
-FORWARDABLE: Final = {
-    19: "CreateTopics",
-    20: "DeleteTopics",
-    30: "CreateAcls",
-    31: "DeleteAcls",
-    33: "AlterConfigs",
-    37: "CreatePartitions",
-    38: "CreateDelegationToken",
-    39: "RenewDelegationToken",
-    40: "ExpireDelegationToken",
-    43: "ElectLeaders",
-    44: "IncrementalAlterConfigs",
-    45: "AlterPartitionReassignments",
-    46: "ListPartitionReassignments",
-    49: "AlterClientQuotas",
-    51: "AlterUserScramCredentials",
-    55: "DescribeQuorum",
-    57: "UpdateFeatures",
-    64: "UnregisterBroker",
-    67: "AllocateProducerIds",
-    80: "AddRaftVoter",
-    81: "RemoveRaftVoter",
-}
-"""The APIs that brokers forward, by key."""
 _ADDRESS_SIZES = (4, 16)
 
 
@@ -61,12 +38,7 @@ def open_envelope(envelope: Request) -> Inner:
     principal, is_token = _principal(body.request_principal)
     try:
         name, header, start = _header(bytes(body.request_data))
-        if name is None:
-            raise ApiError(INVALID_REQUEST)
-        message = message_type("request", f"{name}Request")
-        if not message.versions[0] <= header.request_api_version <= message.versions[1]:
-            raise ApiError(UNSUPPORTED_VERSION)
-        inner = message.read(bytes(body.request_data), header.request_api_version, start)
+        inner = message_type("request", f"{name}Request").read(bytes(body.request_data), header.request_api_version, start)
     except DecodeError:
         raise ApiError(UNSUPPORTED_VERSION) from None
     made = envelope._replace(
@@ -82,14 +54,19 @@ def open_envelope(envelope: Request) -> Inner:
     return Inner(name, header.correlation_id, made)
 
 
-def _header(data: bytes) -> tuple[str | None, Any, int]:
-    """The name of the API, None for one that is not forwarded; the header; where the body starts. Errors: DecodeError, ApiError."""
+def _header(data: bytes) -> tuple[str, Any, int]:
+    """The name of the API, the header, and where the body starts. Errors: DecodeError, ApiError."""
     if len(data) < 8:
         raise DecodeError("the header ends early")
     key, version = int.from_bytes(data[:2], "big", signed=True), int.from_bytes(data[2:4], "big", signed=True)
-    name = FORWARDABLE.get(key)
-    if name is None:
-        raise ApiError(INVALID_REQUEST if key in KNOWN_KEYS else UNSUPPORTED_VERSION)
+    api = APIS.get(key)
+    if api is None:
+        raise ApiError(UNSUPPORTED_VERSION)
+    if not api.is_forwarded:
+        raise ApiError(INVALID_REQUEST)
+    if not api.has(version):
+        raise ApiError(UNSUPPORTED_VERSION)
+    name = api.name
     is_flexible = message_type("request", f"{name}Request").flexible(version)
     client_size = int.from_bytes(data[8:10], "big", signed=True)
     start = 10 + max(0, client_size)
@@ -104,9 +81,6 @@ def _header(data: bytes) -> tuple[str | None, Any, int]:
         client_id=kafka_text(data[10 : 10 + client_size]) if client_size >= 0 else None,
     )
     return name, header, start
-
-
-KNOWN_KEYS: Final = range(95)
 
 
 def _after_tags(data: bytes, at: int) -> int:

@@ -19,14 +19,14 @@ from metashell.codec.error_codes import (
     TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from metashell.controller.assignment import active_of, check_manual_assignment, new_partition
-from metashell.controller.authorizer import Operation, Resource
-from metashell.controller.changes import Changes
+from metashell.controller.access.authorizer import Operation, Resource
 from metashell.controller.decision import TOO_LARGE, ApiError, BoundedRecords, Decision
 from metashell.controller.java import timeline_order
+from metashell.controller.partitions.assignment import active_of, check_manual_assignment, new_partition
+from metashell.controller.partitions.bulk import Changes
 from metashell.controller.request import Request
 from metashell.controller.state import State
-from metashell.controller.topics import PARTITIONS_MAX, is_late, place_partitions
+from metashell.controller.topics.creation import PARTITIONS_MAX, place_partitions
 from metashell.image import TopicImage
 from metashell.image.loss import VersionedRecord
 
@@ -47,7 +47,7 @@ def create_partitions(state: State, request: Request, now_ms: int) -> Decision:
             continue
         if not state.authorizer.allows(request, Operation.ALTER, Resource.TOPIC, topic.name):
             results.append(_result(topic.name, ApiError(TOPIC_AUTHORIZATION_FAILED)))
-        elif is_late(request, body.timeout_ms, now_ms):
+        elif request.is_late(body.timeout_ms, now_ms):
             results.append(_result(topic.name, ApiError(REQUEST_TIMED_OUT)))
         else:
             wanted.append(topic)

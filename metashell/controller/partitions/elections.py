@@ -18,12 +18,11 @@ from metashell.codec.error_codes import (
     REQUEST_TIMED_OUT,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from metashell.controller.changes import Changes
 from metashell.controller.decision import ApiError, BoundedRecords, Decision
-from metashell.controller.partition_change import NO_LEADER, Election
+from metashell.controller.partitions.bulk import Changes
+from metashell.controller.partitions.change import NO_LEADER, Election
 from metashell.controller.request import Request
 from metashell.controller.state import State, partition_of
-from metashell.controller.topics import is_late
 from metashell.image import PartitionRegistration, TopicImage
 from metashell.image.loss import VersionedRecord
 
@@ -41,7 +40,7 @@ def elect_leaders(state: State, request: Request, now_ms: int) -> Decision:
     election = _TYPES.get(body.election_type)
     if election is None:
         return Decision(refuse(request, INVALID_REQUEST, f"Unknown election type {body.election_type}"))
-    if is_late(request, body.timeout_ms, now_ms):
+    if request.is_late(body.timeout_ms, now_ms):
         return Decision(refuse(request, REQUEST_TIMED_OUT, None))
     is_whole = body.topic_partitions is None
     asked = _all_partitions(state) if is_whole else _listed(body)

@@ -16,10 +16,10 @@ from metashell.codec.error_codes import (
     UNSUPPORTED_VERSION,
 )
 from metashell.codec.metadata_version import DIRECTORY_ASSIGNMENT_LEVEL
-from metashell.controller.brokers import check_broker_epoch
-from metashell.controller.changes import Changes, Found, is_online
 from metashell.controller.decision import ApiError, Decision
+from metashell.controller.partitions.bulk import Changes, Found, is_online
 from metashell.controller.request import Request
+from metashell.controller.senders import check_broker_epoch
 from metashell.controller.state import State, partition_of
 from metashell.image.loss import VersionedRecord
 

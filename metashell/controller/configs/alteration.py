@@ -22,9 +22,9 @@ from metashell.codec.error_codes import (
     UNSUPPORTED_VERSION,
 )
 from metashell.codec.metadata_version import CORDONED_DIRECTORIES_LEVEL
-from metashell.controller.authorizer import CLUSTER_NAME, Operation, Resource
-from metashell.controller.config_checks import BROKER_LOGGER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, check_resource
-from metashell.controller.config_keys import ConfigKey, config_keys
+from metashell.controller.access.authorizer import CLUSTER_NAME, Operation, Resource
+from metashell.controller.configs.checks import BROKER_LOGGER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, check_resource
+from metashell.controller.configs.keys import ConfigKey, config_keys
 from metashell.controller.decision import TOO_LARGE, ApiError, BoundedRecords, Decision
 from metashell.controller.records import BROKER_RESOURCE, MIN_ISR, TOPIC_RESOURCE, clear_elr, config, elr_enabled, is_config_of
 from metashell.controller.request import Request

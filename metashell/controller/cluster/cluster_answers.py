@@ -17,27 +17,13 @@ from metashell.codec.error_codes import (
     UNSUPPORTED_VERSION,
 )
 from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, REGISTER_CONTROLLER_LEVEL
-from metashell.controller.authorizer import Operation
+from metashell.controller.access.authorizer import Operation
+from metashell.controller.apis import APIS
 from metashell.controller.decision import ApiError, Decision
 from metashell.controller.records import SUPPORTED_FEATURES
 from metashell.controller.request import Request
 from metashell.controller.state import State
 
-API_VERSIONS_KEY: Final = 18
-OTHER_APIS: Final = {
-    1: (4, 18),
-    17: (0, 1),
-    36: (0, 2),
-    41: (1, 3),
-    50: (0, 0),
-    52: (0, 2),
-    53: (0, 1),
-    54: (0, 1),
-    58: (0, 0),
-    59: (0, 1),
-    82: (0, 0),
-}
-"""What raft and the server answer; a broker's two descriptions of users and tokens are listed too, as Kafka lists them."""
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FEATURES_FROM_ZERO_SINCE = 4
 _NAMES_SINCE = 3
@@ -90,12 +76,8 @@ def api_versions(state: State, request: Request, now_ms: int) -> Decision:
 
 
 def _api_keys() -> tuple[Any, ...]:
-    # The table of routes names this module, so it is looked up when it is needed.
-    from metashell.controller.routes import ROUTES
-
-    ranges = {**{key: route.versions for key, route in ROUTES.items()}, **OTHER_APIS}
     made = messages.ApiVersionsResponse.ApiVersion
-    return tuple(made(api_key=key, min_version=low, max_version=high) for key, (low, high) in sorted(ranges.items()))
+    return tuple(made(api_key=key, min_version=api.low, max_version=api.high) for key, api in APIS.items())
 
 
 def refuse_api_versions(request: Request, code: int, message: str | None) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any, Final
+from typing import Any
 
 from metashell.codec import messages
 from metashell.codec.error_codes import (
@@ -15,14 +15,13 @@ from metashell.codec.error_codes import (
     DUPLICATE_BROKER_REGISTRATION,
     INCONSISTENT_CLUSTER_ID,
     INVALID_REGISTRATION,
-    INVALID_REQUEST,
     REQUEST_TIMED_OUT,
-    STALE_BROKER_EPOCH,
     UNSUPPORTED_VERSION,
 )
 from metashell.codec.metadata_version import CORDONED_DIRECTORIES_LEVEL, DIRECTORY_ASSIGNMENT_LEVEL, METADATA_VERSION, record_versions
-from metashell.controller.changes import Changes
+from metashell.controller.cluster.registration import check_listeners, endpoints_of, features_of
 from metashell.controller.decision import ApiError, BoundedRecords, Decision
+from metashell.controller.partitions.bulk import Changes
 from metashell.controller.records import (
     FENCE,
     UNFENCE,
@@ -34,12 +33,12 @@ from metashell.controller.records import (
     remaining_directories,
 )
 from metashell.controller.request import Request
+from metashell.controller.senders import check_broker_epoch
 from metashell.controller.state import State
 from metashell.image import BrokerRegistration
 from metashell.image.loss import VersionedRecord
 from metashell.values import uuid_text
 
-PROTOCOLS: Final = {0: "PLAINTEXT", 1: "SSL", 2: "SASL_PLAINTEXT", 3: "SASL_SSL"}
 _NO_EPOCH = -1
 _NEVER_REGISTERED = -2
 
@@ -93,20 +92,6 @@ def is_reserved_directory(directory: bytes) -> bool:
     return directory[:15] == bytes(15) and directory[15] < 100
 
 
-def check_listeners(listeners: Any) -> None:
-    """Listeners that a record can hold and every reader of the log takes.
-
-    Kafka writes a nameless one and halts over it, and gives up its leadership over a protocol it does not know.
-    """
-    for listener in listeners:
-        if not listener.name:
-            raise ApiError(INVALID_REQUEST, "A listener has no name.")
-        if listener.security_protocol not in PROTOCOLS:
-            raise ApiError(INVALID_REQUEST, f"Listener {listener.name} has the unknown security protocol {listener.security_protocol}.")
-        if not listener.host and not listener.port:
-            raise ApiError(INVALID_REQUEST, f"Listener {listener.name} has neither host nor port.")
-
-
 def _check_features(state: State, body: Any) -> None:
     finalized = finalized_features(state.image)
     offered = {feature.name: (feature.min_supported_version, feature.max_supported_version) for feature in body.features}
@@ -149,16 +134,8 @@ def _registration(state: State, body: Any, epoch: int, fenced: bool, in_shutdown
         broker_id=body.broker_id,
         incarnation_id=body.incarnation_id,
         broker_epoch=epoch,
-        end_points=tuple(
-            made.BrokerEndpoint(name=one.name, host=one.host, port=one.port, security_protocol=one.security_protocol)
-            for one in {one.name: one for one in body.listeners}.values()
-        ),
-        features=tuple(
-            made.BrokerFeature(
-                name=one.name, min_supported_version=one.min_supported_version, max_supported_version=one.max_supported_version
-            )
-            for one in body.features
-        ),
+        end_points=endpoints_of(made.BrokerEndpoint, body.listeners),
+        features=features_of(made.BrokerFeature, body.features),
         rack=body.rack,
         fenced=fenced,
         in_controlled_shutdown=in_shutdown,
@@ -210,15 +187,6 @@ def heartbeat(state: State, request: Request, now_ms: int) -> Decision:
         atomic=False,
         leaving_broker=broker.id if following is BrokerMode.CONTROLLED_SHUTDOWN else -1,
     )
-
-
-def check_broker_epoch(state: State, body: Any) -> None:
-    """Errors: ApiError STALE_BROKER_EPOCH unless the request comes from the broker's registered life."""
-    broker = state.image.cluster.brokers.get(body.broker_id)
-    if broker is None:
-        raise ApiError(STALE_BROKER_EPOCH, f"Expected broker epoch {body.broker_epoch}, but broker {body.broker_id} is not registered.")
-    if broker.epoch != body.broker_epoch:
-        raise ApiError(STALE_BROKER_EPOCH, f"Expected broker epoch {body.broker_epoch}, but got broker epoch {broker.epoch}")
 
 
 def _current_mode(state: State, broker_id: int) -> BrokerMode:
