@@ -67,6 +67,7 @@ class QuorumController:
         """Become the active controller; what has to be written first, before any request is decided."""
         state = self.state
         state.claim_epoch, state.next_write_offset = epoch, log_end_offset
+        state.leader_id = state.settings.node_id
         state.heartbeats = Heartbeats(state.settings.session_timeout_ms)
         for broker in state.image.cluster.brokers.values():
             state.heartbeats.register(broker.id, broker.fenced)
@@ -81,6 +82,14 @@ class QuorumController:
         self._schedule.stop()
         self.state.renounce()
 
+    def note_leader(self, leader_id: int) -> None:
+        """Who leads the quorum, -1 for nobody: what other controllers and clients are told."""
+        self.state.leader_id = leader_id
+
+    def _wrong_controller_text(self) -> str:
+        leader_id = self.state.leader_id
+        return "No controller appears to be active." if leader_id < 0 else f"The active controller appears to be node {leader_id}."
+
     def contact(self, request: Request, now_ms: int) -> None:
         """Note a heartbeat when it arrives, before it waits its turn: a lease does not depend on how much others ask."""
         if self.state.is_active and request.api_key == HEARTBEAT_KEY:
@@ -88,17 +97,17 @@ class QuorumController:
 
     def decide(self, request: Request, now_ms: int) -> Decision:
         """What to write and to answer. Errors: KeyError for an API or a version that controllers do not take."""
+        if not APIS[request.api_key].has(request.version):
+            raise KeyError(f"{APIS[request.api_key].name} version {request.version}")
         if request.api_key == ENVELOPE_KEY:
             return self._decide_enveloped(request, now_ms)
         route = ROUTES[request.api_key]
-        if not APIS[request.api_key].has(request.version):
-            raise KeyError(f"{APIS[request.api_key].name} version {request.version}")
         self.contact(request, now_ms)
         self.state.authorizer = self._current_authorizer()
         try:
             self._check_right(route, request)
             if route.is_write and not self.state.is_active:
-                raise ApiError(NOT_CONTROLLER, "No controller appears to be active.")
+                raise ApiError(NOT_CONTROLLER, self._wrong_controller_text())
             return route.decide(self.state, request, now_ms)
         except ApiError as error:
             return Decision(route.refuse(request, error.code, error.message))

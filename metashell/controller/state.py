@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from immutables import Map
@@ -22,6 +22,7 @@ from metashell.image.loss import VersionedRecord
 from metashell.image.partitions import partition_from_record
 
 STANDBY = -1
+NO_LEADER = -1
 
 
 class View(NamedTuple):
@@ -51,6 +52,7 @@ class State:
         self.stable_offset = -1
         self.next_write_offset = STANDBY
         self.claim_epoch = STANDBY
+        self.leader_id = NO_LEADER
         self._hints: Hints | None = Hints()
         self.heartbeats = Heartbeats(settings.session_timeout_ms)
         self.quotas = MutationQuotas(settings)
@@ -122,7 +124,7 @@ class State:
                 delta = MetadataDelta(view.image)
             if kind == "RegisterBrokerRecord":
                 view = view._replace(registration_offsets=view.registration_offsets.set(record.broker_id, offset))
-            elif kind == "UnregisterBrokerRecord":
+            elif kind == "UnregisterBrokerRecord" and record.broker_id in view.registration_offsets:
                 view = view._replace(registration_offsets=view.registration_offsets.delete(record.broker_id))
             self._hint(kind, record, delta)
             delta.replay(record)
@@ -191,9 +193,19 @@ class State:
         if not written:
             self._drop_hints()
 
+    def drop_hints(self, hints: dict[PartitionKey, None], wrong: Iterable[PartitionKey]) -> None:
+        """Drop what the tip does not bear out, if no way leads back to a view that does."""
+        if self.tip is self.committed and self.tip.before_transaction is None:
+            for key in wrong:
+                hints.pop(key, None)
+
     def _drop_hints(self) -> None:
         """Forget hints that no view bears out; only while committed view and tip are one and no transaction is open."""
-        if self.tip.before_transaction is not None or self._hints is None:
+        if self.tip.before_transaction is not None:
+            return
+        if self._hints is None:
+            # They will be made from images that no longer have these topics.
+            self._removed.clear()
             return
         for name, topic_id in self._removed:
             if name not in self.image.topics.by_name:
@@ -213,18 +225,6 @@ class State:
         """A partition at the tip, None where there is none."""
         topic = self.image.topics.by_id.get(topic_id)
         return None if topic is None else partition_of(topic, partition_id)
-
-    def partitions(self, keys: Sequence[PartitionKey]) -> list[tuple[PartitionKey, TopicImage, PartitionRegistration]]:
-        """Those of some partitions that exist at the tip."""
-        by_id = self.image.topics.by_id
-        found = []
-        for key in keys:
-            topic = by_id.get(key[0])
-            if topic is not None:
-                partition = partition_of(topic, key[1])
-                if partition is not None:
-                    found.append((key, topic, partition))
-        return found
 
 
 def partition_of(topic: TopicImage, partition_id: int) -> PartitionRegistration | None:

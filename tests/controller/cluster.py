@@ -110,6 +110,21 @@ class Cluster:
         topic = made.CreatableTopic(name=name, num_partitions=-1, replication_factor=-1, assignments=assignments)
         return self.ask(19, 7, made(topics=(topic,), timeout_ms=1000))
 
+    def heal(self, *names: str) -> None:
+        """Bring back brokers and topics that random requests took away, so that there is something left to ask for."""
+        # Long enough for every session to be over, so that new lives are welcome.
+        self.now_ms += 20_000
+        for id in (1, 2, 3):
+            broker = self.state.image.cluster.brokers.get(id)
+            if broker is None or broker.in_controlled_shutdown:
+                self.life += 1
+                self.try_register(id)
+            if id in self.state.image.cluster.brokers:
+                self.beat(id)
+        for name in names or ("t",):
+            if name not in self.state.image.topics.by_name:
+                self.try_create(name, (1, 2, 3), (2, 3, 1))
+
     def standby(self) -> QuorumController:
         """Another controller that followed the same log."""
         follower = QuorumController(self.settings, self.chance)

@@ -38,22 +38,6 @@ def prepared(seed: int) -> Cluster:
     return cluster
 
 
-def heal(cluster: Cluster) -> None:
-    """Bring back what the requests took away, so that there is something left to ask for."""
-    # Long enough for every session to be over, so that new lives are welcome.
-    cluster.now_ms += 20_000
-    brokers = cluster.state.image.cluster.brokers
-    for id in (1, 2, 3):
-        broker = brokers.get(id)
-        if broker is None or broker.in_controlled_shutdown:
-            cluster.life += 1
-            cluster.try_register(id)
-        if id in cluster.state.image.cluster.brokers:
-            cluster.beat(id)
-    if "t" not in cluster.state.image.topics.by_name:
-        cluster.try_create("t", (1, 2, 3), (2, 3, 1))
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_every_request_that_decodes_is_answered(seed: int) -> None:
     chance = random.Random(seed)
@@ -70,7 +54,7 @@ def test_every_request_that_decodes_is_answered(seed: int) -> None:
             if decision is not None:
                 cluster.write(decision)
         if number % 20 == 0:
-            heal(cluster)
+            cluster.heal()
             check_partitions(cluster.controller)
 
     check_partitions(cluster.controller)

@@ -87,7 +87,7 @@ def refuse_api_versions(request: Request, code: int, message: str | None) -> Any
 def describe_cluster(state: State, request: Request, now_ms: int) -> Decision:
     """The controllers that have registered, for clients that ask controllers directly."""
     body = request.body
-    if state.level < REGISTER_CONTROLLER_LEVEL or state.stable.features.metadata_version is None:
+    if (state.stable.features.metadata_version or 0) < REGISTER_CONTROLLER_LEVEL:
         why = "Direct-to-controller communication is not supported with the current MetadataVersion."
         raise ApiError(UNSUPPORTED_VERSION, why)
     if body.endpoint_type == _BROKER_ENDPOINT:
@@ -102,7 +102,7 @@ def describe_cluster(state: State, request: Request, now_ms: int) -> Decision:
         for listener in controller.listeners:
             if listener.name == request.listener:
                 brokers.append(response.DescribeClusterBroker(broker_id=id, host=listener.host, port=listener.port, rack=None))
-    leader = state.settings.node_id if state.is_active else -1
+    leader = state.leader_id
     return Decision(
         response(
             error_code=NONE,

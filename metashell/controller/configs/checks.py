@@ -15,7 +15,7 @@ from metashell.controller.configs.keys import ConfigKey, Value, check_value, con
 from metashell.controller.decision import ApiError
 from metashell.controller.records import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.controller.settings import Settings
-from metashell.controller.topics.names import fault_of_name
+from metashell.controller.topic_names import fault_of_name
 from metashell.image import ConfigsImage
 
 BROKER_LOGGER_RESOURCE: Final = 8

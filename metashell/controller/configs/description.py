@@ -24,7 +24,7 @@ from metashell.controller.decision import ApiError, Decision
 from metashell.controller.records import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.controller.request import Request
 from metashell.controller.state import State
-from metashell.controller.topics.names import fault_of_name
+from metashell.controller.topic_names import fault_of_name
 
 CLIENT_METRICS_SOURCE: Final = 7
 GROUP_SOURCE: Final = 8

@@ -5,7 +5,7 @@ Source: org.apache.kafka.controller.ReplicationControlManager.generateLeaderAndI
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from metashell.codec.metadata_version import DIRECTORY_ASSIGNMENT_LEVEL
@@ -119,9 +119,18 @@ class Changes:
 
     def leaderless(self) -> Iterator[Found]:
         """Every partition that nobody leads."""
-        for found in self.existing(self._state.hints.leaderless):
-            if found[2].leader == NO_LEADER:
-                yield found
+        return self._those(self._state.hints.leaderless, lambda partition: partition.leader == NO_LEADER)
+
+    def unpreferred(self) -> Iterator[Found]:
+        """Every partition that another than its first replica leads."""
+        return self._those(self._state.hints.unpreferred, lambda partition: partition.leader != partition.replicas[0])
+
+    def _those(self, hints: dict[PartitionKey, None], is_meant: Callable[[PartitionRegistration], bool]) -> Iterator[Found]:
+        """The partitions that hints name and that are what they hint at; the others are dropped from the hints where that is safe."""
+        found = [item for item in self.existing(hints) if is_meant(item[2])]
+        meant = {(topic.id, partition_id) for topic, partition_id, _ in found}
+        self._state.drop_hints(hints, [key for key in hints if key not in meant])
+        return iter(found)
 
     def in_isr(self, broker_id: int) -> Iterator[Found]:
         """The partitions in whose ISR a broker is."""

@@ -112,11 +112,10 @@ def elect_preferred(state: State, now_ms: int) -> tuple[Decision, bool]:
     """Periodic: let preferred replicas lead again, where they can."""
     changes = Changes(state)
     records: list[VersionedRecord] = []
-    for topic, partition_id, partition in changes.existing(state.hints.unpreferred):
+    for topic, partition_id, partition in changes.unpreferred():
         if len(records) >= ELECTIONS_MAX:
             return Decision(None, records, atomic=False), True
-        if _is_needed(partition, Election.PREFERRED):
-            records += _election_records(changes, topic, partition_id, partition, Election.PREFERRED)
+        records += _election_records(changes, topic, partition_id, partition, Election.PREFERRED)
     return Decision(None, records, atomic=False), False
 
 

@@ -118,11 +118,6 @@ class Hints:
             partition_id = handle & _PARTITION_MASK
             yield topic_ids[handle >> _PARTITION_BITS], partition_id
 
-    def drop(self, entries: dict[PartitionKey, None], is_gone: Callable[[PartitionKey], bool]) -> None:
-        """Drop the entries that no view bears out any longer."""
-        for key in [key for key in entries if is_gone(key)]:
-            del entries[key]
-
     def forget_partitions(self, topic_id: bytes) -> None:
         """Drop the partitions of a topic that no view knows; the room that they take is reclaimed once most of it is waste."""
         serial = self._serials.pop(topic_id, None)

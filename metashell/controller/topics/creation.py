@@ -33,7 +33,7 @@ from metashell.controller.partitions.bulk import Changes
 from metashell.controller.records import TOPIC_RESOURCE
 from metashell.controller.request import Request
 from metashell.controller.state import State
-from metashell.controller.topics.names import METADATA_TOPIC, fault_of_name
+from metashell.controller.topic_names import METADATA_TOPIC, fault_of_name
 from metashell.controller.topics.placement import Placer, usable_brokers
 from metashell.image.loss import VersionedRecord
 from metashell.values import ZERO_UUID
