@@ -6,9 +6,9 @@
     write_rows(display, form, columns, rows)           the same of rows whose columns are known
     write_value(display, value)                        one JSON value, indented
 
-- `json` is one value, an array with an item a line; `jsonl` is one object a line. Both stay JSON in every place: a character that
-  a terminal would obey is a JSON escape there, NaN and the infinities are strings as in Kafka's JSON, and a byte of a name that
-  is not UTF-8 is the text `\\xe9`.
+- `json` is one value, an array with an item a line; `jsonl` is one object a line. Both are always valid JSON: on a terminal, characters
+  that it would obey are JSON escapes; NaN and the infinities are strings as in Kafka's JSON; a byte of a name that is not UTF-8 is
+  the text `\\xe9`.
 - `csv` has a heading, quotes as RFC 4180 says and ends its lines in a line feed. Null is the empty field, nested values are JSON.
 - `table` is for people: a heading in capitals, numbers to the right, `-` for null. A row is always one line. On a terminal
   columns are narrowed to fit, the widest first, with `…` where something was cut; columns for which there is no room at all are
@@ -32,7 +32,7 @@ from typing import Any, Final, Protocol
 from metashell.escape import terminal_json, terminal_line, terminal_text, writable, writable_json
 
 SAMPLE: Final = 200
-"""Rows that a table looks at before it decides on the widths of its columns."""
+"""The number of rows that decide the widths of a table's columns."""
 
 OBJECT_FORMS: Final = ("json", "jsonl", "table", "csv")
 """The forms that are made from objects; `text` and `kafka` belong to each command."""
@@ -40,9 +40,9 @@ OBJECT_FORMS: Final = ("json", "jsonl", "table", "csv")
 _GAP = "  "
 _CUT = "…"
 _NARROW = 8
-"""Characters that a column keeps, or all of its own if these are fewer; what has no room even so is left out."""
+"""No column is narrowed below this; columns that do not fit even so are left out."""
 _PADDED_MAX = 200
-"""Characters to which a column is padded where nothing is cut: one huge value must not make every row huge."""
+"""The most that a column is padded to in a pipe: one huge value must not make every row huge."""
 _COLOR_LIMIT = 200_000
 _INDENT = 2
 _LINE_WIDTH = 100
@@ -85,7 +85,9 @@ class Display:
 
     def line(self, text: str) -> None:
         """Write a line of text that may hold data."""
-        self.text(f"{text}\n")
+        # Written out again: a listing has millions of these.
+        shown = terminal_text(text) if self.is_terminal else text if text.isascii() else writable(text)
+        self.out.write(shown + "\n")
 
     def json(self, text: str) -> str:
         """JSON text as it may be written here."""
@@ -201,7 +203,11 @@ def _distinct(columns: Sequence[str]) -> list[str]:
 
 def write_value(display: Display, value: object) -> None:
     """Write one value as indented JSON."""
-    display.out.write(display.colored_json(pretty_json(value)) + "\n")
+    display.out.write(_pretty(display, value) + "\n")
+
+
+def _pretty(display: Display, value: object) -> str:
+    return display.colored_json(pretty_json(value, min(display.width or _LINE_WIDTH, _LINE_WIDTH)))
 
 
 class JsonWriter:
@@ -210,14 +216,15 @@ class JsonWriter:
     def __init__(self, display: Display, form: str, *, single: bool = False) -> None:
         self._display = display
         is_array = form == "json" and not single
-        self._encode = pretty_json if form == "json" and single else compact_json
+        self._is_pretty = form == "json" and single
         self._before, self._between = ("[\n", ",\n") if is_array else ("", "")
         self._after = "" if is_array else "\n"
         self._end, self._end_of_some = ("[]\n", "\n]\n") if is_array else ("", "")
 
     def add(self, item: object) -> None:
         display = self._display
-        display.out.write(self._before + display.colored_json(self._encode(item)) + self._after)
+        text = _pretty(display, item) if self._is_pretty else display.colored_json(compact_json(item))
+        display.out.write(self._before + text + self._after)
         self._before, self._end = self._between, self._end_of_some
 
     def close(self) -> None:
@@ -307,16 +314,16 @@ def _padded(text: str, width: int, *, to_the_right: bool = False, is_cut: bool =
 
 
 def _cut(text: str, width: int) -> str:
-    """As much of the text as fits with the mark, at exactly this width."""
-    if text.isascii():
-        return text[: width - 1] + _CUT
-    end, used = 0, 0
-    for end, char in enumerate(text):  # noqa: B007 - the end is wanted
-        used += (own := text_width(char))
-        if used > width - 1:
-            used -= own
+    """As much of the text as fits with the mark, at exactly this width. Of a path the end is kept: its neighbours begin alike."""
+    is_path = text.startswith("/")
+    kept, left = "", width - 1
+    for char in reversed(text) if is_path else text:
+        left -= text_width(char)
+        if left < 0:
+            left += text_width(char)
             break
-    return text[:end] + _CUT + " " * (width - 1 - used)
+        kept = char + kept if is_path else kept + char
+    return (_CUT + kept if is_path else kept + _CUT) + " " * left
 
 
 def fitted(widths: Sequence[int], limit: int) -> list[int]:
@@ -370,6 +377,8 @@ def text_width(text: str) -> int:
 
 def plain_text(value: Any) -> str:
     """A scalar as people write it (text without quotes, `true`, `null`), anything else as JSON on one line."""
+    if type(value) is int:
+        return str(value)
     value = _finite(value) if isinstance(value, float) else value
     return value if isinstance(value, str) else spaced_json(value)
 
@@ -379,21 +388,18 @@ def plain_text(value: Any) -> str:
 
 def compact_json(value: object) -> str:
     """JSON for programs: no blank between."""
-    return _encoded(value, ",", ":")
+    try:
+        return _encoder(",", ":")(value)
+    except ValueError:
+        return _encoder(",", ":")(_finite(value))
 
 
 def spaced_json(value: object) -> str:
     """JSON on one line for people."""
-    return _encoded(value, ", ", ": ")
-
-
-def _encoded(value: object, between: str, after_key: str) -> str:
-    encode = _encoder(between, after_key)
     try:
-        return encode(value)
+        return _encoder(", ", ": ")(value)
     except ValueError:
-        # JSON has no such numbers; Kafka's JSON has them as strings.
-        return encode(_finite(value))
+        return _encoder(", ", ": ")(_finite(value))
 
 
 @cache
@@ -404,6 +410,7 @@ def _encoder(between: str, after_key: str) -> Callable[[object], str]:
 
 
 def _finite(value: Any) -> Any:
+    """The value with NaN and the infinities, which JSON lacks, as strings, as Kafka's JSON has them."""
     if isinstance(value, Mapping):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -413,22 +420,27 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def pretty_json(value: Any, indent: int = 0) -> str:
-    """Indented JSON in which an array or object without nesting stays on one line if it fits."""
+def pretty_json(value: Any, width: int = _LINE_WIDTH, indent: int = 0, key: str = "") -> str:
+    """Indented JSON in which an array or object without nesting stays on one line if it fits in `width` characters.
+
+    Shape: `key` is what stands before the value on its line.
+    """
     if not isinstance(value, dict | list | tuple) or not value:
-        return spaced_json(value)
+        return key + spaced_json(value)
     # The outermost object always has a line for each field: a record reads as a list of its fields.
-    if (indent or not isinstance(value, dict)) and _is_flat(value) and len(line := spaced_json(value)) + indent <= _LINE_WIDTH:
-        return line
+    if (indent or not isinstance(value, dict)) and _is_flat(value):
+        line = key + spaced_json(value)
+        if indent + len(line) < width:
+            return line
     deeper = indent + _INDENT
     if isinstance(value, dict):
         opening, closing = "{}"
-        parts = [f"{spaced_json(key)}: {pretty_json(item, deeper)}" for key, item in value.items()]
+        parts = [pretty_json(item, width, deeper, f"{spaced_json(name)}: ") for name, item in value.items()]
     else:
         opening, closing = "[]"
-        parts = [pretty_json(item, deeper) for item in value]
+        parts = [pretty_json(item, width, deeper) for item in value]
     inner = " " * deeper
-    return f"{opening}\n{inner}" + f",\n{inner}".join(parts) + f"\n{' ' * indent}{closing}"
+    return f"{key}{opening}\n{inner}" + f",\n{inner}".join(parts) + f"\n{' ' * indent}{closing}"
 
 
 def _is_flat(value: Any) -> bool:
@@ -441,7 +453,7 @@ _KEY, _STRING, _SCALAR, _PLAIN = "\x1b[34m", "\x1b[32m", "\x1b[36m", "\x1b[0m"
 
 
 def colored_json(text: str) -> str:
-    """JSON text with terminal colours; a large text stays as it is, since nobody reads it and colouring takes its time."""
+    """JSON text with terminal colours; a large text stays plain, since colouring it takes long."""
     return text if len(text) > _COLOR_LIMIT else re.sub(_TOKEN, _colored_token, text)
 
 

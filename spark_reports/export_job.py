@@ -1,8 +1,8 @@
 """The job behind `spark-reports export`: tables as Parquet below `table=NAME/cluster_id=ID/date=DAY/`.
 
 One pass over the input writes all tables: each task decodes its split and writes Parquet by pyarrow, so that no row goes through the JVM,
-whose own writer is several times slower than the decoding. Tasks write below `_temporary`; only what tasks that succeeded have
-told of is moved, a table at a time, so a failed, repeated or speculative task leaves nothing behind.
+whose own writer is several times slower than the decoding. Tasks write below `_temporary`; only what successful tasks report
+is moved, a table at a time, so a failed, repeated or speculative task leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -88,16 +88,16 @@ def export_tables(
     require_logs(logs_of(splits), tables or (), paths)
     context = spark.sparkContext
     try:
-        told = context.parallelize(splits, max(len(splits), 1)).flatMap(Task(f"{out.rstrip('/')}/{scratch}", options)).collect()
-        return _commit(storage, target, f"{target}/{scratch}", told)
+        written = context.parallelize(splits, max(len(splits), 1)).flatMap(Task(f"{out.rstrip('/')}/{scratch}", options)).collect()
+        return _commit(storage, target, f"{target}/{scratch}", written)
     finally:
         if storage.get_file_info(f"{target}/{TEMPORARY}").type == fs.FileType.Directory:
             storage.delete_dir(f"{target}/{TEMPORARY}")
 
 
-def _commit(storage: Any, target: str, scratch: str, told: list[Written]) -> dict[str, int]:
+def _commit(storage: Any, target: str, scratch: str, files: list[Written]) -> dict[str, int]:
     rows: dict[str, int] = defaultdict(int)
-    for number, written in enumerate(told):
+    for number, written in enumerate(files):
         folder = f"{scratch}/whole/table={written.table}{written.folder}"
         storage.create_dir(folder, recursive=True)
         storage.move(written.path, f"{folder}/part-{number:05d}.parquet")
@@ -127,7 +127,7 @@ def storage_of(path: str) -> tuple[Any, str]:
 
 
 def parts_of(table: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of a batch by the folder they belong to; the columns that folders tell are left out."""
+    """The rows of a batch by the folder they belong to; the columns that the folder names are left out."""
     cluster = f"/cluster_id={quote(batch.column('cluster_id')[0].as_py() or '__HIVE_DEFAULT_PARTITION__', safe='')}"
     kept = batch.drop_columns(["cluster_id"])
     if "timestamp" not in batch.schema.names:

@@ -34,7 +34,7 @@ def run(values: SimpleNamespace) -> int:
     try:
         fault_count = _JOBS.get(values.job, _report)(spark, values)
     except Exception as error:
-        message = told(error)
+        message = error_in(error)
         if message is None:
             raise
         raise message from None
@@ -46,8 +46,8 @@ def run(values: SimpleNamespace) -> int:
     return STATUS_FAILED
 
 
-def told(error: Exception) -> MetashellError | None:
-    """What is at fault, from an exception that Spark wraps with its own words and a worker's trace; None for our own mistakes."""
+def error_in(error: Exception) -> MetashellError | None:
+    """The error inside an exception that Spark wraps with its own words and a worker's trace; None for our own mistakes."""
     if isinstance(error, MetashellError):
         return error
     if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
@@ -62,7 +62,7 @@ def told(error: Exception) -> MetashellError | None:
 def require_inputs(paths: Sequence[str], *, may_be_empty: bool, is_whole: bool = False) -> None:
     """Errors: UsageError for a path of this machine that is not there or holds no log, before anything slow is started.
 
-    With `is_whole` nobody looks again, so logs without a batch are an error here too.
+    With `is_whole` nothing looks again later, so logs without a batch are an error here too.
     """
     from metashell.codec.uris import is_uri
     from metashell.columns.inputs.files import input_files

@@ -79,7 +79,7 @@ def _quiet_java() -> Iterator[None]:
 
 
 def is_submitted() -> bool:
-    """Whether spark-submit started us: it passes what it was told through the gateway it has opened."""
+    """Whether spark-submit started us: it passes its settings through a gateway."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -103,10 +103,10 @@ def java_trouble() -> str | None:
     if found is None:
         return f"no java in JAVA_HOME {home}" if home else "no java on the PATH"
     try:
-        told = subprocess.run([found, "-version"], capture_output=True, text=True, check=False, timeout=60).stderr
+        shown = subprocess.run([found, "-version"], capture_output=True, text=True, check=False, timeout=60).stderr
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{found}: {error}"
-    match = re.search(r'version "(?:1\.)?(\d+)', told)
+    match = re.search(r'version "(?:1\.)?(\d+)', shown)
     if match is None or int(match[1]) < OLDEST_JAVA:
         return f"{found} is {'of unknown version' if match is None else 'Java ' + match[1]}"
     return None

@@ -1,7 +1,7 @@
 """The data source `kafka_metadata`: one table of the given files and directories, one partition a split, Arrow batches only.
 
 Options: `table` (default `records`), `columns` (names with commas between; Spark prunes none by itself), `onError` (`fail` or `skip`),
-`showSecrets`, `splitBytes`, `log` (the kind of log of what nothing else tells), `only` (kinds of logs: others are not read),
+`showSecrets`, `splitBytes`, `log` (the kind of log where nothing else says it), `only` (kinds of logs: others are not read),
 `checkpoints` (`every`: not only those that replay needs). Skipped faults are rows of the table `faults`; `faultsOf`
 names the tables whose records are decoded for it, which finds those that are at fault within.
 """
@@ -111,7 +111,7 @@ class SplitReader(DataSourceReader):
 
 
 def balanced_splits(paths: Sequence[str], wanted_bytes: int, log: LogKind | None, *, every_checkpoint: bool = False) -> list[Split]:
-    """The splits of an input, of `wanted_bytes` each where that is not 0: else not larger than a core should take at a time."""
+    """The splits of an input, of `wanted_bytes` each; where that is 0, so that there is work for all cores."""
     splits = plan_splits(paths, wanted_bytes or SPLIT_BYTES, log=log, every_checkpoint=every_checkpoint)
     share = max(sum(split.bytes for split in splits) // TASKS_WANTED, SPLIT_BYTES_MIN)
     if not wanted_bytes and share < SPLIT_BYTES and len(splits) < TASKS_WANTED:
@@ -184,5 +184,5 @@ def load_paths(options: Mapping[str, Any]) -> list[str]:
 
 
 def split_bytes(options: Mapping[str, str]) -> int:
-    """About how large a task's share shall be, 0 where that is left to us."""
+    """The wanted size of a task's share, 0 where the command line leaves it open."""
     return int(options.get("splitBytes", 0))

@@ -40,7 +40,7 @@ class GrowingFilesReader(DataSourceStreamReader):
 
     def latestOffset(self, *_: Any) -> Offset:  # noqa: N802 - Spark's name
         """How far whole batches reach now."""
-        # Spark keeps offsets in files of its own, where nothing may stand that opens a store.
+        # Spark keeps offsets in files, which must not hold credentials.
         known = self._known
         self._known = {name: self._end_of(file, known.get(name, 0)) for name, file in self._named_files().items()}
         return dict(self._known)
@@ -51,7 +51,7 @@ class GrowingFilesReader(DataSourceStreamReader):
         pieces = [
             piece
             for path, until in sorted(end.items())
-            # What was deleted meanwhile is gone.
+            # A file that was deleted since is skipped.
             if path in files and until > start.get(path, 0)
             for piece in self._pieces(files[path], start.get(path, 0), until)
         ]

@@ -1,4 +1,10 @@
-"""Options, hypothesis profiles and fixtures that all tests share."""
+"""Options, hypothesis profiles and fixtures that all tests share.
+
+The folders mirror metashell/: the tests of `log/segment.py` are in `log/test_segment.py`. Besides, `transcripts` has whole sessions with
+their output, `golden` the bytes and answers of real Kafka tools, `simulation` quorums on a seeded clock, network and disk, `interop` tests
+with running Kafka nodes, `fuzz` spoilt requests and answers. Tests of everything at once are at the top. CONTRIBUTING.md says how to run
+them.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +23,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--rewrite`: transcripts take what is printed now as what is expected."""
-    parser.addoption("--rewrite", action="store_true", default=False, help="accept new output in tests/transcripts")
+    """`--rewrite`: transcripts, README and docs take what is printed now as what is expected."""
+    parser.addoption("--rewrite", action="store_true", default=False, help="accept new output in tests/transcripts, README.md and docs/")
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The stored answers of real Kafka tools: where they lie, and which of them bind us.
+"""The stored answers of real Kafka tools: where they are, and which of them we have to match.
 
 The full set is looked for at $METASHELL_GOLDEN, else in `shared/golden` beside the checkout; without it the committed
 part in `tests/golden/kafka` is used, which `tools/copy_golden.py` makes: the same layout, with the case files

@@ -1,4 +1,4 @@
-"""Running a console script's `main` inside the test process, and stopping what hangs."""
+"""Runs a console script's `main` inside the test process, and stops what hangs."""
 
 from __future__ import annotations
 

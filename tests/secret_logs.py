@@ -1,4 +1,4 @@
-"""Logs that are full of known secrets, and what finds any of them in all that a command leaves behind."""
+"""Logs that are full of known secrets, and functions that look for them in everything a command prints or writes."""
 
 from __future__ import annotations
 

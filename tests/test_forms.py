@@ -120,7 +120,8 @@ def test_the_widest_columns_give_way_first():
     assert fitted([3, 40, 30], 40) == [3, 17, 16]
     assert fitted([3, 40, 5], 100) == [3, 40, 5]
     text = rows_text("table", ["id", "path"], [[7, "/image/topics/byName/orders"]], width=20)
-    assert text == "ID  PATH\n 7  /image/topics/b…\n"
+    assert text == "ID  PATH\n 7  …s/byName/orders\n"
+    assert rows_text("table", ["id", "name"], [[7, "a name that is long"]], width=14) == "ID  NAME\n 7  a name th…\n"
 
 
 def test_columns_without_room_are_named():
@@ -184,6 +185,15 @@ def test_one_value_is_indented_and_coloured_on_request():
     shown = Shown(is_terminal=True, color=True)
     write_value(shown.display, {"a": "x\x1b[2J: ", "b": -1.5e3})
     assert shown.text == ('{\n  \x1b[34m"a"\x1b[0m: \x1b[32m"x\\u001b[2J: "\x1b[0m,\n  \x1b[34m"b"\x1b[0m: \x1b[36m-1500.0\x1b[0m\n}\n')
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_an_indented_value_keeps_to_the_width_of_the_terminal(width):
+    shown = Shown(is_terminal=True, width=width)
+    value = {"features": [{"name": "group.version", "min": 0, "max": 1}], "replicas": list(range(12)), "brokerId": 4}
+    write_value(shown.display, value)
+    assert json.loads(shown.text) == value
+    assert max(map(len, shown.text.splitlines())) <= max(width, len('      "name": "group.version",'))
 
 
 def test_text_is_written_as_utf_8_wherever_it_goes():

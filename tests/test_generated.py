@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 
@@ -19,42 +20,33 @@ def test_completions_are_fresh() -> None:
     assert stale(gen_completions.files(), gen_completions.FOLDER) == []
 
 
-def test_every_man_page_has_the_sections_that_people_look_for() -> None:
-    for name, page in gen_man.pages().items():
-        headings = [line[4:] for line in page.split("\n") if line.startswith(".SH ")]
-        assert headings[:3] == ["NAME", "SYNOPSIS", "DESCRIPTION"], name
-        assert "SEE ALSO" in headings, name
+SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"]
+REQUESTS = {"TH", "SH", "SS", "TP", "PP", "BR", "nf", "fi", "nh", "ad"}
+LINTERS = (("mandoc", "-T", "lint"), ("groff", "-ww", "-man", "-Tutf8", "-z"))
 
 
-def complete(*words: str) -> set[str]:
-    """What bash offers when Tab is pressed after the last of the words."""
-    line = " ".join(f"'{word}'" for word in words)
-    script = f"""
-        compopt() {{ :; }}
-        source '{ROOT}/completions/bash/metashell'
-        COMP_WORDS=({line}) COMP_CWORD={len(words) - 1}
-        _metashell '{words[0]}'
-        printf '%s\\n' "${{COMPREPLY[@]}}"
-    """
-    result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
-    return set(result.stdout.split())
+@pytest.mark.parametrize("name", gen_man.pages())
+def test_a_man_page_has_the_sections_that_people_look_for_in_the_usual_order(name: str) -> None:
+    headings = [line[4:] for line in gen_man.pages()[name].split("\n") if line.startswith(".SH ")]
+    assert [heading for heading in headings if heading in SECTIONS] == SECTIONS
+    assert len(headings) == len(set(headings))
 
 
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        (("kafka-shell", "--ou"), {"--output"}),
-        (("kafka-shell", "-o", "js"), {"json", "jsonl"}),
-        (("kafka-shell", "--output", "=", "js"), {"json", "jsonl"}),
-        (("kafka-shell", "--demo", "l"), {"ls"}),
-        (("kafka-shell", "-s", "l", "ls", "--l"), {"--long"}),
-        (("kafka-shell", "--demo", "find", "-type", "to"), {"topic", "token"}),
-        (("kafka-metadata-shell", "-s", "x", ""), {"cat", "find", "ls", "tree"}),
-        (("metashell", "du"), {"dump-log"}),
-        (("metashell", "shell", "--dem"), {"--demo"}),
-        (("dump-log", "LICEN"), {"LICENSE"}),
-    ],
-)
-def test_bash_offers_what_may_come_next(words: tuple[str, ...], offered: set[str]) -> None:
-    assert shutil.which("bash"), "make itself runs our scripts with bash"
-    assert complete(*words) == offered
+@pytest.mark.parametrize("name", gen_man.pages())
+def test_a_man_page_has_nothing_that_linters_complain_about(name: str) -> None:
+    page = gen_man.pages()[name]
+    bodies = [section.split("\n", 1)[1] for section in page.split("\n.SH ")[1:]]
+    assert all(bodies), "a section without text"
+    for line in page.removesuffix("\n").split("\n"):
+        assert line == line.rstrip() != "", line
+        assert len(line) <= 80 or line.startswith(".") or " " not in line, line
+        assert "\t" not in line, line
+        assert line.isascii(), line
+        assert not line.startswith("'"), line
+        if line.startswith("."):
+            assert line[1:].split(" ")[0] in REQUESTS or line.startswith('.\\"'), line
+    assert not re.search(r"(?<!\\)-", re.sub(r"(?m)^\..*$", "", page)), "a hyphen where a minus is meant"
+    for linter in LINTERS:
+        if shutil.which(linter[0]):
+            result = subprocess.run([*linter, ROOT / name], capture_output=True, text=True, check=False)
+            assert (result.returncode, result.stdout + result.stderr) == (0, "")

@@ -18,7 +18,7 @@ from tests.running import run_main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "internals.md"
-PACKAGES = {path.name for path in (ROOT / "metashell").iterdir() if path.is_dir()}
+PACKAGES = {path.stem for path in (ROOT / "metashell").iterdir() if path.is_dir() or path.suffix == ".py"}
 NAME = re.compile(r"`([a-z_]+(?:\.\w+)+)`")
 COMMAND = re.compile(r"^\$ (.*?)(?: \|.*)?$", re.MULTILINE)
 MAINS = {"dump-log": "metashell.cli.dump_log", "kafka-shell": "metashell.cli.kafka_shell"}
@@ -80,8 +80,9 @@ def test_every_name_on_the_page_is_there() -> None:
 def home(name: str) -> str:
     """Where a name is defined: what a package gives out has its home in a module below."""
     found = resolve(name)
-    module = getattr(found, "__module__", None)
-    return name if module is None else f"{module.removeprefix('metashell.')}.{found.__qualname__}"  # type: ignore[attr-defined]
+    if not hasattr(found, "__qualname__"):  # an object that is called like a function
+        found = type(found).__call__
+    return f"{found.__module__.removeprefix('metashell.')}.{found.__qualname__}"
 
 
 @pytest.mark.parametrize("heading", ["A record, from a file to stdout", "A partition, from a checkpoint to `cat`"])

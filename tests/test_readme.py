@@ -170,3 +170,29 @@ def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+WORDING = {
+    r"\b(?:is|are|was|were|be|been|being) told\b": "say who shows, reports or prints it",
+    r"\bunless told\b": "unless ... is given",
+    r"\bno news\b": "is ignored",
+    r"\bwhose business\b": "decides it",
+    r"\bof note\b": "leave it out",
+    r"\bsuch as came\b": "that came",
+    r"\bby hand of\b": "by",
+    r"\bspeaks? the voice\b": "prints what ... prints",
+    r"\bheld against\b": "compared with",
+    r"\bit is said\b": "say who says it",
+}
+"""What reads as if it were translated, and what to write in its place."""
+
+
+@pytest.mark.parametrize("phrase", WORDING)
+def test_pages_and_help_are_in_plain_english(phrase: str) -> None:
+    pages = [*(ROOT / page for page in (*PAGES, "CHANGELOG.md")), *sorted((ROOT / "man").glob("*.1"))]
+    found = [
+        f"{page.name}: {match[0]!r}: {WORDING[phrase]}"
+        for page in pages
+        for match in re.finditer(phrase, " ".join(page.read_text(encoding="utf-8").split()), flags=re.IGNORECASE)
+    ]
+    assert found == []

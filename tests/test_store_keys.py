@@ -40,7 +40,9 @@ def store(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     def found(uri: str) -> tuple[object, str]:
         place = uri.partition("?")[0].partition("@bucket/")[2]
         if place.startswith("none"):
-            raise remote.told(uri, OSError(f"no {uri}: signed with {KEYS['key']} and {quote(KEYS['key'], safe='')} by {KEYS['user']}"))
+            raise remote.store_error(
+                uri, OSError(f"no {uri}: signed with {KEYS['key']} and {quote(KEYS['key'], safe='')} by {KEYS['user']}")
+            )
         return SubTreeFileSystem(str(root), LocalFileSystem()), place
 
     monkeypatch.setattr(remote, "file_system", found)

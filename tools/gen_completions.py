@@ -1,54 +1,128 @@
 """Completions for bash, zsh and fish from the declared options: `python -m tools.gen_completions`, `--check` only compares.
 
-Options, their choices, files and commands are static, so that a key costs no start of Python. Only paths inside the metadata are asked
-for, from `kafka-shell ls`, when the line names what to open.
+Options, their choices, commands, reports, tables and record types are static, so that a key costs no start of Python. Only paths inside
+the metadata are asked for, from `kafka-shell ls`, when the line names what to open.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+import tomllib
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
+from metashell.columns.names import table_names
+from metashell.dump.record_types import type_names
+from metashell.log.kinds import KNOWN_LOGS
 from metashell.options.front_door import TOOLS
 from metashell.options.spec import Argument, CommandSpec, Option
 from metashell.options.subcommands import SUBCOMMANDS
 from metashell.shell.commands import COMMANDS
 from tools.generated import ROOT, write_or_check
 
-FOLDER = "completions"
+FOLDER = "metashell/completions"
 HEADER = "# Made by `python -m tools.gen_completions`; do not edit.\n"
 TEMPLATES = ROOT / "tools" / "completion_templates"
 HELP = Option(names=("--help", "-h"), type="flag", help="show the help and exit")
 KAFKA_ONE_SHOT = ("cat", "find", "ls", "tree")
 
 
+class Kind(NamedTuple):
+    """What a word may be: `files`, `nodes`, `nothing`, one of `words`, a `list` of them between commas, or a command after which
+    another line begins: one of the shell's `commands`, of our `tools`, or of the tool's `own`."""
+
+    name: str
+    words: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return " ".join((self.name, *self.words))
+
+
+class Line(NamedTuple):
+    """A command with its options, and the kind of each of its words; the last kind stands for all that follow.
+
+    Shape: `label` is `dump-log`, `metashell-storage:format` or `command:ls`.
+    """
+
+    label: str
+    spec: CommandSpec
+    options: tuple[Option, ...]
+    kinds: tuple[Kind, ...]
+
+    @property
+    def function(self) -> str:
+        """The label as the name of a shell function."""
+        return self.label.replace("-", "_").replace(":", "_")
+
+    def takes_value(self, option: Option) -> bool:
+        return not option.is_flag and not option.type.startswith("optional")
+
+
+NOTHING = Kind("nothing")
+
+
 def files() -> dict[str, str]:
-    """Every completion script, by its path in the checkout."""
-    return {
+    """Every completion script, by its path in the checkout. Shells look for one by the name of the command; all of these lead to one."""
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
+    found = {
         f"{FOLDER}/bash/metashell": bash(),
         f"{FOLDER}/zsh/_metashell": zsh(),
         f"{FOLDER}/fish/metashell.fish": fish(),
     }
+    for name in sorted(set(scripts) - {"metashell"}):
+        found[f"{FOLDER}/bash/{name}"] = HEADER + '. "${BASH_SOURCE[0]%/*}/metashell"\n'
+        found[f"{FOLDER}/fish/{name}.fish"] = HEADER + "source (status dirname)/metashell.fish\n"
+    return found
 
 
-def tools() -> Iterable[CommandSpec]:
-    return (flattened(spec) for spec in TOOLS.values())
+def lines() -> Iterator[Line]:
+    """Every line that can be completed."""
+    for spec in TOOLS.values():
+        yield line_of(spec.name, spec)
+        for command in spec.commands:
+            yield line_of(f"{spec.name}:{command.name}", command)
+    for shell_command in COMMANDS:
+        yield line_of(f"command:{shell_command.name}", shell_command.spec)
 
 
-def flattened(spec: CommandSpec) -> CommandSpec:
-    """A tool with commands of its own as one that has the options of them all, and their names as its first word."""
-    if not spec.commands:
-        return spec
-    options = {option.dest: option for command in spec.commands for option in command.options}
-    names = tuple(command.name for command in spec.commands)
-    word = Argument(name="command", kind="own-command", choices=names, help="the command")
-    return spec._replace(options=(*options.values(), *spec.options), arguments=(word,), first_word_ends_options=False)
-
-
-def options_of(spec: CommandSpec) -> list[Option]:
+def line_of(label: str, spec: CommandSpec) -> Line:
     # Kafka's dump-log knows no short options.
     help_option = HELP if spec.name != "kafka-dump-log" else HELP._replace(names=("--help",))
-    return [*(option for option in spec.options if not option.hidden), help_option]
+    options = (*(option for option in spec.options if not option.hidden), help_option)
+    if spec.commands:
+        return Line(label, spec, options, (Kind("own", tuple(command.name for command in spec.commands)), NOTHING))
+    kinds = [kind_of(argument, spec) for argument in spec.arguments]
+    repeats = bool(spec.arguments) and spec.arguments[-1].nargs in "*+"
+    return Line(label, spec, options, (*kinds, *(() if repeats else (NOTHING,))))
+
+
+def kind_of(item: Option | Argument, spec: CommandSpec) -> Kind:
+    """The kind of an option's value, or of a word."""
+    if item.choices:
+        return Kind("words", item.choices)
+    if item.kind == "command":
+        names = KAFKA_ONE_SHOT if spec.voice == "kafka" else tuple(command.name for command in COMMANDS)
+        return Kind("commands" if spec.name in TOOLS else "words", names)
+    return KINDS[item.kind]() if item.kind in KINDS else NOTHING
+
+
+def record_types() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for log in KNOWN_LOGS for name in type_names(log).values()))
+
+
+KINDS: dict[str, Callable[[], Kind]] = {
+    "file": lambda: Kind("files"),
+    "node": lambda: Kind("nodes"),
+    "subcommand": lambda: Kind("tools", tuple(SUBCOMMANDS)),
+    "record-type": lambda: Kind("list", record_types()),
+    "table": lambda: Kind("list", ("all", *table_names())),
+}
+
+
+def tool_of(subcommand: str) -> str:
+    """The name of the tool that `metashell SUBCOMMAND` calls."""
+    return "kafka-shell" if subcommand == "shell" else subcommand if subcommand in TOOLS else f"metashell-{subcommand}"
 
 
 def one_line(text: str) -> str:
@@ -56,167 +130,165 @@ def one_line(text: str) -> str:
     return text.replace("'", "’")
 
 
+def _filled(template_name: str, **parts: str) -> str:
+    text = (TEMPLATES / template_name).read_text(encoding="utf-8")
+    for name, part in parts.items():
+        text = text.replace(f"@{name.upper()}@", part.rstrip("\n"))
+    return text
+
+
 # --- bash ---------------------------------------------------------------------------------------------------------------
 
 
 def bash() -> str:
-    template = (TEMPLATES / "bash").read_text(encoding="utf-8")
-    tables = "".join(_bash_case(spec.name, spec) for spec in tools())
-    commands = "".join(_bash_case(f"command:{command.name}", command.spec) for command in COMMANDS)
-    return HEADER + _filled(template, {"TABLES": tables + commands, "NAMES": " ".join(spec.name for spec in tools())})
+    tools = "".join(f"        {name}) _metashell_table {tool_of(name)} ;;\n" for name in SUBCOMMANDS)
+    return HEADER + _filled("bash", tables="".join(map(_bash_case, lines())), tools=tools, names=" ".join(TOOLS))
 
 
-def _bash_case(label: str, spec: CommandSpec) -> str:
-    """What bash needs of a command: its options, which of them take what, and what its words are."""
-    words = " ".join(name for option in options_of(spec) for name in option.names)
-    lines = [f"        {label})", f"            _metashell_options='{words}'"]
-    for option in options_of(spec):
-        if not option.is_flag and not option.type.startswith("optional"):
-            lines += [f"            _metashell_values[{name}]='{_bash_value(option)}'" for name in option.names]
-    lines += [f"            _metashell_words='{_bash_words(spec)}'", "            ;;"]
-    return "\n".join(lines) + "\n"
-
-
-def _bash_value(option: Option) -> str:
-    if option.choices:
-        return "words " + " ".join(option.choices)
-    return "files" if option.kind == "file" else "nothing"
-
-
-def _bash_words(spec: CommandSpec) -> str:
-    kinds = {"file": "files", "node": "nodes", "subcommand": "subcommands " + " ".join(SUBCOMMANDS)}
-    argument = _positional(spec)
-    if argument is None:
-        return "nothing"
-    if argument.kind == "command":
-        return _command_kind(spec)
-    if argument.kind == "own-command":
-        return "words " + " ".join(argument.choices)
-    return kinds.get(argument.kind, "nothing")
-
-
-def _command_kind(spec: CommandSpec) -> str:
-    names = KAFKA_ONE_SHOT if spec.voice == "kafka" else tuple(command.name for command in COMMANDS)
-    kind = "words" if spec.name not in TOOLS else "commands"
-    return f"{kind} {' '.join(names)}"
-
-
-def _positional(spec: CommandSpec) -> Argument | None:
-    return spec.arguments[0] if spec.arguments else None
+def _bash_case(line: Line) -> str:
+    """What bash needs of a line: its options, what those of them that take a value take, and what its words are."""
+    words = " ".join(name for option in line.options for name in option.names)
+    rows = [f"        {line.label})", f"            _metashell_options='{words}'"]
+    for option in filter(line.takes_value, line.options):
+        rows += [f"            _metashell_values[{name}]='{kind_of(option, line.spec).text}'" for name in option.names]
+    rows += ["            _metashell_words=(" + " ".join(f"'{kind.text}'" for kind in line.kinds) + ")", "            ;;"]
+    return "\n".join(rows) + "\n"
 
 
 # --- zsh ----------------------------------------------------------------------------------------------------------------
 
 
 def zsh() -> str:
-    template = (TEMPLATES / "zsh").read_text(encoding="utf-8")
-    functions = "".join(_zsh_function(spec.name, spec) for spec in tools())
-    functions += "".join(_zsh_function(f"shell_{command.name}", command.spec) for command in COMMANDS)
-    dispatch = "".join(f"    {spec.name}) _metashell_tool_{_identifier(spec.name)} ;;\n" for spec in tools())
-    names = " ".join(spec.name for spec in tools())
-    return f"#compdef {names}\n" + HEADER + _filled(template, {"FUNCTIONS": functions, "DISPATCH": dispatch})
+    tools = "".join(f"        {name}) _metashell_line_{line_of(tool_of(name), HELP_SPEC).function} ;;\n" for name in SUBCOMMANDS)
+    dispatch = "".join(f"        {name}) _metashell_line_{line_of(name, HELP_SPEC).function} ;;\n" for name in TOOLS)
+    functions = "".join(map(_zsh_function, lines()))
+    return (
+        f"#compdef {' '.join(TOOLS)}\n"
+        + HEADER
+        + _filled("zsh", functions=functions, tools=tools, dispatch=dispatch, names=" ".join(TOOLS))
+    )
 
 
-def _identifier(name: str) -> str:
-    return name.replace("-", "_")
+HELP_SPEC = CommandSpec(name="", summary="")
 
 
-def _zsh_function(name: str, spec: CommandSpec) -> str:
-    lines = [f"        {line} \\" for option in options_of(spec) for line in _zsh_option(option)]
-    lines += [f"        {_zsh_positional(spec)}"]
-    body = "\n".join(lines)
+def _zsh_function(line: Line) -> str:
+    rows = [f"        {row} \\" for option in line.options for row in _zsh_option(option, line)]
+    rows += [f"        {' '.join(_zsh_words(line))}"]
     # Options end where a command of its own begins.
-    flags = "-s -S -A '-*'" if spec.first_word_ends_options else "-s -S"
-    return f"_metashell_tool_{_identifier(name)}() {{\n    _arguments {flags} \\\n{body}\n}}\n\n"
+    flags = "-s -S -A '-*'" if line.spec.first_word_ends_options else "-s -S"
+    return f"_metashell_line_{line.function}() {{\n    _arguments {flags} \\\n" + "\n".join(rows) + "\n}\n\n"
 
 
-def _zsh_option(option: Option) -> list[str]:
+def _zsh_option(option: Option, line: Line) -> list[str]:
     help_text = one_line(option.help).replace("[", "(").replace("]", ")").replace(":", "\\:")
     repeat = "*" if option.multiple else ""
-    if option.is_flag or option.type.startswith("optional"):
+    if not line.takes_value(option):
         return [f"'{repeat}{name}[{help_text}]'" for name in option.names]
-    action = f"({' '.join(option.choices)})" if option.choices else "_files" if option.kind == "file" else " "
+    action = _zsh_action(kind_of(option, line.spec), line)
     metavar = option.metavar.replace(":", "\\:")
     return [f"'{repeat}{name}{'=' if name.startswith('--') else ''}[{help_text}]:{metavar}:{action}'" for name in option.names]
 
 
-def _zsh_positional(spec: CommandSpec) -> str:
-    argument = _positional(spec)
-    if argument is None:
-        return "'*: :'"
-    if argument.kind == "command" and spec.name in TOOLS:
-        names = KAFKA_ONE_SHOT if spec.voice == "kafka" else tuple(command.name for command in COMMANDS)
-        return f"'1:command:({' '.join(names)})' '*::word:_metashell_shell_words'"
-    if argument.kind == "own-command":
-        return f"'1:command:({' '.join(argument.choices)})' '*: :'"
-    if argument.kind == "subcommand":
-        return f"'1:command:({' '.join(SUBCOMMANDS)})' '*::word:_metashell_subcommand'"
-    actions = {"file": "_files", "node": "_metashell_nodes", "command": f"({' '.join(command.name for command in COMMANDS)})"}
-    return f"'*:{argument.label}:{actions.get(argument.kind, ' ')}'"
+def _zsh_words(line: Line) -> Iterator[str]:
+    for place, kind in enumerate(line.kinds, 1):
+        label = line.spec.arguments[place - 1].label if place <= len(line.spec.arguments) else " "
+        action = _zsh_action(kind, line)
+        if kind.name in ("commands", "tools", "own"):
+            yield f"'1:command:({' '.join(kind.words)})' '*::word:{action}'"
+            return
+        yield f"'{place if place < len(line.kinds) else '*'}:{label}:{action}'"
+
+
+def _zsh_action(kind: Kind, line: Line) -> str:
+    match kind.name:
+        case "words":
+            return f"({' '.join(kind.words)})"
+        case "list":
+            return f" _values -s , value {' '.join(kind.words)}"
+        case "commands" | "own":
+            return f" _metashell_line_after {'command' if kind.name == 'commands' else line.function}"
+        case "tools":
+            return "_metashell_tool"
+        case _:
+            return {"files": "_files", "nodes": "_metashell_nodes"}.get(kind.name, "()")
 
 
 # --- fish ---------------------------------------------------------------------------------------------------------------
 
 
 def fish() -> str:
-    template = (TEMPLATES / "fish").read_text(encoding="utf-8")
-    lines: list[str] = []
-    for spec in tools():
-        lines += _fish_tool(spec)
-    return HEADER + _filled(template, {"COMPLETIONS": "\n".join(lines) + "\n"})
+    tools = "".join(f"        case {name}\n            echo {tool_of(name)}\n" for name in SUBCOMMANDS)
+    rows = [row for spec in TOOLS.values() for row in _fish_tool(spec)]
+    valued = ""
+    for line in lines():
+        names = " ".join(name for option in filter(line.takes_value, line.options) for name in option.names)
+        if names and not line.label.startswith("command:"):
+            valued += f"        case {line.label}\n            string split ' ' -- '{names}'\n"
+    return HEADER + _filled("fish", valued=valued, tools=tools, completions="\n".join(rows) + "\n")
 
 
-def _fish_tool(spec: CommandSpec) -> list[str]:
-    argument = _positional(spec)
-    takes_commands = spec.first_word_ends_options or (argument is not None and argument.kind == "command")
-    condition = "-n '__metashell_no_word' " if takes_commands else ""
-    lines = [f"complete -c {spec.name} -f"] if argument is None or argument.kind != "file" else []
-    lines += [f"complete -c {spec.name} {condition}{_fish_option(option)}" for option in options_of(spec)]
-    if argument is not None and argument.kind == "command":
-        lines += _fish_commands(spec)
-    lines += [
-        f"complete -c {spec.name} -n '__metashell_no_word' -x -a {command.name} -d '{one_line(command.summary)}'"
-        for command in spec.commands
-    ]
-    if argument is not None and argument.kind == "subcommand":
-        lines += [
-            f"complete -c {spec.name} -n '__metashell_no_word' -x -a {name} -d '{one_line(summary)}'"
-            for name, (_, summary) in SUBCOMMANDS.items()
-        ]
-    return lines
+def _fish_tool(spec: CommandSpec) -> Iterator[str]:
+    line = line_of(spec.name, spec)
+    starts_line = line.kinds[0].name in ("commands", "tools", "own")
+    yield f"complete -c {spec.name} -f"
+    yield from _fish_line(spec.name, line, "-n '__metashell_words_are 0' " if starts_line else "")
+    match line.kinds[0].name:
+        case "commands":
+            followers = [command.spec for command in COMMANDS if command.name in line.kinds[0].words]
+        case "own":
+            followers = list(spec.commands)
+        case "tools":
+            followers = []
+            for name, (_, summary) in SUBCOMMANDS.items():
+                yield f"complete -c {spec.name} -n '__metashell_words_are 0' -x -a {name} -d '{one_line(summary)}'"
+            yield f"complete -c {spec.name} -n 'not __metashell_words_are 0' -x -a '(__metashell_of_tool)'"
+        case _:
+            followers = []
+    for follower in followers:
+        yield f"complete -c {spec.name} -n '__metashell_words_are 0' -x -a {follower.name} -d '{one_line(follower.summary)}'"
+        after = line_of(f"{spec.name}:{follower.name}", follower)
+        if spec.voice == "kafka" and line.kinds[0].name == "commands":
+            after = after._replace(options=())
+        yield from _fish_line(spec.name, after, f"-n '__metashell_command_is {follower.name}' ")
 
 
-def _fish_commands(spec: CommandSpec) -> list[str]:
-    commands = [c for c in COMMANDS if spec.voice != "kafka" or c.name in KAFKA_ONE_SHOT]
-    lines = []
-    for command in commands:
-        condition = f"-n '__metashell_word {command.name}'"
-        summary = one_line(command.spec.summary)
-        lines.append(f"complete -c {spec.name} -n '__metashell_no_word' -x -a {command.name} -d '{summary}'")
-        if spec.voice != "kafka":
-            lines += [f"complete -c {spec.name} {condition} {_fish_option(option)}" for option in options_of(command.spec)]
-        argument = _positional(command.spec)
-        if argument is not None and argument.kind == "node":
-            lines.append(f"complete -c {spec.name} {condition} -x -a '(__metashell_nodes)'")
-    return lines
+def _fish_line(tool: str, line: Line, condition: str) -> Iterator[str]:
+    """The options of a line, and its words by their places."""
+    yield from (f"complete -c {tool} {condition}{_fish_option(option, line)}" for option in line.options)
+    before = 1 if line.label.partition(":")[2] else 0
+    for place, kind in enumerate(line.kinds):
+        arguments = _fish_arguments(kind)
+        if not arguments or kind.name in ("commands", "tools", "own"):
+            continue
+        name = "__metashell_words_are" if place < len(line.kinds) - 1 else "__metashell_words_are_at_least"
+        where = f"{condition[4:-2]}; and {name} {place + before}" if condition else f"{name} {place + before}"
+        yield f"complete -c {tool} -n '{where}' {arguments}"
 
 
-def _fish_option(option: Option) -> str:
+def _fish_option(option: Option, line: Line) -> str:
     parts = []
     for name in option.names:
         form = "-l" if name.startswith("--") else "-s" if len(name) == 2 else "-o"
         parts.append(f"{form} {name.lstrip('-')}")
-    if option.choices and not option.type.startswith("optional"):
-        parts.append(f"-x -a '{' '.join(option.choices)}'")
-    elif not option.is_flag and not option.type.startswith("optional"):
-        parts.append("-r -F" if option.kind == "file" else "-x")
+    if line.takes_value(option):
+        kind = kind_of(option, line.spec)
+        parts.append("-r -F" if kind.name == "files" else _fish_arguments(kind) or "-x")
     return f"{' '.join(parts)} -d '{one_line(option.help)}'"
 
 
-def _filled(template: str, parts: dict[str, str]) -> str:
-    for name, text in parts.items():
-        template = template.replace(f"@{name}@", text.rstrip("\n"))
-    return template
+def _fish_arguments(kind: Kind) -> str:
+    match kind.name:
+        case "files":
+            return "-F"
+        case "nodes":
+            return "-x -a '(__metashell_nodes)'"
+        case "words":
+            return f"-x -a '{' '.join(kind.words)}'"
+        case "list":
+            return f"-x -a '(__fish_append , {' '.join(kind.words)})'"
+        case _:
+            return ""
 
 
 if __name__ == "__main__":

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterable
+from textwrap import wrap
 
 from metashell import __version__
 from metashell.options.front_door import TOOLS
@@ -12,8 +15,10 @@ from metashell.shell.commands import COMMANDS
 from tools.generated import write_or_check
 
 FOLDER = "man"
-DATE = "2026-11-21"
+DATE = "2026-11-22"
 """The day of the release, or of the last change of what the pages say."""
+LINE_MAX = 78
+"""Columns of a line of roff's input."""
 HEADER = '.\\" Made by `python -m tools.gen_man`; do not edit.\n'
 
 
@@ -26,7 +31,9 @@ def page(spec: CommandSpec) -> str:
     parts = [
         HEADER,
         f'.TH {spec.name.upper()} 1 "{DATE}" "metashell {__version__}" "metashell"\n',
-        f".SH NAME\n{text(spec.name)} \\- {text(spec.summary.rstrip('.'))}\n",
+        # Words are long here (options, paths, ids): neither stretched nor hyphenated.
+        ".nh\n.ad l\n",
+        f".SH NAME\n{_filled(f'{spec.name} - ' + spec.summary.rstrip('.'))}",
         f".SH SYNOPSIS\n{_synopsis(spec)}",
         f".SH DESCRIPTION\n{_paragraphs(spec.description)}",
     ]
@@ -43,7 +50,9 @@ def page(spec: CommandSpec) -> str:
     for heading, block in spec.epilog:
         if heading == "COMMANDS" and spec.commands:
             continue
-        parts.append(f".SH {heading}\n.nf\n" + "".join(f"{_line(line)}\n" for line in block.split("\n")) + ".fi\n")
+        parts.append(f".SH {heading}\n{_block(block)}")
+    parts.append(_named("ENVIRONMENT", _environment(spec)))
+    parts.append(_named("FILES", spec.files))
     if spec.examples:
         parts.append(".SH EXAMPLES\n" + "".join(_entry(f"\\fB{text(line)}\\fR", does) for line, does in spec.examples))
     others = sorted(name for name in TOOLS if name != spec.name)
@@ -51,8 +60,19 @@ def page(spec: CommandSpec) -> str:
     return "".join(parts)
 
 
+def _environment(spec: CommandSpec) -> tuple[tuple[str, str], ...]:
+    names = [name for name, _ in spec.environment]
+    return spec.environment if "COLUMNS" in names else (*spec.environment, ("COLUMNS", "width of the help"))
+
+
+def _named(heading: str, entries: Iterable[tuple[str, str]]) -> str:
+    return f".SH {heading}\n" + "".join(_entry(f"\\fI{text(name)}\\fR", does) for name, does in entries)
+
+
 def _synopsis(spec: CommandSpec) -> str:
-    words = [f"\\fB{text(spec.name)}\\fR", "[\\fIOPTIONS\\fR]"]
+    # What has a page of its own is called behind the front door.
+    called = spec.name.replace("metashell-", "metashell ")
+    words = [f"\\fB{text(called)}\\fR", "[\\fIOPTIONS\\fR]"]
     words += [text(argument.usage).replace(text(argument.label), f"\\fI{text(argument.label)}\\fR") for argument in spec.arguments]
     return " ".join(words) + "\n"
 
@@ -87,23 +107,40 @@ def _own_command(spec: CommandSpec) -> str:
     )
 
 
+def _block(block: str) -> str:
+    """Lines of `name  what it means` as entries, other lines as they are."""
+    found = [re.fullmatch(r"(\S+(?: \S+)*) {2,}(.+)", line) for line in block.split("\n")]
+    if all(found):
+        return "".join(_entry(f"\\fB{text(match[1])}\\fR", match[2]) for match in found if match)
+    return ".nf\n" + "".join(f"{_protected(text(line))}\n" for line in block.split("\n")) + ".fi\n"
+
+
 def _entry(head: str, body: str) -> str:
-    return f".TP\n{head}\n{_line(body)}\n"
+    # A head is one line; what is cut there goes on behind the backslash.
+    lines = wrap(head, LINE_MAX - 1, break_long_words=False, break_on_hyphens=False)
+    return ".TP\n" + " \\\n".join(map(_protected, lines)) + f"\n{_filled(body)}"
 
 
 def _paragraphs(block: str) -> str:
-    paragraphs = [" ".join(paragraph.split()) for paragraph in block.strip().split("\n\n")]
-    return "\n.PP\n".join(_line(paragraph) for paragraph in paragraphs) + "\n"
+    return ".PP\n".join(_filled(paragraph) for paragraph in block.strip().split("\n\n"))
 
 
-def _line(block: str) -> str:
-    escaped = text(block)
-    return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
+def _filled(plain: str) -> str:
+    """A paragraph, each sentence and each line of it on a line of its own."""
+    sentences = re.split(r"(?<=[.:;?!]) +(?=[A-Z])", " ".join(plain.split()))
+    lines = [line for sentence in sentences for line in wrap(text(sentence), LINE_MAX, break_long_words=False, break_on_hyphens=False)]
+    return "".join(f"{_protected(line)}\n" for line in lines)
+
+
+def _protected(line: str) -> str:
+    """A line that roff does not take for a request."""
+    return f"\\&{line}" if line[:1] in (".", "'") else line
 
 
 def text(plain: str) -> str:
-    """Text as roff takes it for itself."""
-    return plain.replace("\\", "\\e").replace("-", "\\-")
+    """Text as roff takes it for itself; a word that is longer than a line may be broken behind a comma."""
+    escaped = plain.replace("\\", "\\e").replace("-", "\\-")
+    return re.sub(rf"\S{{{LINE_MAX},}}", lambda match: match[0].replace(",", ",\\:"), escaped)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the generators share: writing files, or telling which are out of date."""
+"""What the generators share: they write files, or list those that are out of date."""
 
 from __future__ import annotations
 

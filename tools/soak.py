@@ -1,7 +1,7 @@
 """Run the property tests and the simulation again and again with new seeds until the time is up: `python -m tools.soak --seconds 3600`.
 
-`--run` takes one of them alone. `production` is the simulation of the server itself; `starts` are real Kafka servers on damaged
-directories, held against `metashell verify --start-safe`. The mutation run is the same each time, so it is made once, in the first round.
+`--run` runs one of them alone. `production` is the simulation of the server itself; `starts` are real Kafka servers on damaged
+directories, compared with `metashell verify --start-safe`. The mutation run is the same each time, so it is made once, in the first round.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Counts what a redesign is to make smaller: lines of code, places that stand twice, circles of imports.
+"""Counts lines of code, places that stand twice, and circles of imports.
 
     python -m tools.structure                    the counts of metashell/, and each package's lines
     python -m tools.structure --twice            each place that stands twice, the longest first

@@ -1,5 +1,5 @@
-"""From argv to work: the five commands, their errors in one line each, and their exit statuses.
+"""From argv to work: one module for each command, which ends in `main`, a `common.Tool` around the function that does the work.
 
-A command is `main(argv) -> int` around one function that does the work. `--version` is answered before anything heavy is
-imported; sources are opened here and handed to the layers below; nothing imports this package.
+`common` turns errors into one line and a status. A module imports what its work needs inside functions: `--version` and `--help`
+start nothing else. Sources are opened here and handed to the layers below; no other package imports this one.
 """

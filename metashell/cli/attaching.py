@@ -1,4 +1,4 @@
-"""From the options that name a quorum to a target that `metashell.live` attaches to."""
+"""Turns the options that name a quorum into a target that `metashell.live` attaches to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def names_quorum(values: SimpleNamespace) -> bool:
-    """Whether the command line names a quorum. Errors: UsageError where it names two, or options of one without one."""
+    """Whether the command line names a quorum. Errors: UsageError for two of them, and for their options where there is none."""
     if values.bootstrap_controller and values.bootstrap_server:
         raise UsageError("--bootstrap-controller and --bootstrap-server exclude each other", "--bootstrap-server")
     found = bool(values.bootstrap_controller or values.bootstrap_server)

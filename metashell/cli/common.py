@@ -1,7 +1,7 @@
-"""What every command does around its work: streams, errors in one line, statuses.
+"""What every command shares: how it is run, its streams, its errors in one line, and its statuses.
 
 Statuses of our own voice: 0 all went well, 1 something failed or a fault was found, 2 the command line is wrong. Kafka's names
-end with 1 in all cases but success. A reader that closes its pipe ends a command quietly; Ctrl-C ends it with 130.
+end with 1 for any error. A reader that closes its pipe ends a command quietly; Ctrl-C ends it with 130.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class Tool:
         """Run the command; its output is flushed, and its error, if any, is one line on stderr."""
         prepare_streams()
         words = list(sys.argv[1:] if argv is None else argv)
-        # What a start imports and makes lives to the end: to look for garbage among it costs 5 ms.
+        # What a start imports lives until the end: looking for garbage among it costs 5 ms.
         was_enabled = gc.isenabled()
         gc.disable()
         try:
             status = self._guarded(words)
             sys.stdout.flush()
         except BrokenPipeError:
-            # Whoever read has seen enough. The interpreter would complain when it flushes at its end.
+            # The reader has seen enough. Without this the interpreter would complain when it exits.
             _drop_output()
             return STATUS_OK
         except OSError as error:
@@ -108,7 +108,7 @@ def kafka_tool(name: str, run: Callable[[list[str]], int]) -> Tool:
 
 
 def parsed(spec: CommandSpec, words: Sequence[str]) -> SimpleNamespace | None:
-    """The parsed command line; None when it asked for help or the version, which is then printed."""
+    """The parsed command line; None if it asks for help or the version, which is then printed."""
     from metashell.options.parser import HelpRequested, parse
 
     try:
@@ -116,7 +116,7 @@ def parsed(spec: CommandSpec, words: Sequence[str]) -> SimpleNamespace | None:
     except HelpRequested as help_text:
         sys.stdout.write(str(help_text))
         return None
-    if values.version:
+    if getattr(values, "version", False):
         print_version(spec.name)
         return None
     return values
@@ -131,13 +131,13 @@ def print_version(name: str) -> int:
 
 
 def complain(name: str, message: str) -> None:
-    """Write one line to stderr; what could drive a terminal is escaped, what opens a store is cut from its URI."""
+    """Write one line to stderr, safe for a terminal and without the credentials that a URI may hold."""
     from contextlib import suppress
 
     from metashell.escape import terminal_line
 
     with suppress(OSError):
-        # What came before the fault comes before its report.
+        # Output that precedes the error is shown before it.
         sys.stdout.flush()
     sys.stderr.write(terminal_line(_without_credentials(f"{name}: {message}")) + "\n")
 
@@ -151,7 +151,7 @@ def _without_credentials(text: str) -> str:
 
 
 class EscapedErrors:
-    """Stderr for layers that write whole lines to it: names of files may hold what drives a terminal, so that is escaped."""
+    """Stderr for layers that write whole lines: escaped, since names of files may hold what a terminal obeys."""
 
     def write(self, text: str) -> int:
         from metashell.escape import terminal_line
@@ -163,10 +163,10 @@ class EscapedErrors:
 
 
 def prepare_streams() -> None:
-    """Make the standard streams write UTF-8 with plain line feeds under any locale, and exist even where they are closed."""
+    """Make the standard streams use UTF-8 and plain line feeds in any locale, and replace those that are closed."""
     for name, mode, flags in (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:
-            # What is written to a closed stdout is lost: like this it is an error, and what writes nothing goes well.
+            # Writing to a closed stdout must be an error, since the answer is lost; a command that prints nothing succeeds.
             setattr(sys, name, open(os.open(os.devnull, flags), mode, encoding="utf-8"))  # noqa: SIM115 - stays open to the end
     _make_utf8(sys.stdout, "surrogateescape")
     _make_utf8(sys.stderr, "backslashreplace")
@@ -181,7 +181,7 @@ def _make_utf8(stream: TextIO, errors: str) -> None:
 
 
 def output_target() -> int | ByteSink:
-    """Where bytes for stdout go: its descriptor, or where it has none (in a test) what lies below its text."""
+    """Where to write bytes for stdout: its descriptor, or its buffer if it has none (in tests)."""
     from io import UnsupportedOperation
 
     sys.stdout.flush()
@@ -192,7 +192,7 @@ def output_target() -> int | ByteSink:
 
 
 def _drop_output() -> None:
-    """Point stdout at the null device, so that what is still buffered goes nowhere."""
+    """Point stdout at the null device, so that flushing its buffer cannot fail again."""
     try:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

@@ -35,56 +35,29 @@ def _options(values: SimpleNamespace) -> DumpOptions:
 
     if values.summary and values.output == "kafka":
         raise UsageError("--summary has no form of Kafka's: -o takes json or jsonl", "--summary")
+    shared = shared_options(values)
+    if values.bootstrap_controller or values.bootstrap_server:
+        shared["cluster_metadata_decoder"] = True  # what comes from a quorum is its metadata log, whether that is said or not
     return DumpOptions(
         files=_files(values, is_needed=not (values.bootstrap_controller or values.bootstrap_server)),
         output=values.output or ("table" if values.summary else "jsonl"),
-        summary=values.summary,
         program=NAME,
-        **_kafkas_options(values),
-        batches=values.batches or "no",
+        **shared,
         types=values.type,
         offsets=values.offset or (None, None),
         since_ms=values.since,
         until_ms=values.until,
         key_pattern=values.key,
         value_pattern=values.value,
-        follow=values.follow,
-        show_secrets=values.show_secrets,
-        max_decompressed=values.max_decompressed,
-        verbose=values.verbose,
-        jobs=values.jobs or 0,
     )
 
 
-def _kafkas_options(values: SimpleNamespace) -> dict[str, Any]:
-    """The same as `kafkas_options`; what comes from a quorum is its metadata log, whether that is said or not."""
-    options = kafkas_options(values)
-    if values.bootstrap_controller or values.bootstrap_server:
-        options["cluster_metadata_decoder"] = True
-    return options
+def shared_options(values: SimpleNamespace) -> dict[str, Any]:
+    """The values that were given of the options that are called as in `DumpOptions`."""
+    from metashell.dump.options import DumpOptions
 
-
-_KAFKAS_OPTIONS = (
-    "offsets_decoder",
-    "transaction_log_decoder",
-    "cluster_metadata_decoder",
-    "remote_log_metadata_decoder",
-    "share_group_state_decoder",
-    "key_decoder_class",
-    "value_decoder_class",
-    "verify_index_only",
-    "index_sanity_check",
-    "print_data_log",
-    "deep_iteration",
-    "skip_record_metadata",
-    "max_bytes",
-    "max_message_size",
-)
-
-
-def kafkas_options(values: SimpleNamespace) -> dict[str, Any]:
-    """The values of the options that Kafka's tool and ours both have."""
-    return {name: getattr(values, name) for name in _KAFKAS_OPTIONS}
+    names = set(DumpOptions._fields) - {"files", "output"}
+    return {name: value for name, value in vars(values).items() if name in names and value is not None}
 
 
 def _files(values: SimpleNamespace, *, is_needed: bool) -> tuple[str, ...]:

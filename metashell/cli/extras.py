@@ -1,4 +1,4 @@
-"""What a command says when the packages that it needs are not installed."""
+"""The error of a command whose packages are not installed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def needed(extra: str, packages: str) -> Iterator[None]:
-    """Imports inside that fail for want of a package become a UsageError that says what to install."""
+    """Turn a failed import inside into a UsageError that says what to install."""
     from metashell.errors import UsageError
 
     try:

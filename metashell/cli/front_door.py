@@ -1,4 +1,4 @@
-"""metashell: the front door, which calls the other commands by short names."""
+"""metashell: calls the other commands by short names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NAME = "metashell"
 
 
 def run(words: list[str]) -> int:
-    """Hand the words behind a command's name to that command; else answer with help, the version or an error."""
+    """Hand the words after a command's name to that command; without one print help, the version or an error."""
     from importlib import import_module
 
     from metashell.options.subcommands import SUBCOMMANDS
@@ -21,17 +21,19 @@ def run(words: list[str]) -> int:
 
         sys.stderr.write(render_help(METASHELL))
         return STATUS_USAGE
+    if words[0] == "help":
+        words = [*words[1:2], "--help"]
     if words[0] not in SUBCOMMANDS and not (words := _command_words(words)):
         return STATUS_OK
 
-    # The command is its own program from here on; it answers even --version without anything heavy.
+    # From here on the command is its own program; even its --version imports nothing heavy.
     status = import_module(f"metashell.cli.{SUBCOMMANDS[words[0]][0]}").main(words[1:])
     assert isinstance(status, int)
     return status
 
 
 def _command_words(words: list[str]) -> list[str]:
-    """The words from the command's name on; none where the line asks for help or the version, which is then printed."""
+    """The words from the command's name on; none if the line asks for help or the version, which is then printed."""
     from metashell.errors import UsageError
     from metashell.options.front_door import METASHELL
     from metashell.options.subcommands import SUBCOMMANDS

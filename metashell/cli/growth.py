@@ -1,7 +1,7 @@
-"""A directory as its node writes it: what `follow` and `watch` of the shell need of one.
+"""A directory that its node is writing, for the shell's `follow` and `watch`.
 
-Nothing tells how much of a node's log is committed, so its changes show as they are written. What the node cuts off again (a new
-leader does not have it) leads to an image that was made anew.
+The log does not say how much of it is committed, so changes are shown as they are written. If the node truncates its log (a new
+leader does not have those records), the image is loaded again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ POLL_S: Final = 0.2
 
 
 class StillView:
-    """The image as it was last shown."""
+    """The image that was shown last."""
 
     lag: int | None = None
     trouble = ""
@@ -41,7 +41,7 @@ class StillView:
 
 
 class GrowingDirectory:
-    """The feed of a directory: its view goes on only while somebody follows."""
+    """The feed of a directory: the view changes only during `follow` and `watch`."""
 
     is_live = False
 
@@ -54,12 +54,12 @@ class GrowingDirectory:
         return StillView(self.image)
 
     def subscribe(self) -> Growth:
-        """The steps from the image that was last shown."""
+        """The steps that follow the image that was shown last."""
         return Growth(self)
 
 
 class Growth:
-    """Looks for more a few times a second. `pause` waits that long."""
+    """Looks for new records a few times a second; `pause` waits in between."""
 
     def __init__(self, directory: GrowingDirectory, pause: Callable[[float], None] = time.sleep) -> None:
         self._directory = directory
@@ -70,7 +70,7 @@ class Growth:
         self._seen: object = None
 
     def next(self, timeout_s: float) -> Step | None:
-        """The next step, None if nothing was written in time. Errors: MetashellError where the directory is gone."""
+        """The next step, None if nothing was written in time. Errors: MetashellError if the directory is gone."""
         looks = max(round(timeout_s / POLL_S), 1)
         for _ in range(looks):
             if (step := self.look()) is not None:
@@ -79,7 +79,7 @@ class Growth:
         return None
 
     def look(self) -> Step | None:
-        """What was written since the last look."""
+        """The step for what was written since the last look, None for nothing."""
         signature = _signature(self._directory.path)
         if signature == self._seen:
             return None
@@ -102,7 +102,7 @@ class Growth:
         return self._show(image._replace(provenance=image.provenance._replace(certain_to=certain_to)), tuple(added))
 
     def _added(self, source: DirectorySource) -> list[RecordBatch] | None:
-        """The batches behind what the image has; None where the log is no longer the one that it was made of."""
+        """The batches that the image does not have yet; None if the log is not the one that the image was made from."""
         position = self._directory.image.provenance
         end, last = position.end_offset, self._last
         added: list[RecordBatch] = []
@@ -144,7 +144,7 @@ def _same(one: BatchHeader, other: BatchHeader) -> bool:
 
 
 def _signature(path: str) -> object:
-    """Changes whenever something was written. Errors: MetashellError where there is no such directory any more."""
+    """A value that differs after every write. Errors: MetashellError if the directory is gone."""
     from metashell.log.inputs import find_metadata
 
     found = find_metadata(path)

@@ -44,7 +44,7 @@ def _print_help() -> None:
 
 
 def _options(values: SimpleNamespace) -> DumpOptions:
-    from metashell.cli.dump_log import kafkas_options
+    from metashell.cli.dump_log import shared_options
     from metashell.dump.options import DumpOptions
 
     return DumpOptions(
@@ -52,7 +52,7 @@ def _options(values: SimpleNamespace) -> DumpOptions:
         voice="kafka",
         output=values.output or "kafka",
         program=NAME,
-        **kafkas_options(values),
+        **shared_options(values),
         show_secrets=True,
     )
 

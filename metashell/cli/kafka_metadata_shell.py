@@ -15,7 +15,7 @@ NAME = "kafka-metadata-shell"
 
 
 def run(words: list[str]) -> int:
-    """Open the file, and answer one command, or those of the prompt or of standard input."""
+    """Open the file, then run one command, a prompt, or the lines of standard input."""
     from metashell.errors import UsageError
     from metashell.options.argparse_help import help_text, usage_text
     from metashell.options.kafka_parsers import parse_argparse4j
@@ -33,7 +33,7 @@ def run(words: list[str]) -> int:
 
 
 def _run_on_file(values: SimpleNamespace) -> int:
-    from metashell.cli.loading import load, make_context, tell_faults
+    from metashell.cli.loading import load, make_context, run_commands, tell_faults
     from metashell.errors import MetashellError
     from metashell.options.shared import MAX_DECOMPRESSED
 
@@ -44,17 +44,7 @@ def _run_on_file(values: SimpleNamespace) -> int:
     loaded = load(values.snapshot, certain_only=False, max_decompressed=limit, takes_anything=True)
     tell_faults(NAME, loaded, verbose=False)
     context = make_context(loaded, voice="kafka", output=values.output or "kafka", redact=False, width=not values.command)
-    if values.command:
-        from metashell.shell.run import run_command
-
-        return run_command(context, list(values.command))
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        from metashell.shell.prompt import run_prompt
-
-        return run_prompt(context)
-    from metashell.shell.run import run_script
-
-    return run_script(context, sys.stdin, keep_going=True)
+    return run_commands(context, values.command)
 
 
 main = kafka_tool(NAME, run)

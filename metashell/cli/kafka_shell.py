@@ -1,9 +1,8 @@
-"""kafka-shell: the metadata of a file or directory as a tree, in a prompt, a script, or for one command."""
+"""kafka-shell: the metadata of a file, directory or quorum as a tree, in a prompt, a script, or for one command."""
 
 from __future__ import annotations
 
 import os
-import sys
 from functools import partial
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, parsed
@@ -21,7 +20,7 @@ NAME = "kafka-shell"
 
 
 def run(words: list[str]) -> int:
-    """Open the source, and do with it what the command line says."""
+    """Open the source and run the commands that the command line asks for."""
     from metashell.cli.lifting import lift_options, name_source
     from metashell.options.shell_tools import KAFKA_SHELL
 
@@ -34,7 +33,7 @@ def run(words: list[str]) -> int:
 
 def _run_on_source(values: SimpleNamespace) -> int:
     from metashell.cli.attaching import names_quorum
-    from metashell.cli.loading import load, tell_faults
+    from metashell.cli.loading import load, run_commands, tell_faults
     from metashell.errors import UsageError
 
     given = [name for name, is_given in _sources(values) if is_given]
@@ -53,7 +52,7 @@ def _run_on_source(values: SimpleNamespace) -> int:
         context.feed = GrowingDirectory(loaded.path, loaded.image, values.max_decompressed)
     if loaded.kind == "directory" and not values.certain_only:
         context.election = partial(_noted_election, loaded.path)
-    status = _run_commands(context, values)
+    status = run_commands(context, values.command, keep_going=values.keep_going)
     return max(status, STATUS_FAILED if loaded.image.faults else STATUS_OK)
 
 
@@ -67,7 +66,7 @@ def _nothing_to_open(command: tuple[str, ...]) -> UsageError:
 
 
 def _noted_election(path: str) -> Leader | None:
-    """What the node of a directory has noted in its quorum-state; None where that cannot be read."""
+    """The election in the quorum-state of a directory; None if it cannot be read."""
     from metashell.errors import MetashellError
     from metashell.image.voters import Leader
     from metashell.log.inputs import find_metadata
@@ -95,7 +94,7 @@ def _sources(values: SimpleNamespace) -> list[tuple[str, object]]:
 
 def _run_on_quorum(values: SimpleNamespace) -> int:
     from metashell.cli.attaching import target_of
-    from metashell.cli.loading import Loaded, tell_faults
+    from metashell.cli.loading import Loaded, run_commands, tell_faults
     from metashell.live.attach import attach
 
     with attach(target_of(values)) as source:
@@ -104,7 +103,7 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
         tell_faults(NAME, loaded, verbose=values.verbose)
         context = _context(loaded, values)
         context.feed = source
-        status = _run_commands(context, values)
+        status = run_commands(context, values.command, keep_going=values.keep_going)
         return max(status, STATUS_FAILED if context.image.faults else STATUS_OK)
 
 
@@ -114,20 +113,6 @@ def _path(values: SimpleNamespace) -> str:
 
         return demo_directory()
     return str(values.snapshot)
-
-
-def _run_commands(context: Context, values: SimpleNamespace) -> int:
-    if values.command:
-        from metashell.shell.run import run_command
-
-        return run_command(context, list(values.command))
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        from metashell.shell.prompt import run_prompt
-
-        return run_prompt(context)
-    from metashell.shell.run import run_script
-
-    return run_script(context, sys.stdin, keep_going=values.keep_going)
 
 
 def _context(loaded: Loaded, values: SimpleNamespace) -> Context:

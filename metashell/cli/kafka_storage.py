@@ -14,7 +14,7 @@ NAME = "kafka-storage"
 
 
 def run(words: list[str]) -> int:
-    """Do what the command line says; what Kafka tells in one line is told in the same line."""
+    """Run the sub-command; errors that Kafka prints in one line have the same words."""
     from metashell.errors import UsageError
     from metashell.options.argparse_help import command_help_text
     from metashell.options.kafka_parsers import parse_argparse4j_command, splice_argument_files
@@ -40,7 +40,7 @@ def run(words: list[str]) -> int:
 
 
 def _with_usage(error: UsageError) -> UsageError:
-    """The error, after its usage lines are printed; no word that may hold a password is repeated."""
+    """Print the usage lines and give the error, without any word that may hold a password."""
     from metashell.errors import UsageError
     from metashell.options.argparse_help import usage_text
     from metashell.options.storage_tools import KAFKA_STORAGE

@@ -1,5 +1,5 @@
-"""What kafka-shell takes in another order: options behind the one-shot command (`kafka-shell ls / --snapshot DIR`), and the path of
-the source as the first word (`kafka-shell DIR ls /`)."""
+"""Other orders of words that kafka-shell takes: its options after the command (`kafka-shell ls / --snapshot DIR`), and the path to open
+as the first word (`kafka-shell DIR ls /`)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _SOURCES = ("snapshot", "demo", "bootstrap_controller", "bootstrap_server")
 
 
 def name_source(values: SimpleNamespace, words: Sequence[str]) -> list[str]:
-    """The words with `--snapshot` before a first word that names a path, where nothing else says what to open.
+    """The words with `--snapshot` before a first word that names a path, if no option names a source.
 
-    A word that is a command stays one, whatever files there are; a word with a slash can only be a path.
+    The name of a command is always a command, whatever files there are; a word with a slash is always a path.
     """
     import os
 
@@ -32,9 +32,9 @@ def name_source(values: SimpleNamespace, words: Sequence[str]) -> list[str]:
 
 
 def lift_options(values: SimpleNamespace, words: Sequence[str]) -> list[str]:
-    """The words with the tool's own options moved before the command, where the command has none of that name.
+    """The words with the tool's own options moved before the command.
 
-    Shape: `values.command` is the tail of `words`. An option that both have stays with the command. After `--` nothing is an option.
+    Shape: `values.command` is the tail of `words`. An option that the command has too stays where it is. After `--` nothing is an option.
     """
     from metashell.options.shell_tools import KAFKA_SHELL
     from metashell.shell.commands import find_command

@@ -1,4 +1,4 @@
-"""From a path to an image, its tree, and a context for commands; and what is told about faults on the way."""
+"""Loads the image of a path, reports its faults, and makes the context that commands run in."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from metashell.cli.common import complain
 from metashell.errors import MetashellError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from metashell.image import MetadataImage
     from metashell.log.directory_source import DirectorySource
-    from metashell.log.source import FileSource
+    from metashell.log.file_source import FileSource
     from metashell.nodes import Node
     from metashell.shell.context import Context
 
 KAFKA_VERSION = "4.3.1"
 KAFKA_COMMIT_ID = "26b251a451ce941d"
-"""The release whose voice Kafka's names speak, and the commit that its shell shows in /local."""
+"""The release that Kafka's names behave as, and the commit that its shell shows in /local."""
 
 
 class Loaded(NamedTuple):
-    """An image and where it is from."""
+    """An image and its source."""
 
     path: str
     kind: str
@@ -33,8 +35,8 @@ class Loaded(NamedTuple):
 def load(path: str, *, certain_only: bool, max_decompressed: int, takes_anything: bool = False) -> Loaded:
     """The image that a file or directory describes.
 
-    Errors: MetashellError for a path that cannot be opened, and, unless it `takes_anything` as Kafka's shell does, for one without
-    metadata: the tree of an empty cluster would be no answer.
+    Errors: MetashellError for a path that cannot be opened or holds no metadata: the tree of an empty cluster would be a wrong
+    answer. With `takes_anything`, as in Kafka's shell, only for one that cannot be opened.
     """
     from metashell.image import load_image
     from metashell.log.source import open_source
@@ -57,11 +59,11 @@ def load(path: str, *, certain_only: bool, max_decompressed: int, takes_anything
 
 
 def refuse_other_log(path: str, source: FileSource | DirectorySource) -> None:
-    """Errors: MetashellError for a file that is something else, with what it is and what reads it."""
+    """Errors: MetashellError for a file of another kind; it says which kind and what reads it."""
+    from metashell.log.file_source import FileSource
     from metashell.log.inputs import other_log
     from metashell.log.kinds import DATA, METADATA
     from metashell.log.names import other_file
-    from metashell.log.source import FileSource
 
     if not isinstance(source, FileSource):
         return
@@ -73,7 +75,7 @@ def refuse_other_log(path: str, source: FileSource | DirectorySource) -> None:
 
 
 def refuse_nothing(path: str, source: FileSource | DirectorySource, image: MetadataImage, *, certain_only: bool) -> None:
-    """Errors: MetashellError where no metadata was found, with the reason."""
+    """Errors: MetashellError if no metadata was found; it says why."""
     from metashell.image.image import EMPTY_IMAGE
     from metashell.log.names import parse_name
 
@@ -92,7 +94,7 @@ def refuse_nothing(path: str, source: FileSource | DirectorySource, image: Metad
 
 
 def tell_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
-    """Tell on stderr in one line how many faults there are and which is the first; with `verbose` all, and torn tails."""
+    """Report the first fault and the number of all in one line on stderr; with `verbose` all faults and torn tails."""
     provenance = loaded.image.provenance
     if verbose:
         certain = provenance.certain_to
@@ -101,16 +103,31 @@ def tell_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
         for fault in (*loaded.image.faults, *loaded.image.torn_tails):
             complain(name, str(fault))
     elif faults := loaded.image.faults:
-        notes = [f"1 of {len(faults)} faults; -v tells all"] if len(faults) > 1 else []
+        notes = [f"1 of {len(faults)} faults; -v shows all"] if len(faults) > 1 else []
         if starts_late(loaded):
             notes.append("a later segment lacks what came before it: open its directory instead")
         complain(name, f"{faults[0]} ({'; '.join(notes)})" if notes else str(faults[0]))
 
 
 def starts_late(loaded: Loaded) -> bool:
-    """Whether this is a single segment that does not begin the log."""
+    """Whether this is a single segment, and not the first of its log."""
     digits = os.path.basename(loaded.path).split(".")[0]
     return loaded.kind == "segment" and digits.isascii() and digits.isdigit() and int(digits) > 0
+
+
+def run_commands(context: Context, command: Sequence[str], *, keep_going: bool = True) -> int:
+    """Run one command, or those of the prompt, or of standard input where that is no terminal; gives the status."""
+    if command:
+        from metashell.shell.run import run_command
+
+        return run_command(context, command)
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        from metashell.shell.prompt import run_prompt
+
+        return run_prompt(context)
+    from metashell.shell.run import run_script
+
+    return run_script(context, sys.stdin, keep_going=keep_going)
 
 
 def make_context(

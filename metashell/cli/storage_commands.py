@@ -1,19 +1,21 @@
-"""The work behind `metashell storage` and `kafka-storage`: their sub-commands in the form that was asked for."""
+"""The sub-commands of `metashell storage` and `kafka-storage`, in the form that `-o` names."""
 
 from __future__ import annotations
 
 import os
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain
+from metashell.forms import spaced_json, standard_output
 from metashell.storage import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import SimpleNamespace
 
-    from metashell.storage.plan import FormatPlan, FormatRequest, Given, PlannedDirectory
+    from metashell.storage.plan import FormatPlan, FormatRequest, Given
 
 _SALT_BITS = 130
 _BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -22,34 +24,48 @@ _STANDARD_INPUT = "-"
 
 
 def run_storage_command(tool: str, command: str, values: SimpleNamespace) -> int:
-    """The status of one sub-command, after its answer is printed in `values.output`'s form."""
+    """Run one sub-command, print its answer in the form `values.output`, and give the status."""
     return _COMMANDS[command](tool, values)
 
 
 def _print(lines: Iterable[str]) -> None:
+    display = standard_output()
     for line in lines:
-        sys.stdout.write(f"{line}\n")
+        display.line(line)
 
 
-def _print_json(value: dict[str, Any]) -> None:
-    from json import dumps
-
-    sys.stdout.write(dumps(value, ensure_ascii=False) + "\n")
+def _print_answer(
+    form: str,
+    *,
+    text: Callable[[], Iterable[str]],
+    json: Callable[[], dict[str, Any]],
+    kafka: Callable[[], Iterable[str]] | None = None,
+) -> int:
+    """Print an answer in the form that was asked for; where Kafka's text is ours, `kafka` is left out. Returns the status of success."""
+    if form == "json":
+        display = standard_output()
+        display.out.write(display.colored_json(spaced_json(json())) + "\n")
+    else:
+        _print(kafka() if form == "kafka" and kafka is not None else text())
+    return STATUS_OK
 
 
 def _info(tool: str, values: SimpleNamespace) -> int:
     from metashell.storage.config import load_config
     from metashell.storage.info import read_info
 
-    info = read_info(load_config(values.config).log_directories)
-    if values.output == "json":
-        _print_json(report.info_json(info))
-    elif values.output == "kafka":
+    config = load_config(values.config)
+    info = read_info(config.log_directories)
+    if values.output == "kafka":
         _print(report.kafka_info_lines(info))
         for explanation in info.explanations:
             complain(tool, explanation)
     else:
-        _print(report.info_lines(info))
+        from metashell.storage.surprises import surprises
+
+        info = info._replace(problems=(*info.problems, *info.of_other_nodes(config.node_id)))
+        warnings = surprises(config)
+        _print_answer(values.output, text=lambda: report.info_lines(info, warnings), json=lambda: report.info_json(info, warnings))
     return STATUS_FAILED if info.problems else STATUS_OK
 
 
@@ -59,35 +75,30 @@ def _version_mapping(tool: str, values: SimpleNamespace) -> int:
     typed = values.release_version
     level = features.NEWEST_RELEASE_LEVEL if typed is None else features.release_level(typed, unstable=True)
     levels = {name: features.default_level(name, level) for name in features.FEATURES}
-    if values.output == "json":
-        _print_json(report.mapping_json(level, levels))
-    elif values.output == "kafka":
-        _print(report.kafka_mapping_lines(level, typed, levels))
-    else:
-        _print(report.mapping_lines(level, levels))
-    return STATUS_OK
+    return _print_answer(
+        values.output,
+        text=lambda: report.mapping_lines(level, levels),
+        json=lambda: report.mapping_json(level, levels),
+        kafka=lambda: report.kafka_mapping_lines(level, typed, levels),
+    )
 
 
 def _feature_dependencies(tool: str, values: SimpleNamespace) -> int:
     from metashell.storage.features import dependencies
 
-    if values.output == "json":
-        _print_json(report.dependencies_json([dependencies(text) for text in values.feature]))
-        return STATUS_OK
-    for text in values.feature:
-        _print(report.dependency_lines(dependencies(text)))
-    return STATUS_OK
+    return _print_answer(
+        values.output,
+        # What comes before a wrong one is still printed.
+        text=lambda: (line for text in values.feature for line in report.dependency_lines(dependencies(text))),
+        json=lambda: report.dependencies_json([dependencies(text) for text in values.feature]),
+    )
 
 
 def _random_uuid(tool: str, values: SimpleNamespace) -> int:
     from metashell.values import uuid_text
 
     text = uuid_text(new_uuid())
-    if values.output == "json":
-        _print_json({"type": "random_uuid", "uuid": text})
-    else:
-        _print([text])
-    return STATUS_OK
+    return _print_answer(values.output, text=lambda: [text], json=lambda: {"type": "random_uuid", "uuid": text})
 
 
 def _format(tool: str, values: SimpleNamespace) -> int:
@@ -110,7 +121,7 @@ def _format(tool: str, values: SimpleNamespace) -> int:
 
 
 def _warn(tool: str, plan: FormatPlan) -> None:
-    """Tell what will go well here and wrong later."""
+    """Warn about what works now and fails later."""
     if plan.finishes:
         complain(tool, f"finishing an interrupted format; already done: {', '.join(plan.formatted)}")
     if os.geteuid() != 0:
@@ -122,7 +133,7 @@ def _warn(tool: str, plan: FormatPlan) -> None:
 
 
 def _other_owner(path: str) -> str | None:
-    """The directory itself, or else the nearest one above it that exists, where that is not root's."""
+    """The directory, or the nearest existing one above it, if it does not belong to root."""
     place = os.path.abspath(path)
     while not os.path.isdir(place):
         place = os.path.dirname(place)
@@ -131,12 +142,16 @@ def _other_owner(path: str) -> str | None:
 
 def _show_plan(plan: FormatPlan, values: SimpleNamespace) -> int:
     _refuse_locked([directory.path for directory in plan.directories] + list(plan.formatted))
-    if values.output == "json":
-        _print_json(report.plan_json(plan, dry_run=True, show_secrets=values.show_secrets))
-        return STATUS_OK
-    _print(report.plan_lines(plan))
-    _print(report.directory_rows(plan, "would be formatted"))
-    return STATUS_OK
+    return _print_plan(plan, values, "would be formatted")
+
+
+def _print_plan(plan: FormatPlan, values: SimpleNamespace, done: str) -> int:
+    """Print a plan in our words; `done` says what became, or would become, of each directory."""
+    return _print_answer(
+        values.output,
+        text=lambda: chain(report.plan_lines(plan), report.directory_rows(plan, done)),
+        json=lambda: report.plan_json(plan, dry_run=values.dry_run, show_secrets=values.show_secrets),
+    )
 
 
 def _refuse_locked(paths: Iterable[str]) -> None:
@@ -151,20 +166,11 @@ def _refuse_locked(paths: Iterable[str]) -> None:
 def _carry_out(plan: FormatPlan, values: SimpleNamespace) -> int:
     from metashell.storage.perform import perform
 
-    is_kafka = values.output == "kafka"
-    if is_kafka:
-        _print([report.kafka_bootstrap_line(plan) if plan.directories else report.ALL_FORMATTED])
-
-    def tell(directory: PlannedDirectory) -> None:
-        if is_kafka:
-            _print([report.kafka_directory_line(plan, directory)])
-
-    perform(plan, tell)
-    if values.output == "json":
-        _print_json(report.plan_json(plan, dry_run=False, show_secrets=values.show_secrets))
-    elif not is_kafka:
-        _print(report.plan_lines(plan) if plan.directories else [report.ALL_FORMATTED])
-        _print(report.directory_rows(plan, "formatted"))
+    if values.output != "kafka":
+        perform(plan, lambda directory: None)
+        return _print_plan(plan, values, "formatted")
+    _print([report.kafka_bootstrap_line(plan) if plan.directories else report.ALL_FORMATTED])
+    perform(plan, lambda directory: _print([report.kafka_directory_line(plan, directory)]))
     return STATUS_OK
 
 
@@ -186,7 +192,7 @@ def _request(values: SimpleNamespace) -> FormatRequest:
 
 
 def _scram_from_files(paths: Iterable[str]) -> list[str]:
-    """The credentials in files, one a line; empty lines and those that begin with `#` are none."""
+    """The credentials in files, one a line; empty lines and comments (`#`) are skipped."""
     found: list[str] = []
     for path in paths:
         if path == _STANDARD_INPUT:
@@ -199,7 +205,7 @@ def _scram_from_files(paths: Iterable[str]) -> list[str]:
 
 
 def given() -> Given:
-    """Time and chance as they are now."""
+    """The current time, and random values."""
     from time import localtime, strftime, time
 
     from metashell.storage.plan import Given
@@ -213,7 +219,7 @@ def given() -> Given:
 
 
 def new_uuid() -> bytes:
-    """A random uuid of version 4, none that Kafka reserves and none whose text begins with a dash."""
+    """A random uuid of version 4 that Kafka does not reserve and whose text does not begin with a dash."""
     while True:
         raw = bytearray(os.urandom(16))
         raw[6] = raw[6] & 0x0F | 0x40

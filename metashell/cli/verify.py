@@ -1,8 +1,6 @@
-"""metashell verify: whether what Kafka left on disk holds together, and the digest of an image."""
+"""metashell verify: checks what Kafka left on disk, and gives the digest of an image."""
 
 from __future__ import annotations
-
-import sys
 
 from metashell.cli.common import declared_tool
 
@@ -17,12 +15,13 @@ def _verify(values: SimpleNamespace) -> int:
     """Check what the command line names."""
     from metashell.codec.uris import shown_uri
     from metashell.errors import UsageError
+    from metashell.forms import standard_output
     from metashell.verify import VerifyOptions, run_verify
 
     if values.start_safe and (values.deep or values.digest is not None):
-        raise UsageError("--start-safe is a question of its own: --deep and --digest do not go with it", "--start-safe")
+        raise UsageError("--start-safe does not go with --deep or --digest", "--start-safe")
     if values.config is not None and not values.start_safe:
-        raise UsageError("--config goes with --start-safe alone", "--config")
+        raise UsageError("--config needs --start-safe", "--config")
 
     options = VerifyOptions(
         paths=tuple(map(shown_uri, values.paths)),
@@ -35,7 +34,7 @@ def _verify(values: SimpleNamespace) -> int:
         verbose=values.verbose,
         max_decompressed=values.max_decompressed,
     )
-    return run_verify(options, sys.stdout)
+    return run_verify(options, standard_output())
 
 
 main = declared_tool(NAME, "verify_tools:VERIFY", _verify)

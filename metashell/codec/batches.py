@@ -2,7 +2,7 @@
 
 A batch is read as it lies in the file and nothing in it is decoded before it is asked for. `data` is `bytes` of exactly
 one batch, because the CRC library takes nothing else; records are addressed by index in it, never copied in bulk.
-Messages of magic 0 and 1 come through the same types; `legacy.py` knows their layout.
+Messages of magic 0 and 1 come as `legacy.LegacyBatch`, which knows their layout.
 """
 
 from __future__ import annotations
@@ -157,8 +157,14 @@ class Record:
         return f"Record(offset={self.offset}, key={self.key!r}, value={self.value!r})"
 
 
+def crc_fault(header: BatchHeader, data: bytes) -> str | None:
+    """In one line what is wrong with the checksum of a batch of version 2, None where it is that of its bytes."""
+    found = crc32c(data, CRC_START)
+    return None if found == header.crc else f"CRC-32C {found:#x} is not {header.crc:#x}"
+
+
 class RecordBatch:
-    """One batch as it lies in a file: its header, the byte position and file it came from, and its bytes."""
+    """One batch of version 2 as it lies in a file: its header, the byte position and file it came from, and its bytes."""
 
     __slots__ = ("data", "file", "header", "position")
 
@@ -168,18 +174,9 @@ class RecordBatch:
         self.data = data
         self.file = file
 
-    def crc_is_valid(self) -> bool:
-        """Whether the stored checksum is that of the bytes; false for a batch shorter than its header."""
-        if self.header.magic < 2:
-            from metashell.codec.legacy import message_crc
-
-            return message_crc(self.data) == self.header.crc
-        return len(self.data) >= HEADER_SIZE and crc32c(self.data, CRC_START) == self.header.crc
-
     def crc_fault(self) -> str | None:
-        """In one line what is wrong with the stored checksum of a batch of version 2, None where it is that of the bytes."""
-        found = crc32c(self.data, CRC_START)
-        return None if found == self.header.crc else f"CRC-32C {found:#x} is not {self.header.crc:#x}"
+        """In one line what is wrong with the stored checksum, None where it is that of the bytes."""
+        return crc_fault(self.header, self.data)
 
     def records_area(self, max_size: int = MAX_DECOMPRESSED) -> tuple[bytes, int, int]:
         """The buffer that holds the records of a version-2 batch, and their start and end in it.
@@ -196,15 +193,10 @@ class RecordBatch:
         return area, 0, len(area)
 
     def records(self, max_size: int = MAX_DECOMPRESSED) -> Iterator[Record]:
-        """The records in order, of any magic.
+        """The records in order.
 
         Errors: DecodeError where the first one does not decode; what precedes it has been given by then.
         """
-        if self.header.magic < 2:
-            from metashell.codec.legacy import read_messages
-
-            yield from read_messages(self.data, max_size)
-            return
         header = self.header
         if header.count == 0:
             return
@@ -235,6 +227,15 @@ class RecordBatch:
 
     def __repr__(self) -> str:
         return f"RecordBatch({self.header!r} at {self.position})"
+
+
+class CheckedBatch(RecordBatch):
+    """A batch whose bytes were found to have their checksum: who makes one has just compared them, and nobody has to again."""
+
+    __slots__ = ()
+
+    def crc_fault(self) -> str | None:
+        return None
 
 
 def read_batch_header(buf: bytes, position: int = 0) -> BatchHeader:

@@ -7,10 +7,10 @@ the buffer, malformed UTF-8, bytes left over) goes to the plain reader, which na
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from struct import error as struct_error
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metashell.codec.plain import plain_read
 from metashell.codec.schema import FieldSchema, MessageSchema, StructSchema
@@ -30,9 +30,6 @@ from metashell.codec.source import (
     start,
     used_structs,
 )
-
-if TYPE_CHECKING:
-    from metashell.codec.registry import MessageType
 
 Reader = Callable[[bytes, int, int], Any]
 
@@ -102,19 +99,18 @@ def _is_mutable(field: FieldSchema, default: Any) -> bool:
     return field.is_struct and not field.is_array and default is not None
 
 
-def make_reader(message: MessageType, version: int) -> Reader:
-    """`read(buf, start, end) -> object` for one version of a message.
+def make_reader(schema: MessageSchema, version: int, classes: Mapping[str, Callable[..., Any]]) -> Reader:
+    """`read(buf, start, end) -> object` for one version of a message; `classes` are those that `make_classes` gives.
 
     Errors: the made function raises DecodeError, with path and offset, for anything but exactly one message.
     """
-    schema = message.schema
 
     def slow(buf: bytes, begin: int, end: int) -> Any:
-        return plain_read(message, buf, version, begin, end)
+        return plain_read(schema, version, classes, buf, begin, end)
 
-    source = start({"slow": slow, "UNSET": UNSET, "struct_error": struct_error, f"make_{schema.name}": message.cls})
+    source = start({"slow": slow, "UNSET": UNSET, "struct_error": struct_error, f"make_{schema.name}": classes[schema.name]})
     for struct in used_structs(schema, version):
-        source.names[f"make_{struct.name}"] = message.structs[struct.name]
+        source.names[f"make_{struct.name}"] = classes[struct.name]
         with source.block(f"def read_{struct.name}(b, p, end):"):
             _read_struct(source, struct, schema, version)
             source.add(f"return {_construct(source, struct, schema, version)}, p")
@@ -255,10 +251,7 @@ def _read_array(source: Source, field: FieldSchema, schema: MessageSchema, versi
         if field.is_struct:
             source.add(f"item, p = read_{field.type}(b, p, end)")
         else:
-            element = FieldSchema(field.name, field.type, field.versions)
-            element.flexible = field.flexible
-            element.attribute = "item"
-            _read_variable(source, element, schema, version, count_read=False, tagged=False)
+            _read_variable(source, field.element(), schema, version, count_read=False, tagged=False)
             source.add("item = v_item")
         source.add("items.append(item)")
     source.add(f"{target} = tuple(items)")

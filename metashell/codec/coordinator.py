@@ -5,8 +5,6 @@ never flexible and have one version. A record without a value deletes what its k
 Source: org.apache.kafka.coordinator.common.runtime.CoordinatorRecordSerde.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from metashell.codec.dispatch import (

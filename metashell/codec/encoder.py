@@ -9,24 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from struct import Struct
 from struct import error as struct_error
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metashell.codec.primitives import encode_uvarint
 from metashell.codec.schema import FieldSchema, MessageSchema, StructSchema
 from metashell.codec.source import FORMATS, Source, default_of, groups, is_compact, is_fixed, start, used_structs
 from metashell.errors import EncodeError
 
-if TYPE_CHECKING:
-    from metashell.codec.registry import MessageType
-
 Writer = Callable[[Any, bytearray], None]
 
 
-def make_writer(message: MessageType, version: int) -> Writer:
-    """`write(object, out)` for one version of a message. Errors: EncodeError naming the message."""
-    schema = message.schema
+def make_writer(schema: MessageSchema, version: int, make: Callable[[str], Any]) -> Writer:
+    """`write(object, out)` for one version of a message; `make` gives a struct of defaults by name.
+
+    Errors: EncodeError naming the message.
+    """
     source = start({"encode_uvarint": encode_uvarint, "Struct": Struct, "EncodeError": EncodeError, "write_tags": write_tags})
-    make = message.make_struct
     for struct in [*used_structs(schema, version), schema]:
         with source.block(f"def write_{struct.name}(o, w):"):
             source.add("pass")
@@ -142,7 +140,5 @@ def _write_array(source: Source, field: FieldSchema, schema: MessageSchema, vers
         if field.is_struct:
             source.add(f"write_{field.type}(item, w)")
         else:
-            element = FieldSchema(field.name, field.type, field.versions)
-            element.flexible = field.flexible
             source.add("v = item")
-            _write_variable(source, element, schema, version, tagged=False)
+            _write_variable(source, field.element(), schema, version, tagged=False)

@@ -12,9 +12,6 @@ a frame may hold a wrong checksum or an unknown magic.
 `log/tail.py`. Source: org.apache.kafka.common.record.FileLogInputStream.nextBatch.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from struct import Struct
 from typing import Final, Literal, NamedTuple
 
@@ -83,18 +80,20 @@ class Stop(NamedTuple):
                 return f"batch of {self.size} bytes is above {self.size_max}"
 
 
-@dataclass(slots=True)
 class Window:
     """A piece of a file and the frames in it.
 
     `position` is the file's byte that `buf` starts with, `next` the one where the following window starts; `stop` is set in the last one.
     """
 
-    buf: bytes
-    position: int
-    frames: list[Frame]
-    next: int
-    stop: Stop | None = None
+    __slots__ = ("buf", "frames", "next", "position", "stop")
+
+    def __init__(self, buf: bytes, position: int, frames: list[Frame], next: int, stop: Stop | None = None) -> None:
+        self.buf = buf
+        self.position = position
+        self.frames = frames
+        self.next = next
+        self.stop = stop
 
 
 def find_frames(buf: bytes, position: int, left: int | None, size_max: int = FRAME_SIZE_MAX, *, whole: bool = True) -> Window:

@@ -22,9 +22,8 @@ _VARINT_SHIFT_MAX = 28
 
 def java_read_error(message: MessageType, buf: bytes, version: int, start: int, end: int) -> str:
     """The message of the exception that Kafka's reader raises for `buf[start:end]`, which does not decode."""
-    structs = {**message.structs, message.name: message.cls}
     try:
-        _JavaReader(message.schema, version, structs).read(buf, start, end)
+        _JavaReader(message.schema, version, message.structs).read(buf, start, end)
     except DecodeError as error:
         return str(error)
     return NO_MESSAGE

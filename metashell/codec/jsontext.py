@@ -10,17 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from struct import Struct
 from struct import error as struct_error
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metashell.codec.compiler import read_count
 from metashell.codec.json_forms import STRING_TEXTS, bool_text, bytes_text, double_json
-from metashell.codec.plain import plain_read
 from metashell.codec.schema import FieldSchema, MessageSchema, StructSchema
 from metashell.codec.source import FORMATS, SIZES, Source, add_tag_loop, default_of, groups, is_compact, is_fixed, start, used_structs
 from metashell.values import UUID_TEXTS
-
-if TYPE_CHECKING:
-    from metashell.codec.registry import MessageType
 
 JsonReader = Callable[[bytes, int, int], str]
 MEMO_LIMIT = 1 << 14
@@ -53,15 +49,15 @@ class ListTexts(dict[bytes, str]):
 LIST_TEXTS = {name: ListTexts(form) for name, form in FORMATS.items()}
 
 
-def make_json_reader(message: MessageType, version: int) -> JsonReader:
+def make_json_reader(schema: MessageSchema, version: int, read: Callable[[bytes, int, int], Any], make: Callable[[str], Any]) -> JsonReader:
     """`json(buf, start, end) -> str` for one version of a message.
 
+    `read` makes the object of what the straight lines give up on, `make` a struct of defaults by name.
     Errors: the made function raises DecodeError for anything but exactly one message.
     """
-    schema = message.schema
 
     def slow(buf: bytes, begin: int, end: int) -> str:
-        return object_json(message, plain_read(message, buf, version, begin, end), version)
+        return object_json(read(buf, begin, end), schema, version, make)
 
     source = start(
         {
@@ -73,7 +69,6 @@ def make_json_reader(message: MessageType, version: int) -> JsonReader:
             "bytes_text": bytes_text,
         }
     )
-    make = message.make_struct
     for struct in used_structs(schema, version):
         with source.block(f"def json_{struct.name}(b, p, end):"):
             text = _struct_text(source, struct, schema, version, make)
@@ -214,9 +209,7 @@ def _counted_text(source: Source, field: FieldSchema, schema: MessageSchema, ver
                 if field.is_struct:
                     source.add(f"item, p = json_{field.type}(b, p, end)")
                 else:
-                    element = FieldSchema(field.name, field.type, field.versions)
-                    element.flexible = field.flexible
-                    _counted_text(source, element, schema, version, "item")
+                    _counted_text(source, field.element(), schema, version, "item")
                 source.add("items.append(item)")
             source.add(f"{target} = f'[{{\",\".join(items)}}]'")
 
@@ -240,9 +233,9 @@ def _tag_text(source: Source, field: FieldSchema, schema: MessageSchema, version
     source.add(f"t_{field.attribute} = '' if {target} == {default!r} else f',\"{field.json_name}\":{{{target}}}'")
 
 
-def object_json(message: MessageType, value: Any, version: int) -> str:
+def object_json(value: Any, schema: MessageSchema, version: int, make: Callable[[str], Any]) -> str:
     """The JSON text of an object, by walking its schema: the slow path, and the judge of the quick one."""
-    return _object_text(value, message.schema, message.schema, version, message.make_struct)
+    return _object_text(value, schema, schema, version, make)
 
 
 def _object_text(value: Any, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]) -> str:

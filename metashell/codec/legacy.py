@@ -9,13 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from zlib import crc32
 
-from metashell.codec.batches import CODEC_MASK, LEAD_SIZE, LOG_APPEND_TIME, BatchHeader, Record
+from metashell.codec.batches import CODEC_MASK, LOG_APPEND_TIME, BatchHeader, Record, RecordBatch
 from metashell.codec.compression import LZ4, MAX_DECOMPRESSED, ZSTD, decompress
+from metashell.codec.framing import frames_of
 from metashell.errors import DecodeError
 
 _CRC_START = 16
-_MIN_SIZE = LEAD_SIZE + 14
+_LEAD_SIZE_MAX = 26
 _FLG_CONTENT_SIZE = 0x08
+
+
+class LegacyBatch(RecordBatch):
+    """One message, or a wrapper with the messages in it, as a batch."""
+
+    __slots__ = ()
+
+    def __init__(self, position: int, data: bytes, file: str = "") -> None:
+        super().__init__(read_message_header(data[:_LEAD_SIZE_MAX]), position, data, file)
+
+    def crc_fault(self) -> str | None:
+        found = message_crc(self.data)
+        return None if found == self.header.crc else f"CRC-32 {found:#x} is not {self.header.crc:#x}"
+
+    def records(self, max_size: int = MAX_DECOMPRESSED) -> Iterator[Record]:
+        return read_messages(self.data, max_size)
 
 
 class LegacyRecord(Record):
@@ -112,18 +129,16 @@ def _unwrap(outer: _Message, codec_id: int, max_size: int) -> Iterator[_Message]
     if codec_id == LZ4 and outer.magic == 0:
         packed = with_lz4_header_checksum(packed)
     area = decompress(codec_id, packed, max_size)
-    at = 0
-    while at < len(area):
-        size = int.from_bytes(area[at + 8 : at + LEAD_SIZE], "big", signed=True) + LEAD_SIZE
-        if size < _MIN_SIZE or at + size > len(area):
-            raise DecodeError(f"message of {size} bytes does not fit in the {len(area) - at} left", offset=at)
+    frames, stop = frames_of(area)
+    if stop.kind != "end":
+        raise DecodeError(f"compressed message: {stop.reason}", offset=stop.position)
+    if not frames:
+        raise DecodeError("compressed message holds no message")
+    for at, size in frames:
         message = _Message(area[at : at + size])
         if message.magic != outer.magic or message.attributes & CODEC_MASK:
             raise DecodeError(f"compressed message of magic {outer.magic} holds another form inside", offset=at)
         yield message
-        at += size
-    if at == 0:
-        raise DecodeError("compressed message holds no message")
 
 
 def _read_field(data: bytes, at: int, what: str) -> tuple[int, bytes | None, int]:

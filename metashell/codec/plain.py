@@ -7,16 +7,13 @@ compiler, it is also the compiler's judge in the tests.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metashell.codec.primitives import kafka_text, read_uvarint
 from metashell.codec.schema import FieldSchema, MessageSchema, StructSchema
 from metashell.errors import DecodeError
-
-if TYPE_CHECKING:
-    from metashell.codec.registry import MessageType
 
 FIXED = {
     "bool": Struct(">?"),
@@ -46,7 +43,7 @@ class PlainReader:
     `structs` maps a struct's name to the class that is made for it; the message's own name is among them.
     """
 
-    def __init__(self, schema: MessageSchema, version: int, structs: dict[str, Callable[..., Any]]) -> None:
+    def __init__(self, schema: MessageSchema, version: int, structs: Mapping[str, Callable[..., Any]]) -> None:
         self.schema = schema
         self.version = version
         self.structs = structs
@@ -174,21 +171,18 @@ class PlainReader:
         return self._int(FIXED["int16" if field.type == "string" else "int32"])
 
 
-def plain_check(message: MessageType, buf: bytes, version: int, start: int, end: int) -> None:
+def plain_check(schema: MessageSchema, version: int, buf: bytes, start: int, end: int) -> None:
     """Read `buf[start:end]` and keep nothing: for a few records this is quicker than compiling the message's class and reader.
 
     Errors: DecodeError, as `plain_read`.
     """
-    structs = dict.fromkeys((message.name, *message.schema.structs), _nothing)
-    PlainReader(message.schema, version, structs).read(buf, start, end)
+    plain_read(schema, version, dict.fromkeys((schema.name, *schema.structs), _nothing), buf, start, end)
 
 
 def _nothing(**values: Any) -> None:
     """Stands for the class of every struct."""
 
 
-def plain_read(message: MessageType, buf: bytes, version: int, start: int, end: int) -> Any:
+def plain_read(schema: MessageSchema, version: int, classes: Mapping[str, Callable[..., Any]], buf: bytes, start: int, end: int) -> Any:
     """The object that `buf[start:end]` holds, read without any compiled code."""
-    structs: dict[str, Callable[..., Any]] = dict(message.structs)
-    structs[message.name] = message.cls
-    return PlainReader(message.schema, version, structs).read(buf, start, end)
+    return PlainReader(schema, version, classes).read(buf, start, end)

@@ -17,38 +17,27 @@ VARLONG_SIZE_MAX = 10
 _ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
-def read_uvarint(buf: bytes, pos: int) -> tuple[int, int]:
-    """An unsigned varint of at most five bytes and the position after it.
+def read_uvarint(buf: bytes, pos: int, size_max: int = UVARINT_SIZE_MAX) -> tuple[int, int]:
+    """An unsigned varint of at most `size_max` bytes, five or ten, and the position after it.
 
-    Units: the value has 32 bits; what a fifth byte holds above them is cut off, as Java's int does.
-    Errors: DecodeError for a sixth byte or the end of the buffer.
+    Units: the value has 32 bits, or 64; what a last byte holds above them is cut off, as in Java.
+    Errors: DecodeError for a further byte or the end of the buffer.
     """
     value = shift = 0
-    for index in range(pos, pos + UVARINT_SIZE_MAX):
+    for index in range(pos, pos + size_max):
         try:
             byte = buf[index]
         except IndexError:
-            raise DecodeError(f"varint ends early at {index}", offset=pos) from None
+            raise DecodeError(f"{_name(size_max)} ends early at {index}", offset=pos) from None
         value |= (byte & 127) << shift
         if byte < 128:
-            return value & 0xFFFFFFFF, index + 1
+            return value & (0xFFFFFFFF if size_max == UVARINT_SIZE_MAX else 0xFFFFFFFFFFFFFFFF), index + 1
         shift += 7
-    raise DecodeError("varint is too long, the most significant bit of the 5th byte is set", offset=pos)
+    raise DecodeError(f"{_name(size_max)} is too long, the most significant bit of the {size_max}th byte is set", offset=pos)
 
 
-def read_uvarlong(buf: bytes, pos: int) -> tuple[int, int]:
-    """An unsigned varint of at most ten bytes (64 bits) and the position after it."""
-    value = shift = 0
-    for index in range(pos, pos + VARLONG_SIZE_MAX):
-        try:
-            byte = buf[index]
-        except IndexError:
-            raise DecodeError(f"varlong ends early at {index}", offset=pos) from None
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value & 0xFFFFFFFFFFFFFFFF, index + 1
-        shift += 7
-    raise DecodeError("varlong is too long, the most significant bit of the 10th byte is set", offset=pos)
+def _name(size_max: int) -> str:
+    return "varint" if size_max == UVARINT_SIZE_MAX else "varlong"
 
 
 def read_varint(buf: bytes, pos: int) -> tuple[int, int]:
@@ -59,7 +48,7 @@ def read_varint(buf: bytes, pos: int) -> tuple[int, int]:
 
 def read_varlong(buf: bytes, pos: int) -> tuple[int, int]:
     """A zig-zag varlong (int64) and the position after it."""
-    value, pos = read_uvarlong(buf, pos)
+    value, pos = read_uvarint(buf, pos, VARLONG_SIZE_MAX)
     return (value >> 1) ^ -(value & 1), pos
 
 

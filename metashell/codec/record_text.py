@@ -13,14 +13,12 @@ from metashell.codec.control import read_control_record, value_layout
 from metashell.codec.dispatch import REMOTE_LOG_TYPES
 from metashell.codec.frame import (
     FRAME_VERSION,
-    KIP631_FRAME_VERSION,
     FrameError,
     metadata_message,
     read_frame,
     record_type_name,
     version_fault,
 )
-from metashell.codec.jsontext import object_json
 from metashell.codec.redaction import JsonText, hex_text, json_writer
 from metashell.codec.registry import MessageType, message_type
 from metashell.codec.schema import snake_case
@@ -64,9 +62,8 @@ class FramedTexts:
         except FrameError as error:
             return RecordText(None, None, None, hex_text(value, show_secrets=self.show_secrets), str(error))
         type_id, version = frame.type_id, frame.version
-        family = "kip631" if frame.frame_version == KIP631_FRAME_VERSION and not self.is_remote_log else "metadata"
-        message = self.message(type_id, family)
-        name = self.type_name(type_id, family)
+        message = self.message(type_id, frame.family)
+        name = self.type_name(type_id, frame.family)
         fault = _unknown_type(type_id) if message is None else version_fault(message, version)
         derived = ""
         try:
@@ -138,5 +135,5 @@ def control_text(key: bytes | None, value: bytes | None, *, show_secrets: bool) 
     if message is None:
         data = hex_text(record.body, show_secrets=show_secrets)
     else:
-        data = object_json(message, record.body, value_layout(message, record.version))
+        data = message.object_json(record.body, value_layout(message, record.version))
     return RecordText(record.type, record.type_name, record.version, data, record.fault)

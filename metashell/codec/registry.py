@@ -23,7 +23,7 @@ _messages: dict[tuple[str, str], MessageType] = {}
 class MessageType:
     """One message of Kafka in all its versions.
 
-    `cls` is its class, `structs` the classes of its structs by name, `key` its api key or record type.
+    `cls` is its class, `structs` that and those of its structs by name, `key` its api key or record type.
     `versions` is (lowest, newest). Versions above the newest are compiled on demand with the newest layout,
     because `0+` has no upper end. Each product, the classes too, is made when it is first asked for, and the code that
     makes it is imported then: a dump needs no objects, a shell no JSON from bytes.
@@ -49,9 +49,9 @@ class MessageType:
         from metashell.codec.compiler import make_classes
 
         self.structs = make_classes(self.schema)
-        self.cls = self.structs.pop(self.name)
-        for struct_name, struct in self.structs.items():
-            setattr(self.cls, struct_name, struct)
+        self.cls = self.structs[self.name]
+        for struct_name in self.schema.structs:
+            setattr(self.cls, struct_name, self.structs[struct_name])
         return self.__dict__[name]
 
     def __repr__(self) -> str:
@@ -71,7 +71,7 @@ class MessageType:
         if made is None:
             from metashell.codec.compiler import make_reader
 
-            made = self._readers[version] = make_reader(self, version)
+            made = self._readers[version] = make_reader(self.schema, version, self.structs)
         return made
 
     def writer(self, version: int) -> Writer:
@@ -80,7 +80,7 @@ class MessageType:
         if made is None:
             from metashell.codec.encoder import make_writer
 
-            made = self._writers[version] = make_writer(self, version)
+            made = self._writers[version] = make_writer(self.schema, version, self.make_struct)
         return made
 
     def json_reader(self, version: int) -> JsonReader:
@@ -89,8 +89,23 @@ class MessageType:
         if made is None:
             from metashell.codec.jsontext import make_json_reader
 
-            made = self._json_readers[version] = make_json_reader(self, version)
+            def read(buf: bytes, start: int, end: int) -> Any:
+                return self.plain_read(buf, version, start, end)
+
+            made = self._json_readers[version] = make_json_reader(self.schema, version, read, self.make_struct)
         return made
+
+    def plain_read(self, buf: bytes, version: int, start: int, end: int) -> Any:
+        """As `read`, without any compiled code but the classes."""
+        from metashell.codec.plain import plain_read
+
+        return plain_read(self.schema, version, self.structs, buf, start, end)
+
+    def object_json(self, value: Any, version: int) -> str:
+        """The text of Kafka's JSON converter for an object."""
+        from metashell.codec.jsontext import object_json
+
+        return object_json(value, self.schema, version, self.make_struct)
 
     def read(self, buf: bytes, version: int, start: int = 0, end: int | None = None) -> Any:
         """The object that `buf[start:end]` holds; every byte must belong to it.

@@ -83,6 +83,13 @@ class FieldSchema:
     def is_tagged(self, version: int) -> bool:
         return version in self.tagged
 
+    def element(self) -> FieldSchema:
+        """One item of an array, as a field that is never null."""
+        made = FieldSchema(self.name, self.type, self.versions)
+        made.flexible = self.flexible
+        made.attribute = "item"
+        return made
+
     def __repr__(self) -> str:
         return f"FieldSchema({self.name}: {'[]' if self.is_array else ''}{self.type})"
 

@@ -1,15 +1,18 @@
 """Decoded logs as Arrow tables: record batches to columns, without Python objects for each record.
 
-One table for each record type, all its versions merged, in the envelope that all have (`cluster_id`, `file`, `offset`, `epoch`,
-`timestamp` in Unix ms), and four that every log has: `records` (all records, with JSON text), `control`, `batches`, `faults`. A
-field that a version does not have is at its schema's default, as in objects; uuids are 16 bytes.
+There is a table for each record type, with all its versions merged, and four that every log has: `records` (all records, with JSON
+text), `control`, `batches` and `faults`. All share an envelope (`schemas.ENVELOPE`). A field that a version does not have is at its
+schema's default, as in objects; uuids are 16 bytes.
 
-Promises: columns, objects and JSON text of one log are equal, for any log. Each record belongs to exactly one split. Memory is
-bounded by a chunk (64 Ki records or 8 MiB, or one batch where that is larger), whatever the input. Secrets are redacted in every
-table unless they are asked for. Files are only read.
+Rooms: `inputs` finds files and cuts them into splits, `decode` makes tables of a split, `export` writes them to files, and `sql` asks
+them questions. `inputs` and `decode` import neither `export` nor `sql`, which do not import each other.
 
-This is the one place that knows numpy and pyarrow, and nothing in the base install imports it. Its names are imported when they are
-used: planning needs neither.
+Promises: columns, objects and JSON text of one log are equal, for any log. Each record belongs to exactly one split. Memory is bounded
+by a chunk (`decode/chunks.py`), whatever the input. Secrets are redacted in every table unless they are asked for. Files are only
+read.
+
+Only this package knows numpy, pyarrow and DuckDB (reports knows Arrow's tables too), and nothing in the base install imports it. Its names
+are imported when they are used: planning needs none of the three.
 """
 
 from typing import TYPE_CHECKING

@@ -7,17 +7,14 @@ from functools import cache
 from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.codec.dispatch import METADATA_TYPES, REMOTE_LOG_TYPES
 from metashell.codec.schema import snake_case
-from metashell.log.kinds import KNOWN_LOGS, METADATA, REMOTE_LOG, LogKind
+from metashell.log.kinds import KNOWN_LOGS, METADATA, LogKind
 
 COMMON_TABLES = ("records", "control", "batches", "faults")
 
 
 def table_names() -> list[str]:
-    """In the order of `tables()`."""
-    names = [*COMMON_TABLES, *(record_table_name(name) for name in METADATA_TYPES.values())]
-    for log in COORDINATOR_LOGS.values():
-        names += [key_table_name(name) for key, name in log.keys.items() if key in log.values]
-    return [*names, *(record_table_name(name) for name in REMOTE_LOG_TYPES.values())]
+    """The tables that every log has, then those of each log."""
+    return [*COMMON_TABLES, *_logs_of_tables()]
 
 
 def log_of_table(table: str) -> LogKind | None:
@@ -27,13 +24,16 @@ def log_of_table(table: str) -> LogKind | None:
 
 @cache
 def _logs_of_tables() -> dict[str, LogKind]:
-    found: dict[str, LogKind] = {record_table_name(name): METADATA for name in METADATA_TYPES.values()}
-    found |= {record_table_name(name): REMOTE_LOG for name in REMOTE_LOG_TYPES.values()}
-    for log in KNOWN_LOGS:
-        if log in COORDINATOR_LOGS:
-            keys = COORDINATOR_LOGS[log].keys
-            found |= {key_table_name(name): log for key, name in keys.items() if key in COORDINATOR_LOGS[log].values}
-    return found
+    return {name: log for log in KNOWN_LOGS for name in record_tables(log).values()}
+
+
+def record_tables(log: str) -> dict[int, str]:
+    """The names of the tables of one kind of log by record type."""
+    if log in COORDINATOR_LOGS:
+        coordinator = COORDINATOR_LOGS[log]
+        return {type_id: key_table_name(name) for type_id, name in coordinator.keys.items() if type_id in coordinator.values}
+    names = METADATA_TYPES if log == METADATA else REMOTE_LOG_TYPES
+    return {type_id: record_table_name(name) for type_id, name in names.items()}
 
 
 def record_table_name(message: str) -> str:

@@ -15,7 +15,8 @@ from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.codec.dispatch import METADATA_TYPES, REMOTE_LOG_TYPES
 from metashell.codec.registry import MessageType, message_type
 from metashell.codec.schema import FieldSchema, MessageSchema, StructSchema
-from metashell.columns.names import COMMON_TABLES, key_table_name, record_table_name
+from metashell.columns.names import COMMON_TABLES, record_tables
+from metashell.log.kinds import KNOWN_LOGS, METADATA
 
 ARROW_TYPES = {
     "bool": pa.bool_(),
@@ -69,8 +70,8 @@ class RecordTable:
 
 def tables() -> dict[str, pa.Schema]:
     """The schema of every table by name."""
-    found = {name: _common_schema(name) for name in COMMON_TABLES}
-    for log in ("metadata", *COORDINATOR_LOGS, "remote_log"):
+    found = {name: common_schema(name) for name in COMMON_TABLES}
+    for log in KNOWN_LOGS:
         found.update({table.name: table.schema for table in tables_of_log(log).values()})
     return found
 
@@ -78,45 +79,33 @@ def tables() -> dict[str, pa.Schema]:
 @cache
 def tables_of_log(log: str) -> dict[int, RecordTable]:
     """The tables of one kind of log by record type."""
+    return {type_id: _table(log, type_id, name) for type_id, name in record_tables(log).items()}
+
+
+def _table(log: str, type_id: int, name: str) -> RecordTable:
+    fields = [*ENVELOPE, ("version", pa.int16())]
+    key, of_key = None, []
     if log in COORDINATOR_LOGS:
         coordinator = COORDINATOR_LOGS[log]
-        return {
-            key: _coordinator_table(log, key, coordinator.keys[key], coordinator.values[key])
-            for key in coordinator.keys
-            if key in coordinator.values
-        }
-    names = METADATA_TYPES if log == "metadata" else REMOTE_LOG_TYPES
-    return {key: _record_table(log, key, message_type(log, name)) for key, name in names.items()}
+        key, value = message_type(log, coordinator.keys[type_id]), message_type(log, coordinator.values[type_id])
+        fields.append(("tombstone", pa.bool_()))
+        of_key = _columns(key, {name for name, _ in fields}, "key")
+    else:
+        value = message_type(log, (METADATA_TYPES if log == METADATA else REMOTE_LOG_TYPES)[type_id])
+    of_value = _columns(value, {*(name for name, _ in fields), *(column.name for column in of_key)}, "value")
+    arrow = [_named(column.name, column.field, key.schema) for column in of_key] if key is not None else []
+    arrow += [_named(column.name, column.field, value.schema) for column in of_value]
+    schema = pa.schema([*(pa.field(*field) for field in fields), *arrow])
+    return RecordTable(name, log, type_id, value, key, (*of_key, *of_value), schema)
 
 
-def _record_table(log: str, type_id: int, message: MessageType) -> RecordTable:
-    taken = {name for name, _ in ENVELOPE} | {"version"}
-    columns = tuple(Column(_free(field, taken), field) for field in message.schema.fields)
-    fields = [*ENVELOPE, ("version", pa.int16())]
-    schema = pa.schema([pa.field(*field) for field in fields] + [_arrow_field(column, message.schema) for column in columns])
-    return RecordTable(record_table_name(message.name), log, type_id, message, None, columns, schema)
-
-
-def _coordinator_table(log: str, type_id: int, key_name: str, value_name: str) -> RecordTable:
-    key, value = message_type(log, key_name), message_type(log, value_name)
-    fields = [*ENVELOPE, ("version", pa.int16()), ("tombstone", pa.bool_())]
-    taken = {name for name, _ in fields}
-    of_key = [Column(_free(field, taken, "key"), field, from_key=True) for field in key.schema.fields]
-    taken |= {column.name for column in of_key}
-    of_value = [Column(_free(field, taken), field) for field in value.schema.fields]
-    arrow = [_arrow_field(column, key.schema) for column in of_key] + [_arrow_field(column, value.schema) for column in of_value]
-    schema = pa.schema([pa.field(*field) for field in fields] + arrow)
-    return RecordTable(key_table_name(key_name), log, type_id, value, key, (*of_key, *of_value), schema)
-
-
-def _free(field: FieldSchema, taken: set[str], prefix: str = "value") -> str:
-    """A field's name, `value_NAME` where the envelope or the key has a column of that name already."""
-    name = field.attribute.rstrip("_")
-    return f"{prefix}_{name}" if name in taken else name
-
-
-def _arrow_field(column: Column, schema: MessageSchema) -> pa.Field:
-    return _named(column.name, column.field, schema)
+def _columns(message: MessageType, taken: set[str], side: str) -> list[Column]:
+    """A column for each field: its name, or `key_NAME` or `value_NAME` where that is taken."""
+    names = [field.attribute.rstrip("_") for field in message.schema.fields]
+    return [
+        Column(f"{side}_{name}" if name in taken else name, field, side == "key")
+        for name, field in zip(names, message.schema.fields, strict=True)
+    ]
 
 
 def _named(name: str, field: FieldSchema, schema: MessageSchema) -> pa.Field:
@@ -135,7 +124,8 @@ def struct_type(struct: StructSchema, schema: MessageSchema) -> pa.DataType:
 
 
 @cache
-def _common_schema(name: str) -> pa.Schema:
+def common_schema(name: str) -> pa.Schema:
+    """The schema of `records`, `control`, `batches` or `faults`."""
     fields: dict[str, tuple[tuple[str, pa.DataType], ...]] = {
         RECORDS: (
             *ENVELOPE,
@@ -185,8 +175,3 @@ def _common_schema(name: str) -> pa.Schema:
         ),
     }
     return pa.schema([pa.field(*field) for field in fields[name]])
-
-
-def common_schema(name: str) -> pa.Schema:
-    """The schema of `records`, `control`, `batches` or `faults`."""
-    return _common_schema(name)

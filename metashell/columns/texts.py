@@ -30,7 +30,7 @@ def row_values(batch: pa.RecordBatch, fields: Iterable[pa.Field] | None = None) 
 
 
 def converter(field: pa.Field) -> Convert | None:
-    """What makes a column's Python values fit for JSON, None where they are already."""
+    """What makes a column's Python values into values for JSON; None where they are already."""
     kind = field.type
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return _uuid if field.metadata is not None and _MARK.items() <= field.metadata.items() else bytes_value

@@ -1,35 +1,34 @@
 """Print what lies in a log directory: Kafka's text byte for byte, or JSON lines.
 
-Segments, checkpoints, metadata directories, the indexes and producer snapshots beside a segment, text checkpoints. Nothing is
-kept: a log is read, formatted and written window by window, straight from bytes to text, so that memory stays bounded at any size
-and with any reader; a large file is formatted by two processes. Both voices are tables of writers over one walk: `framing` and
-`writer` walk the batches and records of a log, `index_walk` the entries of an index and the log that it points into. Files are
-only read. What is wrong with a file is told where it lies, and everything else is still printed, except where Kafka's own tool
-would end. Kafka's voice knows the layouts of 4.3.1 only; ours tries every dialect and decodes what lies inside records.
+It reads segments, checkpoints, metadata directories, the indexes and producer snapshots beside a segment, and text checkpoints. A log
+is read, formatted and written window by window, straight from bytes to text, so memory stays bounded at any size of the file and with
+any reader of the output; a large file is formatted by as many processes as there are processors. Both voices, the rooms `own` and
+`kafka`, are tables of writers over one walk: `windows` and `writer` walk the batches and records of a log, `index_walk` the entries of
+an index and the log that it points into. Files are only read. A fault is reported where it lies, and everything else is still
+printed, except where Kafka's own tool would end. Kafka's voice knows the layouts of 4.3.1 only; ours tries every dialect and decodes
+what lies inside records.
 """
 
 from __future__ import annotations
 
 from metashell.dump.options import DumpOptions
-from metashell.dump.output import ByteSink, Output, TerminalOutput, TextSink
+from metashell.dump.output import ByteSink, TextSink, output_for
 
 __all__ = ["DumpOptions", "run_dump"]
 
 
 def run_dump(options: DumpOptions, out: int | ByteSink, err: TextSink) -> int:
-    """Dump the files of `options`; gives the exit status.
+    """Dump the files of `options`; returns the exit status.
 
-    `out` is a file descriptor (then a second process may help) or anything that takes bytes.
-    Errors: BrokenPipeError when nobody reads any more; KeyboardInterrupt passes. No other process is left behind.
+    `out` is a file descriptor (then other processes may help) or anything that takes bytes.
+    Errors: BrokenPipeError when the reader has closed its end; KeyboardInterrupt passes. No other process is left behind.
     """
     import gc
 
-    output = Output(out)
+    output = output_for(out, options.output)
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        if options.output == "kafka" and output.is_terminal:
-            output = TerminalOutput(output)
         if options.output == "kafka" and options.voice == "own":
             from metashell.dump.kafka.own_rules import run_kafka_text
 

@@ -6,7 +6,6 @@ from collections.abc import Collection
 from typing import Final
 
 from metashell.dump.options import Decoder, DumpOptions
-from metashell.dump.record_types import logs_with_types
 from metashell.errors import UsageError
 from metashell.log.files import OpenFile
 from metashell.log.identity import name_of
@@ -33,6 +32,10 @@ def wanted_logs(options: DumpOptions) -> Collection[LogKind]:
     """The logs that a run wants of a folder: that of its decoder, or those that have the wanted types; empty where it says nothing."""
     if options.decoder != "classes":
         return (LOG_OF_DECODER[options.decoder],)
+    if not options.types:
+        return ()
+    from metashell.dump.record_types import logs_with_types
+
     logs = logs_with_types(options.types)
     return () if len(logs) == len(KNOWN_LOGS) else logs
 
@@ -60,12 +63,14 @@ def options_for(options: DumpOptions, label: str, log: LogKind | None, file: Ope
 
 
 def _needs_decoder(options: DumpOptions) -> bool:
-    """Whether what is asked for is inside the records: their types, or patterns that are held against their text."""
+    """Whether what is asked for is inside the records: their types, or patterns for their text."""
     has_pattern = options.key_pattern is not None or options.value_pattern is not None
     return bool(options.types) or options.summary or (has_pattern and not options.prints_contents)
 
 
 def _log_with_types(types: tuple[str, ...], label: str, log: LogKind | None) -> LogKind:
+    from metashell.dump.record_types import logs_with_types
+
     logs = logs_with_types(types)
     if log in logs:
         return log

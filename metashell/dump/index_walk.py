@@ -1,7 +1,7 @@
 """The walk over an index and the log that it points into, the same for both voices.
 
 Each entry comes with what the log has at its place, or with what is wrong there. The log is read front to back in pieces,
-as the entries of a sound index lie; a log's batches are gone over once, whatever the number of entries.
+in the order of a sound index; its batches are walked once, whatever the number of entries.
 Source: org.apache.kafka.tools.DumpLogSegments.dumpIndex, dumpTimeIndex; tools.md 1.6, 1.7.
 """
 
@@ -14,7 +14,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from metashell.codec.batches import HEADER_SIZE, LEAD_SIZE, LOG_APPEND_TIME, MAGIC_END, BatchHeader, RecordBatch, unpack_header
-from metashell.codec.framing import LENGTH_MIN
+from metashell.codec.framing import FRAME_SIZE_MAX, LENGTH_MIN
 from metashell.codec.legacy import read_messages
 from metashell.codec.record_walk import walk_records
 from metashell.errors import DecodeError
@@ -24,7 +24,6 @@ from metashell.log.window_reader import WindowReader
 
 PIECE_SIZE = 1 << 16
 NO_TIMESTAMP = -1
-BATCH_SIZE_MAX = LEAD_SIZE + 0x7FFFFFFF
 _HEAD = Struct(">qi4xb6xi").unpack_from
 _HEAD_SIZE = 27
 
@@ -95,12 +94,8 @@ class LogHeads:
 
 
 def walk_offset_index(data: bytes, base_offset: int, heads: LogHeads | None) -> Iterator[OffsetEntry]:
-    """The entries of an offset index, up to the zeros of a preallocated one, each held against the log if there is one."""
-    is_first = True
-    for relative, position in OFFSET_ENTRY.iter_unpack(whole_entries(data, OFFSET_ENTRY)):
-        if relative == 0 and not is_first:
-            return
-        is_first = False
+    """The entries of an offset index, up to the zeros of a preallocated one, each compared with the log if there is one."""
+    for relative, position in _used_entries(data, OFFSET_ENTRY, 0):
         offset = base_offset + relative
         if heads is None:
             yield OffsetEntry(offset, position, offset, None)
@@ -109,6 +104,16 @@ def walk_offset_index(data: bytes, base_offset: int, heads: LogHeads | None) -> 
             yield OffsetEntry(offset, position, heads.last_offset(position), None)
         except DecodeError as error:
             yield OffsetEntry(offset, position, 0, str(error))
+
+
+def _used_entries(data: bytes, form: Struct, offset_at: int) -> Iterator[tuple[int, ...]]:
+    """The entries up to the zeros of a preallocated index; the relative offset is the number `offset_at` of an entry."""
+    is_first = True
+    for entry in form.iter_unpack(whole_entries(data, form)):
+        if entry[offset_at] == 0 and not is_first:
+            return
+        is_first = False
+        yield entry
 
 
 class LogBatches:
@@ -127,7 +132,7 @@ class LogBatches:
         """Take note of all batches from `position` on, and of what the walk ends at."""
         for column in (self.positions, self.last_offsets, self.sizes):
             del column[:]
-        reader = WindowReader(self.log, None, BATCH_SIZE_MAX)
+        reader = WindowReader(self.log, None, FRAME_SIZE_MAX)
         before = -1
         self.is_ascending = True
         while True:
@@ -192,14 +197,10 @@ def walk_time_index(
     log: OpenFile | None,
     max_decompressed: int,
 ) -> Iterator[TimeEntry]:
-    """The entries of a time index, up to the zeros of a preallocated one, each held against the log if there is one."""
+    """The entries of a time index, up to the zeros of a preallocated one, each compared with the log if there is one."""
     batches = LogBatches(log, max_decompressed) if log is not None else None
     size = (log.size() or 0) if log is not None else 0
-    is_first = True
-    for timestamp, relative in TIME_ENTRY.iter_unpack(whole_entries(data, TIME_ENTRY)):
-        if relative == 0 and not is_first:
-            return
-        is_first = False
+    for timestamp, relative in _used_entries(data, TIME_ENTRY, 1):
         offset = base_offset + relative
         if batches is None:
             yield TimeEntry(timestamp, offset, offset, timestamp, None)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from metashell.codec.batches import HEADER_SIZE, RecordBatch, read_batch_header
 from metashell.errors import PathError, UsageError
+from metashell.escape import writable
 from metashell.log.files import OpenFile, open_file
 from metashell.log.inputs import (
     LogFolder,
@@ -136,6 +137,11 @@ def directory_input(
         directory=directory,
         log=log,
     )
+
+
+def shown_path(path: str) -> str:
+    """A path as text, whatever the locale: a byte that is not UTF-8 is the text `\\xe9`."""
+    return writable(os.fsencode(path).decode("utf-8", "surrogateescape"))
 
 
 def _is_checkpoint_name(path: str) -> bool:

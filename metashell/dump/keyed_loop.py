@@ -20,6 +20,18 @@ ValueText = Callable[[bytes, int, int], str]
 Versions = dict[bytes, tuple[ValueText | None, str]]
 """The first two bytes of a value, its version -> what writes its fields, and the text before them; None leaves the record out."""
 
+_SIZE = """
+            if {name} > 127:
+                if buf[start] > 127:
+                    return GAVE_UP
+                {name} = {name} & 127 | buf[start] << 7
+                start += 1
+            if {name} & 1:
+                return GAVE_UP
+            {name} >>= 1
+            at = start + {name}
+"""
+"""Reads the rest of a varint that may have two bytes, and must be a size: no negative number."""
 _TEMPLATE = """
 def loop(buf, at, first, count, base_offset, middle, keys, append):
     offset = base_offset + first - 1
@@ -39,15 +51,7 @@ def loop(buf, at, first, count, base_offset, middle, keys, append):
             start = at + len(header)
             key_size = buf[start]
             start += 1
-            if key_size > 127:
-                if buf[start] > 127:
-                    return GAVE_UP
-                key_size = key_size & 127 | buf[start] << 7
-                start += 1
-            if key_size & 1:
-                return GAVE_UP
-            key_size >>= 1
-            at = start + key_size
+            {read_key_size}
             key_text, versions = keys[buf[start:at]]
             start = at + 1
             value_size = buf[at]
@@ -59,15 +63,7 @@ def loop(buf, at, first, count, base_offset, middle, keys, append):
                     continue
                 append({tombstone})
                 continue
-            if value_size > 127:
-                if buf[start] > 127:
-                    return GAVE_UP
-                value_size = value_size & 127 | buf[start] << 7
-                start += 1
-            if value_size & 1:
-                return GAVE_UP
-            value_size >>= 1
-            at = start + value_size
+            {read_value_size}
             if at != end - 1 or buf[at]:
                 return GAVE_UP
             if versions is None:
@@ -92,7 +88,8 @@ def make_keyed_loop(line: str, tombstone: str, head: str = "") -> FastLoop:
     `body(buf, start + 2, at)` and what goes before it `before`.
     """
     names: dict[str, Any] = {"headers": _usual_headers, "GAVE_UP": GAVE_UP, "DecodeError": DecodeError, "head": head}
-    exec(compile(_TEMPLATE.format(line=line, tombstone=tombstone), "<dump-log keyed loop>", "exec"), names)
+    sizes = {f"read_{name}": _SIZE.format(name=name).strip() for name in ("key_size", "value_size")}
+    exec(compile(_TEMPLATE.format(line=line, tombstone=tombstone, **sizes), "<dump-log keyed loop>", "exec"), names)
     loop: FastLoop = names["loop"]
     return loop
 

@@ -1,7 +1,5 @@
 """Everything that decides what one run of dump-log prints, for both voices."""
 
-from __future__ import annotations
-
 import re
 from typing import Literal, NamedTuple
 

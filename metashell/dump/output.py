@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -25,10 +26,6 @@ class Output:
         self.fd = target if isinstance(target, int) else None
         self._sink = None if isinstance(target, int) else target
 
-    @property
-    def is_terminal(self) -> bool:
-        return self.fd is not None and os.isatty(self.fd)
-
     def takes_more(self) -> bool:
         """Whether a short write would not wait."""
         if self.fd is None:
@@ -38,7 +35,7 @@ class Output:
         return bool(select.select((), (self.fd,), (), 0)[1])
 
     def write_all(self, parts: list[bytes]) -> None:
-        """Write pieces of text one after another; each is let go of once it is written."""
+        """Write pieces of text one after another; each is freed once it is written."""
         parts.reverse()
         while parts:
             self.write(parts.pop())
@@ -60,9 +57,20 @@ class Output:
 
 
 class TerminalOutput(Output):
-    """Passes text on to a terminal with what could drive the terminal escaped; every `write` is whole characters."""
+    """Passes text on to a terminal with what could drive the terminal escaped; every `write` is whole lines."""
+
+    def __init__(self, fd: int, escape: Callable[[str], str]) -> None:
+        super().__init__(fd)
+        self._escape = escape
 
     def write(self, data: bytes) -> None:
-        from metashell.escape import terminal_text
+        super().write(self._escape(data.decode("utf-8", "surrogateescape")).encode())
 
-        super().write(terminal_text(data.decode("utf-8", "surrogateescape")).encode())
+
+def output_for(target: int | ByteSink, form: str) -> Output:
+    """The output of a run, whose text has that form; characters that would drive a terminal are escaped on one."""
+    if not isinstance(target, int) or not os.isatty(target):
+        return Output(target)
+    from metashell.escape import terminal_json, terminal_text
+
+    return TerminalOutput(target, terminal_json if form in ("json", "jsonl") else terminal_text)

@@ -1,13 +1,13 @@
 """One large file by several processes, in order.
 
-The workers stand in a ring and take windows in turn. Two tokens go round it. The first says where the next window
-starts: a worker reads its window, finds the batches in it, and passes the token on at once, so that the next one can
-begin. The second is the turn to write: a worker formats its window in memory, waits for that token, writes straight to
-the common output and passes it on. So order is kept for files and pipes alike, no text travels between processes, and
-a reader that stalls stops everybody.
+The workers form a ring and take windows in turn. Two tokens go round. The first says where the next window starts: a
+worker reads its window, finds the batches in it, and passes the token on at once, so that the next worker can begin.
+The second is the turn to write: a worker formats its window in memory, waits for that token, writes to the common
+output and passes it on. So order is kept for files and pipes alike, no text moves between processes, and each process
+holds the text of one window, also when the reader of the output stalls.
 
-Worker 0 is this process. A worker whose neighbour is gone reads the end of its pipe and goes too; this process always
-reaps the others.
+Worker 0 is this process. A worker whose neighbour has ended reads the end of its pipe and ends too; this process always
+waits for the others.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import marshal
 import os
 import signal
 import sys
+from errno import EIO
 from struct import Struct
 from typing import Any, NoReturn
 
@@ -30,8 +31,6 @@ from metashell.log.window_reader import WindowReader
 _START = Struct("<q")
 _TURN = Struct("<??qi")
 _NO_MORE = -1
-_STATUS_CLOSED_OUTPUT = 3
-_STATUS_OUTPUT_FAILED = 4
 Pipe = tuple[int, int]
 End = tuple[str | None, tuple[Any, ...] | None]
 """How the walk ended: the message of a Halt, and the fields of the Stop."""
@@ -53,7 +52,7 @@ class _Ring:
         self._ends = set()
 
     def next_start(self) -> int:
-        """Where this worker's next window starts, negative when there is none."""
+        """Where this worker's next window starts; negative when there is none."""
         data = _read_exactly(self._start_in, _START.size)
         return int(_START.unpack(data)[0]) if data else _NO_MORE
 
@@ -61,7 +60,7 @@ class _Ring:
         _send(self._start_out, _START.pack(position))
 
     def turn(self) -> tuple[bool, Place] | None:
-        """Whether to write, and the place that was written last; None when the worker before is gone."""
+        """Whether to write, and the last place that was written; None when the worker before has ended."""
         data = _read_exactly(self._turn_in, _TURN.size)
         if not data:
             return None
@@ -77,7 +76,7 @@ def _pack_turn(goes_on: bool, last: Place) -> bytes:
 
 
 def dump_in_parallel(writer: Writer, reader: WindowReader, output: Output, jobs: int) -> Stop:
-    """Write the whole file; what the workers found is gathered in `writer`. Raises Halt."""
+    """Write the whole file; `writer` gets what all workers found. Raises Halt."""
     starts = [os.pipe() for _ in range(jobs)]
     turns = [os.pipe() for _ in range(jobs)]
     os.write(starts[0][1], _START.pack(0))
@@ -108,13 +107,14 @@ def _fork(
     reader: WindowReader,
     output: Output,
 ) -> tuple[int, int]:
-    """Start one worker; gives its process id and where its findings can be read."""
+    """Start one worker; returns its process id and where its findings can be read."""
     result_in, result_out = os.pipe()
     pid = os.fork()
     if pid:
         os.close(result_out)
         return pid, result_in
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     _close({result_in, *foreign})
     _child(_Ring(starts, turns, index), writer, reader, output, result_out)
 
@@ -122,15 +122,14 @@ def _fork(
 def _child(ring: _Ring, writer: Writer, reader: WindowReader, output: Output, result_out: int) -> NoReturn:
     status = 1
     try:
-        end = _work(ring, writer, reader, output)
+        try:
+            end = _work(ring, writer, reader, output)
+            result: Any = (0, writer.findings.fields(), end)
+        except OSError as error:
+            result = (error.errno or EIO, error.strerror, None)
         with open(result_out, "wb") as results:
-            results.write(marshal.dumps((writer.findings.fields(), end)))
+            marshal.dump(result, results)
         status = 0
-    except BrokenPipeError:
-        status = _STATUS_CLOSED_OUTPUT
-    except OSError as error:
-        os.write(result_out, marshal.dumps((error.errno, error.strerror)))
-        status = _STATUS_OUTPUT_FAILED
     except BaseException:
         sys.excepthook(*sys.exc_info())
         sys.stderr.flush()
@@ -167,7 +166,7 @@ def _work(ring: _Ring, writer: Writer, reader: WindowReader, output: Output) -> 
 
 
 def _format_apart(writer: Writer, window: Window) -> str | None:
-    """Format a window without knowing what precedes it; gives the message of a Halt."""
+    """Format a window without knowing what precedes it; returns the message of a Halt."""
     writer.first = writer.last = None
     try:
         format_window(writer, window)
@@ -185,14 +184,12 @@ def _gather(name: str, writer: Writer, children: list[tuple[int, int]], end: End
         children.pop(0)
         _, wait_status = os.waitpid(pid, 0)
         code = os.waitstatus_to_exitcode(wait_status)
-        if code in (_STATUS_CLOSED_OUTPUT, -signal.SIGPIPE):
-            raise BrokenPipeError("the output is closed")
-        if code == _STATUS_OUTPUT_FAILED:
-            raise OSError(*marshal.loads(data))
         if code != 0:
             what = f"signal {-code}" if code < 0 else f"status {code}"
             raise MetashellError(f"{name}: a process that wrote a part of it ended with {what}")
-        fields, others_end = marshal.loads(data)
+        errno, fields, others_end = marshal.loads(data)
+        if errno:
+            raise OSError(errno, fields)
         writer.findings.add(Findings(*fields))
         end = end or others_end
     writer.findings.pairs.sort(key=lambda pair: pair[0])
@@ -216,7 +213,7 @@ def _reap(children: list[tuple[int, int]]) -> None:
 
 
 def _send(fd: int, data: bytes) -> None:
-    # A neighbour that has gone already has no use for a token.
+    # A neighbour that has ended needs no token.
     with contextlib.suppress(BrokenPipeError):
         os.write(fd, data)
 

@@ -1,4 +1,4 @@
-"""Whether a log that no decoder was named for holds users' data: of the metadata log less is shown of what cannot be read.
+"""Whether a log without a decoder holds users' data. Of the metadata log fewer bytes are shown, since they may be secrets.
 
 A log is the metadata log by its place (its folder's name, or a checkpoint's own), else by its first data record: it has no key,
 and a value that decodes.
@@ -20,23 +20,23 @@ _LOOK_BYTES = 1 << 20
 _LOOKED_AT_MAX = 16
 
 
-def holds_user_data(file: OpenFile, label: str) -> bool | None:
-    """Whether it does; None for a stream, whose first record will tell: to look into it would be to read it."""
+def holds_user_data(file: OpenFile, label: str, key: bytes | None, value: bytes | None) -> bool:
+    """Whether it does. A stream cannot be looked into before it is read: there the first record, `key` and `value`, decides."""
     name = parse_name(os.path.basename(label))
     folder = os.path.basename(os.path.dirname(os.path.abspath(label)))
     if (name is not None and name.kind != "segment") or folder.rpartition("-")[0] == METADATA_DIRECTORY.rpartition("-")[0]:
         return False
     if file.size() is None:
-        return None
+        return _is_user_record(key, value)
     for item, _ in zip(read_batches(file, max_bytes=_LOOK_BYTES), range(_LOOKED_AT_MAX), strict=False):
         if isinstance(item, RecordBatch) and not item.header.is_control:
             with suppress(DecodeError):
                 for record in item.records():
-                    return is_user_record(record.key, record.value)
+                    return _is_user_record(record.key, record.value)
     return True
 
 
-def is_user_record(key: bytes | None, value: bytes | None) -> bool:
+def _is_user_record(key: bytes | None, value: bytes | None) -> bool:
     """Whether the first record of a log shows that it is not the metadata log."""
     if key is not None or not value:
         return True

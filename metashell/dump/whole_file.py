@@ -17,7 +17,7 @@ SIZE_OF_JOB_MIN = 4 << 20
 
 
 def dump_file(writer: Writer, reader: WindowReader, output: Output, jobs: int) -> Stop:
-    """Write the whole file; gives where and why it ended. `jobs` is how many processes to use, 0 for as many as help.
+    """Write the whole file; returns where and why it ended. `jobs` is how many processes to use, 0 for as many as help.
 
     Raises Halt where the run ends, after what precedes it is written.
     """

@@ -25,12 +25,13 @@ from metashell.image.delta import MetadataDelta
 from metashell.image.faults import Fault, ReplayError
 from metashell.image.features import FeaturesImage
 from metashell.image.image import EMPTY_IMAGE, MetadataImage
-from metashell.image.loader import Batch, ImageLoader, Source, load_image
+from metashell.image.loader import ImageLoader, load_image
 from metashell.image.loss import ImageLossError
 from metashell.image.partitions import PartitionRegistration
 from metashell.image.producer_ids import ProducerIdsImage
 from metashell.image.provenance import Provenance
 from metashell.image.scram import ScramCredential, ScramImage
+from metashell.image.source import Batch, Source
 from metashell.image.topics import PartitionMap, TopicImage, TopicsImage
 from metashell.image.voters import Leader, Voter, VoterEndpoint, VoterSet
 

@@ -1,7 +1,5 @@
 """Access control entries, by id."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

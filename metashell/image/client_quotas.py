@@ -9,6 +9,7 @@ from immutables import Map
 
 from metashell.codec.registry import message_type
 from metashell.image.loss import VersionedRecord
+from metashell.image.nested import drop, put
 
 QuotaEntity = tuple[tuple[str, str | None], ...]
 """(entity type, name) pairs ordered by type, one a type; None is the default entity of that type."""
@@ -24,15 +25,10 @@ class ClientQuotasDelta:
 
     def replay_client_quota(self, record: Any) -> None:
         entity = quota_entity(record.entity)
-        values = self._quotas.get(entity, _NO_VALUES)
         if not record.remove:
-            self._quotas[entity] = values.set(record.key, record.value)
-        elif record.key in values:
-            values = values.delete(record.key)
-            if values:
-                self._quotas[entity] = values
-            else:
-                del self._quotas[entity]
+            put(self._quotas, entity, record.key, record.value)
+        else:
+            drop(self._quotas, entity, record.key)
 
     def apply(self) -> ClientQuotasImage:
         return self._quotas.finish()
@@ -59,6 +55,3 @@ def write_client_quotas(image: ClientQuotasImage) -> Iterator[VersionedRecord]:
 
 def _entity_order(entity: QuotaEntity) -> list[tuple[str, bool, str]]:
     return [(type, name is not None, name or "") for type, name in entity]
-
-
-_NO_VALUES: Map[str, float] = Map()

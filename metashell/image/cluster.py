@@ -1,7 +1,5 @@
 """Registered brokers and controllers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 

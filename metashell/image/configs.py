@@ -9,6 +9,7 @@ from immutables import Map
 
 from metashell.codec.registry import message_type
 from metashell.image.loss import VersionedRecord
+from metashell.image.nested import drop, put
 
 TOPIC_RESOURCE = 2
 
@@ -24,15 +25,10 @@ class ConfigsDelta:
 
     def replay_config(self, record: Any) -> None:
         resource = record.resource_type, record.resource_name
-        values = self._configs.get(resource, _NO_VALUES)
         if record.value is not None:
-            self._configs[resource] = values.set(record.name, record.value)
-        elif record.name in values:
-            values = values.delete(record.name)
-            if values:
-                self._configs[resource] = values
-            else:
-                del self._configs[resource]
+            put(self._configs, resource, record.name, record.value)
+        else:
+            drop(self._configs, resource, record.name)
 
     def forget_topic(self, name: str) -> None:
         """Drop what a removed topic had: no record says so but the topic's own removal."""
@@ -48,6 +44,3 @@ def write_configs(image: ConfigsImage) -> Iterator[VersionedRecord]:
     for resource in sorted(image):
         for name, value in sorted(image[resource].items()):
             yield make(resource_type=resource[0], resource_name=resource[1], name=name, value=value), 0
-
-
-_NO_VALUES: Map[str, str] = Map()

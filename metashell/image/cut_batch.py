@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from metashell.codec.batches import LEAD_SIZE, BatchHeader, Record
 from metashell.codec.record_walk import walk_records
-
-if TYPE_CHECKING:
-    from metashell.image.loader import Batch
+from metashell.image.source import Batch
 
 
 class CutBatch:

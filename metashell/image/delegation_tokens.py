@@ -1,7 +1,5 @@
 """Delegation tokens, by id. Their HMAC is not in the log."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """What replay could not apply, and the error that says so."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from metashell.errors import MetashellError

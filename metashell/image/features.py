@@ -1,7 +1,5 @@
 """Finalized features, and the metadata.version that decides how everything else is written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

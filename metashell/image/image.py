@@ -1,8 +1,5 @@
 """The metadata of a cluster at one offset."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from immutables import Map
@@ -14,7 +11,6 @@ from metashell.image.configs import ConfigsImage
 from metashell.image.delegation_tokens import DelegationTokensImage
 from metashell.image.faults import Fault
 from metashell.image.features import FeaturesImage
-from metashell.image.loss import LossHandler, VersionedRecord
 from metashell.image.producer_ids import ProducerIdsImage
 from metashell.image.provenance import Provenance
 from metashell.image.scram import ScramImage
@@ -45,7 +41,7 @@ class MetadataImage(NamedTuple):
     faults: tuple[Fault, ...] = ()
     torn_tails: tuple[Fault, ...] = ()
 
-    def has_same_metadata(self, other: MetadataImage) -> bool:
+    def has_same_metadata(self, other: "MetadataImage") -> bool:
         """Whether both would write the same metadata records: all but quorum, provenance and faults, and kraft.version."""
         mine, others = self._metadata(), other._metadata()
         return mine == others
@@ -62,17 +58,6 @@ class MetadataImage(NamedTuple):
             self.scram,
             self.delegation_tokens,
         )
-
-    def write(self, metadata_version: int | None = None, *, on_loss: LossHandler | None = None) -> Iterator[VersionedRecord]:
-        """The records of a snapshot of this image, each with its version, in Kafka's order.
-
-        Shape: for the level `metadata_version`, the image's own if None. Replayed on an empty image they give this
-        one again, if nothing was lost.
-        Errors: ImageLossError for information that the level cannot hold, unless `on_loss` is given, which is told.
-        """
-        from metashell.image.writer import write_image
-
-        return write_image(self, metadata_version, on_loss)
 
 
 EMPTY_IMAGE = MetadataImage()

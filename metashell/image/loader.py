@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
-from metashell.codec.batches import BatchHeader, Record
+from metashell.codec.batches import BatchHeader
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.codec.control import KRAFT_VERSION, KRAFT_VOTERS, LEADER_CHANGE, SNAPSHOT_HEADER, read_control_record
 from metashell.codec.frame import FrameError, UnknownRecord, read_metadata_record
@@ -18,57 +18,10 @@ from metashell.image.faults import Fault, ReplayError
 from metashell.image.image import EMPTY_IMAGE, MetadataImage
 from metashell.image.position import PositionTracker
 from metashell.image.scanner import BatchScanner, BrokenBatchError
+from metashell.image.source import Batch, Source, SourceTrouble
 from metashell.image.topics_delta import TopicsDelta
 from metashell.image.voters import Leader, voter_set
 from metashell.values import OffsetAndEpoch
-
-
-class Batch(Protocol):
-    """A record batch of version 2; log and live have them."""
-
-    @property
-    def header(self) -> BatchHeader: ...
-    @property
-    def position(self) -> int: ...
-    @property
-    def file(self) -> str: ...
-    def crc_fault(self) -> str | None: ...
-    def records_area(self, max_size: int) -> tuple[bytes, int, int]: ...
-    def records(self) -> Iterable[Record]: ...
-
-
-class SourceTrouble(Protocol):
-    """What a source could not read; see log's SourceFault."""
-
-    @property
-    def file(self) -> str: ...
-    @property
-    def offset(self) -> int: ...
-    @property
-    def position(self) -> int: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def is_tail(self) -> bool: ...
-
-
-class Source(Protocol):
-    """Where batches come from: those of a snapshot, then those of the log."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def snapshot_id(self) -> OffsetAndEpoch | None: ...
-    @property
-    def certain_to(self) -> int | None: ...
-    @property
-    def end_offset(self) -> int | None: ...
-    @property
-    def faults(self) -> Iterable[SourceTrouble]: ...
-    def snapshot_batches(self) -> Iterable[Batch]: ...
-    def log_batches(self, from_offset: int) -> Iterable[Batch]: ...
 
 
 def load_image(

@@ -25,8 +25,8 @@ _DECODED_MAX = 4096
 _decoded: dict[RawChange, Any] = {}
 
 
-class RawPartition:
-    """A PartitionRecord's body as bytes, checked to decode."""
+class _Raw:
+    """A part of a record as bytes, checked to decode."""
 
     __slots__ = ("body", "version")
 
@@ -34,18 +34,20 @@ class RawPartition:
         self.version = version
         self.body = body
 
+
+class RawPartition(_Raw):
+    """A PartitionRecord's body."""
+
+    __slots__ = ()
+
     def decode(self) -> PartitionRegistration:
         return partition_from_record(partition_reader(self.version)(self.body, 0, len(self.body)))
 
 
-class RawChange:
-    """What a PartitionChangeRecord says after the partition's name, as bytes, checked to decode."""
+class RawChange(_Raw):
+    """What a PartitionChangeRecord says after the partition's name."""
 
-    __slots__ = ("tail", "version")
-
-    def __init__(self, version: int, tail: bytes) -> None:
-        self.version = version
-        self.tail = tail
+    __slots__ = ()
 
     def decode(self) -> Any:
         """The change as a PartitionChangeRecord that names no partition."""
@@ -53,7 +55,7 @@ class RawChange:
         if record is None:
             if len(_decoded) >= _DECODED_MAX:
                 _decoded.clear()
-            body = _NO_KEY + self.tail
+            body = _NO_KEY + self.body
             record = message_type("metadata", "PartitionChangeRecord").reader(self.version)(body, 0, len(body))
             _decoded[self] = record
         return record

@@ -1,7 +1,5 @@
 """The block of producer ids that was handed out last."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Where an image comes from and how far it is certain."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -1,7 +1,5 @@
 """SCRAM credentials, by mechanism and user."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -11,6 +9,7 @@ from metashell.codec.metadata_version import SCRAM_LEVEL
 from metashell.codec.registry import message_type
 from metashell.image.faults import ReplayError
 from metashell.image.loss import LossHandler, VersionedRecord
+from metashell.image.nested import drop, put
 
 
 class ScramCredential(NamedTuple):
@@ -33,20 +32,13 @@ class ScramDelta:
         self._mechanisms = image.mutate()
 
     def replay_user_scram_credential(self, record: Any) -> None:
-        users = self._mechanisms.get(record.mechanism, _NO_USERS)
         credential = ScramCredential(record.salt, record.stored_key, record.server_key, record.iterations)
-        self._mechanisms[record.mechanism] = users.set(record.name, credential)
+        put(self._mechanisms, record.mechanism, record.name, credential)
 
     def replay_remove_user_scram_credential(self, record: Any) -> None:
         """Errors: ReplayError for a user without a credential of that mechanism."""
-        users = self._mechanisms.get(record.mechanism, _NO_USERS)
-        if record.name not in users:
+        if not drop(self._mechanisms, record.mechanism, record.name):
             raise ReplayError(f"user {record.name!r} has no credential of SCRAM mechanism {record.mechanism}")
-        users = users.delete(record.name)
-        if users:
-            self._mechanisms[record.mechanism] = users
-        else:
-            del self._mechanisms[record.mechanism]
 
     def apply(self) -> ScramImage:
         return self._mechanisms.finish()
@@ -61,6 +53,3 @@ def write_scram(image: ScramImage, level: int, loss: LossHandler) -> Iterator[Ve
     for mechanism, users in sorted(image.items()):
         for name, credential in sorted(users.items()):
             yield make(name=name, mechanism=mechanism, **credential._asdict()), 0
-
-
-_NO_USERS: Map[str, ScramCredential] = Map()

@@ -6,8 +6,6 @@ of at most two bytes, frame and version of one byte each. So they can be walked 
 never surprise. A record that decodes but looks otherwise is kept by itself (`overlay.py`).
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Iterator
 from struct import Struct

@@ -19,7 +19,7 @@ from metashell.image.configs import TOPIC_RESOURCE
 
 if TYPE_CHECKING:
     from metashell.image.image import MetadataImage
-    from metashell.image.loader import Batch
+    from metashell.image.source import Batch
 
 Place = tuple[Any, ...]
 """The kind of thing, and what names it; see `_PLACES`."""

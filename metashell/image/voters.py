@@ -1,7 +1,5 @@
 """What the raft layer writes beside the metadata: the voter set, and who leads."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from metashell.codec.metadata_version import NEWEST_LEVEL, metadata_version_name
 from metashell.image.client_quotas import write_client_quotas
 from metashell.image.configs import write_configs
 from metashell.image.delegation_tokens import write_delegation_tokens
+from metashell.image.image import MetadataImage
 from metashell.image.loss import ImageLossError, LossHandler, VersionedRecord
 from metashell.image.scram import write_scram
 
-if TYPE_CHECKING:
-    from metashell.image.image import MetadataImage
 
+def write_image(image: MetadataImage, level: int | None = None, *, on_loss: LossHandler | None = None) -> Iterator[VersionedRecord]:
+    """The records of a snapshot of `image`, each with its version, in the order in which Kafka's controllers write them.
 
-def write_image(image: MetadataImage, level: int | None, on_loss: LossHandler | None) -> Iterator[VersionedRecord]:
-    """The records of `image` at a metadata.version, in the order in which Kafka's controllers write them.
-
-    Shape: an image that never had a level is written without one, at the newest.
+    Shape: for the metadata.version `level`, the image's own if None; an image that never had one is written without it, at the
+    newest. Replayed on an empty image the records give this one again, if nothing was lost.
+    Errors: ImageLossError for information that the level cannot hold, unless `on_loss` is given, which gets it.
     Source: org.apache.kafka.image.MetadataImage.write; controller.md 31.3.
     """
     has_level = level is not None or image.features.metadata_version is not None

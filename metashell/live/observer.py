@@ -7,14 +7,14 @@ has to survive it, so every state is "durable" as soon as it is written down her
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 from metashell.codec.checked_batches import checked_batches
 from metashell.raft.config import RaftConfig
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.messages import FetchResponse, Response
 from metashell.raft.node import RaftNode
-from metashell.raft.ready import Committed, Durable, ElectionState, LeaderChanged, Ready, Send, SnapshotToLoad
+from metashell.raft.ready import Committed, Durable, ElectionState, LeaderChanged, Ready, Send, SnapshotToLoad, TruncatedTo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,6 +127,10 @@ class Observer:
                     self._pending.append(self._node.consumed(self._listener, end_offset, now_ms))
                 case LeaderChanged(_, leader_id, epoch):
                     self.leader_id, self.epoch = leader_id, epoch
+                case TruncatedTo():
+                    pass  # nobody mirrors what is not committed
+                case _:
+                    assert_never(notice)
 
     def _load_snapshot(self, id: OffsetAndEpoch) -> None:
         data = self._log.read_snapshot(id, 0, self._log.snapshot_size(id))

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from metashell.log.directory_source import DirectorySource
+    from metashell.log.file_source import FileSource
     from metashell.log.segment import BatchFault, open_segment, read_batches
-    from metashell.log.source import FileSource, open_source
+    from metashell.log.source import open_source
     from metashell.log.source_fault import SourceFault
 
 __all__ = ["BatchFault", "DirectorySource", "FileSource", "SourceFault", "open_segment", "open_source", "read_batches"]
@@ -26,7 +27,7 @@ _HOMES = {
     "BatchFault": "segment",
     "open_segment": "segment",
     "read_batches": "segment",
-    "FileSource": "source",
+    "FileSource": "file_source",
     "open_source": "source",
     "SourceFault": "source_fault",
 }

@@ -4,8 +4,6 @@ The directory is opened once and its files are opened relative to it. A running 
 files at any moment, so a listing is what was there once; whoever opens a listed file is ready not to find it.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from metashell.codec.batches import RecordBatch
 from metashell.errors import PathError, UsageError
 from metashell.log.directory import CheckpointEntry, Listing, MetadataDirectory, SegmentEntry
+from metashell.log.file_source import FileSource, SourceKind
 from metashell.log.files import OpenFile
 from metashell.log.inputs import find_metadata
 from metashell.log.offset_index import INDEX_SUFFIX, seek
 from metashell.log.order import OrderCheck
 from metashell.log.segment import BadBatch, read_batches
 from metashell.log.snapshot import checked_snapshot, first_snapshot_fault
-from metashell.log.source import FileSource, SourceKind
 from metashell.log.source_fault import SourceFault, fault_of
 from metashell.log.tail import Tail
 from metashell.values import OffsetAndEpoch

@@ -15,11 +15,10 @@ from typing import Protocol, Self
 
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.errors import PathError, UsageError
+from metashell.log.file_kinds import Closing, FrontToBack
 from metashell.log.packing import HEAD_SIZE, TAR_MARK, TAR_MARK_AT, archive_of, packing_of
 
 STREAM_NAMES = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
-PIECE_SIZE = 1 << 20
-"""How much a stream is asked for at once, so that a size it only claims to have is never allocated."""
 
 
 class OpenFile(Protocol):
@@ -117,23 +116,6 @@ def _refuse_archive(file: OpenFile, kind: str | None, how: str) -> OpenFile:
 _TAR_HEAD_SIZE = TAR_MARK_AT + len(TAR_MARK)
 
 
-class Closing:
-    """What the kinds of opened files share."""
-
-    name: str
-    trouble: str | None = None
-    batch_size_max: int = (1 << 31) + 11
-
-    def close(self) -> None:
-        raise NotImplementedError
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
-
-
 class RegularFile(Closing):
     """A regular file, read with `pread`: it has no position of its own."""
 
@@ -166,51 +148,26 @@ class RegularFile(Closing):
             self._fd = -1
 
 
-class StreamFile(Closing):
+class StreamFile(FrontToBack):
     """A pipe, socket or terminal: read once, front to back."""
 
     batch_size_max = MAX_DECOMPRESSED
 
     def __init__(self, fd: int, name: str) -> None:
+        super().__init__()
         self.name = name
         self._fd = fd
-        self._position = 0
-        self._peeked = b""
 
     def read_at(self, position: int, size: int) -> bytes:
         assert position >= self._position, "a stream is read front to back"
-        while self._position < position:
-            if not self._read(min(position - self._position, PIECE_SIZE)):
-                return b""
-        pieces = []
-        while size > 0 and (piece := self._read(min(size, PIECE_SIZE))):
-            pieces.append(piece)
-            size -= len(piece)
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return super().read_at(position, size)
 
-    def peek(self, size: int) -> bytes:
-        """The next `size` bytes, which the next read gives again."""
-        while len(self._peeked) < size and (piece := self._read_system(size - len(self._peeked))):
-            self._peeked += piece
-        return self._peeked
-
-    def _read(self, size: int) -> bytes:
-        if self._peeked:
-            data, self._peeked = self._peeked[:size], self._peeked[size:]
-        else:
-            data = self._read_system(size)
-        self._position += len(data)
-        return data
-
-    def _read_system(self, size: int) -> bytes:
+    def _more(self, size: int) -> bytes:
         try:
             return os.read(self._fd, size)
         except OSError as error:
             self.trouble = error.strerror or str(error)
             return b""
-
-    def size(self) -> int | None:
-        return None
 
     def close(self) -> None:
         if self._fd >= 0:

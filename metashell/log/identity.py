@@ -6,8 +6,6 @@ files beside the segments. What somebody has copied under a wrong name is what i
 log directory holds users' data, whatever that looks like.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
@@ -16,7 +14,7 @@ from typing import Final, NamedTuple
 from metashell.codec.batches import Record, RecordBatch
 from metashell.codec.control import KRAFT_VERSION, KRAFT_VOTERS, LEADER_CHANGE, SNAPSHOT_FOOTER, SNAPSHOT_HEADER
 from metashell.errors import DecodeError
-from metashell.log.kinds import DATA, KNOWN_LOGS, LOG_NAMES, METADATA, TOPICS, LogKind
+from metashell.log.kinds import DATA, LOG_NAMES, METADATA, TOPICS, LogKind
 from metashell.log.names import QUORUM_STATE, parse_name
 from metashell.log.segment import BatchFault
 from metashell.values import METADATA_TOPIC_ID, uuid_text
@@ -72,33 +70,22 @@ def content_of(items: Iterator[RecordBatch | BatchFault]) -> tuple[Content, Iter
 
 
 def _content(batches: Iterator[RecordBatch]) -> Content:
-    scores: dict[LogKind, int] = dict.fromkeys(KNOWN_LOGS, 0)
-    decoded: dict[LogKind, int] = dict.fromkeys(KNOWN_LOGS, 0)
-    looked_at = 0
+    records: list[tuple[RecordBatch, Record]] = []
     has_batches = False
     for batch in batches:
         has_batches = True
-        if batch.header.is_control:
-            if batch.header.magic == 2 and batch.first_control_type() in _QUORUM_CONTROLS:
-                return Content(METADATA, is_proven=True)
-            continue
-        # Most logs of metadata begin with what proves them; what reads records is not needed there.
-        from metashell.log.record_kinds import DECODES, JUDGES
-
-        for record in _records(batch):
-            looked_at += 1
-            for kind, judge in JUDGES.items():
-                score = judge(batch, record)
-                scores[kind] += score
-                decoded[kind] += score >= DECODES - 1
-            if looked_at >= _RECORDS_MAX:
-                break
-        if looked_at >= _RECORDS_MAX:
+        if not batch.header.is_control:
+            records += [(batch, record) for record in _records(batch)]
+        elif batch.header.magic == 2 and batch.first_control_type() in _QUORUM_CONTROLS:
+            return Content(METADATA, is_proven=True)
+        if len(records) >= _RECORDS_MAX:
             break
-    best = max(KNOWN_LOGS, key=lambda kind: scores[kind])
-    if decoded[best] and 2 * decoded[best] >= looked_at:
-        return Content(best, is_sure=looked_at >= _RECORDS_MAX)
-    return Content(DATA if looked_at and not scores[best] else None, has_batches, is_sure=looked_at >= _RECORDS_MAX)
+    if not records:
+        return Content(None, has_batches)
+    # Most logs of metadata begin with what proves them; what reads records is not needed there.
+    from metashell.log.record_kinds import kind_of_records
+
+    return Content(kind_of_records(records[:_RECORDS_MAX]), is_sure=len(records) >= _RECORDS_MAX)
 
 
 def _records(batch: RecordBatch) -> Iterator[Record]:

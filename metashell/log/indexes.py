@@ -11,8 +11,6 @@ The two indexes of an active segment are preallocated: what is not used yet is z
 Source: org.apache.kafka.storage.internals.log.{OffsetIndex,TimeIndex,TransactionIndex,AbortedTxn,ProducerStateManager}.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator
 from struct import Struct

@@ -6,8 +6,6 @@ at offset 0 its newest complete checkpoint comes first; where there is no log at
 logs of users' topics are found, and never opened, unless they are named. What log something belongs to, `identity` decides.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -205,13 +203,13 @@ def find_metadata(path: str) -> str:
     raise nothing_found(path, [place.kind for place in below], (METADATA,))
 
 
-def _bootstrap(folder: str, clusters: _Clusters) -> FoundLog:
+def _bootstrap(folder: str, clusters: "_Clusters") -> FoundLog:
     path = clusters.tree.place(folder, BOOTSTRAP_CHECKPOINT)
     file = InputFile(path=path, log=METADATA, cluster_id=clusters.of(folder), checkpoint=BOOTSTRAP_CHECKPOINT)
     return FoundLog(directory=clusters.tree.place(folder), kind=METADATA, cluster_id=file.cluster_id, files=(file,))
 
 
-def _found(folder: str, listing: Listing, place: LogKind | None, clusters: _Clusters, every_checkpoint: bool) -> FoundLog:
+def _found(folder: str, listing: Listing, place: LogKind | None, clusters: "_Clusters", every_checkpoint: bool) -> FoundLog:
     tree = clusters.tree
     path_of = partial(tree.place, folder)
     cluster_id = clusters.of(folder)
@@ -359,7 +357,7 @@ class _Head:
     def close(self) -> None:
         return
 
-    def __enter__(self) -> _Head:
+    def __enter__(self) -> "_Head":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -145,10 +145,6 @@ class LogSegment:
         place = self._holding(offset)
         return place is not None and place.base_offset == offset
 
-    def place_before(self, offset: int) -> BatchPlace | None:
-        """The batch that holds the offset before `offset`, None where that is not in this segment."""
-        return self._holding(offset - 1) if self.base_offset < offset <= self.end_offset else None
-
     def places(self, position: int) -> Iterator[BatchPlace]:
         """The batches from the one at byte `position` on, by their headers alone.
 

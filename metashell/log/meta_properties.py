@@ -1,7 +1,5 @@
 """`meta.properties`: which cluster and node a log directory belongs to. A directory that has one is formatted."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -404,11 +404,6 @@ class MetadataLog:
     def snapshot_size(self, id: OffsetAndEpoch) -> int:
         return self._snapshots.size(id)
 
-    @property
-    def snapshots_size(self) -> int:
-        """Bytes of all complete snapshots."""
-        return self._snapshots.total_size
-
     def snapshot_path(self, id: OffsetAndEpoch) -> str:
         """The file of a complete snapshot; it may be renamed once a newer one takes its place."""
         return self._snapshots.path(id)

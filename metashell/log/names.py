@@ -4,8 +4,6 @@ A segment is `%020d.log`, named by its base offset; a checkpoint `%020d-%010d.ch
 (exclusive) and epoch. Kafka marks files that it is writing or removing by a further suffix; people compress them.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Final, Literal, NamedTuple
 

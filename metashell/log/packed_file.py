@@ -11,74 +11,13 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from metashell.codec.compression import MAX_DECOMPRESSED
-from metashell.log.files import PIECE_SIZE, Closing
+from metashell.log.file_kinds import PIECE_SIZE, FrontToBack
+from metashell.log.packed_input import BrokenPackingError, Packed, PackedInput
 from metashell.log.packing import Packing
 
 _GZIP_WINDOW: Final = 31
 _XZ_MEMORY_MAX: Final = 256 << 20
 """More than `xz -9` asks for, which is 65 MiB."""
-
-
-class Packed(Protocol):
-    """What an expander reads: a file as it lies, or as it comes."""
-
-    name: str
-    trouble: str | None
-
-    def read_at(self, position: int, size: int) -> bytes: ...
-    def close(self) -> None: ...
-
-
-class BrokenPackingError(Exception):
-    """Compressed bytes that cannot be expanded any further; the text says why."""
-
-
-class PackedInput:
-    """The compressed bytes, front to back; what was taken too much is given back."""
-
-    def __init__(self, packed: Packed, packing: Packing) -> None:
-        self.packing = packing
-        self._packed = packed
-        self._piece = b""
-        self._piece_at = 0
-        self._at = 0
-
-    @property
-    def position(self) -> int:
-        """How many bytes were taken."""
-        return self._piece_at + self._at
-
-    def take(self, size: int) -> bytes:
-        """The next bytes, at most `size`; none at the end."""
-        if self._at >= len(self._piece):
-            self._piece_at += self._at
-            self._piece = self._packed.read_at(self._piece_at, PIECE_SIZE)
-            self._at = 0
-        data = self._piece[self._at : self._at + size]
-        self._at += len(data)
-        return data
-
-    def give_back(self, data: bytes) -> None:
-        """Take back the end of what was taken last."""
-        self._at -= len(data)
-
-    def cut_off(self) -> BrokenPackingError:
-        """What to raise where the bytes end too early."""
-        return BrokenPackingError(
-            self._packed.trouble or f"{self.packing} stream is cut off at byte {self.position} of the compressed file"
-        )
-
-    def broken(self, error: Exception | str) -> BrokenPackingError:
-        """What to raise where the bytes are not what they should be."""
-        return BrokenPackingError(f"{self.packing} stream is broken before byte {self.position} of the compressed file: {error}")
-
-    def skip_zeros(self) -> bool:
-        """Pass over zeros, which pad files; whether anything follows."""
-        while data := self.take(PIECE_SIZE):
-            if rest := data.lstrip(b"\0"):
-                self.give_back(rest)
-                return True
-        return False
 
 
 class Member(Protocol):
@@ -88,7 +27,7 @@ class Member(Protocol):
     def close(self) -> None: ...
 
 
-class PackedFile(Closing):
+class PackedFile(FrontToBack):
     """The expanded bytes of a compressed file."""
 
     batch_size_max = MAX_DECOMPRESSED
@@ -101,40 +40,17 @@ class PackedFile(Closing):
         self._start()
 
     def _start(self) -> None:
+        super().__init__()
         self._end_member()
         self._input = PackedInput(self._packed, self.packing)
-        self._peeked = b""
-        self._position = 0
         self.trouble = None
 
     def read_at(self, position: int, size: int) -> bytes:
         if position < self._position:
             self._start()  # of a stream the packed file refuses to go back
-        while self._position < position:
-            if not self._expand(min(position - self._position, PIECE_SIZE)):
-                return b""
-        pieces = []
-        while size > 0 and (piece := self._expand(min(size, PIECE_SIZE))):
-            pieces.append(piece)
-            size -= len(piece)
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return super().read_at(position, size)
 
-    def peek(self, size: int) -> bytes:
-        """The first `size` bytes, which the next read gives again."""
-        while len(self._peeked) < size and (piece := self._expand_more(size - len(self._peeked))):
-            self._peeked += piece
-        return self._peeked
-
-    def _expand(self, size: int) -> bytes:
-        """Up to `size` more bytes; none at the end, or where the stream is broken."""
-        if self._peeked:
-            data, self._peeked = self._peeked[:size], self._peeked[size:]
-        else:
-            data = self._expand_more(size)
-        self._position += len(data)
-        return data
-
-    def _expand_more(self, size: int) -> bytes:
+    def _more(self, size: int) -> bytes:
         while self.trouble is None:
             try:
                 if self._member is None:
@@ -152,9 +68,6 @@ class PackedFile(Closing):
         if self._member is not None:
             self._member.close()
             self._member = None
-
-    def size(self) -> int | None:
-        return None
 
     def close(self) -> None:
         self._end_member()

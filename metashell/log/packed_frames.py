@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from threading import Thread
 from typing import Final
 
-from metashell.log.packed_file import PackedInput
+from metashell.log.packed_input import PackedInput
 
 FRAME_SIZE_MAX: Final = 512 << 20
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from metashell.codec.batches import Record, RecordBatch
@@ -12,7 +12,7 @@ from metashell.codec.frame import FRAME_VERSION, metadata_message, read_frame
 from metashell.codec.plain import plain_check
 from metashell.codec.registry import message_type
 from metashell.errors import DecodeError
-from metashell.log.kinds import METADATA, OFFSETS, REMOTE_LOG, SHARE, TRANSACTIONS, LogKind
+from metashell.log.kinds import DATA, METADATA, OFFSETS, REMOTE_LOG, SHARE, TRANSACTIONS, LogKind
 
 DECODES: Final = 3
 MAY_BE: Final = 1
@@ -28,7 +28,7 @@ def _judge_metadata(batch: RecordBatch, record: Record) -> int:
         message = metadata_message(frame.type_id, frame.family)
         if message is None:
             return MAY_BE if frame.family == METADATA else IS_NOT
-        plain_check(message, value, frame.version, frame.body_start, len(value))
+        plain_check(message.schema, frame.version, value, frame.body_start, len(value))
     except DecodeError:
         return IS_NOT
     return DECODES
@@ -41,7 +41,7 @@ def _judge_remote_log(batch: RecordBatch, record: Record) -> int:
         name = REMOTE_LOG_TYPES.get(frame.type_id)
         if name is None or frame.frame_version != FRAME_VERSION:
             return IS_NOT
-        plain_check(message_type("remote_log", name), value, frame.version, frame.body_start, len(value))
+        plain_check(message_type("remote_log", name).schema, frame.version, value, frame.body_start, len(value))
     except DecodeError:
         return IS_NOT
     return DECODES
@@ -54,14 +54,14 @@ def _coordinator_judge(log: CoordinatorLog) -> Callable[[RecordBatch, Record], i
         if key is None or message is None:
             return IS_NOT
         try:
-            plain_check(message, key, 0, PREFIX_SIZE, len(key))
+            plain_check(message.schema, 0, key, PREFIX_SIZE, len(key))
         except DecodeError:
             return IS_NOT
         body = log.value_message(int16_at(key, 0))
         if value is None or body is None:
             return DECODES
         try:
-            plain_check(body, value, int16_at(value, 0), PREFIX_SIZE, len(value))
+            plain_check(body.schema, int16_at(value, 0), value, PREFIX_SIZE, len(value))
         except DecodeError:
             return DECODES - 1  # a dialect, or a version of later days
         return DECODES
@@ -76,3 +76,17 @@ JUDGES: Final[dict[LogKind, Callable[[RecordBatch, Record], int]]] = {
     SHARE: _coordinator_judge(COORDINATOR_LOGS[SHARE]),
     REMOTE_LOG: _judge_remote_log,
 }
+
+
+def kind_of_records(records: Sequence[tuple[RecordBatch, Record]]) -> LogKind | None:
+    """The log whose records these are if half of them decode as its, DATA if none could be of a log that we know, else None."""
+    scores: dict[LogKind, list[int]] = {}
+    for kind, judge in JUDGES.items():
+        scores[kind] = [judge(batch, record) for batch, record in records]
+        if min(scores[kind]) == DECODES:
+            break  # No other log fits better, and its messages need not be loaded.
+    best = max(scores, key=lambda kind: sum(scores[kind]))
+    decoded = sum(score >= DECODES - 1 for score in scores[best])
+    if decoded and 2 * decoded >= len(records):
+        return best
+    return None if sum(scores[best]) else DATA

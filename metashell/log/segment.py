@@ -5,13 +5,10 @@ as the batch's length leads on; where the framing is broken, all that is left of
 raises for what a file contains, and no length in a file is believed before that many bytes are there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
-from metashell.codec.batches import CRC_START, HEADER_SIZE, MAGIC_END, BatchHeader, RecordBatch, unpack_header
+from metashell.codec.batches import CRC_START, HEADER_SIZE, MAGIC_END, BatchHeader, CheckedBatch, RecordBatch, unpack_header
 from metashell.codec.crc32c import crc32c
 from metashell.codec.framing import MAGIC_MAX, Stop
 from metashell.log.files import OpenFile, open_file
@@ -21,8 +18,7 @@ from metashell.log.window_reader import WINDOW_SIZE, WindowReader
 _FIRST_WINDOW: Final = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BadBatch:
+class BadBatch(NamedTuple):
     """A frame that holds no good batch, after which the walk goes on; `offset` is the base offset that stands there."""
 
     kind: Literal["bad-size", "bad-crc", "bad-magic"]
@@ -66,14 +62,11 @@ def open_segment(path: str) -> OpenFile:
     return open_file(path)
 
 
-def read_batches(
-    file: OpenFile, *, start: int = 0, max_bytes: int | None = None, check_crc: bool = True
-) -> Iterator[RecordBatch | BatchFault]:
+def read_batches(file: OpenFile, *, start: int = 0, max_bytes: int | None = None) -> Iterator[RecordBatch | BatchFault]:
     """The batches of `file` from byte `start` on, and the faults between them, in order of position.
 
     `max_bytes` limits the walk to the first bytes of the file, counted from its beginning; a batch that crosses
-    that limit is left out and is no fault. Without `check_crc` batches of a wrong checksum come as batches.
-    A file that grows meanwhile is read on to its end.
+    that limit is left out and is no fault. A file that grows meanwhile is read on to its end.
     """
     reader = WindowReader(file, max_bytes, file.batch_size_max, _FIRST_WINDOW)
     name = file.name
@@ -83,16 +76,17 @@ def read_batches(
         buf, base = window.buf, window.position
         for at, size in window.frames:
             if size < HEADER_SIZE or buf[at + MAGIC_END - 1] != MAGIC_MAX:
-                yield _judge(buf[at : at + size], base + at, name, check_crc)
+                yield _judge(buf[at : at + size], base + at, name)
                 continue
             header = BatchHeader(*unpack_header(buf, at))
-            batch = RecordBatch(header, base + at, buf[at : at + size], name)
-            if check_crc and crc32c(batch.data, CRC_START) != header.crc:
-                yield _bad_crc(batch)
+            data = buf[at : at + size]
+            if crc32c(data, CRC_START) == header.crc:
+                yield CheckedBatch(header, base + at, data, name)
             else:
-                yield batch
+                yield _bad_crc(RecordBatch(header, base + at, data, name))
         position = window.next
-        reader.window_size = min(2 * reader.window_size, WINDOW_SIZE)
+        # Of large batches little is read twice.
+        reader.window_size = min(2 * reader.window_size, WINDOW_SIZE) if len(window.frames) > 1 else _FIRST_WINDOW
         stop = window.stop
         if stop is None or (stop.kind != "bad-size" and reader.grow()):
             continue
@@ -107,33 +101,20 @@ def _is_cut_at(limit: int | None, stop: Stop) -> bool:
     return limit is not None and stop.kind in ("short", "truncated") and stop.position + stop.left >= limit
 
 
-def _judge(data: bytes, position: int, file: str, check_crc: bool) -> RecordBatch | BadBatch:
+def _judge(data: bytes, position: int, file: str) -> RecordBatch | BadBatch:
     """The batch in a frame that is not of magic 2, or too short for that."""
-    batch = RecordBatch(_header(data), position, data, file)
     magic = data[MAGIC_END - 1]
+    if magic < MAGIC_MAX:
+        from metashell.codec.legacy import LegacyBatch
+
+        message = LegacyBatch(position, data, file)
+        return message if message.crc_fault() is None else _bad_crc(message)
+    # What a short header lacks reads as zero.
+    batch = RecordBatch(BatchHeader(*unpack_header(data[:HEADER_SIZE].ljust(HEADER_SIZE, b"\0"))), position, data, file)
     if magic > MAGIC_MAX:
         return BadBatch(kind="bad-magic", batch=batch, reason=f"magic {batch.header.magic} is not known")
-    if magic == MAGIC_MAX:
-        return BadBatch(kind="bad-size", batch=batch, reason=f"batch of {len(data)} bytes is shorter than its header of {HEADER_SIZE}")
-    return _bad_crc(batch) if check_crc and not batch.crc_is_valid() else batch
-
-
-def _header(data: bytes) -> BatchHeader:
-    """The header of a frame; what a short one lacks reads as zero."""
-    lead = data[:HEADER_SIZE]
-    if lead[MAGIC_END - 1] < MAGIC_MAX:
-        from metashell.codec.legacy import read_message_header
-
-        return read_message_header(lead)
-    return BatchHeader(*unpack_header(lead.ljust(HEADER_SIZE, b"\0")))
+    return BadBatch(kind="bad-size", batch=batch, reason=f"batch of {len(data)} bytes is shorter than its header of {HEADER_SIZE}")
 
 
 def _bad_crc(batch: RecordBatch) -> BadBatch:
-    header = batch.header
-    if header.magic < MAGIC_MAX:
-        from metashell.codec.legacy import message_crc
-
-        reason = f"CRC-32 {message_crc(batch.data):#x} is not {header.crc:#x}"
-    else:
-        reason = f"CRC-32C {crc32c(batch.data, CRC_START):#x} is not {header.crc:#x}"
-    return BadBatch(kind="bad-crc", batch=batch, reason=reason)
+    return BadBatch(kind="bad-crc", batch=batch, reason=batch.crc_fault() or "")

@@ -42,10 +42,6 @@ class SnapshotFiles:
     def size(self, id: OffsetAndEpoch) -> int:
         return self._sizes[id]
 
-    @property
-    def total_size(self) -> int:
-        return sum(self._sizes.values())
-
     def read(self, id: OffsetAndEpoch, position: int, max_size: int) -> bytes:
         """Errors: LogCorruptError for a batch that does not have its checksum; KeyError."""
         reader = self._readers.get(id)

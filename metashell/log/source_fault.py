@@ -1,7 +1,5 @@
 """What a source could not read."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from metashell.log.segment import BatchFault

@@ -5,11 +5,8 @@ of a directory ends when its node stops (`may_be_tail`). It is neither where a w
 written after it, and it is that batch's length which is wrong.
 """
 
-from __future__ import annotations
-
 import re
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from metashell.codec.batches import CRC_START, HEADER_SIZE, LEAD_SIZE, MAGIC_END
 from metashell.codec.crc32c import crc32c
@@ -27,8 +24,7 @@ _CHECKED_MAX: Final = 64 * 1024 * 1024
 _LEAD = re.compile(rb"(?=\0\0.{6}\0.{3}[\0-\x7f].{3}\x02)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tail:
+class Tail(NamedTuple):
     """The bytes of a file behind its last whole batch, which no walk goes on after.
 
     `size` counts them, of a stream as many as were looked at; `offset` is the one that the next batch has or should have, None where

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never
 
 from metashell.net.principal import principal_of
 from metashell.net.server_connection import ANONYMOUS, Authenticated, Closed, Received, ServerConnection
@@ -229,6 +229,8 @@ class AcceptedConnection(asyncio.Protocol):
                         self._over(reason)
                     case None:
                         break
+                    case _:
+                        assert_never(event)
         finally:
             self._pumping = False
         self._balance()

@@ -51,7 +51,7 @@ def secured_options(security: ListenerSecurity, credentials: Credentials | None 
 
     Errors: UsageError for a store that cannot be used.
     """
-    from metashell.net.sasl import StaticCredentials, server_mechanisms
+    from metashell.net.mechanisms import StaticCredentials, server_mechanisms
     from metashell.net.tls import server_context
 
     users = StaticCredentials(security.plain_users, credentials or StaticCredentials({}))

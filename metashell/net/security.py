@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from metashell.errors import UsageError
 from metashell.net.jaas import LoginModule, parse_jaas
-from metashell.net.sasl import PLAIN, PlainClient
+from metashell.net.plain import PlainClient
+from metashell.net.sasl import PLAIN
 
 if TYPE_CHECKING:
     from metashell.net.sasl import SaslClient

@@ -10,7 +10,7 @@ import asyncio
 import re
 import socket
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from metashell.errors import MetashellError
 from metashell.net.client_connection import Answer, ClientConnection, Ready, UnsupportedApiError
@@ -184,6 +184,8 @@ class Connection(asyncio.Protocol):
                         waiting.set_result(message)
                 case ClientClosed():
                     self._end(event)
+                case _:
+                    assert_never(event)
         if self._retired and not self._core.in_flight and not self._gone.done():
             self.close("retired")
         self._flush()

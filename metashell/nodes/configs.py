@@ -16,7 +16,7 @@ Resource = tuple[int, str]
 
 _TYPE_CODES = {name: code for code, name in CONFIG_TYPES.items()}
 _OWN_UNKNOWN = "UNKNOWN-"
-"""In our own voice a resource type without a word is `UNKNOWN-99`, so that two of them stay apart."""
+"""In our own voice an unknown resource type is `UNKNOWN-99`, so that two of them differ."""
 
 
 def configs_node(name: str, tree: Tree) -> KeyedDirectory:
@@ -36,7 +36,7 @@ def resource_name(resource: Resource) -> str:
     """Our own name of a resource's directory: `TYPE` for the default one, else `TYPE:name`."""
     type, name = resource
     type_name = CONFIG_TYPES.get(type) or f"{_OWN_UNKNOWN}{type}"
-    # The default resource has no name here, so that only our reading of `TYPE:<default>` asks for an escape.
+    # The default resource has no name here; a resource that is really called `<default>` is escaped.
     return f"{type_name}:{entity_escape(name)}" if name else type_name
 
 

@@ -1,8 +1,8 @@
-"""Names of nodes: how each voice writes a text from the data as one path component, and reads it back.
+"""Names of nodes: how each voice turns a text from the data into a path component and back.
 
-Kafka's voice takes texts as they are. Our own percent-escapes what a path cannot hold or a terminal should
-not get: `%`, `/`, control and bidirectional characters, and the names `.` and `..` (`%2E`, `%2E%2E`); the
-empty name is a lone `%`. Every escaped name reads back to exactly one text.
+Kafka's voice uses texts unchanged. Our own percent-escapes what a path cannot hold or a terminal must not
+get: `%`, `/`, control and bidirectional characters, and the names `.` and `..` (`%2E`, `%2E%2E`); the empty
+name is a lone `%`. Every escaped name stands for exactly one text.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""What every place of the tree is: a directory with children, or a leaf with a value."""
-
-from __future__ import annotations
+"""The nodes of the tree: directories with children, and leaves with a value."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +15,7 @@ JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping
 class Node:
     """A place in the tree, named as its parent lists it.
 
-    `type` is the word that `find -type` knows it by. `is_view` marks the second view (names of Kafka 2.8 to 3.2),
+    `type` is its word in `find -type`. `is_view` marks the second view (names of Kafka 2.8 to 3.2),
     which `ls /` of the own voice shows and a walk from `/` leaves out.
     """
 
@@ -31,7 +29,7 @@ class Node:
 
     @property
     def envelope_info(self) -> dict[str, Any]:
-        """What JSON says beside the value, in snake_case: words for codes, counts, whether something was redacted."""
+        """What JSON shows beside the value, in snake_case: words for codes, counts, whether something was redacted."""
         return {}
 
     def __repr__(self) -> str:
@@ -39,7 +37,7 @@ class Node:
 
 
 class Directory(Node):
-    """A node with children; subclasses give `child_names` and `child`, and more where they can be quicker."""
+    """A node with children; subclasses define `child_names` and `child`, and may override the rest to be faster."""
 
     __slots__ = ()
     is_directory: ClassVar[bool] = True
@@ -52,11 +50,11 @@ class Directory(Node):
         raise NotImplementedError
 
     def child(self, name: str) -> Node | None:
-        """The child of this name, listed or not; None where there is none."""
+        """The child of this name, listed or not; None if there is none."""
         raise NotImplementedError
 
     def iter_children(self) -> Iterator[Node]:
-        """All children in order, each made when it is asked for; names without a node are passed over."""
+        """All children in order, each made when it is reached; names without a node are skipped."""
         for name in self.child_names():
             node = self.child(name)
             if node is not None:
@@ -86,11 +84,11 @@ class Leaf(Node):
         super().__init__(name, type, is_view=is_view)
 
     def kafka_text(self, redact: bool = False) -> str:
-        """What Kafka's shell prints for it, without the newline; with `redact`, what its own redaction would leave."""
+        """What Kafka's shell prints for it, without the newline; with `redact`, after Kafka's own redaction."""
         raise NotImplementedError
 
     def value(self, redact: bool = True) -> JsonValue:
-        """The value as JSON knows it: dict, list, str, number, bool or None; `redact` hides secrets."""
+        """The value for JSON: dict, list, str, number, bool or None; `redact` hides secrets."""
         raise NotImplementedError
 
 
@@ -125,7 +123,7 @@ class SubjectLeaf(Leaf):
 
 
 class ValueLeaf(Leaf):
-    """A leaf whose value is at hand, with the text Kafka gives it where that is not just the value's text."""
+    """A leaf whose value is known already, with Kafka's text for it if that is not the value's own."""
 
     __slots__ = ("_info", "_text", "_value")
 
@@ -155,7 +153,7 @@ class ValueLeaf(Leaf):
 
 
 class FixedDirectory(Directory):
-    """A directory whose few children are known by name beforehand and made when they are asked for."""
+    """A directory with a few fixed names, whose children are made when they are needed."""
 
     __slots__ = ("_makers", "_names")
 
@@ -173,16 +171,16 @@ class FixedDirectory(Directory):
 
 
 def value_directory(name: str, values: Mapping[str, JsonValue], *, is_view: bool = False) -> FixedDirectory:
-    """A directory of leaves whose values are at hand."""
+    """A directory of leaves whose values are known already."""
     return FixedDirectory(name, dict.fromkeys(values, lambda name: ValueLeaf(name, values[name])), is_view=is_view)
 
 
 class KeyedDirectory(Directory):
     """A directory with one child for each key of a mapping.
 
-    `show(key)` is the name of a key's child, `read(name)` gives the keys that a name may stand for, the likeliest first, and
-    `make(name, key, value)` makes the child. It has the name that `show` says or, with `keeps_typed`, the one it was asked for by
-    (`007` beside `7`). `names` gives all names, where the tree keeps them sorted.
+    `show(key)` is the name of a key's child, `read(name)` gives the keys that a name may mean, the likeliest first, and
+    `make(name, key, value)` makes the child. Its name is `show(key)` or, with `keeps_typed`, the requested one (`007` for 7).
+    `names` gives all names if the tree keeps them sorted.
     """
 
     __slots__ = ("_items", "_keeps_typed", "_make", "_names", "_read", "_show", "_sorted")

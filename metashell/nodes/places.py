@@ -1,4 +1,4 @@
-"""Where in the tree of our own voice the places of an image are; see `metashell.image.steps`."""
+"""The paths of an image's places (`metashell.image.steps`) in the tree of our own voice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Components = tuple[str, ...]
 def paths_of(place: tuple[Any, ...], *images: MetadataImage) -> list[Components]:
     """The paths of a place as components, the usual one first; topics have one below byId too.
 
-    A topic's name is that in the first of `images` that has it. Shape: empty for a place that the tree does not show.
+    A topic's name is taken from the first of `images` that has it. Shape: empty for a place that the tree does not show.
     """
     match place:
         case ("topic", id):

@@ -1,8 +1,8 @@
 """Client quotas by entity.
 
-Kafka names an entity by its named parts alone: an entity of only defaults has the empty name, one with a
-default part bears the name of another entity, and neither can be resolved back. Our own voice writes
-`<default>` for a default part and percent-escapes what is not plain, so that each name is one entity's.
+Kafka's name of an entity has only its named parts: an entity of only defaults has the empty name, one with a
+default part has the name of another entity, and neither can be resolved. Our own voice writes `<default>` for a
+default part and percent-escapes special characters, so that each name belongs to one entity.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def quota_words(quota: tuple[Entity, float]) -> dict[str, Any]:
 
 
 def quota_value(quota: tuple[Entity, float]) -> JsonValue:
-    """The number; what JSON has no word for is text, as Kafka's converter writes it."""
+    """The number; NaN and the infinities, which JSON lacks, are text as in Kafka's JSON."""
     _, limit = quota
     return limit if abs(limit) < float("inf") else double_text(limit)
 
@@ -78,7 +78,7 @@ def _ordered(entity: Entity) -> list[Part]:
 
 
 def kafka_entity_name(entity: Entity) -> str:
-    """Kafka's name of an entity; default parts leave no trace in it.
+    """Kafka's name of an entity, without its default parts.
 
     Source: org.apache.kafka.image.node.ClientQuotasImageNode.clientQuotaEntityToString, which throws for other types.
     """
@@ -90,7 +90,7 @@ def _kafka_escape(text: str) -> str:
 
 
 def parse_kafka_entity(name: str) -> list[Part] | None:
-    """The parts that Kafka reads from a name, None where it finds no entity; a repeated type keeps the later part."""
+    """The parts that Kafka reads from a name, None if it is not an entity; of a repeated type the later part counts."""
     parts: dict[str, str] = {}
     index = 0
     pattern = re.compile(_KAFKA_PART)
@@ -106,7 +106,7 @@ def parse_kafka_entity(name: str) -> list[Part] | None:
 
 
 def own_entity_name(entity: Entity) -> str:
-    """Our own name of an entity, from which `parse_own_entity` reads it back."""
+    """Our own name of an entity, which `parse_own_entity` reads."""
     return "_".join(f"{_own_label(type)}({part_escape(name)})" for type, name in _ordered(entity)) or EMPTY_NAME
 
 
@@ -114,12 +114,12 @@ def _own_label(type: str) -> str:
     if type in _LABELS:
         return _LABELS[type]
     label = part_escape(type)
-    # A type that is spelled like another type's word would be read back as that one.
+    # A type with the name of another type's word would be read as that type.
     return f"%{ord(label[0]):02X}{label[1:]}" if label in _TYPES else label
 
 
 def parse_own_entity(name: str) -> list[Part] | None:
-    """The parts of an own name, None where it is not one."""
+    """The parts of a name of ours, None for any other text."""
     if name == EMPTY_NAME:
         return []
     parts: list[Part] = []

@@ -16,7 +16,7 @@ Makers = dict[str, Callable[[str], Node]]
 
 
 SECOND_VIEW = ("acl", "brokers", "client-quotas", "configs", "features", "metadataQuorum", "producerIds", "topicIds", "topics")
-"""What the second view puts into `/`; its `local` is the one that is there anyway."""
+"""The names of the second view in `/`; its `local` is the one that is there already."""
 
 
 IMAGE = {
@@ -33,7 +33,7 @@ IMAGE = {
 """The parts of /image by name, beside producerIds: the module of this package that makes each, and its function there."""
 
 OWN_IMAGE = {"faults": ("provenance", "faults_node"), "voters": ("provenance", "voters_node")}
-"""What our own voice has besides."""
+"""The parts that only our own voice has."""
 
 
 class Root(FixedDirectory):
@@ -47,9 +47,9 @@ class Root(FixedDirectory):
 
 
 def build_root(image: MetadataImage, *, voice: Voice, local: LocalInfo, before: Node | None = None) -> Directory:
-    """The directory `/` over an image: Kafka's tree, in our own voice with better names and the second view beside it.
+    """The directory `/` over an image: Kafka's tree, or in our own voice the same with better names and the second view.
 
-    Nothing is sorted or decoded, and no part's module imported, before it is asked for. `before` is the root over an earlier image.
+    Nothing is sorted, decoded or imported before it is needed. `before` is the root over an earlier image.
     """
     tree = Tree(image, voice, local, before.tree if isinstance(before, Root) else None)
     makers: Makers = {"image": lambda name: _image_node(name, tree), "local": lambda name: _local_node(name, tree)}
@@ -59,7 +59,7 @@ def build_root(image: MetadataImage, *, voice: Voice, local: LocalInfo, before: 
 
 
 def _part(module: str, function: str, tree: Tree) -> Callable[[str], Node]:
-    """The maker of a part of the tree, whose module is imported when the part is asked for."""
+    """The maker of a part of the tree; it imports the part's module when it is called."""
 
     def make(name: str) -> Node:
         node: Node = getattr(import_module(f"metashell.nodes.{module}"), function)(name, tree)

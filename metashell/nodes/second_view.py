@@ -1,7 +1,7 @@
 """The second view: the names of the shell of Kafka 2.8 to 3.2, which KIP-631 led to, over the same image.
 
-Leaves are our JSON under the field names of the records, as that shell printed them. It shows in `/` of our
-own voice alone, and a walk from `/` leaves it out: every node in it says the same as one below /image.
+Leaves are our JSON with the field names of the records, as that shell printed them. The view is shown in `/` of our
+own voice only, and a walk from `/` skips it: each of its nodes shows the same as one below /image.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _resources_node(name: str, type: int, tree: Tree) -> KeyedDirectory:
 
 
 class _Entities:
-    """Quota entities by their first part's type, then its name, then the rest; the limits of the one that ends here."""
+    """Quota entities by the type of their first part, then its name, then the rest; and the limits of the entity that ends here."""
 
     __slots__ = ("entity", "limits", "types")
 
@@ -167,7 +167,7 @@ def _entity_children(entities: _Entities, tree: Tree) -> Iterator[tuple[str, Cal
     for type, named in entities.types.items():
         yield show(type), partial(named_entities_node, tree=tree, entities=named)
     for key, limit in entities.limits.items():
-        # A quota that is called as a type would hide behind it, so all of its name is escaped.
+        # A quota with the name of a type would be hidden by it, so its whole name is escaped.
         name = show(key) if show(key) not in words else "".join(f"%{byte:02X}" for byte in key.encode())
         yield name, partial(SubjectLeaf, kind=QUOTA, subject=(entities.entity, limit))
 

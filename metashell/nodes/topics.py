@@ -81,7 +81,7 @@ class TopicNode(Directory):
         return None if number is None or number not in self._topic.partitions else self._partition(name, number)
 
     def iter_children(self) -> Iterator[Node]:
-        # The numbers come from one pass over the topic; asking for each of them would index it.
+        # The numbers come from one pass over the topic; looking each of them up would index it.
         for name in self.child_names():
             node = self.child(name) if name in ("id", "name") else self._partition(name, int(name))
             assert node is not None
@@ -100,7 +100,7 @@ class PartitionNode(Leaf):
     __slots__ = ("_number", "_topic")
 
     def __init__(self, name: str, topic: TopicImage, number: int, *, type: str = "partition") -> None:
-        # There are millions of these in a walk: the calls up to Node would be a sixth of its time.
+        # A walk makes millions of these: calling the constructors up to Node would take a sixth of its time.
         self.name = name
         self.type = type
         self.is_view = False

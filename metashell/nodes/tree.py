@@ -1,4 +1,4 @@
-"""What all nodes of one tree share: the image, the voice's names, and lists that are sorted once."""
+"""What the nodes of one tree share: the image, the voice's names, and lists that are sorted once."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class LocalInfo(NamedTuple):
 
 
 class Tree:
-    """One image under one voice; an image never changes, so that what was sorted once stays right."""
+    """One image in one voice; an image never changes, so sorted names stay valid."""
 
     __slots__ = ("_topic_ids", "_topic_names", "image", "is_own", "local", "names")
 
     def __init__(self, image: MetadataImage, voice: Voice, local: LocalInfo, before: Tree | None = None) -> None:
-        """What `before`, a tree of the same voice, has sorted is kept where its image has the same topics."""
+        """The sorted names of `before`, a tree of the same voice, are kept if its image has the same topics."""
         self.image = image
         self.local = local
         self.is_own = voice == "own"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from metashell.options import shared
 from metashell.options.analyse_tools import EXPORT, SQL
+from metashell.options.completion_tools import COMPLETION
 from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
 from metashell.options.report_tools import REPORT, SPARK_REPORTS
 from metashell.options.shell_tools import KAFKA_METADATA_SHELL, KAFKA_SHELL
@@ -25,6 +26,7 @@ METASHELL = CommandSpec(
         ("metashell dump-log --cluster-metadata-decoder FILE", "the records of a metadata log as JSON lines"),
     ),
     epilog=(("COMMANDS", shared.listed({name: summary for name, (_, summary) in SUBCOMMANDS.items()})), shared.EXIT_STATUS),
+    files=shared.LOG_FILES,
     first_word_ends_options=True,
 )
 
@@ -42,6 +44,7 @@ TOOLS: dict[str, CommandSpec] = {
         EXPORT,
         SQL,
         REPORT,
+        COMPLETION,
         SPARK_REPORTS,
     )
 }

@@ -40,8 +40,18 @@ def parse(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
     values = SimpleNamespace()
     for option in spec.options:
         setattr(values, option.dest, _option_value(option, context.params[option.dest]))
+    _refuse_rivals(spec, values)
     _set_arguments(spec, list(context.args), values)
     return values
+
+
+def _refuse_rivals(spec: CommandSpec, values: SimpleNamespace) -> None:
+    given: dict[str, str] = {}
+    for option in spec.options:
+        if option.exclusive and getattr(values, option.dest):
+            rival = given.setdefault(option.exclusive, option.names[0])
+            if rival != option.names[0]:
+                raise UsageError(f"{rival} and {option.names[0]} exclude each other", option.names[0])
 
 
 def _with_implied_values(spec: CommandSpec, argv: Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "storage": ("storage", "prepare and inspect the log directories of a node"),
     "export": ("export", "write the records of logs as tables: Parquet, Arrow, CSV or JSON lines"),
     "sql": ("sql", "ask questions of logs in SQL"),
+    "completion": ("completion", "print the completions of all commands for bash, zsh or fish"),
     "kafka-metadata-shell": ("kafka_metadata_shell", "the shell in Kafka's own voice"),
     "kafka-dump-log": ("kafka_dump_log", "dump-log in Kafka's own voice"),
     "kafka-storage": ("kafka_storage", "storage in Kafka's own voice"),

@@ -196,11 +196,6 @@ class BatchAccumulator:
         self._size = HEADER_SIZE
 
 
-def data_batch(base_offset: int, epoch: int, timestamp: int, values: Sequence[bytes]) -> bytes:
-    """One batch of data records: keys null, no headers, every record at the batch's timestamp."""
-    return join_batch(base_offset, epoch, timestamp, len(values), encode_records(values, 0))
-
-
 def join_batch(base_offset: int, epoch: int, timestamp: int, count: int, records: bytes) -> bytes:
     """One batch of data records that are encoded."""
     body = _AFTER_CRC.pack(0, count - 1, timestamp, timestamp, -1, -1, -1, count) + records

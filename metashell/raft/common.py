@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from metashell.codec.error_codes import (
     BROKER_NOT_AVAILABLE,
     FENCED_LEADER_EPOCH,
+    INCONSISTENT_CLUSTER_ID,
     INVALID_REQUEST,
     INVALID_VOTER_KEY,
     NONE,
@@ -17,16 +18,18 @@ from metashell.codec.error_codes import (
     UNKNOWN_LEADER_EPOCH,
 )
 from metashell.raft import transitions
-from metashell.raft.messages import NO_LEADER, Endpoint, Endpoints
+from metashell.raft.messages import NO_LEADER, AboutPartition, Endpoint, Endpoints, PartitionResponse, UpdateRaftVoterResponse
 from metashell.raft.replica import Replica
 from metashell.raft.roles import NO_ENDPOINTS, Leader
 
-SUCCESS: Final = 0
-"""All is done, the destination is ready for the next request."""
-FAILURE: Final = 1
-"""The destination is left alone for a while."""
-CONTINUE: Final = 2
-"""The answer's own rules apply."""
+Answer: TypeAlias = PartitionResponse | UpdateRaftVoterResponse
+
+
+def check_addressed(node: Replica, request: AboutPartition) -> int:
+    """The error, or none, of a request for another cluster, or for anything but exactly the metadata partition."""
+    if not node.is_cluster(request.cluster_id):
+        return INCONSISTENT_CLUSTER_ID
+    return NONE if request.shape_ok else INVALID_REQUEST
 
 
 def check_leader_request(node: Replica, epoch: int) -> int:
@@ -96,28 +99,37 @@ def response_endpoints(node: Replica, leader_id: int, endpoint: Endpoint | None)
     return node.endpoints_of(leader_id)
 
 
-def handle_response(node: Replica, error: int, leader_id: int, epoch: int, endpoint: Endpoint | None) -> int:
-    """The common rule of all responses: SUCCESS, FAILURE or CONTINUE."""
-    role = node.role
+def handle_response(node: Replica, response: Answer) -> bool | None:
+    """The common rule of all responses: whether the connection is fine, None where the answer's own rules apply."""
+    role, error, leader_id, epoch = node.role, response.error, response.leader_id, response.epoch
     if epoch < role.epoch or error == UNKNOWN_LEADER_EPOCH:
         # Who is behind will say the same until it has caught up: Kafka asks again at once, here it is after the pause.
-        return FAILURE
+        return False
     if not is_plausible_epoch(node, epoch):
-        return FAILURE
+        return False
     if not is_consistent(node, leader_id, epoch):
         node.complain("a response names another leader of an epoch than the one that is known")
-        return FAILURE
+        return False
     if epoch > role.epoch or error in (FENCED_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER):
         # Without anything new the same question would have the same answer: better to wait than to ask at the speed of the network.
-        moved = handle_leader(node, leader_id, epoch, response_endpoints(node, leader_id, endpoint))
-        return SUCCESS if moved else FAILURE
+        moved = handle_leader(node, leader_id, epoch, response_endpoints(node, leader_id, response.leader_endpoint))
+        return moved
     if leader_id >= 0 and not role.endpoints and leader_id != node.local_id:
-        moved = handle_leader(node, leader_id, epoch, response_endpoints(node, leader_id, endpoint))
+        moved = handle_leader(node, leader_id, epoch, response_endpoints(node, leader_id, response.leader_endpoint))
         if moved and error != NONE:
-            return SUCCESS
+            return True
     if error in (BROKER_NOT_AVAILABLE, INVALID_VOTER_KEY):
-        return FAILURE
+        return False
     if error == INVALID_REQUEST:
         node.complain("a response says that a request was malformed")
-        return FAILURE
-    return CONTINUE
+        return False
+    return None
+
+
+def handle_plain_response(node: Replica, response: Answer, what: str) -> bool | None:
+    """As `handle_response`, for a response that has no other error: one that has is a complaint."""
+    is_fine = handle_response(node, response)
+    if is_fine is None and response.error != NONE:
+        node.complain(f"{what} was answered by an error that it cannot have")
+        return False
+    return is_fine

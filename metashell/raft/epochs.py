@@ -9,7 +9,6 @@ from typing import Any
 
 from metashell.codec.error_codes import (
     FENCED_LEADER_EPOCH,
-    INCONSISTENT_CLUSTER_ID,
     INVALID_REQUEST,
     INVALID_VOTER_KEY,
     NONE,
@@ -18,9 +17,9 @@ from metashell.codec.error_codes import (
 )
 from metashell.raft import common, replies
 from metashell.raft.messages import (
+    NO_LEADER,
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
-    Endpoints,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
 )
@@ -31,41 +30,30 @@ from metashell.values import ReplicaKey
 
 def handle_begin(node: Replica, token: Any, request: BeginQuorumEpochRequest, listener: str) -> None:
     """Follow a leader that says it is one. It does not count as hearing from the leader: only fetches do."""
-    if not node.is_cluster(request.cluster_id):
-        node.reply(token, BeginQuorumEpochResponse(INCONSISTENT_CLUSTER_ID))
+    if error := common.check_addressed(node, request):
+        node.reply(token, BeginQuorumEpochResponse(error))
         return
-    if not request.shape_ok:
-        node.reply(token, BeginQuorumEpochResponse(INVALID_REQUEST))
-        return
-    error = take_leader(node, request.leader_id, request.epoch, request.endpoints)
+    error = take_leader(node, request)
     if error == NONE and not node.is_local(request.voter_id, request.voter_directory_id):
         error = INVALID_VOTER_KEY
-    response = replies.begin_epoch(node, error, listener)
-    if error == UNKNOWN_SERVER_ERROR:
-        name_nobody(response)
-    node.reply(token, response)
+    reply(node, token, replies.answer(node, BeginQuorumEpochResponse, error, listener))
 
 
 def handle_end(node: Replica, token: Any, request: EndQuorumEpochRequest, listener: str) -> None:
     """A leader gives up: stand at once or after others, by the order in which it names the voters."""
-    if not node.is_cluster(request.cluster_id):
-        node.reply(token, EndQuorumEpochResponse(INCONSISTENT_CLUSTER_ID))
+    if error := common.check_addressed(node, request):
+        node.reply(token, EndQuorumEpochResponse(error))
         return
-    if not request.shape_ok:
-        node.reply(token, EndQuorumEpochResponse(INVALID_REQUEST))
-        return
-    error = take_leader(node, request.leader_id, request.epoch, request.endpoints)
+    error = take_leader(node, request)
     role = node.role
     if error == NONE and isinstance(role, Follower) and role.leader_id == request.leader_id:
         role.fetch_deadline_ms = node.now_ms + successor_backoff(node, request.candidates)
-    response = replies.end_epoch(node, error, listener)
-    if error == UNKNOWN_SERVER_ERROR:
-        name_nobody(response)
-    node.reply(token, response)
+    reply(node, token, replies.answer(node, EndQuorumEpochResponse, error, listener))
 
 
-def take_leader(node: Replica, leader_id: int, epoch: int, endpoints: Endpoints) -> int:
+def take_leader(node: Replica, request: BeginQuorumEpochRequest | EndQuorumEpochRequest) -> int:
     """Believe a leader's own word, or say why not."""
+    leader_id, epoch, endpoints = request.leader_id, request.epoch, request.endpoints
     if epoch < node.role.epoch:
         return FENCED_LEADER_EPOCH
     if leader_id < 0:
@@ -82,10 +70,11 @@ def take_leader(node: Replica, leader_id: int, epoch: int, endpoints: Endpoints)
     return NONE
 
 
-def name_nobody(response: BeginQuorumEpochResponse | EndQuorumEpochResponse) -> None:
-    """Two disagree on who leads an epoch: naming one of them would kill a Kafka peer."""
-    response.leader_id = -1
-    response.leader_endpoint = None
+def reply(node: Replica, token: Any, response: BeginQuorumEpochResponse | EndQuorumEpochResponse) -> None:
+    """Answer. Where two disagree on who leads an epoch nobody is named: naming one of them would kill a Kafka peer."""
+    if response.error == UNKNOWN_SERVER_ERROR:
+        response.leader_id, response.leader_endpoint = NO_LEADER, None
+    node.reply(token, response)
 
 
 def successor_backoff(node: Replica, candidates: tuple[ReplicaKey, ...]) -> int:
@@ -124,13 +113,8 @@ def send_begin(node: Replica, leader: Leader) -> int:
 
 def handle_begin_response(node: Replica, source: int, response: BeginQuorumEpochResponse) -> bool:
     """A voter heard that this replica leads; whether the connection is fine."""
-    outcome = common.handle_response(node, response.error, response.leader_id, response.epoch, response.leader_endpoint)
-    if outcome != common.CONTINUE:
-        return outcome == common.SUCCESS
-    if response.error != NONE:
-        node.complain("BeginQuorumEpoch was answered by an error")
-        return False
-    return True
+    is_fine = common.handle_plain_response(node, response, "BeginQuorumEpoch")
+    return True if is_fine is None else is_fine
 
 
 def send_end(node: Replica, role: Resigned) -> int:
@@ -153,12 +137,9 @@ def send_end(node: Replica, role: Resigned) -> int:
 
 def handle_end_response(node: Replica, source: int, response: EndQuorumEpochResponse) -> bool:
     """A voter heard that this replica resigned; whether the connection is fine."""
-    outcome = common.handle_response(node, response.error, response.leader_id, response.epoch, response.leader_endpoint)
-    if outcome != common.CONTINUE:
-        return outcome == common.SUCCESS
-    if response.error != NONE:
-        node.complain("EndQuorumEpoch was answered by an error")
-        return False
+    is_fine = common.handle_plain_response(node, response, "EndQuorumEpoch")
+    if is_fine is not None:
+        return is_fine
     if isinstance(node.role, Resigned):
         node.role.acknowledged.add(source)
     return True

@@ -85,9 +85,9 @@ def next_fetch(node: Replica, end: LogEnd) -> FetchRequest:
 def handle_response(node: Replica, source: int, response: FetchResponse) -> bool:
     """Truncate, begin a snapshot, or append; whether the connection is fine."""
     role = node.role
-    outcome = common.handle_response(node, response.error, response.leader_id, response.epoch, response.leader_endpoint)
-    if outcome != common.CONTINUE:
-        return outcome == common.SUCCESS
+    is_fine = common.handle_response(node, response)
+    if is_fine is not None:
+        return is_fine
     if node.role is not role:
         # Whom it follows is not on disk yet. Were the batches written now and the process killed, the log would have an epoch of which
         # quorum-state says only for whom this replica voted: the leader is asked once more, as its follower.

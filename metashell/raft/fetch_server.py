@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metashell.codec.error_codes import INCONSISTENT_CLUSTER_ID, INVALID_REQUEST, NONE, UNKNOWN_SERVER_ERROR
+from metashell.codec.error_codes import INVALID_REQUEST, NONE, UNKNOWN_SERVER_ERROR
 from metashell.raft import common, progress, replies
 from metashell.raft.config import BATCH_SIZE_MAX
 from metashell.raft.connections import NEVER
@@ -33,11 +33,8 @@ VALID = Position()
 
 def handle_request(node: Replica, token: Any, request: FetchRequest, listener: str) -> None:
     """Answer a Fetch, now or later."""
-    if not node.is_cluster(request.cluster_id):
-        node.reply(token, FetchResponse(INCONSISTENT_CLUSTER_ID))
-        return
-    if not request.shape_ok:
-        node.reply(token, FetchResponse(INVALID_REQUEST))
+    if error := common.check_addressed(node, request):
+        node.reply(token, FetchResponse(error))
         return
     response = respond(node, request, listener)
     if is_answered_now(request, response):

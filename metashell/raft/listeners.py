@@ -6,27 +6,11 @@ Source: KafkaRaftClient.ListenerContext; kraft.md 16.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from metashell.raft.listener import Listener
 from metashell.raft.messages import NO_LEADER
 from metashell.raft.ready import Committed, LeaderChanged, SnapshotToLoad
+from metashell.raft.replica import Replica
 from metashell.raft.roles import Leader, Resigned
-
-if TYPE_CHECKING:
-    from metashell.raft.replica import Replica
-
-
-class Listener:
-    """`next_offset` is what it has consumed, -1 before anything; `is_busy` while it has something to consume."""
-
-    __slots__ = ("epoch", "id", "is_busy", "leader_id", "next_offset")
-
-    def __init__(self, id: int) -> None:
-        self.id = id
-        self.next_offset = -1
-        self.is_busy = False
-        self.leader_id = NO_LEADER
-        self.epoch = -1
 
 
 def progress_listeners(node: Replica) -> None:

@@ -28,6 +28,18 @@ HIGH_WATERMARK_NOT_SENT: Final = (1 << 63) - 1
 
 
 @dataclass(slots=True)
+class PartitionResponse:
+    """What every answer about the metadata partition says. `top_error` stands alone: where it is not 0 the rest was not sent."""
+
+    top_error: int = 0
+    error: int = 0
+    leader_id: int = NO_LEADER
+    epoch: int = -1
+    leader_endpoint: Endpoint | None = None
+    shape_ok: bool = field(default=True, kw_only=True)
+
+
+@dataclass(slots=True)
 class VoteRequest:
     """A candidate's or prospective's question; `last_offset` is its log end offset, exclusive."""
 
@@ -49,16 +61,8 @@ class VoteRequest:
 
 
 @dataclass(slots=True)
-class VoteResponse:
-    """`top_error` stands alone: where it is not 0 the rest was not sent."""
-
-    top_error: int = 0
-    error: int = 0
-    leader_id: int = NO_LEADER
-    epoch: int = -1
+class VoteResponse(PartitionResponse):
     granted: bool = False
-    leader_endpoint: Endpoint | None = None
-    shape_ok: bool = True
 
 
 @dataclass(slots=True)
@@ -74,16 +78,8 @@ class BeginQuorumEpochRequest:
     shape_ok: bool = True
 
 
-@dataclass(slots=True)
-class BeginQuorumEpochResponse:
-    """As VoteResponse."""
-
-    top_error: int = 0
-    error: int = 0
-    leader_id: int = NO_LEADER
-    epoch: int = -1
-    leader_endpoint: Endpoint | None = None
-    shape_ok: bool = True
+class BeginQuorumEpochResponse(PartitionResponse):
+    __slots__ = ()
 
 
 @dataclass(slots=True)
@@ -98,16 +94,8 @@ class EndQuorumEpochRequest:
     shape_ok: bool = True
 
 
-@dataclass(slots=True)
-class EndQuorumEpochResponse:
-    """As VoteResponse."""
-
-    top_error: int = 0
-    error: int = 0
-    leader_id: int = NO_LEADER
-    epoch: int = -1
-    leader_endpoint: Endpoint | None = None
-    shape_ok: bool = True
+class EndQuorumEpochResponse(PartitionResponse):
+    __slots__ = ()
 
 
 @dataclass(slots=True)
@@ -132,20 +120,14 @@ class FetchRequest:
 
 
 @dataclass(slots=True)
-class FetchResponse:
+class FetchResponse(PartitionResponse):
     """`diverging` is where the leader's log ends for the asked epoch; `records` are whole batches, empty for none."""
 
-    top_error: int = 0
-    error: int = 0
-    leader_id: int = NO_LEADER
-    epoch: int = -1
-    leader_endpoint: Endpoint | None = None
     high_watermark: int = UNKNOWN_HIGH_WATERMARK
     log_start_offset: int = -1
     diverging: OffsetAndEpoch | None = None
     snapshot_id: OffsetAndEpoch | None = None
     records: bytes = b""
-    shape_ok: bool = True
 
 
 @dataclass(slots=True)
@@ -164,19 +146,13 @@ class FetchSnapshotRequest:
 
 
 @dataclass(slots=True)
-class FetchSnapshotResponse:
+class FetchSnapshotResponse(PartitionResponse):
     """`size` is the snapshot's whole size in bytes; `records` need not end at a batch."""
 
-    top_error: int = 0
-    error: int = 0
-    leader_id: int = NO_LEADER
-    epoch: int = -1
-    leader_endpoint: Endpoint | None = None
     snapshot_id: OffsetAndEpoch = field(default_factory=lambda: OffsetAndEpoch(-1, -1))
     size: int = 0
     position: int = 0
     records: bytes = b""
-    shape_ok: bool = True
 
 
 @dataclass(slots=True)
@@ -221,14 +197,12 @@ class ChangeVoterResponse:
     message: str | None = None
 
 
-@dataclass(slots=True)
 class AddRaftVoterResponse(ChangeVoterResponse):
-    pass
+    __slots__ = ()
 
 
-@dataclass(slots=True)
 class RemoveRaftVoterResponse(ChangeVoterResponse):
-    pass
+    __slots__ = ()
 
 
 @dataclass(slots=True)
@@ -285,6 +259,8 @@ class ApiVersionsResponse:
     kraft_versions: tuple[int, int] | None = None
 
 
+AboutPartition: TypeAlias = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | FetchRequest | FetchSnapshotRequest
+"""The requests that name the metadata partition, and may be of another shape."""
 LogClaim: TypeAlias = VoteRequest | FetchRequest
 """The requests in which a replica says how far its log reaches, and by which votes are won and batches are committed."""
 PlainRequest: TypeAlias = (

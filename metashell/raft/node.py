@@ -32,14 +32,14 @@ from metashell.raft import (
     snapshot_server,
     snapshot_writer,
     startup,
-    stats,
     voter_update,
     votes,
 )
 from metashell.raft.config import RaftConfig
 from metashell.raft.connections import NEVER
 from metashell.raft.errors import NotLeaderError
-from metashell.raft.listeners import Listener, progress_listeners
+from metashell.raft.listener import Listener
+from metashell.raft.listeners import progress_listeners
 from metashell.raft.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
@@ -64,11 +64,11 @@ from metashell.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
+from metashell.raft.metrics import Metrics, metrics
 from metashell.raft.protocols import PartialSnapshot, ReplicatedLog
 from metashell.raft.ready import ElectionState, Ready
 from metashell.raft.replica import Random, Replica
 from metashell.raft.roles import Candidate, Follower, Leader, Prospective, Resigned
-from metashell.raft.stats import Metrics
 from metashell.values import OffsetAndEpoch
 
 RequestHandler: TypeAlias = Callable[[Replica, Any, Any, str], object]
@@ -226,8 +226,7 @@ class RaftNode(Replica):
         if not isinstance(role, Leader) or role.resign_requested:
             raise NotLeaderError(f"append in epoch {epoch}, which this replica does not lead")
         self.now_ms = max(self.now_ms, now_ms)
-        last_offset: int = role.accumulator.prepare(epoch, values, self.now_ms, self.wall_ms())
-        return last_offset
+        return role.accumulator.prepare(epoch, values, self.now_ms, self.wall_ms())
 
     def schedule_append(self, now_ms: int) -> Ready:
         """What was prepared may leave; it does when the linger time is over."""
@@ -308,7 +307,7 @@ class RaftNode(Replica):
         return describe.answer(self, DescribeQuorumRequest())
 
     def metrics(self) -> Metrics:
-        return stats.metrics(self)
+        return metrics(self)
 
     # The end of every step
 

@@ -88,13 +88,6 @@ class PartitionState:
             return False
         return True
 
-    def last_voters(self) -> VoterSet:
-        return self.voters
-
-    @property
-    def last_voters_offset(self) -> int | None:
-        return self.voters_offset
-
     @property
     def static_is_ignored(self) -> bool:
         """Whether controller.quorum.voters is set and no longer in force (metric IgnoredStaticVoters)."""

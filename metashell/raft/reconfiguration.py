@@ -33,6 +33,7 @@ from metashell.raft.messages import (
 )
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Leader
+from metashell.raft.voter_change import AddVoter, RemoveVoter
 from metashell.raft.voter_set import Voter, VoterSet
 from metashell.values import ZERO_UUID, ReplicaKey
 
@@ -44,43 +45,6 @@ NAME_MAX: Final = 255
 """Characters of a listener's name and of a host; DNS has no longer ones. The sets of all voters have to fit in one batch."""
 
 Refusal = tuple[int, str]
-
-
-class AddVoter:
-    """A voter that is being added: asked for its levels until `offset` is known, then waiting for that record's commit."""
-
-    __slots__ = ("deadline_ms", "endpoints", "is_answered", "key", "offset", "token", "waits_for_commit")
-
-    def __init__(self, token: Any, key: ReplicaKey, endpoints: Endpoints, waits_for_commit: bool, deadline_ms: int) -> None:
-        self.token = token
-        self.key = key
-        self.endpoints = endpoints
-        self.waits_for_commit = waits_for_commit
-        self.deadline_ms = deadline_ms
-        self.offset: int | None = None
-        self.is_answered = False
-
-    def response(self, error: int, message: str | None) -> AddRaftVoterResponse:
-        return AddRaftVoterResponse(error, message)
-
-
-class RemoveVoter:
-    """A voter that is being removed, by the record at `offset`."""
-
-    __slots__ = ("deadline_ms", "is_answered", "key", "offset", "token")
-
-    def __init__(self, token: Any, key: ReplicaKey, offset: int, deadline_ms: int) -> None:
-        self.token = token
-        self.key = key
-        self.deadline_ms = deadline_ms
-        self.offset: int | None = offset
-        self.is_answered = False
-
-    def response(self, error: int, message: str | None) -> RemoveRaftVoterResponse:
-        return RemoveRaftVoterResponse(error, message)
-
-
-VoterChange = AddVoter | RemoveVoter
 
 
 def handle_add(node: Replica, token: Any, request: AddRaftVoterRequest, listener: str) -> None:
@@ -195,8 +159,7 @@ def voters_are_committed(node: Replica) -> bool:
 
 def append_voters(node: Replica, leader: Leader, voters: VoterSet) -> int:
     """Put a voter set into the leader's log, and give the offset of its record."""
-    offset: int = leader.accumulator.append_control([voters], node.now_ms, node.wall_ms())
-    return offset
+    return leader.accumulator.append_control([voters], node.now_ms, node.wall_ms())
 
 
 def handle_api_versions(node: Replica, source: int, response: ApiVersionsResponse) -> bool:
@@ -221,7 +184,7 @@ def handle_api_versions(node: Replica, source: int, response: ApiVersionsRespons
         change.offset = append_voters(node, leader, voters)
         if not change.waits_for_commit:
             change.is_answered = True
-            node.reply(change.token, change.response(NONE, None))
+            node.reply(change.token, change.make_response(NONE, None))
     return True
 
 
@@ -255,8 +218,7 @@ def expire(node: Replica, leader: Leader) -> int:
     if change is None:
         return NEVER
     if change.deadline_ms > node.now_ms:
-        deadline_ms: int = change.deadline_ms
-        return deadline_ms
+        return change.deadline_ms
     finish(node, leader, REQUEST_TIMED_OUT, "it took too long")
     return NEVER
 
@@ -269,10 +231,10 @@ def leadership_ended(node: Replica, leader: Leader) -> None:
 
 def finish(node: Replica, leader: Leader, error: int, message: str | None) -> None:
     """Answer the change in progress, unless that was done, and let the next one begin."""
-    change: VoterChange = leader.change
-    leader.change = None
+    change, leader.change = leader.change, None
+    assert change is not None, "a change is in progress"
     if not change.is_answered:
-        node.reply(change.token, change.response(error, message))
+        node.reply(change.token, change.make_response(error, message))
 
 
 def _name(key: ReplicaKey) -> str:

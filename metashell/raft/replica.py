@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from metashell.raft.config import RaftConfig
 from metashell.raft.connections import NEVER, Connections
 from metashell.raft.epoch_cache import EpochCache
-from metashell.raft.listeners import Listener
+from metashell.raft.listener import Listener
 from metashell.raft.messages import NO_LEADER, Endpoint, Endpoints, LogClaim, PlainRequest, Request, Response
 from metashell.raft.parked import ParkedFetches
 from metashell.raft.partition_state import PartitionState

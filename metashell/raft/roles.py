@@ -1,16 +1,17 @@
 """The states of a replica: what each one knows. They hold data; `transitions` makes them, `polling` moves them on.
 
-Every one has `epoch`, `leader_id` (-1: not known), `endpoints` (the leader's, empty where not known) and `voted`.
 Times are absolute ms of the caller's monotonic clock. Source: org.apache.kafka.raft.EpochState and its classes; kraft.md 4.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from metashell.raft.accumulator import BatchAccumulator
 from metashell.raft.messages import NO_LEADER, Endpoints
 from metashell.raft.protocols import PartialSnapshot
 from metashell.raft.snapshot_check import SnapshotCheck
+from metashell.raft.voter_change import VoterChange
 from metashell.raft.voter_set import VoterSet
 from metashell.values import OffsetAndEpoch, ReplicaKey
 
@@ -44,24 +45,33 @@ class Tally:
         return [id for id in self.voters.ids if id not in self.answers]
 
 
-class Unattached:
+class EpochState:
+    """What every state has: the epoch, its leader (-1: not known) and the leader's endpoints (empty: not known), and who got the vote."""
+
+    __slots__ = ("endpoints", "epoch", "leader_id", "voted")
+
+    def __init__(self, epoch: int, leader_id: int, endpoints: Endpoints, voted: ReplicaKey | None) -> None:
+        self.epoch = epoch
+        self.leader_id = leader_id
+        self.endpoints = endpoints
+        self.voted = voted
+
+
+class Unattached(EpochState):
     """Knows the epoch, perhaps its leader's id, and for whom it voted; stands when `election_deadline_ms` comes."""
 
-    __slots__ = ("election_deadline_ms", "endpoints", "epoch", "leader_id", "voted")
+    __slots__ = ("election_deadline_ms",)
     name: Final = "unattached"
 
     def __init__(self, epoch: int, leader_id: int, voted: ReplicaKey | None, election_deadline_ms: int) -> None:
-        self.epoch = epoch
-        self.leader_id = leader_id
-        self.endpoints = NO_ENDPOINTS
-        self.voted = voted
+        super().__init__(epoch, leader_id, NO_ENDPOINTS, voted)
         self.election_deadline_ms = election_deadline_ms
 
 
-class Prospective:
+class Prospective(EpochState):
     """Asks whether it would be elected, in the epoch as it is."""
 
-    __slots__ = ("election_deadline_ms", "endpoints", "epoch", "leader_id", "since_ms", "tally", "voted")
+    __slots__ = ("election_deadline_ms", "since_ms", "tally")
     name: Final = "prospective"
 
     def __init__(
@@ -74,26 +84,20 @@ class Prospective:
         election_deadline_ms: int,
         since_ms: int,
     ) -> None:
-        self.epoch = epoch
-        self.leader_id = leader_id
-        self.endpoints = endpoints
-        self.voted = voted
+        super().__init__(epoch, leader_id, endpoints, voted)
         self.tally = tally
         self.election_deadline_ms = election_deadline_ms
         self.since_ms = since_ms
 
 
-class Candidate:
+class Candidate(EpochState):
     """Voted for itself and asks for votes."""
 
-    __slots__ = ("election_deadline_ms", "endpoints", "epoch", "leader_id", "since_ms", "tally", "voted")
+    __slots__ = ("election_deadline_ms", "since_ms", "tally")
     name: Final = "candidate"
 
     def __init__(self, epoch: int, voted: ReplicaKey, tally: Tally, election_deadline_ms: int, since_ms: int) -> None:
-        self.epoch = epoch
-        self.leader_id = NO_LEADER
-        self.endpoints = NO_ENDPOINTS
-        self.voted: ReplicaKey | None = voted
+        super().__init__(epoch, NO_LEADER, NO_ENDPOINTS, voted)
         self.tally = tally
         self.election_deadline_ms = election_deadline_ms
         self.since_ms = since_ms
@@ -111,20 +115,10 @@ class Download:
         self.is_complete = False
 
 
-class Follower:
+class Follower(EpochState):
     """Fetches from a leader whose endpoints it knows."""
 
-    __slots__ = (
-        "download",
-        "endpoints",
-        "epoch",
-        "fetch_deadline_ms",
-        "has_fetched",
-        "has_updated_leader",
-        "leader_id",
-        "update_deadline_ms",
-        "voted",
-    )
+    __slots__ = ("download", "fetch_deadline_ms", "has_fetched", "has_updated_leader", "update_deadline_ms")
     name: Final = "follower"
 
     def __init__(
@@ -136,10 +130,7 @@ class Follower:
         fetch_deadline_ms: int,
         update_deadline_ms: int,
     ) -> None:
-        self.epoch = epoch
-        self.leader_id = leader_id
-        self.endpoints = endpoints
-        self.voted = voted
+        super().__init__(epoch, leader_id, endpoints, voted)
         self.fetch_deadline_ms = fetch_deadline_ms
         self.update_deadline_ms = update_deadline_ms
         self.has_fetched = False
@@ -163,7 +154,7 @@ class Progress:
         self.leader_end = -1
 
 
-class Leader:
+class Leader(EpochState):
     """Leads `epoch` from `epoch_start` on.
 
     `voters` are all of the latest set by id, self included where it is one; `observers` by (id, directory id).
@@ -176,17 +167,13 @@ class Leader:
         "begin_deadline_ms",
         "change",
         "check_deadline_ms",
-        "endpoints",
-        "epoch",
         "epoch_start",
         "fetched",
         "granting",
-        "leader_id",
         "observers",
         "resign_requested",
         "since_step",
         "volatile_voters",
-        "voted",
         "voters",
         "waiting",
     )
@@ -199,13 +186,10 @@ class Leader:
         endpoints: Endpoints,
         epoch_start: int,
         granting: tuple[int, ...],
-        accumulator: Any,
+        accumulator: BatchAccumulator,
         since_step: int,
     ) -> None:
-        self.epoch = epoch
-        self.leader_id = local_id
-        self.endpoints = endpoints
-        self.voted: ReplicaKey | None = None
+        super().__init__(epoch, local_id, endpoints, None)
         self.epoch_start = epoch_start
         self.granting = granting
         self.accumulator = accumulator
@@ -216,24 +200,21 @@ class Leader:
         self.check_deadline_ms = 0
         self.begin_deadline_ms = 0
         self.resign_requested = False
-        self.change: Any = None
+        self.change: VoterChange | None = None
         self.volatile_voters: VoterSet | None = None
         self.waiting: list[tuple[int, int, int]] = []
 
 
-class Resigned:
+class Resigned(EpochState):
     """Led its epoch and gave it up, or was restarted after it led; tells the voters."""
 
-    __slots__ = ("acknowledged", "election_deadline_ms", "endpoints", "epoch", "leader_id", "successors", "voted")
+    __slots__ = ("acknowledged", "election_deadline_ms", "successors")
     name: Final = "resigned"
 
     def __init__(
         self, epoch: int, local_id: int, endpoints: Endpoints, successors: tuple[ReplicaKey, ...], election_deadline_ms: int
     ) -> None:
-        self.epoch = epoch
-        self.leader_id = local_id
-        self.endpoints = endpoints
-        self.voted: ReplicaKey | None = None
+        super().__init__(epoch, local_id, endpoints, None)
         self.successors = successors
         self.acknowledged: set[int] = {local_id}
         self.election_deadline_ms = election_deadline_ms

@@ -57,9 +57,9 @@ def needs_update(node: Replica, follower: Follower) -> bool:
 
 def handle_update_response(node: Replica, response: UpdateRaftVoterResponse) -> bool:
     """The leader's answer to UpdateRaftVoter; whether its connection is fine."""
-    outcome = common.handle_response(node, response.error, response.leader_id, response.epoch, response.leader_endpoint)
-    if outcome != common.CONTINUE:
-        return outcome == common.SUCCESS
+    is_fine = common.handle_response(node, response)
+    if is_fine is not None:
+        return is_fine
     follower = node.role
     if not isinstance(follower, Follower):
         return True

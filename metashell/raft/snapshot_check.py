@@ -8,11 +8,21 @@ Source: KIP-630; org.apache.kafka.snapshot.RecordsSnapshotReader.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from metashell.codec.batches import CODEC_MASK, CONTROL, CRC_START, HEADER_SIZE, TRANSACTIONAL, BatchHeader, unpack_header
 from metashell.codec.crc32c import crc32c
 from metashell.errors import DecodeError, LogCorruptError
 from metashell.raft.config import BATCH_SIZE_MAX
-from metashell.raft.control_batches import SNAPSHOT_TYPES, ControlValue, KRaftVersion, SnapshotFooter, SnapshotHeader, read_control_batch
+from metashell.raft.control_batches import (
+    SNAPSHOT_TYPES,
+    ControlValue,
+    KRaftVersion,
+    LeaderChange,
+    SnapshotFooter,
+    SnapshotHeader,
+    read_control_batch,
+)
 from metashell.raft.protocols import ReplicatedLog
 from metashell.raft.voter_set import VoterSet
 from metashell.values import OffsetAndEpoch
@@ -122,8 +132,10 @@ class SnapshotCheck:
                 self.voters = value
             case SnapshotFooter():
                 self.has_footer = True
-            case _:
+            case LeaderChange():
                 raise DecodeError(f"snapshot has {value} at offset {offset}")
+            case _:
+                assert_never(value)
 
 
 def read_snapshot_head(log: ReplicatedLog, id: OffsetAndEpoch) -> SnapshotCheck:
@@ -146,14 +158,3 @@ def read_snapshot_head(log: ReplicatedLog, id: OffsetAndEpoch) -> SnapshotCheck:
     if check.last_contained_log_timestamp is None and check.fault is None:
         check.fault = f"snapshot of {size} bytes has no header"
     return check
-
-
-def read_snapshot_controls(log: ReplicatedLog, id: OffsetAndEpoch) -> tuple[int | None, VoterSet | None]:
-    """The kraft.version and the voters that a complete snapshot names, None for what it does not.
-
-    Errors: LogCorruptError where it cannot be read; KeyError for one that is not there.
-    """
-    head = read_snapshot_head(log, id)
-    if head.fault is not None:
-        raise LogCorruptError(f"snapshot {id.offset}-{id.epoch}", head.next_offset, head.fault)
-    return head.kraft_version, head.voters

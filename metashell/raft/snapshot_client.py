@@ -49,9 +49,9 @@ def next_request(node: Replica, role: Follower, download: Download) -> FetchSnap
 
 def handle_response(node: Replica, source: int, response: FetchSnapshotResponse) -> bool:
     """Add a page; whether the connection is fine."""
-    outcome = common.handle_response(node, response.error, response.leader_id, response.epoch, response.leader_endpoint)
-    if outcome != common.CONTINUE:
-        return outcome == common.SUCCESS
+    is_fine = common.handle_response(node, response)
+    if is_fine is not None:
+        return is_fine
     role = node.role
     download = role.download if isinstance(role, Follower) else None
     if not isinstance(role, Follower) or download is None or download.is_complete:

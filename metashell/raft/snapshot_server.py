@@ -8,8 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from metashell.codec.error_codes import (
-    INCONSISTENT_CLUSTER_ID,
-    INVALID_REQUEST,
     NONE,
     POSITION_OUT_OF_RANGE,
     SNAPSHOT_NOT_FOUND,
@@ -25,14 +23,12 @@ from metashell.values import OffsetAndEpoch
 
 def handle_request(node: Replica, token: Any, request: FetchSnapshotRequest, listener: str) -> None:
     """Answer with a page or an error."""
-    if not node.is_cluster(request.cluster_id):
-        node.reply(token, FetchSnapshotResponse(INCONSISTENT_CLUSTER_ID))
-        return
-    if not request.shape_ok:
-        node.reply(token, FetchSnapshotResponse(INVALID_REQUEST))
+    if error := common.check_addressed(node, request):
+        node.reply(token, FetchSnapshotResponse(error))
         return
     error = check_request(node, request)
-    response = replies.fetch_snapshot_error(node, error, listener, request)
+    response = replies.answer(node, FetchSnapshotResponse, error, listener, request.replica_id)
+    response.snapshot_id = request.snapshot_id
     leader = node.role
     if error == NONE and isinstance(leader, Leader):
         id = request.snapshot_id

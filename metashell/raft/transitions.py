@@ -6,6 +6,8 @@ Source: org.apache.kafka.raft.QuorumState; kraft.md 4.2.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from metashell.codec.error_codes import NOT_LEADER_OR_FOLLOWER
 from metashell.raft import epoch_start, progress, replies
 from metashell.raft.accumulator import BatchAccumulator
@@ -38,8 +40,10 @@ def unattached_deadline(node: Replica, role: Role) -> int:
             return role.election_deadline_ms
         case Prospective() if not role.tally.is_lost():
             return role.election_deadline_ms
-        case _:
+        case Unattached() | Prospective() | Leader() | Follower():
             return node.election_timeout()
+        case _:
+            assert_never(role)
 
 
 def become_follower(node: Replica, epoch: int, leader_id: int, endpoints: Endpoints) -> None:

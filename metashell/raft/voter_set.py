@@ -119,15 +119,7 @@ class VoterSet:
         """Whether every voter supports a level of kraft.version."""
         return all(voter.supports(level) for voter in self.voters.values())
 
-    @property
-    def has_directory_ids(self) -> bool:
-        """Whether the directory id of every voter is known."""
-        return all(key.directory_id != ZERO_UUID for key in self.keys)
-
     @staticmethod
     def from_static(config: RaftConfig) -> VoterSet:
         """The set of controller.quorum.voters: no directory ids, one endpoint each, kraft.version 0 only."""
         return VoterSet(Voter(ReplicaKey(id), {config.default_listener: endpoint}) for id, endpoint in config.static_voters.items())
-
-
-NO_VOTERS = VoterSet()

@@ -117,5 +117,4 @@ def upgrade_kraft_version(node: Replica, epoch: int, version: int, validate_only
             raise InvalidUpdateVersionError(f"voter {voter.key.id} has not told its directory id yet")
     if validate_only:
         return None
-    last_offset: int = leader.accumulator.append_control([KRaftVersion(version), voters], node.now_ms, node.wall_ms())
-    return last_offset
+    return leader.accumulator.append_control([KRaftVersion(version), voters], node.now_ms, node.wall_ms())

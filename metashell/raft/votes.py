@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 from metashell.codec.error_codes import (
     FENCED_LEADER_EPOCH,
-    INCONSISTENT_CLUSTER_ID,
     INVALID_REQUEST,
     INVALID_VOTER_KEY,
     NONE,
@@ -16,17 +15,14 @@ from metashell.raft import common, replies, transitions
 from metashell.raft.connections import NEVER
 from metashell.raft.messages import NO_LEADER, VoteRequest, VoteResponse
 from metashell.raft.replica import Replica
-from metashell.raft.roles import Candidate, Follower, Leader, Prospective, Role, Unattached
+from metashell.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
 from metashell.values import ReplicaKey
 
 
 def handle_request(node: Replica, token: Any, request: VoteRequest, listener: str) -> None:
     """Answer a Vote request, in the order of the checks that Kafka makes."""
-    if not node.is_cluster(request.cluster_id):
-        node.reply(token, VoteResponse(INCONSISTENT_CLUSTER_ID))
-        return
-    if not request.shape_ok:
-        node.reply(token, VoteResponse(INVALID_REQUEST))
+    if error := common.check_addressed(node, request):
+        node.reply(token, VoteResponse(error))
         return
     error = check_request(node, request)
     granted = False
@@ -38,7 +34,9 @@ def handle_request(node: Replica, token: Any, request: VoteRequest, listener: st
             error = INVALID_VOTER_KEY
         else:
             granted = decide(node, request)
-    node.reply(token, replies.vote(node, error, listener, request.candidate_id, granted))
+    response = replies.answer(node, VoteResponse, error, listener, request.candidate_id)
+    response.granted = granted
+    node.reply(token, response)
 
 
 def check_request(node: Replica, request: VoteRequest) -> int:
@@ -86,8 +84,10 @@ def grants_vote(role: Role, candidate: ReplicaKey, up_to_date: bool) -> bool:
                 # Kafka grants it again whatever the log is. A candidate that now has less than it had has lost what its voters counted on.
                 return is_voted_key(role.voted, candidate) and up_to_date
             return role.leader_id == NO_LEADER and up_to_date
-        case _:
+        case Candidate() | Leader() | Follower() | Resigned():
             return False
+        case _:
+            assert_never(role)
 
 
 def grants_pre_vote(role: Role, up_to_date: bool) -> bool:
@@ -97,8 +97,10 @@ def grants_pre_vote(role: Role, up_to_date: bool) -> bool:
             return False
         case Follower():
             return up_to_date and not role.has_fetched
-        case _:
+        case Unattached() | Prospective() | Candidate() | Resigned():
             return up_to_date
+        case _:
+            assert_never(role)
 
 
 def is_voted_key(voted: ReplicaKey, candidate: ReplicaKey) -> bool:
@@ -158,12 +160,9 @@ def request_votes(node: Replica, role: Prospective | Candidate) -> int:
 
 def handle_response(node: Replica, source: int, response: VoteResponse) -> bool:
     """Count an answer; whether its connection is fine."""
-    outcome = common.handle_response(node, response.error, response.leader_id, response.epoch, response.leader_endpoint)
-    if outcome != common.CONTINUE:
-        return outcome == common.SUCCESS
-    if response.error != NONE:
-        node.complain("a vote was answered by an error that it cannot have")
-        return False
+    is_fine = common.handle_plain_response(node, response, "a vote")
+    if is_fine is not None:
+        return is_fine
     role = node.role
     if isinstance(role, Prospective | Candidate):
         return count_answer(node, role, source, response.granted)

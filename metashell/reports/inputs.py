@@ -18,14 +18,14 @@ FAULTS = "faults"
 
 
 class Answerable(NamedTuple):
-    """The reports whose log is there, and those that nobody can answer from what was given."""
+    """The reports whose log is there, and the others."""
 
     reports: list[Report]
     left_out: list[Report]
 
 
 def answerable(reports: Sequence[Report], logs: Collection[LogKind | None], paths: Sequence[str]) -> Answerable:
-    """Which of the reports can be answered from logs of these kinds (None: of a kind that only reading tells).
+    """Which of the reports can be answered from logs of these kinds (None: only reading shows the kind).
 
     Errors: UsageError where none can: an empty answer would say that nothing has happened.
     """

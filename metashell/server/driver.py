@@ -81,6 +81,7 @@ class Driver:
         self._outward: Outward | None = None
         self._calls: deque[Callable[[int], Ready | None]] = deque()
         self._is_busy = False
+        self._is_scheduled = False
         self._is_stopped = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = -1
@@ -153,7 +154,16 @@ class Driver:
         return offset
 
     def schedule(self) -> None:
-        """All that was prepared may leave; it does when the linger time is over."""
+        """All that was prepared may leave; it does when the linger time is over.
+
+        The step is made in the loop's next turn, and takes along what others prepare until then: one batch, one write and one step for all.
+        """
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_soon(self._append_prepared)
+
+    def _append_prepared(self) -> None:
+        self._is_scheduled = False
         self._step(self.node.schedule_append)
 
     def committed(self, offset: int, epoch: int) -> asyncio.Future[None]:

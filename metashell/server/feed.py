@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 from metashell.codec.batches import RecordBatch
 from metashell.codec.framing import frames_of
 from metashell.errors import LogCorruptError
-from metashell.raft.ready import Committed, LeaderChanged, Notice, Ready, SnapshotToLoad
+from metashell.raft.ready import Committed, LeaderChanged, Notice, Ready, SnapshotToLoad, TruncatedTo
 from metashell.raft.snapshot_check import SnapshotCheck
 from metashell.server.driver import LOG_NAME
 from metashell.server.snapshot_maker import SnapshotMaker
@@ -70,13 +70,17 @@ class Feed:
     async def _run(self) -> None:
         try:
             while True:
-                match await self._notices.get():
+                match notice := await self._notices.get():
                     case Committed(_, base_offset, end_offset):
                         await self._commit(base_offset, end_offset)
                     case SnapshotToLoad(_, id):
                         await self._load(id)
                     case LeaderChanged(_, leader_id, epoch):
                         self.machine.handle_leader_change(leader_id, epoch)
+                    case TruncatedTo():
+                        raise AssertionError("a cut of the log is no listener's")
+                    case _:
+                        assert_never(notice)
         except Exception as error:
             # An application that cannot apply what is committed must not go on.
             self._driver.stop(error)

@@ -16,6 +16,7 @@ from metashell.codec.batches import RecordBatch
 from metashell.codec.frame import write_metadata_record
 from metashell.errors import LogCorruptError
 from metashell.image import EMPTY_IMAGE, ImageLoader, MetadataImage
+from metashell.image.writer import write_image
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
 
@@ -76,7 +77,7 @@ class ImageMachine:
         if image.provenance.offset != end - 1:
             return None
         self._size = 0
-        values = (write_metadata_record(body, version) for body, version in image.write())
+        values = (write_metadata_record(body, version) for body, version in write_image(image))
         return SnapshotToMake(OffsetAndEpoch(end, last.header.leader_epoch), last.header.max_timestamp, values)
 
 

@@ -10,24 +10,20 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from metashell.codec.batches import RecordBatch, read_batch_header
+from metashell.codec.batches import CheckedBatch, read_batch_header
 from metashell.raft.accumulator import AppendedBatch
 
 SIZE_MAX: Final = 32 * 1024 * 1024
 
 
-class OwnBatch(RecordBatch):
-    """A batch that this replica wrote; `values` are those of its data records, as they were given. It is not checked again."""
+class OwnBatch(CheckedBatch):
+    """A batch that this replica wrote; `values` are those of its data records, as they were given. These bytes never were on a disk."""
 
     __slots__ = ("values",)
 
     def __init__(self, batch: AppendedBatch, file: str) -> None:
         super().__init__(read_batch_header(batch.data), 0, batch.data, file)
         self.values: Sequence[bytes] = batch.values
-
-    def crc_fault(self) -> str | None:
-        """None: these bytes never were on a disk."""
-        return None
 
 
 class OwnBatches:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from metashell.net.sasl import SaslClient
     from metashell.raft.ready import ElectionState
     from metashell.raft.replica import Random
+    from metashell.raft.roles import Role
     from metashell.server.durable_log import DurableLog
     from metashell.values import Recovering
 
@@ -97,7 +98,8 @@ class ReplicaServer:
         self._driver: Driver | None = None
         self._feed: Feed | None = None
         self._config: RaftConfig | None = None
-        self._seen: tuple[str, int, int] | None = None
+        self._seen_role: Role | None = None
+        self._seen_line = ""
         self._is_recovering = False
         self._complaints = 0
         self._troubles: dict[Endpoint, str] = {}
@@ -247,10 +249,12 @@ class ReplicaServer:
         if self._is_recovering and node.recovering is None:
             self._is_recovering = False
             self._parts.on_event(f"the log is whole again, to offset {node.log_end_offset}: this replica votes")
-        state = node.state_name, node.epoch, node.leader_id
-        if state != self._seen:
-            self._seen = state
-            self._parts.on_event("{} epoch={} leader={}".format(*state))
+        if node.role is not self._seen_role:
+            self._seen_role = node.role
+            line = f"{node.state_name} epoch={node.epoch} leader={node.leader_id}"
+            if line != self._seen_line:
+                self._seen_line = line
+                self._parts.on_event(line)
         if node.complaints != self._complaints:
             self._complaints = node.complaints
             self._parts.on_event(f"complaint {node.complaints}: {node.last_complaint}")

@@ -1,7 +1,7 @@
-"""What a step from one image to the next changed below some paths, as objects and as lines.
+"""The differences between an image and the next one below some paths, as objects and as lines.
 
-A change is about one leaf, or about a topic as a whole (`created` and `removed`; its partitions are leaves). Values are compared as
-they are and shown redacted.
+A change concerns one leaf, or a topic as a whole (`created` and `removed`; its partitions are leaves). Values are compared with
+their secrets and shown redacted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NOTHING = object()
 
 
 class Change(NamedTuple):
-    """One difference. `before` and `after` are redacted values, None where there is nothing; `kind` tells a null value from none."""
+    """One difference. `before` and `after` are redacted values, None for nothing and for null; `kind` says which."""
 
     kind: str
     path: str
@@ -34,21 +34,22 @@ class Change(NamedTuple):
     before: Any
     after: Any
     node: Node
-    """What it is about, as it is afterwards, or was."""
+    """The node as it is afterwards, or as it was if it is gone."""
 
 
 class Watch:
-    """Which paths are looked at: patterns of components, everything for none.
+    """The paths to compare: patterns of components; without any, everything.
 
-    Shape: below /image the records tell what to look at; what else is named (the second view, /image/provenance) is compared whole.
+    Shape: below /image the records of a step say which nodes to compare. Other paths (the second view, /image/provenance) are
+    compared as a whole.
     """
 
     def __init__(self, patterns: Sequence[Sequence[str]]) -> None:
-        self._patterns = [tuple(pattern) for pattern in patterns if not _is_told_by_none(pattern)]
-        self._others = [list(pattern) for pattern in patterns if _is_told_by_none(pattern)]
+        self._patterns = [tuple(pattern) for pattern in patterns if not _needs_comparing(pattern)]
+        self._others = [list(pattern) for pattern in patterns if _needs_comparing(pattern)]
 
     def changes(self, step: Step, before: Node, after: Node, redact: bool) -> Iterator[Change]:
-        """The changes of a step, whose images have these roots, in the order of their records; each path once."""
+        """The changes of a step between two trees in the order of their records; each path once."""
         seen: set[tuple[str, ...]] = set()
         for place, origin in touched_places(step).items():
             for path in self._selected(paths_of(place, step.after, step.before), before, after):
@@ -71,7 +72,7 @@ class Watch:
             if any(len(pattern) <= len(path) for pattern in fitting):
                 yield path
             for pattern in fitting:
-                # A topic came or went as a whole, with what is looked at inside it.
+                # A topic was created or removed as a whole, and the pattern names something inside it.
                 below = (*path, *pattern[len(path) :])
                 if len(below) > len(path):
                     yield from sorted(_leaves(before, below) | _leaves(after, below))
@@ -79,8 +80,8 @@ class Watch:
                 return
 
 
-def _is_told_by_none(pattern: Sequence[str]) -> bool:
-    """Whether no record tells when something there changes."""
+def _needs_comparing(pattern: Sequence[str]) -> bool:
+    """Whether no record says when this path changes."""
     if not pattern:
         return False
     return pattern[0] != "image" or (len(pattern) > 1 and pattern[1] in ("provenance", "faults"))

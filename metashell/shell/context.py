@@ -1,7 +1,7 @@
-"""What a command works with: the tree, where it stands in it, where output goes and in which form.
+"""What a command works with: the tree, the working directory, and where output goes in which form.
 
-Commands write through a `Context` and fail through `Context.fail`, so wording, streams and statuses are decided here: the own
-voice reports on stderr and ends with status 1, Kafka's voice prints on stdout and ends with 0.
+Commands write through a `Context` and fail through `Context.fail`, so wording, streams and statuses are decided here. Our own
+voice reports errors on stderr and ends with status 1; Kafka's voice prints them on stdout and ends with 0.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Context:
 
     Shape: `display` is where answers go and `output` their form (text, json, jsonl, table, csv or kafka); `history` holds typed
     lines. `feed` is the source of newer images where there is one, and `make_root` the tree over one, given the tree before.
-    `election` gives what the node has noted of elections beside its log, None where there is no such note.
+    `election` gives the election in quorum-state, None without one.
     """
 
     root: Node
@@ -72,13 +72,18 @@ class Context:
     feed: Feed | None = None
     make_root: Callable[[MetadataImage, Node], Node] | None = None
     election: Callable[[], Leader | None] | None = None
+    write: Callable[[str], None] = field(init=False)
+    """Writes text that may hold data."""
+    line: Callable[[str], None] = field(init=False)
+    """Writes a line of text that may hold data."""
 
     def __post_init__(self) -> None:
+        self.write, self.line = self.display.text, self.display.line
         self.display.note = lambda text: self.complain(f"{self.command}: {text}", 0)
 
     @property
     def out(self) -> TextSink:
-        """Where text goes that holds no data."""
+        """Where to write text that holds no data or is escaped already."""
         return self.display.out
 
     @property
@@ -87,18 +92,18 @@ class Context:
         return self.voice == "kafka"
 
     def refresh(self) -> None:
-        """Take the newest image: what follows sees that one until the next call."""
+        """Take the newest image; commands see it until the next call."""
         if self.feed is not None:
             self.show(self.feed.view().image)
 
     def show(self, image: MetadataImage) -> None:
-        """Let `image` be what commands see."""
+        """Make `image` the one that commands see."""
         if image is not self.image and self.make_root is not None:
             self.root = self.make_root(image, self.root)
             self.image = image
 
     def resolve(self, targets: Sequence[str]) -> Iterator[Match]:
-        """Every node that the targets name, in order; a target that names nothing is reported when its turn comes."""
+        """Every node that the targets name, in order; a target that names nothing is reported in its turn."""
         for target in targets:
             found = False
             for match in self.matches(target):
@@ -115,14 +120,6 @@ class Context:
         """Whether the targets can only name one node: one path without wildcards."""
         return len(targets) == 1 and not has_wildcards("/".join(absolute_components(targets[0], self.cwd)))
 
-    def write(self, text: str) -> None:
-        """Write text that may hold data."""
-        self.display.text(text)
-
-    def line(self, text: str) -> None:
-        """Write a line of text that may hold data."""
-        self.display.line(text)
-
     def fail(self, thing: str, problem: str) -> None:
         """Report a thing and what is wrong with it: one of the problems above, or any text."""
         if self.speaks_kafka:
@@ -131,7 +128,7 @@ class Context:
             self.complain(f"{self.command}: {thing}: {_OWN_MESSAGES.get(problem, problem)}", STATUS_FAILED)
 
     def say(self, message: str) -> None:
-        """Tell a line in Kafka's voice: on stdout, except where programs read our forms of answers there."""
+        """Print a line as Kafka's shell does, on stdout; for our own forms, which programs read there, on stderr."""
         if self.output in ("text", "kafka"):
             self.line(message)
         else:
@@ -145,6 +142,6 @@ class Context:
         self.status = max(self.status, status)
 
     def certainty(self) -> dict[str, int | None]:
-        """How far what is shown is certain, for every JSON object: `certain_to` and `end_offset`."""
+        """How far the image is certain, for every JSON object: `certain_to` and `end_offset`."""
         provenance = self.image.provenance
         return {"certain_to": provenance.certain_to, "end_offset": provenance.end_offset}

@@ -1,6 +1,6 @@
-"""What the shell needs of a source that goes on: the newest image, and each step to the next one.
+"""What the shell needs from a source that changes: the newest image, and each step to the next one.
 
-The source is handed in by cli: a live quorum (`metashell.live`), or a directory as its node writes it. The shell asks for `view()` before
+cli hands the source in: a live quorum (`metashell.live`), or a directory that its node is writing. The shell calls `view()` before
 each command and each prompt, so that one command sees one image.
 """
 
@@ -14,41 +14,41 @@ if TYPE_CHECKING:
 
 
 class View(Protocol):
-    """How things stand; a value that never changes."""
+    """The state of a source at one moment; it never changes."""
 
     @property
     def image(self) -> MetadataImage: ...
     @property
     def lag(self) -> int | None:
-        """Records that are committed and not yet in the image; None where nobody knows."""
+        """Committed records that are not yet in the image; None if unknown."""
 
     @property
     def trouble(self) -> str:
-        """What keeps the image from going on, in a few words (`no leader for 14 s`); empty while all is well."""
+        """Why the image is not updated, in a few words (`no leader for 14 s`); empty while all is well."""
 
     @property
     def details(self) -> dict[str, object]:
-        """What `status` tells of it, in snake_case; empty for a directory."""
+        """What `status` shows about the source, in snake_case; empty for a directory."""
 
 
 class Subscription(Protocol):
-    """The steps from the image that was the newest when it was made; none is left out, though several may come as one."""
+    """The steps from the image that was newest when it was made; none is missing, but several may come as one."""
 
     @property
     def start(self) -> MetadataImage:
-        """The image from which the first step goes on."""
+        """The image before the first step."""
 
     def next(self, timeout_s: float) -> Step | None:
-        """The next step, None if there was none in time. Errors: MetashellError where there will never be one."""
+        """The next step, None if there was none in time. Errors: MetashellError if there can be no more."""
 
     def close(self) -> None: ...
 
 
 class Feed(Protocol):
-    """A source that goes on."""
+    """A source that changes."""
 
     is_live: bool
-    """Whether `view` goes on by itself, so that a prompt is drawn anew now and then."""
+    """Whether `view` changes by itself, so that the prompt is redrawn regularly."""
 
     def view(self) -> View: ...
     def subscribe(self) -> Subscription: ...

@@ -1,4 +1,4 @@
-"""The loop of `follow` and `watch`: steps come, changes are printed, Ctrl-C ends it."""
+"""The loop of `follow` and `watch`, which prints changes until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ FORMS = ("text", "json", "jsonl")
 
 
 def print_changes(ctx: Context, patterns: Sequence[Sequence[str]]) -> None:
-    """Print what changes below the patterns until Ctrl-C; everything for none. What is then shown is what was printed last."""
+    """Print what changes below the patterns until Ctrl-C; without patterns all changes. The context ends at the last printed image."""
     if ctx.feed is None:
-        ctx.fail(ctx.source_label, "it does not go on; name a directory or a quorum")
+        ctx.fail(ctx.source_label, "this source does not change; name a directory or a quorum")
         return
     if ctx.output not in FORMS:
         raise UsageError(f"-o {ctx.output}: changes have the forms {', '.join(FORMS)}", ctx.output)
     for pattern in patterns:
-        # It may come, and it may be misspelt: who waits for ever should know which.
+        # The path may be created later, or it may be misspelt, and the user would wait for ever.
         if next(expand(ctx.root, pattern, lenient=True), None) is None:
             ctx.complain(f"{ctx.command}: /{'/'.join(pattern)}: nothing there yet, waiting", 0)
     watch = Watch(patterns)
@@ -61,7 +61,7 @@ def _steps(ctx: Context, feed: Feed) -> Iterator[Step]:
             yield Step(ctx.image, subscription.start, None)
         while True:
             step = subscription.next(POLL_S)
-            trouble = _tell_trouble(ctx, feed, trouble)
+            trouble = _report_trouble(ctx, feed, trouble)
             if step is None:
                 continue
             if held is not None:
@@ -74,10 +74,10 @@ def _steps(ctx: Context, feed: Feed) -> Iterator[Step]:
         subscription.close()
 
 
-def _tell_trouble(ctx: Context, feed: Feed, told: str) -> str:
-    """Tell on stderr, once each, that the source cannot go on, and that it can again."""
+def _report_trouble(ctx: Context, feed: Feed, reported: str) -> str:
+    """Report on stderr when the source stops being updated, and when it recovers; each once."""
     now = feed.view().trouble
-    if bool(now) != bool(told):
-        ctx.complain(f"{ctx.command}: {ctx.source_label}: {now or 'goes on'}", 0)
+    if bool(now) != bool(reported):
+        ctx.complain(f"{ctx.command}: {ctx.source_label}: {now or 'is updated again'}", 0)
         return now
-    return told
+    return reported

@@ -1,8 +1,8 @@
 """Glob patterns of paths, with exactly the rules of Kafka's shell, and the walk that expands them.
 
 In one component `?` is one character, `*` any run of them, `{a,b}` alternatives, and a backslash quotes what follows. There
-are no ranges, no `**` and no groups inside groups. A component without wildcards, or with a broken group, is compared
-literally, its backslashes included; it is looked up and not listed, so names that resolve without being listed work too.
+are no ranges, no `**` and no nested groups. A component without wildcards, or with a broken group, is compared literally, its
+backslashes included; it is looked up, not listed, so names that resolve without being listed work too.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def compile_component(component: str) -> re.Pattern[str] | None:
 
 
 def has_wildcards(path: str) -> bool:
-    """Whether any component of the path is a pattern, so that it may stand for more than one node."""
+    """Whether any component of the path is a pattern, so that the path may name several nodes."""
     return any(compile_component(part) is not None for part in path.split("/"))
 
 

@@ -1,4 +1,4 @@
-"""Typed lines: which ones Kafka's line editor remembers, and the file in which the prompt keeps them."""
+"""Typed lines: which ones are remembered, by the rules of Kafka's line editor, and the file that keeps them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LINES_KEPT = 10_000
 
 
 def remember(history: list[str], line: str) -> None:
-    """Add a typed line: without outer blanks, unless it begins with one, is empty, or repeats the one before."""
+    """Add a typed line, stripped; not if it begins with a blank, is empty, or repeats the line before."""
     text = line.strip()
     if text and not line.startswith(" ") and history[-1:] != [text]:
         history.append(text)
@@ -38,19 +38,19 @@ def history_path(environ: Mapping[str, str]) -> Path:
 
 
 def load_history(path: Path) -> list[str]:
-    """The lines of the history file, oldest first; none where it cannot be read."""
+    """The lines of the history file, oldest first; none if it cannot be read."""
     with suppress(OSError):
         return path.read_text(encoding="utf-8", errors="replace").splitlines()[-_LINES_KEPT:]
     return []
 
 
 def append_history(path: Path, line: str) -> None:
-    """Add a line to the history file, which only its owner may read; a place that cannot be written is left alone."""
+    """Add a line to the history file, which only its owner may read; a failed write is ignored."""
     with suppress(OSError):
         path.parent.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _FILE_MODE)
         try:
-            # The file may be older than the rule.
+            # An older version may have created the file with another mode.
             os.fchmod(descriptor, _FILE_MODE)
             os.write(descriptor, (line.replace("\n", " ") + "\n").encode("utf-8", "replace"))
         finally:

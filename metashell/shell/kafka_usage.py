@@ -1,7 +1,7 @@
-"""Kafka's voice of the command line inside the shell: what its parser accepts, and its texts, byte for byte.
+"""The command lines of Kafka's shell: what its parser accepts, and its texts, byte for byte.
 
-The parser is a port of Python's argparse. Its habits are kept: commands and `--help` may be cut short, but the shell then refuses a
-cut command with a hint; what is left over is named up to the end of the line; a number is read last.
+Kafka's parser is a port of Python's argparse. Its habits are kept: commands and `--help` may be abbreviated, but the shell then
+refuses an abbreviated command with a hint; left-over words are named up to the end of the line; a number is read last.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class KafkaHelp(Exception):
 
 
 def parse_kafka(words: Sequence[str], *, one_shot: bool) -> KafkaCall | None:
-    """The call that a line stands for, None for an empty one.
+    """The call for a line, None for an empty one.
 
     Errors: UsageError with the text that Kafka's shell prints; KafkaHelp for `-h`.
     Source: org.apache.kafka.shell.command.Commands, argparse4j 0.7.

@@ -1,6 +1,6 @@
-"""Kafka's voice of running commands: its parser, its session on a pipe, and where it ends.
+"""Runs commands as Kafka's shell does: its parser, its session on a pipe, and where it ends.
 
-Messages are printed on stdout and the status is 0; only a name that is listed without a node ends the shell, with status 1.
+Messages are printed on stdout and the status is 0; only a listed name that has no node ends the shell, with status 1.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ KAFKA_BANNER = "Loading...\nStarting...\n[ Kafka Metadata Shell ]\n"
 def run_kafka_session(ctx: Context, lines: Iterable[str], run_line: Callable[[Context, str], int]) -> int:
     """Run lines as kafka-metadata-shell does on a pipe, and return its status.
 
-    Shape: a banner, a prompt before each answer and once more at the end; errors do not stop it; a last line that no newline
-    ends is not run.
+    Shape: a banner, then a prompt before each answer and one at the end. Errors do not stop it; a last line without a newline is
+    not run.
     """
     ctx.out.write(KAFKA_BANNER + KAFKA_PROMPT)
     for line in lines:
@@ -44,7 +44,7 @@ def run_kafka_session(ctx: Context, lines: Iterable[str], run_line: Callable[[Co
 
 
 def run_kafka(ctx: Context, words: Sequence[str], *, one_shot: bool) -> None:
-    """Run one command; `one_shot` is the command line of the operating system, which knows fewer."""
+    """Run one command; `one_shot` is for the command line of the operating system, which has fewer."""
     try:
         call = parse_kafka(words, one_shot=one_shot)
     except KafkaHelp as text:
@@ -66,7 +66,7 @@ def run_kafka(ctx: Context, words: Sequence[str], *, one_shot: bool) -> None:
 
 
 def _kafka_arguments(command: Command, call: KafkaCall) -> SimpleNamespace:
-    """The words of Kafka's parser under the names that our command reads; our own options have their defaults."""
+    """The words of Kafka's parser under the names of our command's arguments; our own options have their defaults."""
     values = SimpleNamespace(
         **{option.dest: () if option.multiple else option.default or (False if option.is_flag else None) for option in command.spec.options}
     )

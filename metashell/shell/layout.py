@@ -1,4 +1,4 @@
-"""Names in columns, laid out as Kafka's `ls` does it."""
+"""Names in columns, as Kafka's `ls` lays them out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLUMN_LEAST = 4
 def column_lines(names: Sequence[str], width: int | None) -> Iterator[str]:
     """Lines that show the names column by column, as many columns as fit.
 
-    Units: `width` in characters of the terminal; None where there is none, which gives one name a line.
+    Units: `width` in columns of the terminal; None, without a terminal, gives one name a line.
     Source: org.apache.kafka.shell.command.LsCommandHandler.
     """
     widths = column_widths(names, width)
@@ -29,7 +29,7 @@ def column_lines(names: Sequence[str], width: int | None) -> Iterator[str]:
 
 
 def column_widths(names: Sequence[str], width: int | None) -> list[int]:
-    """The width of each column, the gap included, of the layout with most columns that fits; one column if none does."""
+    """The widths of the columns, gaps included, in the layout with the most columns that fits."""
     count = len(names)
     if width is not None:
         for columns in range(min(width // _COLUMN_LEAST, count), 1, -1):

@@ -1,4 +1,4 @@
-"""The prompt for a person at a terminal; imported only where there is one, since prompt_toolkit takes 80 ms."""
+"""The prompt on a terminal; imported only for a prompt, since prompt_toolkit takes 80 ms."""
 
 from __future__ import annotations
 
@@ -33,15 +33,17 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 _LABEL_MAX = 32
+_MENU_LINES = 4
+"""Lines kept free below the prompt for the menu of completions, which uses more if there are more."""
 _REFRESH_S = 1.0
 _BOLD, _RED, _YELLOW, _BLUE, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[1;34m", "\x1b[0m"
 
 
 def run_prompt(ctx: Context, *, input: Input | None = None, output: Output | None = None, environ: Mapping[str, str] = os.environ) -> int:
-    """Ask for lines and run them until `exit` or Ctrl-D; the status is 0, whatever the commands said.
+    """Ask for lines and run them until `exit` or Ctrl-D; the status is 0, even if commands failed.
 
-    Shape: Ctrl-C forgets the line, or stops the command that runs. Lines are kept in the history file, in Kafka's voice only
-    for the session.
+    Shape: Ctrl-C drops the line, or stops the running command. Lines are kept in the history file; in Kafka's voice only for the
+    session.
     """
     session = _make_session(ctx, input, output, environ)
     Thread(target=sort_names, args=(ctx,), daemon=True).start()
@@ -61,7 +63,7 @@ def run_prompt(ctx: Context, *, input: Input | None = None, output: Output | Non
 
 
 def sort_names(ctx: Context) -> None:
-    """Have the names of all topics sorted, which are kept: of a hundred thousand the first key would else wait for it."""
+    """Sort the names of all topics, which are then kept: with 100 000 of them the first key press would wait for it."""
     for match in ctx.matches("/image/topics/*"):
         if isinstance(match.node, Directory):
             match.node.child_names()
@@ -69,7 +71,7 @@ def sort_names(ctx: Context) -> None:
 
 def _run(ctx: Context, line: str) -> None:
     ctx.display.width = terminal_width()
-    # A failed command of Kafka's shell (not a wrong one) ends it.
+    # A command that fails ends Kafka's shell; a wrong command line does not.
     if run_line(ctx, line) and ctx.speaks_kafka:
         ctx.leaving = True
 
@@ -88,6 +90,7 @@ def _make_session(ctx: Context, input: Input | None, output: Output | None, envi
         key_bindings=tab_bindings(completer, CANDIDATES_MAX),
         complete_while_typing=True,
         color_depth=None if ctx.display.color else ColorDepth.DEPTH_1_BIT,
+        reserve_space_for_menu=_MENU_LINES,
         refresh_interval=_REFRESH_S if ctx.feed is not None and ctx.feed.is_live else 0,
         input=input,
         output=output,
@@ -95,11 +98,10 @@ def _make_session(ctx: Context, input: Input | None, output: Output | None, envi
 
 
 def prompt_text(ctx: Context) -> str:
-    """What stands before a line: `DIR@312 (certain to 251) 2 faults /image> `, of a quorum `b1:9093@312 lag 0 /image> `.
+    """The text before a line: `DIR@312 (certain to 251) 2 faults /image> `, for a quorum `b1:9093@312 lag 0 /image> `.
 
-    Shape: the number is the last offset of the image; `certain to` is there as long as what follows may be undone, the
-    number of faults only where there are some. The lag is that of a live source in records, and what keeps it from going on
-    stands in its place.
+    Shape: the number is the last offset of the image. `certain to` is shown while later records may still be undone, the number
+    of faults if there are any. A live source shows its lag in records or, if it is not updated, the reason.
     """
     if ctx.speaks_kafka:
         return KAFKA_PROMPT

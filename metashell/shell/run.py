@@ -1,7 +1,7 @@
-"""Running commands: one, or a script of them; which parser and which rules apply is a matter of the voice.
+"""Runs one command or a script of commands; the voice decides which parser and which rules apply.
 
-The own voice reports on stderr, answers with statuses that tell the truth (2 for a command line that is wrong, 1 for anything that
-failed), and a script ends with its first failure. Kafka's voice prints its messages on stdout, goes on, and its status is 0.
+Our own voice reports on stderr, with status 2 for a wrong command line and 1 for anything that failed, and a script ends with its
+first failure. Kafka's voice prints its messages on stdout, continues, and its status is 0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COMMENT = "#"
 
 
 def run_command(ctx: Context, words: Sequence[str]) -> int:
-    """Run one command given as words, as the operating system's shell hands them over, and return its status."""
+    """Run one command given as words and return its status."""
     ctx.status = 0
     ctx.refresh()
     if ctx.speaks_kafka:
@@ -36,7 +36,7 @@ def run_command(ctx: Context, words: Sequence[str]) -> int:
 
 
 def run_line(ctx: Context, line: str) -> int:
-    """Run a typed line and return its status; what it says is remembered for `history`."""
+    """Run a typed line and return its status; the line is remembered for `history`."""
     from metashell.shell.history import remember
     from metashell.shell.words import split_line
 
@@ -53,7 +53,7 @@ def run_line(ctx: Context, line: str) -> int:
 
 
 def run_script(ctx: Context, lines: Iterable[str], keep_going: bool = False) -> int:
-    """Run every line; without `keep_going` the first that fails is the last. The status is that of the first failure."""
+    """Run every line; without `keep_going` stop at the first that fails. The status is that of the first failure."""
     if ctx.speaks_kafka:
         from metashell.shell.kafka_voice import run_kafka_session
 
@@ -62,7 +62,7 @@ def run_script(ctx: Context, lines: Iterable[str], keep_going: bool = False) -> 
     for line in lines:
         status = run_line(ctx, line.rstrip("\n"))
         first_failure = first_failure or status
-        # Whoever feeds the lines may wait for each answer.
+        # A program that feeds the lines may wait for each answer.
         ctx.out.flush()
         if ctx.leaving or (status and not keep_going):
             break
@@ -99,7 +99,7 @@ def _hint(name: str) -> str:
 
 
 def _parse(ctx: Context, command: Command, words: Sequence[str]) -> SimpleNamespace | None:
-    """The parsed words, None when they asked for the command's page, which is then printed."""
+    """The parsed words, None if they ask for the command's page, which is then printed."""
     from metashell.options.parser import HelpRequested, parse
 
     try:

@@ -1,4 +1,4 @@
-"""What matters most about a node, for `ls -l`: few fields, and the alarming ones only where there is alarm."""
+"""What matters most about a node, for `ls -l`: a few fields, and those about trouble only if there is some."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TEXT_LIMIT = 100
 
 
 def summarize(ctx: Context, node: Node) -> Fields:
-    """The fields of a node's line, in snake_case; a field that says nothing is left out."""
+    """The fields of a node's line, in snake_case; empty fields are left out."""
     maker = _MAKERS.get(node.type)
     if maker is not None:
         return maker(ctx, node)
@@ -32,7 +32,7 @@ def summarize(ctx: Context, node: Node) -> Fields:
 
 
 def summary_text(fields: Fields) -> str:
-    """The fields as `name=value` words, cut where they get long."""
+    """The fields as `name=value` words; long values are cut."""
     if fields.keys() == {"value"}:
         return value_text(fields["value"])
     return " ".join(f"{name}={value_text(value)}" for name, value in fields.items())
@@ -63,12 +63,12 @@ def _record(ctx: Context, node: Node) -> dict[str, Any]:
 
 def _topic(ctx: Context, node: Node) -> Fields:
     info = node.envelope_info
-    fields = {"partitions": info["partition_count"], "id": info["topic_id"]}
+    fields = {"partitions": info["partition_count"]}
     topic = ctx.image.topics.by_id.get(uuid_from_text(info["topic_id"]))
     if topic is not None:
         health = topic_health(topic)
         fields |= {name: count for name, count in health.items() if count}
-    return fields
+    return fields | {"id": info["topic_id"]}
 
 
 def _partition(ctx: Context, node: Node) -> Fields:

@@ -1,7 +1,7 @@
-"""What Tab does at the prompt: it completes at once what the line holds now.
+"""The Tab key at the prompt: it completes the current line at once.
 
-prompt_toolkit's own Tab does nothing while the menu for the keys just typed is still being made, so that `ls /image/to` and a quick Tab
-would leave the line as it is; and on a menu with one entry it takes that back at the second press. Imported with the prompt only.
+prompt_toolkit's own Tab does nothing while the menu for the last keys is still being made, so a quick Tab after `ls /image/to` would
+leave the line unchanged; and in a menu with one entry the second press undoes the first. Imported only with the prompt.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def tab_bindings(completer: Completer, candidates_max: int) -> KeyBindings:
-    """Bindings of Tab: insert the only candidate, or what all have in common, else go through the menu.
+    """Bindings of Tab: insert the only candidate, or the common prefix of all, else step through the menu.
 
-    Shape: where there are `candidates_max` or more, not all are known, and nothing is said about what they have in common.
+    Shape: with `candidates_max` or more, not all are known, so no common prefix is inserted.
     """
     bindings = KeyBindings()
 
@@ -36,7 +36,7 @@ def tab_bindings(completer: Completer, candidates_max: int) -> KeyBindings:
 
 
 def _insert(buffer: Buffer, completer: Completer, candidates_max: int) -> bool:
-    """Whether there was something to insert."""
+    """Insert what is certain; False if there was nothing."""
     document = buffer.document
     candidates = list(completer.get_completions(document, CompleteEvent(completion_requested=True)))
     if not candidates or len(candidates) >= candidates_max:

@@ -1,4 +1,4 @@
-"""Walking down the tree, one node at a time: `find`, `tree` and `ls -R` share it."""
+"""Walks down the tree one node at a time, for `find`, `tree` and `ls -R`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def children(path: str, directory: Directory) -> Iterator[Node]:
-    """The children that a walk enters: from the root without the second view, which shows the same things again."""
+    """The children that a walk enters: at the root not the second view, which shows the same things again."""
     if path == ROOT:
         return (child for child in directory.iter_children() if not child.is_view)
     return directory.iter_children()

@@ -1,7 +1,8 @@
-"""Splitting a typed line in words, as the line editor of Kafka's shell does it.
+"""Splits a typed line into words as the line editor of Kafka's shell does.
 
-Blanks separate. A quote at the start of a word runs to the next quote of the same kind and both go; inside a word they stay.
-A backslash goes and what follows it stands for itself, within quotes too. Empty words do not exist; an open quote at the end is closed.
+Blanks separate words. A quote at the start of a word ends at the next quote of the same kind, and both are removed; inside a word
+quotes stay. A backslash is removed and the next character is taken literally, within quotes too. There are no empty words; an open
+quote ends with the line.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _NEEDS_QUOTING = re.compile(r"[\s'\"\\]")
 
 @dataclass(frozen=True, slots=True)
 class PartialLine:
-    """A line that is still being typed: the finished words, the one at its end (empty after a blank), and where that begins."""
+    """An unfinished line: the finished words, the last one (empty after a blank), and where that begins."""
 
     words: list[str]
     current: str
@@ -29,10 +30,10 @@ class _Word:
         self.text = ""
         self.quote = ""
         self.whole = False
-        """Whether the quotes around the word are to go."""
+        """Whether the quotes are around the whole word, so that they are removed."""
 
     def take(self, char: str) -> None:
-        """Add a character that is no unquoted blank and not escaped."""
+        """Add a character that is neither an unquoted blank nor escaped."""
         if self.quote:
             if char != self.quote:
                 self.text += char

@@ -19,7 +19,7 @@ from metashell.storage.listeners import read_listeners
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from metashell.storage.listeners import Endpoint
+    from metashell.storage.listeners import Endpoint, Listeners
 
 
 class NodeConfig(NamedTuple):
@@ -32,7 +32,8 @@ class NodeConfig(NamedTuple):
     roles: frozenset[str]
     static_voters: tuple[str, ...]
     controller_listener: str
-    controller_endpoint: Endpoint | None
+    values: ConfigValues
+    listeners: Listeners
     log_directories: tuple[str, ...]
     metadata_log_directory: str
     unstable_features: bool
@@ -40,6 +41,11 @@ class NodeConfig(NamedTuple):
     @property
     def is_controller(self) -> bool:
         return "controller" in self.roles
+
+    @property
+    def controller_endpoint(self) -> Endpoint | None:
+        """Where other nodes find this controller."""
+        return next(iter(self.listeners.advertised_to_controllers), None)
 
 
 def load_config(path: str) -> NodeConfig:
@@ -70,7 +76,8 @@ def config_of(properties: Mapping[str, str]) -> NodeConfig:
         roles=frozenset(values.words("process.roles")),
         static_voters=values.words("controller.quorum.voters"),
         controller_listener=values.words("controller.listener.names")[0],
-        controller_endpoint=next(iter(listeners.advertised_to_controllers), None),
+        values=values,
+        listeners=listeners,
         log_directories=tuple(sorted({*data, metadata}, key=_utf16)),
         metadata_log_directory=metadata,
         unstable_features=bool(values.value("unstable.feature.versions.enable")),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from metashell.storage.errors import ConfigError
 from metashell.storage.listeners import names_of, normalised, pairs, protocol_map
-from metashell.storage.quorum_servers import voter_ids
+from metashell.storage.quorum_servers import voter_ports
 
 if TYPE_CHECKING:
     from metashell.storage.config_values import ConfigValues
@@ -136,7 +136,7 @@ def _log_retention_ms(values: ConfigValues) -> int:
 
 def _check_roles(values: ConfigValues, listeners: Listeners) -> None:
     roles = set(values.words("process.roles"))
-    voters = voter_ids(values.words("controller.quorum.voters"))
+    voters = set(voter_ports(values.words("controller.quorum.voters")))
     if not voters and not values.words("controller.quorum.bootstrap.servers"):
         raise ConfigError(
             "If using process.roles, either controller.quorum.bootstrap.servers must contain the set of bootstrap controllers "

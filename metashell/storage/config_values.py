@@ -11,7 +11,7 @@ from os.path import dirname, join
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.storage.errors import ConfigError
-from metashell.storage.quorum_servers import check_bootstrap_servers, check_voters
+from metashell.storage.quorum_servers import check_bootstrap_servers, voter_ports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -219,7 +219,7 @@ def _check_nothing(key: ConfigKey, value: Value, settings: Mapping[str, str]) ->
 
 def _check_voters(key: ConfigKey, value: Value, settings: Mapping[str, str]) -> None:
     assert isinstance(value, tuple)
-    check_voters(value)
+    voter_ports(value)
 
 
 def _check_bootstrap_servers(key: ConfigKey, value: Value, settings: Mapping[str, str]) -> None:

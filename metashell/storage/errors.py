@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from metashell.errors import MetashellError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class StorageError(MetashellError):
-    """A refusal that Kafka's tool tells in one line of its own; ours repeats that line word for word."""
+    """A refusal for which Kafka's tool has one line of its own; the text is that line.
+
+    `word` is a name that is not known, and `known` are those that are.
+    """
+
+    def __init__(self, message: str, word: str = "", known: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.word = word
+        self.known = tuple(known)
 
 
 class ConfigError(MetashellError):

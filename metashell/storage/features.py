@@ -56,7 +56,8 @@ def release_level(text: str, *, unstable: bool) -> int:
     key = ".".join(text.split(".")[:2]) if len(_java_split(text)) > 2 else text
     level = names.get(key) or by_release.get(key)
     if level is None:
-        raise StorageError(f"Unknown metadata.version '{text}'. Supported metadata.version are: {', '.join(names)}")
+        message = f"Unknown metadata.version '{text}'. Supported metadata.version are: {', '.join(names)}"
+        raise StorageError(message, text, (*by_release, *names))
     return level
 
 
@@ -124,7 +125,7 @@ def effective_levels(metadata_version: int, asked: Mapping[str, int], *, dynamic
     """
     for name in sorted(asked):
         if name not in FEATURES and name != METADATA_VERSION:
-            raise StorageError(f"Unsupported feature: {name}. Supported features are: {', '.join(sorted(FEATURES))}")
+            raise StorageError(f"Unsupported feature: {name}. Supported features are: {', '.join(sorted(FEATURES))}", name, FEATURES)
     levels = {METADATA_VERSION: metadata_version}
     for name in FEATURES:
         if name == KRAFT_VERSION:
@@ -192,7 +193,7 @@ def dependencies(text: str) -> Dependencies:
             raise StorageError(f"Unknown metadata.version {level}")
         return Dependencies(name, level, {})
     if name not in FEATURES:
-        raise StorageError(f"Unknown feature: {name}")
+        raise StorageError(f"Unknown feature: {name}", name, (*FEATURES, METADATA_VERSION))
     if not 0 <= level < len(FEATURES[name]):
         raise StorageError(f"No feature:{name} with feature level {level}")
     needs = FEATURES[name][level].needs

@@ -19,30 +19,25 @@ _HOST_PORT = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([
 _INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
 
 
-def check_voters(entries: Iterable[str]) -> None:
-    """Hold `id@host:port` entries against Kafka's rules. Errors: ConfigError."""
-    voter_ids(entries)
-
-
-def voter_ids(entries: Iterable[str]) -> set[int]:
-    """The ids in `id@host:port` entries.
+def voter_ports(entries: Iterable[str]) -> dict[int, int]:
+    """The ids in `id@host:port` entries, each with its port.
 
     Errors: ConfigError in Kafka's words.
     """
-    found = set()
+    found = {}
     for entry in entries:
         parts = entry.split("@")
         while parts and not parts[-1]:
             parts.pop()
         if len(parts) != 2:
             raise ConfigError(f"Invalid configuration value for {_VOTERS}. Each entry should be in the form `{{id}}@{{host}}:{{port}}`.")
-        found.add(_voter_id(parts[0]))
+        node_id = _voter_id(parts[0])
         if _HOST_PORT.fullmatch(parts[1]) is None:
             raise ConfigError(
                 f"Failed to parse host name from entry {entry} for the configuration {_VOTERS}. "
                 "Each entry should be in the form `{id}@{host}:{port}`."
             )
-        _check_port(parts[1])
+        found[node_id] = _port_of(parts[1])
     return found
 
 
@@ -53,19 +48,20 @@ def _voter_id(text: str) -> int:
 
 
 def check_bootstrap_servers(entries: Iterable[str]) -> None:
-    """Hold `host:port` entries against Kafka's rules. Errors: ConfigError."""
+    """Check `host:port` entries by Kafka's rules. Errors: ConfigError."""
     for entry in entries:
         if _HOST_PORT.fullmatch(entry) is None:
             raise ConfigError(
                 f"Failed to parse host name from {entry} for the configuration {_SERVERS}. "
                 'Each entry should be in the form "{host}:{port}"'
             )
-        _check_port(entry)
+        _port_of(entry)
 
 
-def _check_port(address: str) -> None:
+def _port_of(address: str) -> int:
     port = address.rpartition(":")[2]
     if int(port) >= 1 << 31:
         raise ConfigError(f'For input string: "{port}"')
     if int(port) > 0xFFFF:
         raise ConfigError(f"port out of range:{port}")
+    return int(port)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from metashell.codec.metadata_version import METADATA_VERSION, metadata_version_name
+from metashell.forms import aligned
 from metashell.values import uuid_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from metashell.log.meta_properties import MetaProperties
     from metashell.storage.features import Dependencies
@@ -57,6 +58,9 @@ ALL_FORMATTED = "All of the log directories are already formatted."
 
 def plan_lines(plan: FormatPlan) -> Iterator[str]:
     """Our text of a plan, before or after it is carried out."""
+    if not plan.directories:
+        yield ALL_FORMATTED
+        return
     rows = [("cluster id", plan.cluster_id), ("node id", str(plan.node_id))]
     rows.append((METADATA_VERSION, f"{plan.metadata_version} ({plan.release})"))
     rows += [(name, str(level)) for name, level in plan.levels.items() if name != METADATA_VERSION]
@@ -66,8 +70,7 @@ def plan_lines(plan: FormatPlan) -> Iterator[str]:
         for body in plan.records
         if type(body).__name__ == "UserScramCredentialRecord"
     ]
-    width = max(len(name) for name, _ in rows) + 2
-    yield from (f"{name:<{width}}{value}" for name, value in rows)
+    yield from aligned(rows)
 
 
 _MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
@@ -78,9 +81,7 @@ def directory_rows(plan: FormatPlan, done: str) -> Iterator[str]:
     rows = [(path, "formatted before", "") for path in plan.formatted]
     rows += [(path, "unreadable", reason) for path, reason in plan.unreadable.items()]
     rows += [(d.path, done, f"{d.kind}, {uuid_text(d.directory_id)}") for d in plan.directories]
-    width = max((len(path) for path, _, _ in rows), default=0)
-    for path, state, text in sorted(rows):
-        yield f"{path:<{width}}  {state:<16}  {text}".rstrip()
+    yield from aligned(sorted(rows))
 
 
 def plan_json(plan: FormatPlan, *, dry_run: bool, show_secrets: bool) -> dict[str, Any]:
@@ -141,22 +142,19 @@ def kafka_info_lines(info: StorageInfo) -> Iterator[str]:
         yield ""
 
 
-def info_lines(info: StorageInfo) -> Iterator[str]:
+def info_lines(info: StorageInfo, warnings: Iterable[str]) -> Iterator[str]:
     """Our text of a report."""
-    width = max((len(d.path) for d in info.directories), default=0)
-    for directory in info.directories:
-        state = directory.state.replace("_", " ")
-        facts = directory.explanation if directory.meta is None else _facts(directory.meta)
-        yield f"{directory.path:<{width}}  {state:<15}  {facts}".rstrip()
-    for problem in info.problems:
-        yield f"problem: {problem}"
+    facts = [directory.explanation if directory.meta is None else _facts(directory.meta) for directory in info.directories]
+    yield from aligned([(d.path, d.state.replace("_", " "), fact) for d, fact in zip(info.directories, facts, strict=True)])
+    yield from (f"problem: {problem}" for problem in info.problems)
+    yield from (f"warning: {warning}" for warning in warnings)
 
 
 def _facts(meta: MetaProperties) -> str:
     return ", ".join(f"{key}={value}" for key, value in meta.as_properties().items())
 
 
-def info_json(info: StorageInfo) -> dict[str, Any]:
+def info_json(info: StorageInfo, warnings: Sequence[str]) -> dict[str, Any]:
     """A report as one JSON object."""
     directories = []
     for directory in info.directories:
@@ -168,7 +166,7 @@ def info_json(info: StorageInfo) -> dict[str, Any]:
         if directory.explanation:
             row["explanation"] = directory.explanation
         directories.append(row)
-    return {"type": "info", "directories": directories, "problems": list(info.problems)}
+    return {"type": "info", "directories": directories, "problems": list(info.problems), "warnings": list(warnings)}
 
 
 # --- features -----------------------------------------------------------------------------------------------------------
@@ -182,9 +180,8 @@ def kafka_mapping_lines(level: int, typed: str | None, levels: dict[str, int]) -
 
 def mapping_lines(level: int, levels: dict[str, int]) -> Iterator[str]:
     """Our text of a release's levels."""
-    width = max(map(len, (METADATA_VERSION, *levels))) + 2
-    yield f"{METADATA_VERSION:<{width}}{level} ({metadata_version_name(level)})"
-    yield from (f"{name:<{width}}{value}" for name, value in levels.items())
+    rows = [(METADATA_VERSION, f"{level} ({metadata_version_name(level)})"), *((name, str(value)) for name, value in levels.items())]
+    yield from aligned(rows)
 
 
 def mapping_json(level: int, levels: dict[str, int]) -> dict[str, Any]:

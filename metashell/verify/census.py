@@ -8,16 +8,7 @@ from dataclasses import dataclass, field
 from metashell.log.meta_properties import MetaProperties
 from metashell.values import uuid_text
 from metashell.verify.finding import Report
-
-
-@dataclass(frozen=True, slots=True)
-class MetadataPlace:
-    """A metadata directory that was checked; `certain_to` is where its newest whole checkpoint ends, 0 without one."""
-
-    path: str
-    cluster_id: str | None
-    certain_to: int
-    checkpoints: tuple[str, ...]
+from metashell.verify.replicas import MetadataPlace, compare_replicas
 
 
 @dataclass(slots=True)
@@ -39,8 +30,6 @@ class Census:
     def finish(self, report: Report) -> None:
         """Tell where the log directories do not fit each other."""
         self._compare_ids(report)
-        from metashell.verify.replicas import compare_replicas
-
         clusters: dict[str | None, list[MetadataPlace]] = {}
         for place in self.metadata:
             clusters.setdefault(place.cluster_id, []).append(place)

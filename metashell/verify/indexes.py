@@ -77,38 +77,76 @@ class _Entries:
         self.report.error(self.file.name, f"{size} bytes are zero in the middle of the index", position=position)
 
 
-class OffsetIndexCheck:
-    """An offset index: entries ascend, and each names the last offset of the batch that starts at its position.
+class IndexCheck:
+    """One index: `next_place` is what the next entry names, a byte or an offset of the log; NEVER behind the last entry."""
 
-    `next_position` is the position that the next entry names. Up to 3.x an append of several batches made one entry with the
-    last offset of them all, so a later batch's last offset is right too.
-    """
-
-    def __init__(self, report: Report, file: OpenFile, base_offset: int, *, is_active: bool) -> None:
+    def __init__(self, report: Report, entries: _Entries) -> None:
         self._report = report
-        self._name = file.name
-        self._base_offset = base_offset
-        self._entries = iter(_Entries(report, file, OFFSET_ENTRY, may_be_preallocated=is_active))
-        self._before = (-1, -1)
+        self._name = entries.file.name
+        self._entries = iter(entries)
         self._at = 0
         self._offset = -1
-        self._awaited = -1
-        self._awaited_at = -1
-        self.next_position = NEVER
+        self.next_place = NEVER
         self._advance()
 
     def _advance(self) -> None:
-        for at, (relative, position) in self._entries:
-            if relative <= self._before[0] or position <= self._before[1]:
-                what = f"entry ({relative}, {position}) does not ascend after ({self._before[0]}, {self._before[1]})"
-                self._report.error(self._name, what, position=at, offset=self._base_offset + relative)
-                continue
-            self._before = relative, position
-            self._at = at
-            self._offset = self._base_offset + relative
-            self.next_position = position
-            return
-        self.next_position = NEVER
+        """Go on to the next entry that can be right."""
+        for at, fields in self._entries:
+            place = self._take(at, *fields)
+            if place is not None:
+                self._at = at
+                self.next_place = place
+                return
+        self.next_place = NEVER
+
+    def _take(self, at: int, *fields: int) -> int | None:
+        """What the entry at byte `at` names, None after telling that it cannot be right."""
+        raise NotImplementedError
+
+    def _refuse(self, at: int, entry: tuple[int, ...], before: tuple[int, ...], offset: int) -> None:
+        what = f"entry ({', '.join(map(str, entry))}) does not ascend after ({', '.join(map(str, before))})"
+        self._report.error(self._name, what, position=at, offset=offset)
+
+    def drain(self) -> None:
+        """Take all entries for good."""
+        while self.next_place != NEVER:
+            self._advance()
+
+    def end(self, log_end: int) -> None:
+        """Report the entries that lead past the log, which ends at the byte or offset `log_end`."""
+        while self.next_place != NEVER:
+            self._error(self._beyond(log_end))
+            self._advance()
+
+    def _beyond(self, log_end: int) -> str:
+        return f"is not in the log, which ends at offset {log_end}"
+
+    def _error(self, what: str) -> None:
+        self._report.error(self._name, what, position=self._at, offset=self._offset)
+
+
+class OffsetIndexCheck(IndexCheck):
+    """An offset index: entries ascend, and each names the last offset of the batch that starts at its position.
+
+    Up to 3.x an append of several batches made one entry with the last offset of them all, so a later batch's last offset is right too.
+    """
+
+    def __init__(self, report: Report, file: OpenFile, base_offset: int, *, is_active: bool) -> None:
+        self._base_offset = base_offset
+        self._before = (-1, -1)
+        self._awaited = -1
+        self._awaited_at = -1
+        super().__init__(report, _Entries(report, file, OFFSET_ENTRY, may_be_preallocated=is_active))
+
+    def _take(self, at: int, *fields: int) -> int | None:
+        relative, position = fields
+        offset = self._base_offset + relative
+        if relative <= self._before[0] or position <= self._before[1]:
+            self._refuse(at, fields, self._before, offset)
+            return None
+        self._before = relative, position
+        self._offset = offset
+        return position
 
     def meet(self, position: int, first_offset: int, last_offset: int | None) -> int:
         """Take the batch at `position`, which the next entry names or has passed; gives the position of the next one to take.
@@ -117,16 +155,16 @@ class OffsetIndexCheck:
         """
         if self._awaited >= 0 and last_offset is not None:
             self._await(last_offset)
-        while self.next_position < position:
-            self._error(f"byte {self.next_position} of the log is not where a batch starts")
+        while self.next_place < position:
+            self._error(f"byte {self.next_place} of the log is not where a batch starts")
             self._advance()
-        if self.next_position == position:
+        if self.next_place == position:
             if last_offset is not None and self._offset > last_offset:
                 self._awaited, self._awaited_at = self._offset, self._at
             elif last_offset is not None and self._offset != last_offset:
                 self._error(f"the batch at byte {position} of the log has offsets {first_offset} to {last_offset}")
             self._advance()
-        return position if self._awaited >= 0 else self.next_position
+        return position if self._awaited >= 0 else self.next_place
 
     def _await(self, last_offset: int) -> None:
         """Take the last offset of a batch after one whose entry names a later offset."""
@@ -135,63 +173,48 @@ class OffsetIndexCheck:
         if last_offset >= self._awaited:
             self._awaited = -1
 
-    def drain(self) -> None:
-        """Take all entries for good."""
-        while self.next_position != NEVER:
-            self._advance()
-
-    def end(self, log_size: int) -> None:
-        """Tell of the entries that lead past what the log has."""
-        while self.next_position != NEVER:
-            self._error(f"byte {self.next_position} of the log has no batch: it ends at byte {log_size}")
-            self._advance()
+    def end(self, log_end: int) -> None:
+        super().end(log_end)
         if self._awaited >= 0:
             self._await(NEVER)
 
-    def _error(self, what: str) -> None:
-        self._report.error(self._name, what, position=self._at, offset=self._offset)
+    def _beyond(self, log_end: int) -> str:
+        return f"byte {self.next_place} of the log has no batch: it ends at byte {log_end}"
 
 
-class TimeIndexCheck:
+class TimeIndexCheck(IndexCheck):
     """A time index: entries ascend, and each names an offset of the batch with the largest timestamp up to there.
 
-    `next_offset` is the offset that the next entry names. With `names_last` it has to be the batch's last: so it is in the metadata
-    log, while some releases name the very record in the logs of topics.
+    With `names_last` that has to be the batch's last: so it is in the metadata log, while some releases name the very record in the
+    logs of topics.
     """
 
     def __init__(self, report: Report, file: OpenFile, base_offset: int, *, is_active: bool, names_last: bool) -> None:
-        self._report = report
-        self._name = file.name
         self._base_offset = base_offset
-        self._entries = iter(_Entries(report, file, TIME_ENTRY, may_be_preallocated=is_active))
         self._before = (-1, -1)
-        self._at = 0
         self._timestamp = -1
         self._names_last = names_last
         self.forgives = False
-        self.next_offset = NEVER
-        self._advance()
+        super().__init__(report, _Entries(report, file, TIME_ENTRY, may_be_preallocated=is_active))
 
-    def _advance(self) -> None:
-        for at, (timestamp, relative) in self._entries:
-            if timestamp <= self._before[0] or relative < self._before[1] or relative < 0:
-                what = f"entry ({timestamp}, {relative}) does not ascend after ({self._before[0]}, {self._before[1]})"
-                self._report.error(self._name, what, position=at, offset=self._base_offset + relative)
-                continue
-            self._before = timestamp, relative
-            self._at = at
-            self._timestamp = timestamp
-            self.next_offset = self._base_offset + relative
-            return
-        self.next_offset = NEVER
+    def _take(self, at: int, *fields: int) -> int | None:
+        timestamp, relative = fields
+        offset = self._base_offset + relative
+        if timestamp <= self._before[0] or relative < self._before[1] or relative < 0:
+            self._refuse(at, fields, self._before, offset)
+            return None
+        self._before = timestamp, relative
+        self._timestamp = timestamp
+        self._offset = offset
+        return offset
 
     def meet(self, first_offset: int, last_offset: int, max_timestamp: int, max_before: int) -> None:
         """Take the batch that the next entry's offset lies in, or that is past it; `max_before` is the largest timestamp before it."""
-        while self.next_offset <= last_offset:
-            if self.next_offset < first_offset:
+        while self.next_place <= last_offset:
+            if self.next_place < first_offset:
                 if not self.forgives:
                     self._error("is in no batch of the log")
-            elif self._names_last and self.next_offset != last_offset:
+            elif self._names_last and self.next_place != last_offset:
                 self._error(f"is not the last offset of its batch, {last_offset}")
             elif self._timestamp != max_timestamp:
                 self._error(f"timestamp {self._timestamp} is not that of its batch, {max_timestamp}")
@@ -200,72 +223,38 @@ class TimeIndexCheck:
             self._advance()
         self.forgives = False
 
-    def drain(self) -> None:
-        """Take all entries for good."""
-        while self.next_offset != NEVER:
-            self._advance()
 
-    def end(self, log_end_offset: int) -> None:
-        """Tell of the entries that lead past what the log has."""
-        while self.next_offset != NEVER:
-            self._error(f"is not in the log, which ends at offset {log_end_offset}")
-            self._advance()
-
-    def _error(self, what: str) -> None:
-        self._report.error(self._name, what, position=self._at, offset=self.next_offset)
-
-
-class TransactionIndexCheck:
+class TransactionIndexCheck(IndexCheck):
     """A transaction index: each entry is an aborted transaction, whose marker is at its last offset."""
 
     def __init__(self, report: Report, file: OpenFile) -> None:
-        self._report = report
-        self._name = file.name
-        self._entries = iter(_Entries(report, file, ABORTED_TRANSACTION, may_be_preallocated=False))
-        self._at = 0
         self._producer_id = -1
         self._before = -1
         self.forgives = False
-        self.next_offset = NEVER
-        self._advance()
+        super().__init__(report, _Entries(report, file, ABORTED_TRANSACTION, may_be_preallocated=False))
 
-    def _advance(self) -> None:
-        for at, (version, producer_id, first, last, last_stable) in self._entries:
-            self._at = at
-            if version > TRANSACTION_INDEX_VERSION:
-                self._report.warn(self._name, f"entry of version {version}, which is not known", position=at, offset=last)
-            elif last < self._before or first > last or last_stable < first:
-                what = f"entry ({producer_id}, {first}, {last}, {last_stable}) does not ascend, or ends before it begins"
-                self._report.error(self._name, what, position=at, offset=last)
-            else:
-                self._before = last
-                self._producer_id = producer_id
-                self.next_offset = last
-                return
-        self.next_offset = NEVER
+    def _take(self, at: int, *fields: int) -> int | None:
+        version, producer_id, first, last, last_stable = fields
+        if version > TRANSACTION_INDEX_VERSION:
+            self._report.warn(self._name, f"entry of version {version}, which is not known", position=at, offset=last)
+            return None
+        if last < self._before or first > last or last_stable < first:
+            what = f"entry ({producer_id}, {first}, {last}, {last_stable}) does not ascend, or ends before it begins"
+            self._report.error(self._name, what, position=at, offset=last)
+            return None
+        self._before = self._offset = last
+        self._producer_id = producer_id
+        return last
 
     def meet(self, batch: RecordBatch) -> None:
         """Take a batch at or after the next entry's last offset."""
         header = batch.header
-        while self.next_offset <= header.last_offset:
-            is_missed = self.forgives and self.next_offset < header.base_offset
-            if not is_missed and (self.next_offset < header.base_offset or not _is_abort_of(batch, self._producer_id)):
-                what = f"the log has no marker here that aborts a transaction of producer {self._producer_id}"
-                self._report.error(self._name, what, position=self._at, offset=self.next_offset)
+        while self.next_place <= header.last_offset:
+            is_missed = self.forgives and self.next_place < header.base_offset
+            if not is_missed and (self.next_place < header.base_offset or not _is_abort_of(batch, self._producer_id)):
+                self._error(f"the log has no marker here that aborts a transaction of producer {self._producer_id}")
             self._advance()
         self.forgives = False
-
-    def drain(self) -> None:
-        """Take all entries for good."""
-        while self.next_offset != NEVER:
-            self._advance()
-
-    def end(self, log_end_offset: int) -> None:
-        """Tell of the entries that lead past what the log has."""
-        while self.next_offset != NEVER:
-            what = f"is not in the log, which ends at offset {log_end_offset}"
-            self._report.error(self._name, what, position=self._at, offset=self.next_offset)
-            self._advance()
 
 
 def _is_abort_of(batch: RecordBatch, producer_id: int) -> bool:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Protocol
 
-from metashell.escape import terminal_line, writable
+from metashell.escape import terminal_line
+from metashell.forms import Display, compact_json, counted
 from metashell.verify.digests import Digest
 from metashell.verify.finding import Finding, Report
 from metashell.verify.start.verdict import StartVerdict, verdict_value
 
-
-class TextSink(Protocol):
-    """Where text goes."""
-
-    def write(self, text: str, /) -> object: ...
+_NOUNS = ("directory", "file", "batch", "record", "index entry")
+"""Of the counts of a report, in its order."""
+_PLURALS = {"directory": "directories", "batch": "batches", "index entry": "index entries"}
 
 
 class Writer(Protocol):
@@ -29,8 +27,8 @@ class Writer(Protocol):
 class TextWriter:
     """One finding a line, and the counts at the end; what is no finding only with `verbose`."""
 
-    def __init__(self, out: TextSink, *, verbose: bool) -> None:
-        self._out = out
+    def __init__(self, display: Display, *, verbose: bool) -> None:
+        self._display = display
         self._verbose = verbose
 
     def finding(self, finding: Finding) -> None:
@@ -44,22 +42,22 @@ class TextWriter:
         self._line(f"{digest.file}: {digest.text} at offset {digest.end_offset}")
 
     def summary(self, report: Report) -> None:
-        counts = [f"{count} {name.replace('_', ' ')}" for name, count in report.counts.items()]
+        counts = [counted(count, noun, _PLURALS.get(noun, "")) for noun, count in zip(_NOUNS, report.counts.values(), strict=True)]
         found = report.by_severity
-        told = [f"{found['error']} errors", f"{found['warning']} warnings"] if not report.is_fine else ["fine"]
+        verdict = ["fine"] if report.is_fine else [counted(found["error"], "error"), counted(found["warning"], "warning")]
         if found["info"]:
-            told.append(f"{found['info']} notes" + ("" if self._verbose else " (-v shows them)"))
-        self._line(f"{', '.join(counts)}: {', '.join(told)}")
+            verdict.append(counted(found["info"], "note") + ("" if self._verbose else " (-v shows them)"))
+        self._line(f"{', '.join(counts)}: {', '.join(verdict)}")
 
     def _line(self, text: str) -> None:
-        self._out.write(terminal_line(text) + "\n")
+        self._display.out.write(terminal_line(text) + "\n")
 
 
 class JsonLinesWriter:
     """One object a line, of kind `finding`, `digest`, `start` or `summary`."""
 
-    def __init__(self, out: TextSink) -> None:
-        self._out = out
+    def __init__(self, display: Display) -> None:
+        self._display = display
 
     def finding(self, finding: Finding) -> None:
         self._row(finding_value(finding))
@@ -74,7 +72,7 @@ class JsonLinesWriter:
         self._row({"kind": "summary", **summary_value(report)})
 
     def _row(self, value: dict[str, Any]) -> None:
-        self._out.write(_json(value) + "\n")
+        self._display.out.write(self._display.json(compact_json(value)) + "\n")
 
 
 class JsonWriter:
@@ -83,15 +81,15 @@ class JsonWriter:
     With `tells_starts` it has `"starts": [...]` in place of digests.
     """
 
-    def __init__(self, out: TextSink, *, tells_starts: bool = False) -> None:
-        self._out = out
+    def __init__(self, display: Display, *, tells_starts: bool = False) -> None:
+        self._display = display
         self._tells_starts = tells_starts
         self._before = '{"findings":['
         self._digests: list[dict[str, Any]] = []
         self._starts: list[dict[str, Any]] = []
 
     def finding(self, finding: Finding) -> None:
-        self._out.write(f"{self._before}\n{_json(finding_value(finding))}")
+        self._write(f"{self._before}\n{compact_json(finding_value(finding))}")
         self._before = ","
 
     def start(self, verdict: StartVerdict) -> None:
@@ -104,14 +102,17 @@ class JsonWriter:
         before = "" if self._before == "," else self._before
         end = "\n]" if self._before == "," else "]"
         name, rows = ("starts", self._starts) if self._tells_starts else ("digests", self._digests)
-        self._out.write(f'{before}{end},\n"{name}":{_json(rows)},\n"summary":{_json(summary_value(report))}}}\n')
+        self._write(f'{before}{end},\n"{name}":{compact_json(rows)},\n"summary":{compact_json(summary_value(report))}}}\n')
+
+    def _write(self, text: str) -> None:
+        self._display.out.write(self._display.json(text))
 
 
 def finding_value(finding: Finding) -> dict[str, Any]:
     """A finding's JSON; position and offset are null where there is none."""
     return {
         "kind": "finding",
-        "file": writable(finding.file),
+        "file": finding.file,
         "position": finding.position if finding.position >= 0 else None,
         "offset": finding.offset if finding.offset >= 0 else None,
         "severity": finding.severity,
@@ -122,7 +123,7 @@ def finding_value(finding: Finding) -> dict[str, Any]:
 def digest_value(digest: Digest) -> dict[str, Any]:
     return {
         "kind": "digest",
-        "file": writable(digest.file),
+        "file": digest.file,
         "end_offset": digest.end_offset,
         "epoch": digest.epoch,
         "digest": digest.text,
@@ -133,14 +134,10 @@ def summary_value(report: Report) -> dict[str, Any]:
     return {"fine": report.is_fine, **report.counts, "findings": report.by_severity}
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def make_writer(form: str, out: TextSink, *, verbose: bool, tells_starts: bool = False) -> Writer:
+def make_writer(form: str, display: Display, *, verbose: bool, tells_starts: bool = False) -> Writer:
     """The writer of an output form."""
     if form == "json":
-        return JsonWriter(out, tells_starts=tells_starts)
+        return JsonWriter(display, tells_starts=tells_starts)
     if form == "jsonl":
-        return JsonLinesWriter(out)
-    return TextWriter(out, verbose=verbose or tells_starts)
+        return JsonLinesWriter(display)
+    return TextWriter(display, verbose=verbose or tells_starts)

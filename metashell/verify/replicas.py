@@ -10,16 +10,26 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from metashell.codec.batches import RecordBatch
 from metashell.errors import MetashellError
 from metashell.log.directory import MetadataDirectory
 from metashell.log.segment import BatchFault, read_batches
-from metashell.verify.census import MetadataPlace
 from metashell.verify.finding import Report
 
 _CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataPlace:
+    """A metadata directory that was checked; `certain_to` is where its newest whole checkpoint ends, 0 without one."""
+
+    path: str
+    cluster_id: str | None
+    certain_to: int
+    checkpoints: tuple[str, ...]
 
 
 def compare_replicas(places: list[MetadataPlace], report: Report) -> None:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 
 from metashell.errors import MetashellError
+from metashell.forms import Display
 from metashell.log.files import STREAM_NAMES
 from metashell.verify.census import Census
 from metashell.verify.finding import Report
 from metashell.verify.options import VerifyOptions
-from metashell.verify.output import TextSink, Writer, make_writer
+from metashell.verify.output import Writer, make_writer
 
 STATUS_FINE = 0
 STATUS_FINDINGS = 1
 
 
-def run_verify(options: VerifyOptions, out: TextSink) -> int:
+def run_verify(options: VerifyOptions, display: Display) -> int:
     """Check all paths and print what was found; gives the exit status."""
-    writer = make_writer(options.output, out, verbose=options.verbose, tells_starts=options.start_safe)
+    writer = make_writer(options.output, display, verbose=options.verbose, tells_starts=options.start_safe)
     report = Report(writer.finding)
     if options.start_safe:
         return _run_starts(options, writer, report)

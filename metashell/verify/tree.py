@@ -13,11 +13,12 @@ from metashell.log.meta_properties import META_PROPERTIES, MetaProperties
 from metashell.log.names import BOOTSTRAP_CHECKPOINT
 from metashell.log.text_checkpoints import PartitionOffset
 from metashell.values import uuid_text
-from metashell.verify.census import Census, MetadataPlace
+from metashell.verify.census import Census
 from metashell.verify.checkpoint import check_checkpoint
 from metashell.verify.finding import Report
 from metashell.verify.options import VerifyOptions
 from metashell.verify.partition import PartitionFacts, check_partition, is_partition, partition_directories, partition_name
+from metashell.verify.replicas import MetadataPlace
 from metashell.verify.small_files import (
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,

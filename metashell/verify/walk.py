@@ -28,13 +28,13 @@ class SegmentIndexes:
 
     @property
     def next_position(self) -> int:
-        return NEVER if self.offset is None else self.offset.next_position
+        return NEVER if self.offset is None else self.offset.next_place
 
     @property
     def next_offset(self) -> int:
         """The offset from which on a batch is of interest to the time index or the transaction index."""
-        next_time = NEVER if self.time is None else self.time.next_offset
-        return next_time if self.transaction is None else min(next_time, self.transaction.next_offset)
+        next_time = NEVER if self.time is None else self.time.next_place
+        return next_time if self.transaction is None else min(next_time, self.transaction.next_place)
 
     def forgive(self, position: int, offset: int) -> None:
         """A bad batch begins at `position`: entries may name that, and offsets up to the next good batch."""
@@ -147,9 +147,9 @@ class LogWalk:
 
     def _meet_offset(self, batch: RecordBatch, indexes: SegmentIndexes, max_timestamp: int) -> None:
         header = batch.header
-        if indexes.time is not None and header.last_offset >= indexes.time.next_offset:
+        if indexes.time is not None and header.last_offset >= indexes.time.next_place:
             indexes.time.meet(header.base_offset, header.last_offset, header.max_timestamp, max_timestamp)
-        if indexes.transaction is not None and header.last_offset >= indexes.transaction.next_offset:
+        if indexes.transaction is not None and header.last_offset >= indexes.transaction.next_place:
             indexes.transaction.meet(batch)
 
     def _note_watched(self, batch: RecordBatch) -> int:

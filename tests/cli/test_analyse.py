@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -74,11 +75,38 @@ def test_a_missing_package_is_one_line_that_says_what_to_install(monkeypatch: py
         import duckdb  # noqa: F401
 
 
-def test_the_progress_bar_shows_rate_and_is_gone_afterwards() -> None:
-    out = io.StringIO()
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def screen_after(written: str) -> list[str]:
+    """What a terminal shows after some text: carriage returns, line feeds, lines that are erased, and the cursor going up."""
+    lines, row = [""], 0
+    for up, erase, escape, feed, text in re.findall(r"\x1b\[(\d+)A|(\x1b\[2K)|(\x1b\[[^A-Za-z]*[A-Za-z]|\r)|(\n)|([^\x1b\r\n]+)", written):
+        row += bool(feed) - int(up or 0)
+        lines += [""] * (row + 1 - len(lines))
+        lines[row] = "" if erase else lines[row] + text
+        assert row >= 0 and (escape or up or erase or feed or text)
+    return lines
+
+
+def test_the_progress_bar_shows_rate_and_is_gone_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    out = Terminal()
     with progress_bar(out, is_shown=True) as bar:
         bar.start(100)
         bar.advance(50, 1000)
+        bar.advance(50, 1000)
+    assert any("100/100 bytes" in line and "rows/s" in line for line in re.split(r"[\r\n]", out.getvalue()))
+    assert set(screen_after(out.getvalue())) == {""}
+    assert any(screen_after(out.getvalue().rpartition("\x1b[2K")[0])), "it was there before"
+
+
+def test_no_progress_bar_is_shown_where_none_is_wanted() -> None:
+    out = Terminal()
     with progress_bar(out, is_shown=False) as bar:
         bar.start(100)
         bar.advance(50, 1000)
+    assert out.getvalue() == ""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -33,6 +35,7 @@ ANSWERS = {
     "metashell-export": [["--out", "{out}", DEMO], ["--help"]],
     "metashell-sql": [["select 1", DEMO], ["select 1", DEMO, "-o", "json"], ["select 1", DEMO, "-o", "csv"]],
     "metashell-report": [["broker_sessions", DEMO, "--out", "{out}"], ["--help"]],
+    "metashell-completion": [["bash"], ["zsh"], ["fish"], ["--help"]],
     "spark-reports": [["--help"], ["--version"]],
 }
 """Command lines that print something, for each tool."""
@@ -50,6 +53,7 @@ MISSING = {
     "metashell-export": [["{path}", "--out", "{out}"]],
     "metashell-sql": [["select 1 from topic", "{path}"]],
     "metashell-report": [["broker_sessions", "{path}", "--out", "{out}"]],
+    "metashell-completion": [],
     "spark-reports": [["broker_sessions", "{path}", "--out", "{out}"]],
 }
 """Command lines that name a path which is not there, for each tool."""
@@ -80,7 +84,7 @@ def filled(tmp_path: Path):
     return lambda words: [word.format(**places) if word.startswith(("{", "@{")) else word for word in words]
 
 
-def start(name: str, words: list[str], **streams: object) -> subprocess.CompletedProcess[str]:
+def start(name: str, words: Sequence[str | bytes], **streams: object) -> subprocess.CompletedProcess[str]:
     code = f"import sys; from {tool_module(name)} import main; sys.exit(main())"
     return subprocess.run(
         [sys.executable, "-c", code, *words],
@@ -121,3 +125,22 @@ def test_a_path_that_is_not_there_is_status_1(name: str, words: list[str], fille
 @pytest.mark.parametrize("name", TOOLS)
 def test_every_tool_is_run_by_the_same_function(name: str) -> None:
     assert isinstance(import_module(tool_module(name)).main, Tool)
+
+
+ESCAPED = {
+    "kafka-shell": [["-s", "{path}", "status"], ["-s", "{path}", "status", "-o", "json"], ["-s", "{path}", "status", "-o", "csv"]],
+    "dump-log": [["{path}"], ["-o", "json", "{path}"], ["--summary", "{path}"], ["--summary", "-o", "json", "{path}"]],
+    "metashell-verify": [["--digest", "{path}"], ["-o", "json", "--digest", "{path}"], ["--start-safe", "{path}"]],
+    "metashell-sql": [["select file from batches limit 1", "{path}", "-o", form] for form in ("json", "csv", "table")],
+}
+"""Command lines that print the name of a directory, in our own voice."""
+
+
+@pytest.mark.parametrize(("name", "words"), [(name, words) for name, found in ESCAPED.items() for words in found])
+def test_a_name_that_is_not_utf_8_is_escaped(name: str, words: list[str], tmp_path: Path) -> None:
+    folder = os.path.join(os.fsencode(tmp_path), b"caf\xe9")
+    shutil.copytree(os.fsencode(DEMO), folder)
+    done = start(name, [os.fsencode(word) if word != "{path}" else folder for word in words], stdout=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr
+    # JSON has the backslash twice.
+    assert "caf\\xe9" in done.stdout.replace("\\\\", "\\")

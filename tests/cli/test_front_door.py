@@ -35,3 +35,9 @@ def test_the_static_summaries_are_those_of_the_commands() -> None:
     apart = ("metashell", "spark-reports")
     own = {tool.summary for tool in TOOLS.values() if tool.voice == "own" and tool.name not in apart}
     assert own <= {summary for _, summary in SUBCOMMANDS.values()}
+
+
+def test_help_is_a_command_too(run: Run) -> None:
+    assert run("metashell", "help").stdout == run("metashell", "--help").stdout
+    assert run("metashell", "help", "verify").stdout == run("metashell", "verify", "--help").stdout
+    assert run("metashell", "help", "nope").returncode == 2

@@ -41,7 +41,7 @@ def test_findings_are_lines_with_place_and_severity_and_status_1(run: Run, damag
     assert done.returncode == 1
     line, summary = done.stdout.splitlines()
     assert line.startswith(f"{damaged}: byte 0: offset 251: error: CRC-32C ")
-    assert summary.endswith(": 1 errors, 0 warnings")
+    assert summary.endswith(": 1 error, 0 warnings")
 
 
 def test_json_is_one_value_and_jsonl_an_object_a_line(run: Run, damaged: Path):

@@ -18,7 +18,7 @@ from metashell.codec.messages import DescribeClusterRequest, DescribeClusterResp
 from metashell.errors import UsageError
 from metashell.net.accepted_connection import ServerRequest
 from metashell.net.addresses import Address, AddressMap
-from metashell.net.sasl import StaticCredentials, server_mechanisms
+from metashell.net.mechanisms import StaticCredentials, server_mechanisms
 from metashell.net.security import SecurityConfig
 from tests.net.loops import answer, listening, run
 

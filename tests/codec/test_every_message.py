@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.codec.jsontext import object_json
-from metashell.codec.plain import TrailingBytesError, plain_check, plain_read
+from metashell.codec.plain import TrailingBytesError, plain_check
 from metashell.codec.registry import SCHEMA_FOLDER, MessageType, message_names, message_type
 from metashell.errors import DecodeError
 from tests.codec.values import ValueMaker, versions_of
@@ -32,10 +31,10 @@ def test_what_is_written_reads_back_equal_by_every_product(message: MessageType,
         value = ValueMaker(message, version, random.Random(seed + version)).message_value()
         raw = message.write(value, version)
         assert message.read(raw, version) == value
-        assert plain_read(message, raw, version, 0, len(raw)) == value
+        assert message.plain_read(raw, version, 0, len(raw)) == value
         assert message.write(message.read(raw, version), version) == raw
         text = message.json(raw, version)
-        assert text == object_json(message, value, version)
+        assert text == message.object_json(value, version)
         assert json.loads(text) == message.to_json_value(value, version)
         # Within a larger buffer, and a second time, when memos are warm.
         assert message.read(b"\xff" + raw + b"\x00\x07", version, 1, 1 + len(raw)) == value
@@ -106,9 +105,9 @@ def test_the_compiled_and_the_plain_reading_of_damaged_bytes_agree(message: Mess
         if raw:
             raw[chance.randrange(len(raw))] = chance.choice((0, 1, 2, 127, 128, 255, chance.randrange(256)))
     damaged = bytes(raw)
-    expected = outcome(lambda: plain_read(message, damaged, version, 0, len(damaged)))
+    expected = outcome(lambda: message.plain_read(damaged, version, 0, len(damaged)))
     assert repr(outcome(lambda: message.read(damaged, version))) == repr(expected)
-    checked = outcome(lambda: plain_check(message, damaged, version, 0, len(damaged)))
+    checked = outcome(lambda: plain_check(message.schema, version, damaged, 0, len(damaged)))
     assert (checked is DecodeError) == (expected is DecodeError)
     text = outcome(lambda: message.json(damaged, version))
-    assert text == (DecodeError if expected is DecodeError else object_json(message, expected, version))
+    assert text == (DecodeError if expected is DecodeError else message.object_json(expected, version))

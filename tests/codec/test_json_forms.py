@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from metashell.codec.json_forms import STRING_MEMO_LIMIT, StringTexts, double_json, java_double, string_text
-from metashell.codec.jsontext import MEMO_LIMIT, ListTexts, object_json
+from metashell.codec.jsontext import MEMO_LIMIT, ListTexts
 from metashell.codec.primitives import kafka_text
 from metashell.codec.registry import message_type
 
@@ -78,4 +78,4 @@ def test_the_length_of_a_long_array_of_bytes_is_not_taken_for_one_byte() -> None
     batch = message.structs["AcknowledgementBatch"](acknowledge_types=tuple(range(127)))
     partition = message.structs["AcknowledgePartition"](acknowledgement_batches=(batch,))
     value = message.cls(topics=(message.structs["AcknowledgeTopic"](partitions=(partition,)),))
-    assert message.json(message.write(value, 1), 1) == object_json(message, value, 1)
+    assert message.json(message.write(value, 1), 1) == message.object_json(value, 1)

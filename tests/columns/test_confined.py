@@ -104,6 +104,10 @@ def test_variables_of_the_program_are_no_tables(database: Database) -> None:
     assert hidden.num_rows == 1
 
 
+def test_nothing_is_printed_beside_the_rows(database: Database) -> None:
+    assert rows(database, "select current_setting('enable_progress_bar') as bar") == [{"bar": False}]
+
+
 def test_one_statement_is_answered_at_a_time(database: Database) -> None:
     for statement in ("select 1; select 2", ""):
         with pytest.raises(RefusedError):

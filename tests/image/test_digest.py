@@ -21,6 +21,7 @@ from metashell.codec.schema import FieldSchema, StructSchema
 from metashell.demo import demo_directory
 from metashell.image import ImageLoader, MetadataImage
 from metashell.image.digest import image_digest
+from metashell.image.writer import write_image
 from tests.image.batches import batch, batch_of_values, control_batch, newest, record, value
 from tests.image.histories import History, histories
 
@@ -319,7 +320,7 @@ def rewritten(image: MetadataImage) -> MetadataImage:
     """The image made anew from the records that write it, at the newest level but for the level itself."""
     level = image.features.metadata_version
     bodies = []
-    for body, version in image.write(NEWEST_LEVEL):
+    for body, version in write_image(image, NEWEST_LEVEL):
         if getattr(body, "name", "") == "metadata.version" and type(body).__name__ == "FeatureLevelRecord":
             if level is None:
                 continue

@@ -17,14 +17,16 @@ from tests.image.test_loader import load
 from tests.image.test_writer import full_image
 from tests.image.batches import batch, record, value
 
+from metashell.image.writer import write_image
+
 image = full_image()
 topics = [record("TopicRecord", name=f"t{n}", topic_id=bytes([n + 50]) * 16) for n in range(40)]
 partitions = [record("PartitionRecord", partition_id=n % 4, topic_id=bytes([n // 4 + 50]) * 16) for n in range(160)]
 quotas = [record("ClientQuotaRecord", key=f"k{n % 5}", value=n) for n in range(20)]
 configs = [record("ConfigRecord", resource_type=n % 2 * 2 + 2, resource_name=f"r{n % 7}", name=f"k{n}", value="v") for n in range(40)]
-image = load(batch(*[body for body, _ in image.write()], *topics, *partitions, *quotas, *configs))
+image = load(batch(*[body for body, _ in write_image(image)], *topics, *partitions, *quotas, *configs))
 assert not image.faults, image.faults
-print(hashlib.sha256(b"".join(value(body, version) for body, version in image.write())).hexdigest())
+print(hashlib.sha256(b"".join(value(body, version) for body, version in write_image(image))).hexdigest())
 """
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metashell.image.shapes import RunMatcher
-from metashell.image.spans import Span, walk_span
+from metashell.image.spans import Span, walk_ids, walk_span
 from tests.image.batches import batch, batch_of_values, record, value
 
 TOPIC = bytes(range(16))
@@ -43,8 +43,9 @@ def test_a_run_takes_no_more_than_it_is_told_to():
     for count in (0, 1, 7, 49, 50, 51):
         end, taken = run_of(data, count, matcher)
         assert taken == min(count, 50)
-        ids, _, _ = walk_span(Span(data, 61, end, taken))
-        assert ids == list(range(taken))
+        span = Span(data, 61, end, taken)
+        ids, _, _ = walk_span(span)
+        assert ids == list(range(taken)) == walk_ids(span)
 
 
 def test_a_bad_record_ends_a_run_also_when_its_shape_is_nearly_known():

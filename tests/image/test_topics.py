@@ -9,6 +9,7 @@ import metashell.image.topics
 from metashell.image import ImageLoader, TopicImage
 from metashell.image.overlay import RawChange
 from metashell.image.spans import SpanIndex, walk_ids, walk_span
+from metashell.image.writer import write_image
 from tests.image.batches import batch, record
 
 TOPIC = bytes(range(16))
@@ -203,7 +204,7 @@ def test_an_index_of_nothing_is_empty():
 
 def test_a_topic_is_written_one_partition_at_a_time_and_keeps_no_index_of_it(counts: Counts) -> None:
     image = load(*map(partition, reversed(range(50)))).image()
-    written = (body for body, _ in image.write() if type(body).__name__ == "PartitionRecord")
+    written = (body for body, _ in write_image(image) if type(body).__name__ == "PartitionRecord")
     for count in range(1, 51):
         assert next(written).partition_id == count - 1
         assert counts.reads <= count

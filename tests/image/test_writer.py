@@ -7,6 +7,7 @@ from hypothesis import given, settings
 
 from metashell.codec.metadata_version import METADATA_VERSION_LEVELS, NEWEST_LEVEL
 from metashell.image import EMPTY_IMAGE, ImageLoader, ImageLossError, MetadataDelta, MetadataImage
+from metashell.image.writer import write_image
 from tests.image.batches import batch, batch_of_values, record, value
 from tests.image.eager import plain
 from tests.image.histories import History, histories
@@ -17,7 +18,7 @@ TOPIC = bytes(range(16))
 
 def reread(image: MetadataImage, level: int | None = None, **options: object) -> MetadataImage:
     """The image that the records of `image` give, taken through bytes."""
-    values = [value(body, version) for body, version in image.write(level, **options)]
+    values = [value(body, version) for body, version in write_image(image, level, **options)]
     loader = ImageLoader()
     for at in range(0, len(values), 1024):
         loader.load_snapshot_batch(batch_of_values(values[at : at + 1024], at))
@@ -51,7 +52,7 @@ def test_the_records_of_an_image_may_also_be_replayed_as_objects(history: Histor
         loader.load_batch(item)
     image = loader.finish()
     delta = MetadataDelta(EMPTY_IMAGE)
-    for body, _ in image.write(NEWEST_LEVEL):
+    for body, _ in write_image(image, NEWEST_LEVEL):
         if type(body).__name__ == "TopicRecord" and delta.topics.topic_named(body.name):
             return
         delta.replay(body)
@@ -74,7 +75,7 @@ def test_at_any_level_what_is_not_lost_is_written_and_reading_it_again_loses_not
         assert plain(again) == plain(lower)
         if losses:
             with pytest.raises(ImageLossError):
-                list(image.write(level))
+                list(write_image(image, level))
 
 
 def full_image() -> MetadataImage:
@@ -100,7 +101,7 @@ def full_image() -> MetadataImage:
 
 
 def test_records_come_in_kafkas_order():
-    names = [type(body).__name__ for body, _ in full_image().write()]
+    names = [type(body).__name__ for body, _ in write_image(full_image())]
     assert names == [
         "FeatureLevelRecord",
         "ZkMigrationStateRecord",
@@ -123,14 +124,14 @@ def test_records_come_in_kafkas_order():
     [(1, 0, 0), (7, 1, 0), (8, 2, 0), (16, 2, 0), (17, 3, 1), (22, 3, 1), (23, 3, 2), (29, 3, 2), (30, 4, 2), (33, 4, 2)],
 )
 def test_record_versions_follow_the_level(level: int, broker: int, partition: int):
-    written = {type(body).__name__: version for body, version in full_image().write(level, on_loss=lambda loss: None)}
+    written = {type(body).__name__: version for body, version in write_image(full_image(), level, on_loss=lambda loss: None)}
     assert written["RegisterBrokerRecord"] == broker
     assert written["PartitionRecord"] == partition
 
 
 def test_what_a_low_level_cannot_hold_is_told_once_or_refused():
     losses: list[str] = []
-    list(full_image().write(1, on_loss=losses.append))
+    list(write_image(full_image(), 1, on_loss=losses.append))
     assert losses == [
         "the ZooKeeper migration state",
         "the isMigratingZkBroker state of one or more brokers",
@@ -144,7 +145,7 @@ def test_what_a_low_level_cannot_hold_is_told_once_or_refused():
         "the delegation tokens",
     ]
     with pytest.raises(ImageLossError, match=r"^metadata\.version 4\.0-IV0 cannot hold"):
-        list(full_image().write(22))
+        list(write_image(full_image(), 22))
 
 
 def test_every_level_at_which_nothing_is_lost_gives_the_same_image():
@@ -156,4 +157,4 @@ def test_every_level_at_which_nothing_is_lost_gives_the_same_image():
 
 
 def test_an_image_without_a_level_is_written_without_one():
-    assert list(EMPTY_IMAGE.write()) == []
+    assert list(write_image(EMPTY_IMAGE)) == []

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metashell.codec.batch_writer import write_batch
-from metashell.codec.batches import Record, RecordBatch
+from metashell.codec.batches import CheckedBatch, Record, RecordBatch, crc_fault
 from metashell.log import segment
 from metashell.log.files import open_file
-from metashell.log.segment import BatchFault, open_segment, read_batches
+from metashell.log.segment import BadBatch, BatchFault, open_segment, read_batches
 
 
 class BytesFile:
@@ -158,7 +158,7 @@ def test_an_unknown_magic_is_passed_over(batch, magic: int) -> None:
     assert items[1].batch.data == bytes(bad)
 
 
-def test_a_wrong_checksum_is_told_and_passed_over_unless_checksums_do_not_matter(batch) -> None:
+def test_a_wrong_checksum_is_told_and_passed_over(batch) -> None:
     bad = bytearray(batch(1))
     bad[-3] ^= 1
     data = batch(0) + bytes(bad) + batch(2)
@@ -166,7 +166,6 @@ def test_a_wrong_checksum_is_told_and_passed_over_unless_checksums_do_not_matter
     assert [getattr(item, "kind", "batch") for item in items] == ["batch", "bad-crc", "batch"]
     assert items[1].offset == 1
     assert items[1].reason.startswith("CRC-32C 0x")
-    assert all(isinstance(item, RecordBatch) for item in walk(data, check_crc=False))
 
 
 def test_a_foreign_file_is_one_fault() -> None:
@@ -248,3 +247,14 @@ def test_a_batch_that_is_cut_off_is_named_by_its_offset_and_no_batch_by_none(bat
     foreign[16] = 9
     (*_, fault) = walk(b"".join(parts[:2]) + foreign)
     assert isinstance(fault, BatchFault) and (fault.kind, fault.offset) == ("bad-magic", None)
+
+
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=6), st.integers(0, 10_000))
+def test_only_a_batch_with_its_checksum_is_given_as_checked(sizes: list[int], bit: int) -> None:
+    data = bytearray(b"".join(write_batch(at, [Record(at, 0, None, bytes(size))], leader_epoch=0) for at, size in enumerate(sizes)))
+    data[bit // 8 % len(data)] ^= 1 << bit % 8
+    for item in walk(bytes(data)):
+        if isinstance(item, RecordBatch) and item.header.magic == 2:
+            assert isinstance(item, CheckedBatch) and crc_fault(item.header, item.data) is None
+        elif isinstance(item, BadBatch):
+            assert not isinstance(item.batch, CheckedBatch)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.net.sasl import PlainClient, PlainServer, SaslError, StaticCredentials, server_mechanisms
+from metashell.net.mechanisms import StaticCredentials, server_mechanisms
+from metashell.net.plain import PlainClient, PlainServer
+from metashell.net.sasl import SaslError
 
 USERS = StaticCredentials({"alice": "alice-secret", "пользователь": "пароль"})
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from metashell.errors import UsageError
-from metashell.net.sasl import PlainClient
+from metashell.net.plain import PlainClient
 from metashell.net.scram import ScramClient
 from metashell.net.security import PLAINTEXT, ListenerSecurity, listener_security, security_config
 

@@ -17,7 +17,8 @@ from metashell.net.frames import encode_request
 from metashell.net.limits import ConnectionLimits
 from metashell.net.listener import serve
 from metashell.net.listener_options import ListenerOptions
-from metashell.net.sasl import PlainClient, StaticCredentials, server_mechanisms
+from metashell.net.mechanisms import StaticCredentials, server_mechanisms
+from metashell.net.plain import PlainClient
 from metashell.net.transport import ConnectionFailedError, connect, reason_of
 from tests.net.loops import RANGES, listening, run
 

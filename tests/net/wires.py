@@ -8,7 +8,9 @@ from typing import Any
 from metashell.net.api_versions import supported_ranges
 from metashell.net.client_connection import ClientConnection
 from metashell.net.limits import ConnectionLimits
-from metashell.net.sasl import PlainClient, SaslClient, SaslServer, StaticCredentials, server_mechanisms
+from metashell.net.mechanisms import StaticCredentials, server_mechanisms
+from metashell.net.plain import PlainClient
+from metashell.net.sasl import SaslClient, SaslServer
 from metashell.net.scram import ScramClient
 from metashell.net.server_connection import ServerConnection
 

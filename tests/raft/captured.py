@@ -19,7 +19,6 @@ from metashell.codec.frame import write_metadata_record
 from metashell.codec.messages import NoOpRecord
 from metashell.codec.registry import message_type
 from metashell.raft import messages as flat
-from metashell.raft.accumulator import data_batch
 from metashell.raft.control_batches import ControlValue, read_control_batch
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.voter_set import VoterSet
@@ -27,6 +26,7 @@ from metashell.raft.wire import decode_request, decode_response
 from metashell.raft.wire.versions import OURS
 from metashell.values import OffsetAndEpoch, ReplicaKey
 from tests.golden_cases import wire_frames
+from tests.raft.made import data_batch
 
 CONTROLLERS = (1, 2, 3)
 RAFT_APIS = OURS.keys() - {API_VERSIONS}

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, TypeVar
 
-from metashell.raft.accumulator import data_batch
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.messages import (
     BeginQuorumEpochRequest,
@@ -22,6 +21,7 @@ from metashell.raft.messages import (
 from metashell.raft.node import RaftNode
 from metashell.raft.ready import Durable, ElectionState, Notice, Ready, Reply, Send
 from metashell.values import ReplicaKey
+from tests.raft.made import data_batch
 from tests.raft.pump import CLUSTER, LISTENER, directory, endpoint, key, settings
 
 M = TypeVar("M")
@@ -128,7 +128,7 @@ class Solo:
         """Answer the vote or pre-vote that voter `id` was asked for last."""
         asked = [send for send in self.sent if send.destination == id and isinstance(send.message, VoteRequest)]
         self.sent = [send for send in self.sent if not isinstance(send.message, VoteRequest) or send.destination != id]
-        self.answer(asked[-1], VoteResponse(0, 0, -1, self.node.epoch, granted))
+        self.answer(asked[-1], VoteResponse(0, 0, -1, self.node.epoch, granted=granted))
 
     def stand(self) -> Solo:
         self.wait_for("prospective")

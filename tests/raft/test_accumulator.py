@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record, RecordBatch, read_batch_header
-from metashell.raft.accumulator import COMPLETED_MAX, HEADER_SIZE, AppendedBatch, BatchAccumulator, data_batch, encoded_size
+from metashell.raft.accumulator import COMPLETED_MAX, HEADER_SIZE, AppendedBatch, BatchAccumulator, encoded_size
 from metashell.raft.config import BATCH_SIZE_MAX
 from metashell.raft.control_batches import KRaftVersion
 from metashell.raft.errors import BufferAllocationError, NotLeaderError, RecordBatchTooLargeError
 from metashell.raft.voter_set import Voter, VoterSet
 from metashell.values import ReplicaKey
+from tests.raft.made import data_batch
 
 LEVEL = KRaftVersion(1)
 BIG = bytes(BATCH_SIZE_MAX // 2)

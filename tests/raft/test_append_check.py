@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.codec.crc32c import crc32c
-from metashell.raft.accumulator import data_batch
 from metashell.raft.append_check import check_fetched
 from metashell.raft.control_batches import KRaftVersion, LeaderChange, SnapshotHeader, write_control_batch
+from tests.raft.made import data_batch
 
 CHANGE = LeaderChange(leader_id=1, voters=(1,), granting=(1,))
 START = write_control_batch(10, 3, 7, [CHANGE, KRaftVersion(1)])

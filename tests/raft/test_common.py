@@ -68,7 +68,7 @@ def test_the_common_rule_of_responses(changes: dict[str, Any], state: str, conne
     before = solo.election
     send = solo.take(VoteRequest)[0][0]
     assert send.destination == 2
-    solo.answer(send, changed(VoteResponse(0, NONE, -1, EPOCH, False), changes))
+    solo.answer(send, changed(VoteResponse(0, NONE, -1, EPOCH, granted=False), changes))
     assert solo.node.state_name == state and solo.election == (election or before)
     if connection == PAUSING:
         assert solo.node.connections.is_backing_off(2, solo.now_ms)
@@ -79,14 +79,14 @@ def test_the_common_rule_of_responses(changes: dict[str, Any], state: str, conne
 @pytest.mark.parametrize("error", [UNKNOWN_SERVER_ERROR, INVALID_REQUEST])
 def test_a_leader_that_an_error_names_is_news_enough_to_complain_of_nothing(error: int) -> None:
     solo = candidate()
-    solo.answer(solo.take(VoteRequest)[0][0], VoteResponse(0, error, 3, EPOCH, False, endpoint(3)))
+    solo.answer(solo.take(VoteRequest)[0][0], VoteResponse(0, error, 3, EPOCH, endpoint(3), False))
     assert (solo.node.state_name, solo.node.leader_id, solo.node.complaints) == ("follower", 3, 0)
 
 
 def test_an_answer_that_is_not_awaited_changes_nothing() -> None:
     solo = candidate()
     send = solo.take(VoteRequest)[0][0]
-    response = VoteResponse(0, NONE, 3, EPOCH + 5, True, endpoint(3))
+    response = VoteResponse(0, NONE, 3, EPOCH + 5, endpoint(3), True)
     for destination, correlation_id in ((2, send.correlation_id + 7), (3, send.correlation_id), (9, 0)):
         ready = solo.node.handle_response(destination, correlation_id, response, solo.now_ms)
         assert not ready and solo.node.epoch == EPOCH
@@ -99,7 +99,7 @@ def test_an_answer_after_the_timeout_and_a_new_request_is_dropped() -> None:
     late = solo.take(VoteRequest)[0][0]
     solo.wait(100)
     assert solo.take(VoteRequest)
-    solo.answer(late, VoteResponse(0, NONE, -1, EPOCH, True))
+    solo.answer(late, VoteResponse(0, NONE, -1, EPOCH, granted=True))
     assert solo.node.state_name == "prospective"
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from metashell.codec.error_codes import BROKER_NOT_AVAILABLE, NONE, NOT_LEADER_OR_FOLLOWER, SNAPSHOT_NOT_FOUND, UNKNOWN_LEADER_EPOCH
-from metashell.raft.accumulator import data_batch
 from metashell.raft.control_batches import SnapshotFooter, SnapshotHeader, write_control_batch
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.messages import FetchRequest, FetchResponse, FetchSnapshotRequest, FetchSnapshotResponse, UpdateRaftVoterRequest
 from metashell.raft.ready import Committed, ElectionState, Send, SnapshotToLoad, TruncatedTo
 from metashell.raft.roles import Follower
 from metashell.values import OffsetAndEpoch
+from tests.raft.made import data_batch
 from tests.raft.solo import Solo, batches, directory, endpoint, fetch, fetched, log_of
 
 EPOCH = 6

@@ -194,12 +194,12 @@ def test_a_denied_authorization_is_survived() -> None:
 def test_contradictory_votes_and_votes_of_strangers_are_survived() -> None:
     solo = Solo(ElectionState(EPOCH), log_of(1, 4)).run_for_office()
     asked = solo.take(VoteRequest)[-2:]
-    solo.answer(asked[0][0], VoteResponse(0, NONE, -1, EPOCH + 1, False))
+    solo.answer(asked[0][0], VoteResponse(0, NONE, -1, EPOCH + 1, granted=False))
     correlation_id = solo.node.connections.sent(2, asked[0][1], solo.now_ms)
-    solo.answer(Send(2, endpoint(2), correlation_id, asked[0][1]), VoteResponse(0, NONE, -1, EPOCH + 1, True))
+    solo.answer(Send(2, endpoint(2), correlation_id, asked[0][1]), VoteResponse(0, NONE, -1, EPOCH + 1, granted=True))
     assert solo.node.state_name == "candidate" and solo.node.complaints == 1
     correlation_id = solo.node.connections.sent(9, asked[0][1], solo.now_ms)
-    solo.answer(Send(9, endpoint(9), correlation_id, asked[0][1]), VoteResponse(0, NONE, -1, EPOCH + 1, True))
+    solo.answer(Send(9, endpoint(9), correlation_id, asked[0][1]), VoteResponse(0, NONE, -1, EPOCH + 1, granted=True))
     assert solo.node.state_name == "candidate" and solo.node.complaints == 2
 
 

@@ -13,9 +13,10 @@ from metashell.raft.append_check import check_fetched
 from metashell.raft.control_batches import ControlValue, LeaderChange
 from metashell.raft.partition_state import PartitionState
 from metashell.raft.snapshot_check import SnapshotCheck
-from metashell.raft.voter_set import NO_VOTERS, VoterSet
+from metashell.raft.voter_set import VoterSet
 from metashell.values import OffsetAndEpoch, uuid_text
 from tests.golden_cases import REPOSITORY
+from tests.raft.made import NO_VOTERS
 
 COMMITTED = REPOSITORY / "tests" / "golden"
 LAST_EPOCH = (1 << 31) - 1

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.raft.accumulator import data_batch
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.protocols import PartialSnapshot, ReplicatedLog
 from metashell.values import OffsetAndEpoch
+from tests.raft.made import data_batch
 
 
 def filled(*counts: int) -> MemoryLog:

@@ -8,16 +8,17 @@ from hypothesis import strategies as st
 
 from metashell.codec.batches import RecordBatch, read_batch_header
 from metashell.errors import LogCorruptError
-from metashell.raft.accumulator import HEADER_SIZE, data_batch, encoded_size
+from metashell.raft.accumulator import HEADER_SIZE, encoded_size
 from metashell.raft.config import BATCH_SIZE_MAX
 from metashell.raft.control_batches import KRaftVersion, LeaderChange, SnapshotFooter, SnapshotHeader, write_control_batch
 from metashell.raft.errors import RecordBatchTooLargeError
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.partition_state import PartitionState
-from metashell.raft.snapshot_check import SnapshotCheck, read_snapshot_controls, read_snapshot_head
+from metashell.raft.snapshot_check import SnapshotCheck, read_snapshot_head
 from metashell.raft.snapshot_writer import RECORDS_MAX, SnapshotWriter, snapshot_head
-from metashell.raft.voter_set import NO_VOTERS, Voter, VoterSet
+from metashell.raft.voter_set import Voter, VoterSet
 from metashell.values import OffsetAndEpoch, ReplicaKey
+from tests.raft.made import NO_VOTERS, data_batch, read_snapshot_controls
 
 ID = OffsetAndEpoch(100, 4)
 VOTERS = VoterSet([Voter(ReplicaKey(1, bytes(15) + b"\xab"), {"CONTROLLER": ("h", 1)}, 0, 1)])
@@ -69,7 +70,7 @@ def test_offsets_count_from_0_and_every_batch_has_the_snapshots_epoch_and_no_com
     headers = [batch.header for batch in batches(data)]
     assert [(header.base_offset, header.count, header.is_control) for header in headers] == [(0, 3, True), (3, 2, False), (5, 1, True)]
     assert {(header.leader_epoch, header.codec_id, header.base_timestamp) for header in headers} == {(4, 0, 9_000)}
-    assert all(batch.crc_is_valid() for batch in batches(data))
+    assert all(batch.crc_fault() is None for batch in batches(data))
 
 
 def test_at_level_0_it_names_neither_level_nor_voters():

@@ -9,9 +9,10 @@ import pytest
 
 from metashell.raft.messages import AddRaftVoterRequest, FetchSnapshotRequest, FetchSnapshotResponse
 from metashell.raft.node import RaftNode
-from metashell.raft.snapshot_check import SnapshotCheck, read_snapshot_controls
+from metashell.raft.snapshot_check import SnapshotCheck
 from metashell.raft.snapshot_writer import refusal
 from metashell.values import OffsetAndEpoch
+from tests.raft.made import read_snapshot_controls
 from tests.raft.quorum import CLUSTER, WALL_MS, Quorum, endpoint, key
 
 

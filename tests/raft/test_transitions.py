@@ -84,7 +84,7 @@ def test_every_transition_forgets_what_was_asked(state: str) -> None:
     solo.poll()
     asked = solo.sent[-1]
     solo.ask(begin(2, EPOCH + 1))
-    solo.answer(asked, VoteResponse(0, 0, 3, EPOCH + 9, True, endpoint(3)))
+    solo.answer(asked, VoteResponse(0, 0, 3, EPOCH + 9, endpoint(3), True))
     assert solo.node.epoch == EPOCH + 1
     assert [send.destination for send, _ in solo.take(FetchRequest)][-1] == 2
 

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metashell.raft.config import RaftConfig
-from metashell.raft.voter_set import NO_VOTERS, Voter, VoterSet
+from metashell.raft.voter_set import Voter, VoterSet
 from metashell.values import ReplicaKey
+from tests.raft.made import NO_VOTERS
 
 AB = bytes(15) + b"\xab"
 CD = bytes(15) + b"\xcd"
@@ -79,7 +80,7 @@ def test_an_update_needs_the_voter_and_by_id_takes_a_new_directory_too():
 def test_an_update_of_a_voter_without_directory_id_gives_it_one():
     static = VoterSet([Voter(ReplicaKey(1), {})])
     updated = static.updated(voter(1))
-    assert updated is not None and updated.has_directory_ids and not static.has_directory_ids
+    assert updated is not None and updated.keys == (voter(1).key,) and static.keys == (ReplicaKey(1),)
 
 
 def test_the_order_of_listeners_does_not_count_for_equality_and_endpoints_do():

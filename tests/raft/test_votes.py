@@ -15,7 +15,6 @@ from metashell.codec.error_codes import (
     UNKNOWN_LEADER_EPOCH,
     UNSUPPORTED_VERSION,
 )
-from metashell.raft.accumulator import data_batch
 from metashell.raft.common import EPOCH_STEP_MAX, EPOCHS_PLENTY
 from metashell.raft.control_batches import KRaftVersion, SnapshotFooter, SnapshotHeader, write_control_batch
 from metashell.raft.messages import FetchRequest, FetchResponse, FetchSnapshotRequest, FetchSnapshotResponse, VoteRequest, VoteResponse
@@ -24,6 +23,7 @@ from metashell.raft.roles import Tally
 from metashell.raft.voter_set import Voter, VoterSet
 from metashell.raft.votes import is_up_to_date
 from metashell.values import OffsetAndEpoch, ReplicaKey
+from tests.raft.made import data_batch
 from tests.raft.solo import Solo, begin, changed, directory, end, endpoint, fetched, key, log_of, vote
 
 EPOCH = 5
@@ -83,7 +83,7 @@ def test_a_vote_is_granted_once_and_only_where_no_leader_is_known(state: str, le
 def test_a_leader_rejects_votes_and_pre_votes() -> None:
     solo = in_state("leader")
     at_its_end = {"last_epoch": 4, "last_offset": 99}
-    assert solo.ask(vote(2, EPOCH, **at_its_end)) == VoteResponse(0, NONE, 1, EPOCH, False, endpoint(1))
+    assert solo.ask(vote(2, EPOCH, **at_its_end)) == VoteResponse(0, NONE, 1, EPOCH, endpoint(1), False)
     assert not solo.ask(vote(2, EPOCH, pre_vote=True, **at_its_end)).granted
 
 
@@ -214,9 +214,9 @@ def test_a_prospective_asks_in_the_epoch_as_it_is_and_a_candidate_in_the_next() 
 def test_an_answer_to_a_pre_vote_is_not_counted_as_a_vote() -> None:
     solo = Solo(ElectionState(EPOCH), log_of(3, 4)).stand()
     late = solo.take(VoteRequest)
-    solo.answer(late[0][0], VoteResponse(0, 0, -1, EPOCH, True))
+    solo.answer(late[0][0], VoteResponse(0, 0, -1, EPOCH, granted=True))
     assert solo.node.state_name == "candidate"
-    solo.answer(late[1][0], VoteResponse(0, 0, -1, EPOCH + 1, True))
+    solo.answer(late[1][0], VoteResponse(0, 0, -1, EPOCH + 1, granted=True))
     assert solo.node.state_name == "candidate"
 
 
@@ -275,7 +275,7 @@ def test_a_prospective_that_votes_for_another_asks_anew() -> None:
     late = solo.take(VoteRequest)
     assert solo.ask(vote(2, EPOCH, **LEVEL)).granted
     assert solo.node.state_name == "prospective" and solo.election.voted == key(2)
-    solo.answer(late[0][0], VoteResponse(0, 0, -1, EPOCH, True))
+    solo.answer(late[0][0], VoteResponse(0, 0, -1, EPOCH, granted=True))
     assert solo.node.state_name == "prospective"
 
 

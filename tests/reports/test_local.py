@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from metashell.errors import LogCorruptError, MetashellError
-from metashell.options.report_tools import REPORT_SUMMARIES
 from metashell.reports import REPORTS
+from metashell.reports.catalog import VIEWS
 from metashell.reports.local import run_local
 from tests.golden_cases import SUBSET_ROOT
 from tests.reports.known_answers import METADATA_ANSWERS, Metadata, Row
@@ -167,9 +168,8 @@ def test_times_and_offsets_that_cannot_be_end_no_report_with_a_trace(tmp_path: P
         run_local([REPORTS["leadership_churn"]], [str(tmp_path)])
 
 
-def test_the_command_line_names_every_report() -> None:
-    assert list(REPORT_SUMMARIES) == list(REPORTS)
-
-
-def test_every_report_has_an_answer_to_be_compared_with() -> None:
-    assert {*METADATA_ANSWERS, *GROUP_ANSWERS} == set(REPORTS)
+def test_every_question_is_a_report() -> None:
+    folder = Path(str(files("metashell.reports"))) / "sql"
+    assert {path.stem for path in folder.glob("*.sql")} == {path.stem for path in folder.glob("*.toml")} == set(REPORTS)
+    assert {path.stem for path in (folder / "views").iterdir()} == set(VIEWS)
+    assert {*METADATA_ANSWERS, *GROUP_ANSWERS} == set(REPORTS), "plain Python answers each"

@@ -13,7 +13,6 @@ from metashell.codec.frame import write_metadata_record
 from metashell.codec.messages import FeatureLevelRecord, TopicRecord
 from metashell.errors import LogCorruptError
 from metashell.log.metadata_log import MetadataLog
-from metashell.raft.accumulator import data_batch
 from metashell.raft.control_batches import SnapshotHeader
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.ready import Committed, SnapshotToLoad
@@ -21,6 +20,7 @@ from metashell.raft.snapshot_writer import SnapshotWriter
 from metashell.server.image_machine import ImageMachine
 from metashell.server.state_machine import SnapshotToMake, batches_in
 from metashell.values import OffsetAndEpoch
+from tests.raft.made import data_batch
 from tests.server.quorum import eventually, run
 from tests.server.test_feed import Core, feeding
 

@@ -12,7 +12,6 @@ from typing import Any
 from metashell.log.disk import Disk
 from metashell.log.metadata_log import MetadataLog
 from metashell.raft import appending, transitions
-from metashell.raft.accumulator import data_batch
 from metashell.raft.control_batches import SnapshotHeader
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.messages import (
@@ -30,6 +29,7 @@ from metashell.raft.snapshot_writer import SnapshotWriter
 from metashell.server.driver import Driver
 from metashell.server.election_store import ElectionStore
 from metashell.values import OffsetAndEpoch
+from tests.raft.made import data_batch
 from tests.raft.pump import LISTENER, endpoint, settings
 from tests.raft.solo import begin, fetched
 from tests.server.quorum import Gate, eventually, run
@@ -123,7 +123,7 @@ class Scripted:
         """Be elected; the epoch."""
         while self.node.state_name != "leader":
             send = await self.asked(VoteRequest)
-            self.answer(send, VoteResponse(0, 0, -1, self.node.epoch, True))
+            self.answer(send, VoteResponse(0, 0, -1, self.node.epoch, granted=True))
         return self.node.epoch
 
     def follow(self, leader_id: int, epoch: int) -> None:

@@ -11,7 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from metashell.codec.batches import RecordBatch
-from metashell.raft.accumulator import AppendedBatch, data_batch
+from metashell.codec.checked_batches import checked_batches
+from metashell.raft.accumulator import AppendedBatch
 from metashell.raft.errors import NotLeaderError
 from metashell.raft.messages import VoteRequest
 from metashell.server import own_batches
@@ -19,6 +20,7 @@ from metashell.server.feed import Feed
 from metashell.server.held import LONG_S, HeldTime
 from metashell.server.own_batches import OwnBatch, OwnBatches
 from metashell.server.state_machine import SnapshotToMake
+from tests.raft.made import data_batch
 from tests.server.quorum import CLUSTER_ID, Member, Quorum, Values, eventually, run
 
 
@@ -39,6 +41,25 @@ def test_what_is_prepared_has_its_offset_at_once_and_leaves_when_it_is_scheduled
             driver.schedule()
             await driver.committed(end + 2, node.epoch)
             await eventually(lambda: values_in(leader) == [b"a", b"b", b"c"])
+
+    run(main)
+
+
+def test_what_is_scheduled_in_one_turn_of_the_loop_leaves_as_one_batch_and_what_comes_later_as_another(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Quorum(tmp_path, 1) as quorum:
+            leader = await quorum.leader()
+            driver, node = leader.running.driver, leader.running.node
+            end = node.log_end_offset
+            for value in (b"a", b"b", b"c"):
+                driver.prepare(node.epoch, [value])
+                driver.schedule()
+            assert node.log_end_offset == end
+            await driver.committed(end + 2, node.epoch)
+            await driver.append([b"d"])
+            headers = [batch.header for batch in checked_batches(leader.log.read(end, end + 4, 1 << 20), "log")]
+            assert [(header.base_offset, header.last_offset) for header in headers] == [(end, end + 2), (end + 3, end + 3)]
+            await eventually(lambda: values_in(leader) == [b"a", b"b", b"c", b"d"])
 
     run(main)
 

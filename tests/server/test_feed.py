@@ -13,7 +13,6 @@ from metashell.codec.batches import Record, RecordBatch
 from metashell.raft.control_batches import SnapshotHeader
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.ready import Committed, LeaderChanged, Ready, SnapshotToLoad
-from metashell.raft.snapshot_check import read_snapshot_controls
 from metashell.raft.snapshot_writer import SnapshotWriter
 from metashell.server import feed as feed_module
 from metashell.server.feed import Feed
@@ -22,6 +21,7 @@ from metashell.server.own_batches import OwnBatches
 from metashell.server.snapshot_maker import RECORDS_AT_ONCE
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
+from tests.raft.made import read_snapshot_controls
 from tests.server.quorum import Values, eventually, run
 
 

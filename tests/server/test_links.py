@@ -246,7 +246,8 @@ def test_a_certificate_that_nobody_vouches_for_is_an_authentication_failure(tmp_
 
 def test_a_connection_is_replaced_before_its_session_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     from metashell.net import server_connection
-    from metashell.net.sasl import PlainClient, StaticCredentials, server_mechanisms
+    from metashell.net.mechanisms import StaticCredentials, server_mechanisms
+    from metashell.net.plain import PlainClient
 
     lasting = partial(server_connection.SaslAuthenticateResponse, session_lifetime_ms=3_600_000)
     monkeypatch.setattr(server_connection, "SaslAuthenticateResponse", lasting)

@@ -247,7 +247,7 @@ def test_a_quorum_that_is_lost_and_comes_back_is_told_once_each():
     feed.troubles = ["", "no leader for 6 s", "no leader for 7 s", ""]
     ctx = context(feed)
     assert run_line(ctx, "watch /image") == 0
-    assert complaints(ctx) == "watch: b1:9093: no leader for 6 s\nwatch: b1:9093: goes on\n"
+    assert complaints(ctx) == "watch: b1:9093: no leader for 6 s\nwatch: b1:9093: is updated again\n"
 
 
 def test_what_is_not_there_yet_is_told_before_it_is_waited_for():
@@ -261,7 +261,7 @@ def test_a_source_that_does_not_go_on_is_refused():
     ctx = context(FakeFeed())
     ctx.feed = None
     assert run_line(ctx, "follow") == 1
-    assert complaints(ctx) == "follow: b1:9093: it does not go on; name a directory or a quorum\n"
+    assert complaints(ctx) == "follow: b1:9093: this source does not change; name a directory or a quorum\n"
 
 
 def test_a_command_sees_the_newest_image_and_names_stay_sorted_while_topics_are_the_same():

@@ -217,3 +217,13 @@ def test_a_page_is_filled_to_the_width_of_the_terminal():
     for width in (60, 80, 100):
         description = command_page(command, width).partition("DESCRIPTION")[2].partition("EXAMPLES")[0]
         assert width - 20 < max(map(len, description.splitlines())) <= width
+
+
+def test_help_of_a_command_is_its_page():
+    assert run("help pwd") == run("man pwd")
+
+
+def test_one_long_name_does_not_widen_a_listing_on_a_terminal():
+    tree = {"short": "x", "long" * 20: "y"}
+    assert run("ls -l /", tree=tree, terminal=True, width=60).splitlines()[1] == f"leaf        {'short':<20}  x"
+    assert run("ls -l /", tree=tree).splitlines()[1] == f"leaf        {'short':<80}  x"

@@ -124,17 +124,17 @@ def test_a_stream_takes_what_was_appended_and_waits_for_the_rest_of_a_torn_batch
 
 
 def test_an_unknown_table_is_told_in_one_line_with_the_known_ones(spark: Any) -> None:
-    from spark_reports.main import told
+    from spark_reports.main import error_in
 
     with pytest.raises(Exception, match="unknown table nope") as caught:
         spark.read.format("kafka_metadata").option("table", "nope").load(str(LOG))
-    message = str(told(caught.value))
+    message = str(error_in(caught.value))
     assert message.startswith("unknown table nope; there are ")
     assert "\n" not in message
 
 
 def test_a_corrupt_file_is_told_in_one_line_with_its_place(spark: Any, tmp_path: Path) -> None:
-    from spark_reports.main import told
+    from spark_reports.main import error_in
 
     data = bytearray(LOG.read_bytes())
     data[200] ^= 1
@@ -142,14 +142,14 @@ def test_a_corrupt_file_is_told_in_one_line_with_its_place(spark: Any, tmp_path:
     frame = spark.read.format("kafka_metadata").option("table", "topic").load(str(tmp_path / LOG.name))
     with pytest.raises(Exception, match="CRC") as caught:
         frame.count()
-    message = str(told(caught.value))
+    message = str(error_in(caught.value))
     assert f"{LOG.name}: offset 3" in message
     assert "\n" not in message
     from spark_reports.report_job import run_on_spark
 
     with pytest.raises(Exception, match="CRC") as caught:
         list(run_on_spark(spark, [REPORTS["topic_history"]], [str(tmp_path / LOG.name)]))
-    assert str(told(caught.value)) == message
+    assert str(error_in(caught.value)) == message
     skipped = spark.read.format("kafka_metadata").option("table", "faults").option("onError", "skip").load(str(tmp_path / LOG.name))
     assert [row["offset"] for row in skipped.collect()] == [3]
 

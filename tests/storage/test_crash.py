@@ -96,7 +96,7 @@ def read_whole(path: str) -> bytes:
     except FileNotFoundError:
         raise CrashError(f"{path} is missing") from None
     with open_segment(path) as file:
-        sizes = [batch.header.size_bytes for batch in read_batches(file) if hasattr(batch, "header") and batch.crc_is_valid()]
+        sizes = [batch.header.size_bytes for batch in read_batches(file) if hasattr(batch, "header") and batch.crc_fault() is None]
     if sum(sizes) != len(data) or not data:
         raise CrashError(f"{path} is not whole")
     return data

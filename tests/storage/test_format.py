@@ -117,7 +117,7 @@ def test_our_text_is_aligned_and_sorted(tmp_path: Path) -> None:
 def test_kafkas_name_gives_json_too(folder: Path) -> None:
     assert answer(kafkas(folder, *FORMAT, "-s", "-o", "json"))["dry_run"] is False
     info = answer(kafkas(folder, "info", "-c", "server.properties", "-o", "json"))
-    assert set(info) == {"type", "directories", "problems"}
+    assert set(info) == {"type", "directories", "problems", "warnings"}
     assert set(info["directories"][0]) == {"path", "state", "version", "cluster_id", "node_id", "directory_id"}
 
 
@@ -355,7 +355,7 @@ def test_an_interrupted_format_is_explained_and_finished_without_more_flags(tmp_
         patched.setattr(Disk, "rename", rename)
         assert ours(folder, *FORMAT, "-s").status == 130
     text = ours(folder, "info", "-c", "server.properties").stdout.decode()
-    assert "d2  not formatted    an interrupted format left meta.properties.tmp, bootstrap.checkpoint; format again to finish it" in text
+    assert "d2  not formatted  an interrupted format left meta.properties.tmp, bootstrap.checkpoint; format again to finish it" in text
     explained = kafkas(folder, "info", "-c", "server.properties")
     assert explained.stdout.decode().endswith("Found problem:\n  d2 is not formatted.\n\n")
     assert "d2: an interrupted format left" in explained.stderr
@@ -447,3 +447,16 @@ def test_kafkas_voice_names_the_directories_that_it_tried_up_to_one_that_cannot_
     assert b" gone with metadata.version" in last
     assert "File exists" in str(outcome.stderr)
     assert not (tmp_path / "d1" / "meta.properties").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("version-mapping", "-r", "4.11"), "(did you mean 4.1?)"),
+        (("feature-dependencies", "-f", "eligible.leader.replica.version=1"), "(did you mean eligible.leader.replicas.version?)"),
+        ((*FORMAT, "-s", "-f", "group.versio=1"), "(did you mean group.version?)"),
+    ],
+)
+def test_the_nearest_release_or_feature_is_suggested_in_our_voice_only(folder: Path, words: tuple[str, ...], hint: str) -> None:
+    assert ours(folder, *words).stderr.endswith(f" {hint}\n")
+    assert "did you mean" not in kafkas(folder, *words).stderr

@@ -10,6 +10,7 @@ import pytest
 
 from metashell.cli.verify import main as verify
 from metashell.demo import demo_directory
+from metashell.forms import Display
 from metashell.verify import VerifyOptions, run_verify
 from metashell.verify.start.forecast import forecast
 from metashell.verify.start.verdict import StartVerdict
@@ -220,5 +221,5 @@ def test_nothing_is_changed(tmp_path: Path):
         def write(self, text: str, /) -> object:
             return len(text)
 
-    assert run_verify(VerifyOptions(paths=(str(tmp_path / "d"),), start_safe=True), Nothing()) == 0
+    assert run_verify(VerifyOptions(paths=(str(tmp_path / "d"),), start_safe=True), Display(Nothing())) == 0
     assert state(tmp_path) == before

@@ -1,11 +1,11 @@
-"""Logs to tables: Arrow on one core, Parquet by a pool, memory, growth, and what people do today beside it.
+"""Logs to tables: Arrow on one core, Parquet on all, memory, growth, and what people do today for comparison.
 
 Goals, with `--partitions N/10` unless said: partition records (`--partitions N --batch-records 1000`) to Arrow below 0.40 us a record
 on one core; 10 million records to Parquet at 2.0 million a second on two cores, 1.7 times one process, from ONE file; a worker below
 400 MB; the cost of a record grows by at most 15 % from the smallest input to the largest. 10 times faster than
 `kafka-dump-log | python json.loads`, and 20 times when both write Parquet (theirs by `from_pylist`).
 
-`python -m tools.bench.columns [arrow] [export] [memory] [growth] [kafka]` runs those parts, without words all.
+`python -m tools.bench.columns [arrow] [export] [memory] [growth] [kafka]` runs those parts, by default all.
 METASHELL_BENCH_LARGEST (10000000) is the largest log.
 """
 

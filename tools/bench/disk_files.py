@@ -2,8 +2,8 @@
 
     python -m tools.bench.disk_files
 
-Goal: at least 5 times faster. Kafka's tool goes over the whole rest of the log for every entry of a time index, so that it
-would not end on 100 000; only ours is measured there.
+Goal: at least 5 times faster. For each entry of a time index Kafka's tool reads the whole rest of the log, so it would not finish on
+100 000 entries; only ours is measured there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A shell on a live quorum: a real controller that holds a snapshot of 100 000 partitions.
 
 Goals: the first answer within 2 s of the command's start, and below 2 % of a core while nothing but Kafka's two empty records a
-second happens. Without a Kafka there is nothing to attach to, and nothing is measured.
+second happens. Without a Kafka nothing is measured.
 """
 
 from __future__ import annotations

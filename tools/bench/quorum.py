@@ -1,6 +1,6 @@
 """A quorum of three of ours on this machine: how soon an append is committed, how many are, and how soon another leads.
 
-    python -m tools.bench.quorum [TRIALS]       failovers to time, 20 unless told
+    python -m tools.bench.quorum [TRIALS]       number of failovers (20)
 
 Three processes share one disk, fsync is on, linger is 0. A commit needs the disk once at the leader and once at a follower, so its time is
 compared with three fsyncs of the same disk, taken in the same run, plus 4 ms. Failover: all at Kafka's default settings, the leader is
@@ -85,7 +85,7 @@ def commit_bench(folder: Path) -> bool:
     p50, p99 = (percentile(many["latencies_ms"], part) for part in (0.5, 0.99))
     is_enough = rate >= GOAL_BATCHES
     print(
-        f"commits with {IN_FLIGHT} in flight: {rate:.0f} batches/s, p50 {p50:.1f} ms, p99 {p99:.1f} ms, leader's CPU "
+        f"commits with {IN_FLIGHT} in flight: {rate:.0f} appends/s, p50 {p50:.1f} ms, p99 {p99:.1f} ms, leader's CPU "
         f"{many['cpu_s'] / PIPELINED * 1e6:.0f} us each; goal {GOAL_BATCHES:.0f}/s {'met' if is_enough else 'MISSED'}"
     )
     return is_quick and is_enough

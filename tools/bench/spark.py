@@ -1,7 +1,7 @@
 """Spark: partition records of one large log to Parquet by the export job, after start-up, on one core and on all.
 
-Goal: 550 000 records a second on two cores. Start-up is told apart: a session that has not started is nothing that a large input would
-notice. `python -m tools.bench.spark` measures; with `--inner` it is the process that is measured, and prints one JSON line.
+Goal: 550 000 records a second on two cores. Start-up of the session is measured apart, since it does not grow with the input.
+`python -m tools.bench.spark` measures; `--inner` is the process that is measured, and prints one JSON line.
 """
 
 from __future__ import annotations

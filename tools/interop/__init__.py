@@ -1,1 +1,1 @@
-"""Real Kafka nodes on directories of ours: started on free ports of this machine, asked, and always stopped."""
+"""Starts real Kafka nodes on directories that we formatted, on free ports of this machine, and always stops them."""

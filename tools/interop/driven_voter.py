@@ -1,12 +1,12 @@
-"""A voter of ours that may lead, and appends on command: one command a line on standard input, one JSON answer a line on standard output.
+"""A voter of ours that may lead, and appends on command: commands are lines on standard input, answers are JSON lines on standard output.
 
-append COUNT IN_FLIGHT SIZE    append COUNT batches of one record of SIZE bytes, so many at a time, each until it is committed
-no-ops COUNT IN_FLIGHT         the same with metadata records that do nothing, which Kafka's controllers can follow
-state                          what the replica is
+append COUNT IN_FLIGHT SIZE    append COUNT batches of one record of SIZE bytes, IN_FLIGHT at a time, and wait for their commits
+no-ops COUNT IN_FLIGHT         the same with NoOpRecords, which Kafka's controllers accept
+state                          role, epoch and offsets of the replica
 
 python -m tools.interop.driven_voter CONFIG [--image] [-v]
 
---image: it keeps the metadata image and makes snapshots; -v: one line on standard error for each event of note.
+--image keeps the metadata image and makes snapshots; -v prints its events on standard error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A quorum of real Kafka controllers and one of ours: start and end them, load them, and hold their logs against each other.
+"""A quorum of real Kafka controllers and one of ours: starts and stops them, loads them, and compares their logs.
 
-Logs are read byte by byte with nothing of `metashell.log`, so that a fault there cannot hide itself.
+It reads logs without `metashell.log`, so that a fault there cannot hide itself.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
-"""One of ours as a controller in a quorum, from the server.properties of a Kafka controller, on a directory that is formatted.
+"""Runs our own replica as a controller of a quorum, from the server.properties of a Kafka controller, on a formatted directory.
 
     python -m tools.interop.voter CONFIG [--may-stand] [--allow-plaintext] [--accept-loss] [-v]
 
-Without --may-stand it never asks for votes, since nothing here can act as the active controller: with the others it votes, replicates,
-makes snapshots. On an address that others reach, a listener without TLS, or one with TLS that asks for neither a certificate
-(ssl.client.auth=required) nor SASL, is refused without --allow-plaintext; whoever reaches a listener and passes its authentication may do
-whatever a controller may, since nothing here authorizes yet. SIGTERM and SIGINT end it gracefully. Status 1, with one line, when its
-disk or directory fails it.
+It votes, replicates and makes snapshots. Without --may-stand it never asks for votes itself, because nothing here can act as the active
+controller. It does not authorize: a client that reaches a listener and authenticates may do whatever a controller may. So an address that
+other machines reach needs a listener with SASL, or with TLS and ssl.client.auth=required; --allow-plaintext overrides that. SIGTERM and
+SIGINT stop it gracefully. It ends with one line and status 1 when its disk or directory fails.
 
-A voter whose log lost records that it may have acknowledged says so on stderr, and has no vote until it has them again from a leader; one
-that lost its quorum-state, and a sole voter with a damaged log, do not start. --accept-loss lets either go on with what is left, as Kafka
-does: for a quorum of which a majority is damaged, once, at the voter whose log reaches furthest.
+A voter whose log lost records that it may have acknowledged says so on stderr, and has no vote until a leader has sent them again. A voter
+that lost its quorum-state, and a sole voter with a damaged log, do not start. With --accept-loss they start with what is left, as Kafka
+does: use it when a majority is damaged, once, at the voter whose log reaches furthest (docs/damage.md).
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from metashell.log.properties import parse_properties
 from metashell.log.text_files import read_text_file
 from metashell.net.addresses import parse_address
 from metashell.net.listener_options import ListenerOptions
-from metashell.net.sasl import StaticCredentials, server_mechanisms
+from metashell.net.mechanisms import StaticCredentials, server_mechanisms
 from metashell.net.security import listener_security, security_config
 from metashell.net.tls import client_context, server_context
 from metashell.raft.config import RaftConfig

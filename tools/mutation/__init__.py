@@ -1,15 +1,15 @@
-"""Mutation runs over `metashell/raft` and `metashell/log`: is each line there held by a test?
+"""Mutation runs over `metashell/raft` and `metashell/log`: does a test fail when a line there is wrong?
 
-`python -m tools.mutation` makes one-line changes (an operator swapped, a bound moved by one, a statement dropped) and looks whether a
-test or a seed of the simulation notes each one. What nothing notes is a survivor: a test is missing, or the change means nothing and
-stands in `equivalent.tsv` with the reason.
+`python -m tools.mutation` makes one-line changes (an operator swapped, a bound moved by one, a statement dropped) and runs tests and
+seeds of the simulation until one fails. A change that nothing finds is a survivor: either a test is missing, or the change makes no
+difference and is listed in `equivalent.tsv` with the reason.
 
 What it promises:
 
 - The checkout is only read. A run works on a copy of it in a temporary directory, and the changed source exists in memory alone.
 - A mutation has a name (`Mutation.id`) made from its module, function, the text of its line and the change: it stays the same while
   lines move, and so do samples, the list of equivalent ones and the results of earlier runs.
-- A mutation that nothing noted within the limit counts as survived, also on a machine too busy to finish. Only a single test that
+- A mutation that nothing found within the limit counts as survived, also on a machine too busy to finish. Only a single test that
   takes far longer than it did on the sound code counts as hanging, which is a kill.
 
 In the order of a run: `operators` finds the edits, `mutants` names them, `sampling` chooses, `checkout` copies, `recording` notes which

@@ -1,6 +1,6 @@
-"""Change raft/ and log/ line by line and look whether tests or the simulation note it: `python -m tools.mutation --count 300`.
+"""Changes raft/ and log/ line by line and runs tests and simulation until one fails: `python -m tools.mutation --count 300`.
 
-Status 0: at least 95 % of the mutations that are not listed as equivalent were killed, and the list is right. 1: not so. 2: no answer.
+Status 0: at least 95 % of the mutations that are not listed as equivalent were found, and the list is right. 1: not so. 2: no answer.
 """
 
 from __future__ import annotations

@@ -12,15 +12,15 @@ from struct import Struct
 from struct import error as struct_error
 from typing import Any
 
-from metashell.errors import DecodeError, EncodeError
+from metashell.errors import DecodeError
 
 LATEST_VERSION = 11
-_COMMONLY_SUPPORTED_SINCE = 3
-_ERROR_CODE_SINCE = 4
-_DICTIONARY_SINCE = 5
-_STANDBY_HOSTS_SINCE = 6
-_NEXT_REBALANCE_SINCE = 7
-_NAMED_TOPOLOGY_SINCE = 10
+COMMONLY_SUPPORTED_SINCE = 3
+ERROR_CODE_SINCE = 4
+DICTIONARY_SINCE = 5
+STANDBY_HOSTS_SINCE = 6
+NEXT_REBALANCE_SINCE = 7
+NAMED_TOPOLOGY_SINCE = 10
 NO_REBALANCE_MS = (1 << 63) - 1
 
 _INT32 = Struct(">i")
@@ -78,28 +78,21 @@ def read_streams_assignment(raw: bytes) -> StreamsAssignment:
     return value
 
 
-def write_streams_assignment(value: StreamsAssignment) -> bytes:
-    """The bytes of an assignment. Errors: EncodeError for a topic that its dictionary does not have."""
-    writer = _Writer(value)
-    writer.assignment()
-    return bytes(writer.out)
-
-
 def streams_assignment_json(value: StreamsAssignment) -> dict[str, Any]:
     """The assignment as JSON values; what its version does not have is left out."""
     version = value.version
     shown: dict[str, Any] = {"version": version}
-    if version >= _COMMONLY_SUPPORTED_SINCE:
+    if version >= COMMONLY_SUPPORTED_SINCE:
         shown["commonlySupportedVersion"] = value.commonly_supported_version
     shown["activeTasks"] = [_task_json(task) for task in value.active_tasks]
     shown["standbyTasks"] = [{**_task_json(task), "partitions": _partitions_json(partitions)} for task, partitions in value.standby_tasks]
     if version > 1:
         shown["partitionsByHost"] = _hosts_json(value.partitions_by_host)
-    if version >= _STANDBY_HOSTS_SINCE:
+    if version >= STANDBY_HOSTS_SINCE:
         shown["standbyPartitionsByHost"] = _hosts_json(value.standby_partitions_by_host)
-    if version >= _ERROR_CODE_SINCE:
+    if version >= ERROR_CODE_SINCE:
         shown["errorCode"] = value.error_code
-    if version >= _NEXT_REBALANCE_SINCE:
+    if version >= NEXT_REBALANCE_SINCE:
         shown["nextRebalanceMs"] = value.next_rebalance_ms
     return shown
 
@@ -133,20 +126,20 @@ class _Reader:
         if not 1 <= version <= LATEST_VERSION:
             raise DecodeError(f"AssignmentInfo version {version} is not known")
         value = StreamsAssignment(version)
-        if version >= _COMMONLY_SUPPORTED_SINCE:
+        if version >= COMMONLY_SUPPORTED_SINCE:
             value.commonly_supported_version = self.number(_INT32)
         value.active_tasks = [self.task() for _ in self.count(8)]
         value.standby_tasks = [(self.task(), self.partitions(by_number=False)) for _ in self.count(12)]
-        if version >= _DICTIONARY_SINCE:
+        if version >= DICTIONARY_SINCE:
             value.topic_dictionary = [(self.number(_INT32), self.text()) for _ in self.count(6)]
             self.topics = dict(value.topic_dictionary)
         if version > 1:
             value.partitions_by_host = self.hosts()
-        if version >= _STANDBY_HOSTS_SINCE:
+        if version >= STANDBY_HOSTS_SINCE:
             value.standby_partitions_by_host = self.hosts()
-        if version >= _ERROR_CODE_SINCE:
+        if version >= ERROR_CODE_SINCE:
             value.error_code = self.number(_INT32)
-        if version >= _NEXT_REBALANCE_SINCE:
+        if version >= NEXT_REBALANCE_SINCE:
             value.next_rebalance_ms = self.number(_INT64)
         return value
 
@@ -173,7 +166,7 @@ class _Reader:
 
     def task(self) -> TaskId:
         subtopology, partition = self.number(_INT32), self.number(_INT32)
-        if self.version < _NAMED_TOPOLOGY_SINCE:
+        if self.version < NAMED_TOPOLOGY_SINCE:
             return TaskId(subtopology, partition)
         name = self.take(2 * self.number(_INT32)).decode("utf-16-be", "surrogatepass")
         return TaskId(subtopology, partition, name or None)
@@ -190,86 +183,11 @@ class _Reader:
         return self.topics[number]
 
     def hosts(self) -> list[tuple[Host, list[Partition]]]:
-        by_number = self.version >= _DICTIONARY_SINCE
+        by_number = self.version >= DICTIONARY_SINCE
         return [((self.text(), self.number(_INT32)), self.partitions(by_number)) for _ in self.count(10)]
-
-
-class _Writer:
-    """Writes one assignment."""
-
-    def __init__(self, value: StreamsAssignment) -> None:
-        self.value = value
-        self.out = bytearray()
-        self.numbers = {topic: number for number, topic in value.topic_dictionary}
-
-    def assignment(self) -> None:
-        value, version = self.value, self.value.version
-        self.number(_INT32, version)
-        if version >= _COMMONLY_SUPPORTED_SINCE:
-            self.number(_INT32, value.commonly_supported_version)
-        self.number(_INT32, len(value.active_tasks))
-        for task in value.active_tasks:
-            self.task(task)
-        self.number(_INT32, len(value.standby_tasks))
-        for task, partitions in value.standby_tasks:
-            self.task(task)
-            self.partitions(partitions, by_number=False)
-        if version >= _DICTIONARY_SINCE:
-            self.number(_INT32, len(value.topic_dictionary))
-            for number, topic in value.topic_dictionary:
-                self.number(_INT32, number)
-                self.text(topic)
-        if version > 1:
-            self.hosts(value.partitions_by_host)
-        if version >= _STANDBY_HOSTS_SINCE:
-            self.hosts(value.standby_partitions_by_host)
-        if version >= _ERROR_CODE_SINCE:
-            self.number(_INT32, value.error_code)
-        if version >= _NEXT_REBALANCE_SINCE:
-            self.number(_INT64, value.next_rebalance_ms)
-
-    def number(self, form: Struct, value: int) -> None:
-        self.out += form.pack(value)
-
-    def text(self, text: str) -> None:
-        raw = _to_modified_utf8(text)
-        self.number(_UINT16, len(raw))
-        self.out += raw
-
-    def task(self, task: TaskId) -> None:
-        self.number(_INT32, task.subtopology)
-        self.number(_INT32, task.partition)
-        if self.value.version >= _NAMED_TOPOLOGY_SINCE:
-            raw = (task.named_topology or "").encode("utf-16-be", "surrogatepass")
-            self.number(_INT32, len(raw) // 2)
-            self.out += raw
-
-    def partitions(self, partitions: list[Partition], by_number: bool) -> None:
-        self.number(_INT32, len(partitions))
-        for topic, partition in partitions:
-            if not by_number:
-                self.text(topic)
-            elif topic in self.numbers:
-                self.number(_INT32, self.numbers[topic])
-            else:
-                raise EncodeError(f"topic {topic} is not in the dictionary")
-            self.number(_INT32, partition)
-
-    def hosts(self, hosts: list[tuple[Host, list[Partition]]]) -> None:
-        self.number(_INT32, len(hosts))
-        for (host, port), partitions in hosts:
-            self.text(host)
-            self.number(_INT32, port)
-            self.partitions(partitions, by_number=self.value.version >= _DICTIONARY_SINCE)
 
 
 def _from_modified_utf8(raw: bytes) -> str:
     """Text as DataInput reads it: NUL takes two bytes, and a character above U+FFFF two encoded surrogates."""
     text = raw.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
     return text.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "surrogatepass")
-
-
-def _to_modified_utf8(text: str) -> bytes:
-    units = text.encode("utf-16-be", "surrogatepass")
-    halves = "".join(chr(units[at] << 8 | units[at + 1]) for at in range(0, len(units), 2))
-    return halves.encode("utf-8", "surrogatepass").replace(b"\0", b"\xc0\x80")

@@ -1,6 +1,6 @@
-"""Columns while they are read: where each row's value lies in the buffer, and what Arrow gets of that.
+"""Columns while they are read: where the value of each row is in the buffer, and the Arrow array made of it.
 
-Nothing of variable size is copied before it is known which rows were read well; then all of it at once.
+Bytes of variable size are copied once, when it is known which rows are good.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class RangeCells:
         return pa.Array.from_buffers(kind, row_count, [validity, offsets, data], null_count)
 
     def _elements(self, buffer: Buffer, starts: Ints, counts: Ints, most: int, is_even: bool) -> Array:
-        """The elements of all arrays. Short ones are read as blocks of the longest length, of which the rest is dropped."""
+        """The elements of all arrays. Short arrays are read as blocks of the longest one's length, and what is too much is dropped."""
         if most > _BLOCK_MAX:
             return buffer.take(self.type, range_positions(starts, counts, self.width))
         if most == 0:
@@ -86,7 +86,7 @@ class RangeCells:
         return blocks.reshape(-1) if is_even else blocks[np.arange(most) < counts[:, None]]
 
     def malformed(self, buffer: Buffer) -> Mask | None:
-        """The rows whose text might not be UTF-8; None if all of it is. Rows with any byte that is not ASCII are judged apart."""
+        """The rows whose text may not be UTF-8: those with a byte that is not ASCII. None if there are none."""
         counts = np.maximum(self.counts, 0)
         data = buffer.ranges(self.starts, counts)
         high = data > 127

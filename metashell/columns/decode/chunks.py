@@ -1,7 +1,7 @@
 """Batches that are decoded together: a window of a file, and what its compressed batches expand to.
 
-One tight loop goes over the window's batches, checking checksums. Whatever is not as usual there (another magic, a wrong checksum, a
-length that leads out of the window) is looked at by log's careful reader.
+One tight loop goes over the window's batches, checking checksums. Anything unusual there (another magic, a wrong checksum, a length
+that leads out of the window) goes to log's careful reader.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class Chunk:
         return len(self.header_at)
 
     def add_piece(self, piece: bytes) -> int:
-        """Lay more bytes into the buffer; gives where they start in it."""
+        """Add bytes to the buffer; returns where they start in it."""
         start = self.size
         self.pieces.append(piece)
         self.size += len(piece)
         return start
 
     def add_batch(self, batch: RecordBatch, max_decompressed: int) -> None:
-        """Take in a batch that does not lie in the window."""
+        """Add a batch that is not in the window."""
         number = len(self.header_at)
         self.moved[number] = batch.position
         self.header_at.append(self.add_piece(batch.data))
@@ -73,7 +73,7 @@ class Chunk:
             self.expand(number, batch.header.attributes, batch.header.count, batch.data, max_decompressed)
 
     def expand(self, number: int, attributes: int, count: int, data: bytes, max_decompressed: int) -> None:
-        """Lay the records of a compressed batch into the buffer."""
+        """Add the records of a compressed batch to the buffer."""
         self.elsewhere.append(number)
         if count == 0:
             return
@@ -86,7 +86,7 @@ class Chunk:
         self.areas.append(Area(number, start, self.size, count))
 
     def _add_old_records(self, number: int, batch: RecordBatch, max_decompressed: int) -> None:
-        """Messages of magic 0 and 1, whose keys and values are laid into the buffer one by one."""
+        """Add messages of magic 0 and 1: keys and values go into the buffer one by one."""
         try:
             for record in batch.records(max_decompressed):
                 row = [number, record.offset, record.timestamp]
@@ -97,7 +97,7 @@ class Chunk:
             self.faults.append(RecordFault(number, str(error)))
 
     def read(self) -> tuple[Headers, Buffer, Rows]:
-        """The batches' headers and their records; what a batch is at fault for is in `faults` afterwards."""
+        """The batches' headers and their records; afterwards `faults` has the batches that could not be read."""
         buffer = Buffer(self.pieces)
         self.pieces = []
         at = np.array(self.header_at, np.int64)
@@ -138,7 +138,7 @@ def read_chunks(file: OpenFile, start: int, max_decompressed: int) -> Iterator[C
 
 
 def read_stream_chunks(items: Iterator[RecordBatch | BatchFault], max_decompressed: int) -> Iterator[Chunk | BatchFault]:
-    """The same of what can only be read front to back."""
+    """The same for a stream, which can only be read front to back."""
     chunk = Chunk(b"", 0)
     for item in items:
         if isinstance(item, RecordBatch):
@@ -153,7 +153,7 @@ def read_stream_chunks(items: Iterator[RecordBatch | BatchFault], max_decompress
 
 
 def _fill(chunk: Chunk, window: bytes, max_decompressed: int) -> int:
-    """Take in the batches of a window up to one that is not as usual; gives where that starts."""
+    """Add the batches of a window up to an unusual one; returns where that starts."""
     at = 0
     while True:
         at = _hop(chunk.header_at, window, at)
@@ -172,7 +172,7 @@ def _fill(chunk: Chunk, window: bytes, max_decompressed: int) -> int:
 
 
 def _hop(header_at: list[int], window: bytes, at: int) -> int:
-    """The tight loop: batches that are not compressed and whose checksum is right; gives where it stopped."""
+    """The tight loop: adds batches that are not compressed and have the right checksum; returns where it stopped."""
     append, unpack = header_at.append, _unpack_usual
     size = len(window)
     last = size - HEADER_SIZE

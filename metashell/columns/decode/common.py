@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,43 +10,29 @@ import pyarrow as pa
 from metashell.codec.compression import CODEC_NAMES
 from metashell.codec.control import read_control_record
 from metashell.codec.record_text import control_text
+from metashell.columns.decode.chunk_records import ChunkRecords, envelope_arrays
 from metashell.columns.decode.faults import Fault
 from metashell.columns.decode.headers import Headers
 from metashell.columns.decode.payloads import Texts, text_columns
 from metashell.columns.decode.place import Place
 from metashell.columns.decode.rows import Rows
-from metashell.columns.decode.vectors import Buffer, Ints, Mask
+from metashell.columns.decode.vectors import Buffer
 from metashell.columns.schemas import BATCHES, CONTROL, FAULTS, RECORDS, common_schema
 from metashell.errors import DecodeError
 
-if TYPE_CHECKING:
-    from metashell.columns.decode.typed_rows import TypedRows
 
-
-def envelope_arrays(headers: Headers, rows: Rows, chosen: Ints, place: Place) -> list[pa.Array]:
-    """The columns that every record has: cluster, file, offset, epoch and timestamp."""
-    return [
-        *place.arrays(len(chosen)),
-        pa.array(rows.offset[chosen]),
-        pa.array(headers.leader_epoch[rows.batch[chosen]]),
-        pa.array(rows.timestamp[chosen]),
-    ]
-
-
-def _batch(name: str, arrays: list[Any], place: Place) -> pa.RecordBatch:
+def _batch(name: str, arrays: list[Any]) -> pa.RecordBatch:
     schema = common_schema(name)
     typed = [array if isinstance(array, pa.Array) else pa.array(array, schema.field(index).type) for index, array in enumerate(arrays)]
     return pa.RecordBatch.from_arrays(typed, schema=schema)
 
 
-def records_table(
-    headers: Headers, buffer: Buffer, rows: Rows, is_control: Mask, typed: TypedRows, place: Place, texts: Texts, payloads: bool
-) -> pa.RecordBatch:
-    """Every record of a chunk, whatever it is, with its JSON text."""
-    kind, name, version, payload, fault = text_columns(buffer, rows, is_control, typed, texts, with_payloads=payloads)
+def records_table(records: ChunkRecords, texts: Texts, payloads: bool) -> pa.RecordBatch:
+    """All records of a chunk with their JSON text."""
+    rows = records.rows
+    kind, name, version, payload, fault = text_columns(records, texts, with_payloads=payloads)
     size = pa.array(np.maximum(rows.value_size, 0).astype(np.int32))
-    envelope = envelope_arrays(headers, rows, np.arange(len(rows)), place)
-    return _batch(RECORDS, [*envelope, kind, name, version, size, payload, fault, *place.kind_arrays(len(rows))], place)
+    return _batch(RECORDS, [*records.envelope(rows), kind, name, version, size, payload, fault, *records.place.kind_arrays(len(rows))])
 
 
 def control_table(headers: Headers, buffer: Buffer, rows: Rows, place: Place, show_secrets: bool) -> list[pa.RecordBatch]:
@@ -71,7 +57,6 @@ def control_table(headers: Headers, buffer: Buffer, rows: Rows, place: Place, sh
                 [None if value is None else text.data for text, (_, value) in zip(texts, records, strict=True)],
                 [text.fault for text in texts],
             ],
-            place,
         )
     ]
 
@@ -110,7 +95,6 @@ def batches_table(headers: Headers, place: Place) -> pa.RecordBatch:
             headers.producer_epoch,
             headers.base_sequence,
         ],
-        place,
     )
 
 
@@ -127,5 +111,4 @@ def faults_table(faults: list[Fault], place: Place, *, show_secrets: bool) -> pa
             [fault.reason for fault in faults],
             [fault.data if show_secrets else fault.harmless for fault in faults],
         ],
-        place,
     )

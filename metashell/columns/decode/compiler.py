@@ -1,9 +1,9 @@
 """From a schema to a reader of columns: all rows of one version of a message at once.
 
 The third product of a message's text, beside objects and JSON. A made reader takes where the rows' bodies start and end in a
-buffer and gives for each field where its values lie; rows that it does not understand (multi-byte lengths, unknown tags, nulls
-where none may be, anything that does not end where the record does) it names, and the object reader takes those. So it may give up
-at will, and must never accept what the object reader would read otherwise.
+buffer and returns for each field where its values are; rows that it does not understand (multi-byte lengths, unknown tags, nulls
+where none may be, anything that does not end where the record does) are reported as odd, and the object reader takes them. It may give
+up on any row, and must never accept one that the object reader reads differently.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ColumnReader:
 
     @property
     def is_possible(self) -> bool:
-        """Whether all fields are such as columns can be read of; structs and arrays of strings are left to objects."""
+        """Whether all fields can be read as columns; structs and arrays of strings are left to objects."""
         return all(self._is_plain(field) for field in self.schema.fields)
 
     def _is_plain(self, field: FieldSchema) -> bool:
@@ -71,7 +71,7 @@ class _Reading:
         self.count = len(starts)
         self.at = starts.copy()
         self.ends = ends
-        self.limit = buffer.size + 1  # no record ends there, so whoever runs past the end is not taken for having ended well
+        self.limit = buffer.size + 1  # no record ends there, so a row that runs past the end is never good
         self.odd = np.zeros(self.count, np.bool_)
         self.cells: dict[str, Cells] = {}
 

@@ -1,4 +1,4 @@
-"""What is wrong in a file, and how it is kept: where, why, and the bytes there."""
+"""Faults of a file as rows: where, why, and the bytes there."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from metashell.log.files import OpenFile
 from metashell.log.segment import BatchFault
 
 BYTES_MAX: Final = 1 << 20
-"""So much of a fault's bytes is kept; its size tells how many there are."""
+"""The bytes of a fault that are kept; `size` counts all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One place that could not be read. `data` are the bytes there, up to a limit, `harmless` what may be shown of them to everybody.
+    """One place that could not be read. `data` are the bytes there, up to a limit, `harmless` what can hold no secret.
 
-    What is not serious ends no export: records of types that are newer than we are.
+    A fault that is not serious ends no export: a record of a type that this release does not know.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class Fault:
 
 
 def fault_of_item(item: BatchFault, file: OpenFile) -> Fault:
-    """The fault of a batch, or of bytes that hold none: those are read from the file again, where it can be."""
+    """The fault of a batch, or of bytes that hold none, which are read from the file again if that is possible."""
     data = item.batch.data if item.batch is not None else b""
     if not data and file.size() is not None:
         data = file.read_at(item.position, min(item.size, BYTES_MAX))

@@ -13,9 +13,10 @@ import pyarrow as pa
 from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.codec.coordinator_text import CoordinatorText, CoordinatorTexts
 from metashell.codec.record_text import FramedTexts, RecordText, control_text
-from metashell.columns.decode.rows import NULL, Rows
+from metashell.columns.decode.chunk_records import ChunkRecords
+from metashell.columns.decode.rows import NULL
 from metashell.columns.decode.typed_rows import OTHER, TypedRows
-from metashell.columns.decode.vectors import Array, Buffer, Ints, Mask
+from metashell.columns.decode.vectors import Array, Ints, Mask
 from metashell.errors import DecodeError
 
 _NO_VERSION = 1 << 20
@@ -67,11 +68,12 @@ class _Columns:
         ]
 
 
-def text_columns(buffer: Buffer, rows: Rows, is_control: Mask, typed: TypedRows, texts: Texts, *, with_payloads: bool) -> list[pa.Array]:
-    """The columns kind, type, version, payload and fault of all records; `typed` are those that are no control records.
+def text_columns(records: ChunkRecords, texts: Texts, *, with_payloads: bool) -> list[pa.Array]:
+    """The columns kind, type, version, payload and fault of all records.
 
     Without payloads the bodies of records are not looked into, so that only what stands before them can be at fault.
     """
+    rows, typed, buffer, is_control = records.rows, records.typed, records.buffer, records.is_control
     count = len(rows)
     columns = _Columns(np.full(count, -1, np.int32), np.full(count, _NO_VERSION, np.int32), [None] * count, [None] * count)
     for row in np.flatnonzero(is_control).tolist():

@@ -1,4 +1,4 @@
-"""The columns that all rows of a file share: whose cluster it is, the file without what opens its store, and what the file is."""
+"""The columns that all rows of a file share: its cluster, its name without credentials, its kind of log and its checkpoint."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from metashell.codec.uris import shown_uri
 from metashell.columns.inputs.splits import Piece
+from metashell.escape import writable
 
 SAME_IN_A_FILE = ("cluster_id", "file")
 
@@ -23,24 +24,24 @@ class Place:
         self._checkpoint = piece.checkpoint
 
     def arrays(self, count: int) -> list[pa.Array]:
-        """Cluster and file for so many rows: parts of what was made for the largest number so far."""
+        """Cluster and file for `count` rows: slices of the longest arrays made so far."""
         if len(self._made[0]) < count:
             self._made = [_repeated(self.cluster_id, count), _repeated(self.file, count)]
         return [made.slice(0, count) for made in self._made]
 
     def kind_arrays(self, count: int) -> list[pa.Array]:
-        """The kind of log, and the checkpoint that the file is, for so many rows."""
+        """The kind of log and the name of the checkpoint, for `count` rows."""
         return [_repeated(self.log or "", count), _repeated(self._checkpoint, count)]
 
 
 def _repeated(text: str, count: int) -> pa.Array:
-    raw = text.encode("utf-8", "backslashreplace")
+    raw = writable(text).encode()
     offsets = np.arange(0, len(raw) * count + 1, len(raw), dtype=np.int32) if raw else np.zeros(count + 1, np.int32)
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(raw * count)], 0)
 
 
 def with_names_once(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with the texts that all of its rows share kept once; the rows have to be of one log file."""
+    """The batch with the texts that its rows share stored once; the rows must be of one log file."""
     for name in SAME_IN_A_FILE:
         at = batch.schema.get_field_index(name)
         if at >= 0 and not pa.types.is_dictionary(batch.schema.types[at]):

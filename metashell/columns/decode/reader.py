@@ -56,7 +56,7 @@ def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.Rec
     with open_input(piece.path) as file:
         items = read_batches(file)
         if piece.log is None:
-            # Of what can be read only once, the log is known when reading begins.
+            # What can be read only once shows what log it is when reading begins.
             content, items = content_of(items)
             if content.kind == DATA:
                 raise UsageError(f"{piece.path}: no log here whose records are known (--log says what they are)", piece.path)
@@ -83,10 +83,10 @@ def _tables_of(chunk: Chunk, place: Place, records: RecordTables, options: ReadO
     if options.wants(BATCHES):
         found.append((BATCHES, batches_table(headers, place)))
     faults += [fault_of_records(headers, fault.batch, fault.reason) for fault in chunk.faults]
-    # With --on-error fail nothing of a chunk that has a fault is given.
-    told = list(_tables_of_faults(faults, place, options))
+    # With --on-error fail a chunk with a fault gives nothing.
+    of_faults = list(_tables_of_faults(faults, place, options))
     yield from found
-    yield from told
+    yield from of_faults
 
 
 def _tables_of_faults(faults: list[Fault], place: Place, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -102,7 +102,7 @@ def _tables_of_faults(faults: list[Fault], place: Place, options: ReadOptions) -
 
 
 def _items(file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Piece, max_decompressed: int) -> Iterator[Chunk | BatchFault]:
-    """The batches and faults of a range; of a stream `items`. Where the framing breaks, the walk goes on where the chain is found again."""
+    """The batches and faults of a range; of a stream `items`. Behind broken framing the walk continues where the chain does."""
     if piece.end < 0:
         first = next(items, None)
         if first is None and file.trouble is None and not piece.may_end_early:

@@ -1,6 +1,6 @@
 """Where the records of many batches lie: the headers of all of them at once.
 
-A batch whose records do not all look as usual is walked by codec's careful walk instead, which says where it is at fault.
+A batch with an unusual record goes through codec's careful walk instead, which reports where it is at fault.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Rows:
 
 @dataclass(slots=True)
 class RecordFault:
-    """The record of a batch from which on it cannot be read."""
+    """A batch whose records cannot be read from some place on."""
 
     batch: int
     reason: str
@@ -103,7 +103,7 @@ def read_rows(
 
 
 def _usual_rows(headers: Headers, buffer: Buffer, starts: Ints, numbers: Ints, counts: Ints, ends_at: Ints) -> tuple[Rows, list[int]]:
-    """The records that look as usual, and which of the batches hold others.
+    """The usual records, and the batches that hold others.
 
     Shape: batch `numbers[i]` has `counts[i]` records, which end at `ends_at[i]`.
     """
@@ -131,7 +131,7 @@ def _careful(headers: Headers, buffer: Buffer, area: Area, faults: list[RecordFa
 
 
 def _read_headers(buffer: Buffer, starts: Ints, ends: Ints, numbers: Ints, headers: Headers) -> tuple[Rows, Mask | None]:
-    """The header fields of all records, and which are not as usual (None if all are).
+    """The header fields of all records, and which of them are unusual (None: none is).
 
     The walk has followed the lengths already, so only their sign and size are looked at.
     """
@@ -187,7 +187,7 @@ def _careful_rows(buf: bytes, area: Area, headers: Headers) -> Iterator[list[int
 
 
 def _rows_of(rows: list[list[int]]) -> Rows:
-    """Rows of Python numbers; timestamps that Java's long would let overflow wrap as they do there."""
+    """Rows of Python numbers; timestamps wrap like Java's long."""
     wrapped = [[(number + (1 << 63)) % (1 << 64) - (1 << 63) for number in row] for row in rows]
     table: Array = np.array(wrapped, np.int64).reshape(len(rows), 7)
     return Rows(*(np.ascontiguousarray(table[:, index]) for index in range(7)))

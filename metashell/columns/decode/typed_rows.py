@@ -1,4 +1,4 @@
-"""What type and version each record is of, and where its body lies: frames of the metadata log, prefixes of coordinators' logs."""
+"""The type and version of each record, and where its body is: frames of the metadata log, prefixes of coordinators' logs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from metashell.columns.decode.vectors import Buffer, Ints
 from metashell.log.kinds import REMOTE_LOG
 
 OTHER = -(1 << 20)
-"""The type of a row that has none that we know."""
+"""The type of a row whose type is missing or not known."""
 _ONE_BYTE_MAX = 127
 
 
 @dataclass(slots=True)
 class TypedRows:
-    """Rows with their types; bodies lie from `starts` to `ends` in the buffer, keys' fields likewise.
+    """Rows with their types; bodies go from `starts` to `ends` in the buffer, keys from `key_starts` to `key_ends`.
 
     `types` is OTHER for rows without a known type, `versions` NULL for tombstones. `odd` are (row, reason, whether that is serious).
     """
@@ -48,7 +48,7 @@ class TypedRows:
 
 
 def distinct(numbers: Ints) -> list[int]:
-    """The different numbers among many of which few differ: of neighbours that are equal only one is looked at."""
+    """The distinct numbers of a column with long runs: only the first of a run is looked at."""
     if not len(numbers):
         return []
     turns = np.flatnonzero(numbers[1:] != numbers[:-1])

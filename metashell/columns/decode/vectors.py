@@ -1,8 +1,8 @@
 """Columns of numbers from bytes: what numpy reads at many positions of one buffer at once.
 
 Fields lie unaligned and big-endian, so each width has a view of the buffer that overlaps itself byte by byte, and reading a
-field of all rows is indexing that view with the rows' positions. The buffer is padded with zeros, so that a field which runs past
-its record reads nonsense rather than memory; whoever reads compares ends afterwards.
+field of all rows is indexing that view with the rows' positions. The buffer is padded with zeros: a field that runs past its record
+reads some wrong value and never other memory, and the reader compares ends afterwards.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where records start, for many batches at once.
 
 A record's start follows from the length of the one before it, so a batch can only be walked front to back; but all batches of a chunk
-are walked side by side, a record of each at a time. What is left when few batches are that long is walked one by one.
+are walked side by side, a record of each at a time. The rest of the few longest batches is walked one by one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def record_starts(buffer: Buffer, start: Ints, end: Ints, count: Ints) -> tuple[
     steps = int(left[0]) if len(left) else 0
     lane_counts = np.searchsorted(-left, -np.arange(steps), "left").tolist()
     step = next((step for step, lanes in enumerate(lane_counts) if lanes < SIDE_BY_SIDE_MIN), steps)
-    # No area ends behind the buffer, so whoever runs past its end is not taken for having ended well.
+    # No area ends behind the buffer, so a walk past its end is never good.
     limit = buffer.size + 1
     for turn, lanes in enumerate(lane_counts[:step]):
         now = at[:lanes]

@@ -1,4 +1,4 @@
-"""What an export has done so far and done at last: the splits that are written, keyed by the identity and size of their files.
+"""What an export has written: its splits, keyed by the identity and size of their files.
 
 While an export runs, its journal lies beside the parts in a folder of its own, a line for each finished split; the last thing
 an export does is to write `_manifest.json` beside the tables. Both have the same entries, so that the next export of the same
@@ -23,7 +23,7 @@ Entry = dict[str, Any]
 
 
 def split_key(split: Split) -> str:
-    """What a split is: ranges of files that are told apart by path, identity and size."""
+    """The identity of a split: ranges of files, each with its path, inode, time and size."""
     return json.dumps(
         [[*_identity(piece.path), piece.size, piece.start, piece.end, piece.log, shown_uri(piece.cluster_id)] for piece in split.pieces]
     )
@@ -47,7 +47,7 @@ class Journal:
         self.done: dict[str, Entry] = {}
 
     def open(self) -> None:
-        """Read what an interrupted export of the same settings left; what one of other settings left is removed."""
+        """Read what an interrupted export with the same settings left; what one with other settings left is removed."""
         lines = list(_json_lines(self.path))
         if not lines or lines[0] != {"settings": self.settings}:
             from shutil import rmtree
@@ -68,7 +68,7 @@ class Journal:
 
 
 def _json_lines(path: str) -> Iterator[Any]:
-    """The lines of a journal up to one that was cut off."""
+    """The lines of a journal up to the first incomplete one."""
     try:
         with open(path, encoding="utf-8") as file:
             for line in file:

@@ -12,25 +12,25 @@ from pyarrow.parquet import ParquetWriter
 from metashell.columns.decode.place import SAME_IN_A_FILE, with_names_once
 
 _RISING = frozenset(("offset", "timestamp", "position", "last_offset", "max_timestamp", "base_timestamp"))
-"""Numbers that mostly rise, of which Parquet keeps the differences."""
+"""Numbers that mostly rise: Parquet stores their differences."""
 _PLAIN = frozenset(("payload", "crc", "bytes"))
-"""What hardly recurs: a dictionary would only cost."""
+"""Values that hardly repeat: a dictionary would cost more than it saves."""
 _LARGE_ROWS = 1000
 
 
 class ParquetTable:
-    """A table on its way to one file: each call of `write` makes a row group of batches whose rows are of one log file each.
+    """A table that is written to one file. Each call of `write` makes a row group; the rows of a batch are of one log file.
 
-    The cluster's and the file's name are handed over once a batch; readers find plain text all the same.
+    The names of cluster and file are passed once per batch; readers still find plain text.
     """
 
     def __init__(self, where: Any, schema: pa.Schema, filesystem: Any = None) -> None:
-        told = schema
+        written = schema
         for name in SAME_IN_A_FILE:
             if (at := schema.get_field_index(name)) >= 0:
-                told = told.set(at, pa.field(name, pa.dictionary(pa.int32(), pa.string())))
-        self._writer = ParquetWriter(where, told, filesystem, store_schema=False, **parquet_settings(schema))
-        # Arrow's schema as readers shall see it, in place of that which the writer is given.
+                written = written.set(at, pa.field(name, pa.dictionary(pa.int32(), pa.string())))
+        self._writer = ParquetWriter(where, written, filesystem, store_schema=False, **parquet_settings(schema))
+        # Readers see the schema of the table, not the one with dictionaries.
         metadata = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
         self._writer.add_key_value_metadata({**metadata, "ARROW:schema": b64encode(schema.serialize()).decode()})
 
@@ -47,7 +47,7 @@ class ParquetTable:
 
 
 def _encoded(table: pa.Table) -> pa.Table:
-    """The same of many small batches: each of its own would cost more than to look at every name."""
+    """The same for many small batches, where looking at every name costs less than handling each batch."""
     for name in SAME_IN_A_FILE:
         at = table.schema.get_field_index(name)
         if at >= 0:
@@ -56,7 +56,7 @@ def _encoded(table: pa.Table) -> pa.Table:
 
 
 def parquet_settings(schema: pa.Schema) -> dict[str, Any]:
-    """How pyarrow shall write a table: what pays for columns like ours.
+    """How pyarrow writes a table: the encodings that pay for columns like ours.
 
     Statistics are kept of what a query narrows its search by: numbers, names and times of the row itself, not those within lists, nor ids.
     """

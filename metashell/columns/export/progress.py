@@ -1,4 +1,4 @@
-"""A progress bar on a terminal: how far, how many records a second, how long still."""
+"""A progress bar on a terminal: how much is done, how many rows a second, how long it still takes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 
 class ProgressBar:
-    """Told how many bytes there are and what is done; shows nothing without a bar."""
+    """Takes how many bytes there are and how many are done; shows nothing without a bar."""
 
     def __init__(self, bar: Any = None) -> None:
         self._bar = bar

@@ -1,4 +1,4 @@
-"""The parts of an export get their names: taken over from the export before, looked for, and moved to where they belong at last."""
+"""The files of an export: which parts an earlier export left, and the move of all of them to their final places."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _FAULTS = "faults"
 
 
 def has_parts(folder: str, entry: Entry, form: str) -> bool:
-    """Whether all that a split gave lies below the folder of work."""
+    """Whether all parts of a split are in the folder of work."""
     return all(os.path.exists(part_path(folder, table, entry["part"], form)) for table in _tables(entry))
 
 
 def are_published(old: dict[str, Any], options: ExportOptions) -> bool:
-    """Whether all that a finished export wrote is where it put it."""
+    """Whether all that a finished export wrote is still there."""
     return all(os.path.exists(_published_part(table, entry, options)) for entry in old["splits"] for table in _tables(entry))
 
 
 def take_over(old: dict[str, Any], keys: list[str], journal: Journal, options: ExportOptions) -> None:
-    """Use again what a finished export of the same settings wrote for splits that are wanted now too."""
+    """Link the parts that a finished export with the same settings wrote for the same splits."""
     if old.get("settings") != options.settings():
         return
     wanted = set(keys)
@@ -40,7 +40,7 @@ def take_over(old: dict[str, Any], keys: list[str], journal: Journal, options: E
 
 
 def publish(old: dict[str, Any], entries: list[Entry], rows: dict[str, int], options: ExportOptions, work: str) -> None:
-    """Move the tables to where they belong; tables of an earlier export that have no rows now go."""
+    """Move the tables to their final places; tables of an earlier export that have no rows now are removed."""
     from shutil import rmtree
 
     form, out = options.form, options.out
@@ -72,7 +72,7 @@ def _tables(entry: Entry) -> list[str]:
 
 
 def _published_part(table: str, entry: Entry, options: ExportOptions) -> str:
-    """Where a part of a finished export lies: a table of one part is a file."""
+    """The path of a part of a finished export; a table of one part is a file, not a folder."""
     whole = os.path.join(options.out, f"{table}.{options.form}")
     return whole if os.path.isfile(whole) else part_path(options.out, table, entry["part"], options.form)
 
@@ -89,7 +89,7 @@ def _link(source: str, target: str) -> None:
 
 
 def _drop_others(folder: str, kept: set[str]) -> None:
-    """Remove parts of splits that are no more, and what a killed process left half written."""
+    """Remove parts of splits that are gone, and files that a killed process left incomplete."""
     for name in os.listdir(folder):
         if os.path.join(folder, name) not in kept:
             os.unlink(os.path.join(folder, name))

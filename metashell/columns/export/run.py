@@ -1,7 +1,7 @@
 """Export: logs to files, a table each, by a pool of processes over splits.
 
-Nothing stands under its final name before all of it is whole: parts are written in a folder of work inside the output directory and
-moved at the end. What was finished before an interruption is not done again (see `manifest`). Memory does not depend on the
+No table gets its final name before all of them are complete: parts are written in a folder of work inside the output directory and
+moved at the end. An interrupted export continues where it stopped (see `manifest`). Memory does not depend on the
 input: a process holds one chunk and the row groups that it gathers.
 """
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from metashell.columns.export.split import SplitResult
 
 Progress = Callable[[int, int], None]
-"""Called with the bytes of input that are newly done, and the rows that came of them."""
+"""Called with the bytes of input that were read since the last call, and the rows in them."""
 
 
 @dataclass(slots=True)
 class ExportReport:
-    """What an export did: rows by table, splits in all and those that were done before."""
+    """What an export did: rows by table, the number of splits, and how many of them an earlier export had done."""
 
     rows: dict[str, int] = field(default_factory=dict)
     split_count: int = 0
@@ -38,7 +38,7 @@ class ExportReport:
 
 
 def export(options: ExportOptions, progress: Progress | None = None, planned: Callable[[int], None] | None = None) -> ExportReport:
-    """Export everything; `planned` is told how many bytes there are before the first is read.
+    """Export everything; `planned` gets the number of bytes before the first is read.
 
     Errors: LogCorruptError for the first fault, unless faults are skipped, UsageError for what cannot be opened; then no table
     has appeared or changed. OSError where the output cannot be written.
@@ -74,7 +74,7 @@ def _export(options: ExportOptions, workers: Workers, progress: Progress | None,
                 progress(split.bytes, sum(entry["rows"].values()))
         else:
             missing.append((number, split))
-    # A split keeps the number that it was first written under, whatever has come before it since.
+    # A split keeps its number even if splits before it have come since.
     taken = {entry["part"] for entry in journal.done.values()}
     numbers = (number for number in range(len(splits) + len(taken)) if number not in taken)
     tasks = [(next(numbers), split, options, work) for _, split in missing]
@@ -93,9 +93,9 @@ def _export(options: ExportOptions, workers: Workers, progress: Progress | None,
 
 
 def _refuse_foreign(options: ExportOptions) -> None:
-    """Errors: UsageError where a table's name is taken by what no export of ours has written: it would be replaced."""
+    """Errors: UsageError where a file with a table's name was not written by an export: it would be replaced."""
     if os.path.lexists(os.path.join(options.out, WORK_FOLDER)):
-        return  # an export was interrupted, perhaps while it gave names
+        return  # an export was interrupted, perhaps while it moved tables
     old = read_manifest(options.out)
     settings = old.get("settings", {})
     ours = {*old.get("rows", {}), *(settings.get("tables") or ())} if settings.get("format") == options.form else set()
@@ -106,7 +106,7 @@ def _refuse_foreign(options: ExportOptions) -> None:
 
 
 def _splits(options: ExportOptions) -> Iterator[Split]:
-    """What there is to read, each file once, however often it is named. Errors: UsageError, at the end too: see `require_logs`."""
+    """What there is to read, each file once even if it is named twice. Errors: UsageError, also after the last: see `require_logs`."""
     seen: set[Split] = set()
     for split in iter_splits(options.paths, options.target_bytes, log=options.log):
         if split not in seen:
@@ -116,7 +116,7 @@ def _splits(options: ExportOptions) -> Iterator[Split]:
 
 
 def _plan_at_work(options: ExportOptions, workers: Workers, work: str) -> list[Split]:
-    """The splits of an export that has nothing to take over: the workers have each as soon as it is known."""
+    """The splits of an export into an empty folder: the workers get each as soon as it is known."""
     splits: list[Split] = []
     has_out = os.path.lexists(options.out)
     try:
@@ -126,7 +126,7 @@ def _plan_at_work(options: ExportOptions, workers: Workers, work: str) -> list[S
             workers.submit(_export_split, len(splits), split, options, work)
             splits.append(split)
     except UsageError:
-        # A path that is not there: as if nothing had been begun.
+        # A path that does not exist: leave no trace.
         from shutil import rmtree
 
         workers.stop()

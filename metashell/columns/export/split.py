@@ -1,4 +1,4 @@
-"""What one process of an export does: one split to one file for each of its tables."""
+"""What one process of an export does: it writes the tables of a split, each to a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HELD_BYTES_MAX = 96 << 20
 
 @dataclass(slots=True)
 class SplitResult:
-    """What became of a split: rows by table, or the fault that ended it as (file, offset, reason)."""
+    """The result of a split: rows by table, or the fault that ended it as (file, offset, reason)."""
 
     rows: dict[str, int] = field(default_factory=dict)
     fault: tuple[str, int, str] | None = None
@@ -63,7 +63,7 @@ def export_split(number: int, split: Split, options: ExportOptions, folder: str)
 
 
 def write_empty(folder: str, table: str, options: ExportOptions) -> str:
-    """Write a table without rows below `folder`, so that whoever asks for it finds its columns; gives its path."""
+    """Write a table without rows below `folder`, so that its columns can be found; returns its path."""
     path = part_path(folder, table, 0, options.form)
     PartFile(path, marked_schema(tables()[table], show_secrets=options.show_secrets), options.form).finish()
     return path

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
 EARLY_BYTES = 64 << 20
-"""An input of this size is worth processes whatever the plan will be."""
+"""For an input of this size processes start before the plan is made."""
 
 
 class Workers:
@@ -40,7 +40,7 @@ class Workers:
         self.stop(is_hasty=error is not None)
 
     def stop(self, *, is_hasty: bool = True) -> None:
-        """End the processes; in haste without waiting for tasks that have begun."""
+        """End the processes; in haste without waiting for running tasks."""
         if self._pool is None:
             return
         if is_hasty:
@@ -50,7 +50,7 @@ class Workers:
         self._pool = None
 
     def start(self, count: int) -> None:
-        """Have processes, unless there are some: as many as there are tasks, if so many are allowed."""
+        """Start processes, unless they are running: one a task, but no more than `jobs`."""
         if self._pool is not None or min(self.jobs, count) <= 1:
             return
         from concurrent.futures import ProcessPoolExecutor
@@ -58,15 +58,15 @@ class Workers:
 
         others = set(active_children())
         context = get_context(self._start_method())
-        # Ctrl-C is this process's business; what it starts is deaf to it.
-        with _deaf_to_interrupts():
+        # This process handles Ctrl-C; the ones that it starts ignore it.
+        with _ignoring_interrupts():
             self._pool = ProcessPoolExecutor(min(self.jobs, count), mp_context=context, initializer=_begin, initargs=(self._prepare,))
             for _ in range(min(self.jobs, count)):
                 self._pool.submit(_ready)
             self._processes = [process for process in active_children() if process not in others]
 
     def _start_method(self) -> str:
-        """A fork is quick, and shares what is loaded; it is safe as long as nobody has used pyarrow, whose threads it would lose."""
+        """A fork is quick and shares what is loaded. It is safe unless pyarrow has been used before: its threads would be missing."""
         if "pyarrow" in sys.modules:
             return "spawn"
         self._load()
@@ -77,15 +77,15 @@ class Workers:
         return self._pool is not None
 
     def submit(self, work: Callable[..., Any], *task: Any) -> None:
-        """Have a task done, whose number is that of the tasks before it; there have to be processes."""
+        """Run a task in one of the processes, which must have been started. Tasks are numbered from 0 as they come."""
         assert self._pool is not None
-        with _deaf_to_interrupts():
+        with _ignoring_interrupts():
             self._futures[self._pool.submit(work, *task)] = len(self._futures)
 
     def results(self, work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-        """The results of `work(*task)` with the number of their task, as they are done; here, in order, where there are no processes.
+        """The results of `work(*task)` with the number of the task, as they come; without processes the tasks run here, in order.
 
-        Tasks that were submitted are these tasks.
+        If tasks were submitted already, they are these.
         """
         self.start(len(tasks))
         if self._pool is None:
@@ -106,7 +106,7 @@ class Workers:
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
+def _ignoring_interrupts() -> Iterator[None]:
     from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, pthread_sigmask
 
     unblocked = pthread_sigmask(SIG_BLOCK, {SIGINT})
@@ -125,7 +125,7 @@ def _begin(prepare: Callable[[], object]) -> None:
 
 
 def _end_with_parent() -> None:
-    """A process whose parent was killed would wait for work for ever, and hold whatever the parent's output went to."""
+    """Without this, a process whose parent was killed would wait for ever and keep the parent's standard output open."""
     from multiprocessing import parent_process
 
     parent = parent_process()
@@ -135,11 +135,11 @@ def _end_with_parent() -> None:
 
 
 def _ready() -> None:
-    """A task that only has a process started."""
+    """A task that does nothing: it makes the pool start a process."""
 
 
 def is_large(paths: Sequence[str]) -> bool:
-    """Whether the files below some paths take so much together that processes may start before anything is planned."""
+    """Whether the files below some paths are large enough together to start processes before anything is planned."""
     total = 0
     for path in paths:
         names = (os.path.join(folder, name) for folder, _, files in os.walk(path) for name in files) if os.path.isdir(path) else (path,)
@@ -147,7 +147,7 @@ def is_large(paths: Sequence[str]) -> bool:
             try:
                 total += os.stat(name).st_size
             except OSError:
-                continue  # planning will say so, or it is no file of this machine
+                continue  # planning reports it, or it is a URI
             if total >= EARLY_BYTES:
                 return True
     return False

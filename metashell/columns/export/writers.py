@@ -1,4 +1,4 @@
-"""Tables as files: Parquet, Arrow IPC, CSV and JSON lines. A writer's file has its name only once it is whole."""
+"""Tables as files: Parquet, Arrow IPC, CSV and JSON lines. A file gets its name only when it is complete."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _GROUP_BYTES = 24 << 20
 
 
 class TableWriter(Protocol):
-    """Takes record batches of one schema, those of a row group together; `close` makes the file whole."""
+    """Takes record batches of one schema, those of a row group together; `close` completes the file."""
 
     def write(self, batches: Sequence[pa.RecordBatch]) -> None: ...
     def close(self) -> None: ...
 
 
 class PartFile:
-    """One table of one split on its way to a file: batches are gathered to row groups, and written under another name first."""
+    """One table of one split: gathers batches to row groups, and writes them under another name first."""
 
     def __init__(self, path: str, schema: pa.Schema, form: str) -> None:
         self.path = path
         self.rows = 0
-        # Of this process's own: another one of a killed export may live for a moment longer.
+        # With the process id: a process of a killed export may live for a moment longer.
         self._unfinished = f"{path}.{os.getpid()}.part"
         os.makedirs(os.path.dirname(path), exist_ok=True)
         self._writer = FORMATS[form](self._unfinished, schema)
@@ -60,7 +60,7 @@ class PartFile:
         os.replace(self._unfinished, self.path)
 
     def drop(self) -> None:
-        """Close and remove what was begun and will not be finished."""
+        """Close and remove an unfinished file."""
         self._writer.close()
         os.unlink(self._unfinished)
 

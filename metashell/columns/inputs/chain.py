@@ -1,20 +1,16 @@
-"""The chain of a file's batches, walked over headers only, and where it goes on behind corruption."""
+"""The chain of a file's batches, walked over headers only, and where it continues behind corruption."""
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import Final
 
-from metashell.codec.batches import HEADER_SIZE, LEAD_SIZE, MAGIC_END, read_batch_header
+from metashell.codec.batches import CRC_START, HEADER_SIZE, LEAD_SIZE, MAGIC_END, read_batch_header
 from metashell.codec.crc32c import crc32c
-from metashell.codec.framing import FRAME_SIZE_MIN
+from metashell.codec.framing import FRAME_SIZE_MIN, MAGIC_MAX, unpack_length
 from metashell.log.files import OpenFile
 
 _WINDOW: Final = 1 << 20
-_CRC_START: Final = 21
-_MAGIC_AT: Final = 16
-_NEWEST_MAGIC: Final = 2
-_unpack_size = Struct(">i").unpack_from
+_MAGIC_AT: Final = MAGIC_END - 1
 
 
 class Chain:
@@ -28,7 +24,7 @@ class Chain:
         self._window = b""
 
     def jump(self, position: int) -> None:
-        """Go on at a place that is known to lie on the chain."""
+        """Continue at a place that is known to be on the chain."""
         self.position = position
 
     def advance(self, place: int) -> int | None:
@@ -43,14 +39,14 @@ class Chain:
         return self.position
 
     def _hop(self, place: int) -> int | None:
-        """As many batches as the window shows, at least one; None where no batch is."""
+        """As many batches as the window shows, at least one; None where no batch is. As `find_frames` walks, for headers alone."""
         at = self.position - self._base
         if not 0 <= at <= len(self._window) - MAGIC_END:
             self._base, self._window, at = self.position, self.file.read_at(self.position, min(_WINDOW, self.size - self.position)), 0
         window, base, size = self._window, self._base, self.size
         last = len(window) - MAGIC_END
         while at <= last:
-            length: int = _unpack_size(window, at + 8)[0] + LEAD_SIZE
+            length: int = unpack_length(window, at + 8)[0] + LEAD_SIZE
             if length < FRAME_SIZE_MIN or base + at + length > size:
                 break
             at += length
@@ -60,7 +56,7 @@ class Chain:
         return reached if reached > self.position else None
 
     def confirms(self, before: int, before_offset: int, at: int, at_offset: int) -> bool:
-        """Whether two entries of an index tell the truth: a good batch stands at each and a chain leads from one to the other.
+        """Whether two entries of an index are right: each points at a good batch, and a chain leads from one to the other.
 
         Shape: positions, and the last offset of the batch that is to start there.
         """
@@ -79,7 +75,7 @@ class Chain:
 
     def _is_batch(self, position: int, last_offset: int) -> bool:
         header = self.file.read_at(position, HEADER_SIZE)
-        if len(header) < HEADER_SIZE or header[_MAGIC_AT] != _NEWEST_MAGIC:
+        if len(header) < HEADER_SIZE or header[_MAGIC_AT] != MAGIC_MAX:
             return False
         known = read_batch_header(header)
         return known.last_offset == last_offset and _is_good(self.file.read_at(position, known.size_bytes), known.size_bytes)
@@ -89,11 +85,11 @@ def _is_good(data: bytes, size: int) -> bool:
     """Whether that is one whole batch of version 2 with the right checksum."""
     if len(data) < HEADER_SIZE or len(data) != size:
         return False
-    return crc32c(data, _CRC_START) == int.from_bytes(data[17:21], "big")
+    return crc32c(data, CRC_START) == int.from_bytes(data[MAGIC_END:CRC_START], "big")
 
 
 def resync(file: OpenFile, broken: int, end: int) -> int | None:
-    """The first place behind `broken` where the chain goes on; None if there is none.
+    """The first place behind `broken` where the chain continues; None if there is none.
 
     A batch is guessed by its magic, length and checksum. It is believed only if good batches follow it, one upon another, up to
     `end`, which is a known place of the chain (or up to zeros, which preallocated segments end with): a batch that lies
@@ -121,7 +117,7 @@ def _could_start(window: bytes, at: int, left: int) -> bool:
     """A cheap look at what might be a header: a length that fits, and record counts that do."""
     if at + HEADER_SIZE > len(window):
         return False
-    length = _unpack_size(window, at + 8)[0] + LEAD_SIZE
+    length = unpack_length(window, at + 8)[0] + LEAD_SIZE
     if not HEADER_SIZE <= length <= left or window[at + 21] or window[at + 22] > 127:
         return False
     header = read_batch_header(window, at)
@@ -135,11 +131,11 @@ def _leads_to(file: OpenFile, start: int, end: int, led_nowhere: set[int]) -> bo
     while position < end and position not in led_nowhere:
         passed.append(position)
         head = file.read_at(position, HEADER_SIZE)
-        if len(head) < HEADER_SIZE or head[_MAGIC_AT] != _NEWEST_MAGIC:
+        if len(head) < HEADER_SIZE or head[_MAGIC_AT] != MAGIC_MAX:
             if position > start and _is_zero(file, position, end):
                 return True
             break
-        size = _unpack_size(head, 8)[0] + LEAD_SIZE
+        size = unpack_length(head, 8)[0] + LEAD_SIZE
         if not HEADER_SIZE <= size <= end - position or not _is_good(file.read_at(position, size), size):
             break
         position += size

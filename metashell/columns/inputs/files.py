@@ -1,4 +1,4 @@
-"""The files to read for a path: what log's inputs find there, on this machine or in a store, as far as its records are known.
+"""The files to read for a path: what `log.inputs` finds there, on this machine or in a store, if its records are known.
 
 Logs of other topics than those that metashell decodes are left out, unless they are named.
 """
@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Self
 
 from metashell.codec.uris import is_uri
 from metashell.errors import PathError, UsageError
+from metashell.log.file_kinds import Closing
 from metashell.log.files import OpenFile, is_stream, open_file
 from metashell.log.inputs import LOCAL, FoundLog, InputFile, Tree, all_empty, find_logs, named_file, nothing_found, other_log, paths_of
 from metashell.log.kinds import DATA, KNOWN_LOGS, METADATA, LogKind
@@ -22,7 +21,7 @@ def input_files(
 ) -> Iterator[InputFile]:
     """The files that `path` stands for.
 
-    `log` names the kind of log of what nothing else tells; other logs are left out then. With `every_checkpoint` all checkpoints of
+    `log` names the kind of log where nothing else does; other logs are left out then. With `every_checkpoint` all checkpoints of
     a directory are given, not only the one that replay needs.
     Errors: UsageError where there is nothing, nothing to decode, or no batch in any of it, unless it `may_be_empty`.
     """
@@ -51,7 +50,7 @@ def _known(file: InputFile, log: LogKind | None) -> InputFile:
         found = log
     if found == DATA:
         raise UsageError(f"{file.path}: no log here whose records are known (--log says what they are)", file.path)
-    return _as(file, found)
+    return file._replace(log=found)
 
 
 def _files_below(path: str, top: str, tree: Tree, log: LogKind | None, every_checkpoint: bool, may_be_empty: bool) -> Iterator[InputFile]:
@@ -61,7 +60,7 @@ def _files_below(path: str, top: str, tree: Tree, log: LogKind | None, every_che
             seen.append(found)
             if found.kind == METADATA and not found.files:
                 raise UsageError(f"{found.directory}: none of its checkpoints is complete, and there is no segment", path)
-            yield from (_as(file, log or file.log) for file in found.files if _is_wanted(file.log, log))
+            yield from (file._replace(log=log or file.log) for file in found.files if _is_wanted(file.log, log))
     except OSError as error:
         raise PathError.of(path, error) from error
     chosen = [found for found in seen if found.is_empty or any(_is_wanted(file.log, log) for file in found.files)]
@@ -75,16 +74,12 @@ def _files_below(path: str, top: str, tree: Tree, log: LogKind | None, every_che
 def _is_wanted(found: LogKind | None, log: LogKind | None) -> bool:
     if found in KNOWN_LOGS:
         return log in (None, found)
-    # What is damaged where it begins tells nothing: it is read, and what is wrong with it told.
+    # Damage at the start of a file hides its kind: it is read, and the damage is reported.
     return found is None or log is not None
 
 
-def _as(file: InputFile, log: LogKind | None) -> InputFile:
-    return InputFile(path=file.path, log=log, cluster_id=file.cluster_id, checkpoint=file.checkpoint, may_end_early=file.may_end_early)
-
-
 def is_read_once(path: str) -> bool:
-    """Whether what is read of a path is gone: of standard input, a pipe or the like."""
+    """Whether a path can be read only once: standard input, a pipe or the like."""
     return not is_uri(path) and is_stream(path)
 
 
@@ -97,8 +92,8 @@ def open_input(path: str) -> OpenFile:
     return open_file(path)
 
 
-class Excerpt:
-    """A file that ends at a fixed place, whatever is appended to it meanwhile."""
+class Excerpt(Closing):
+    """A file up to a fixed place: what is appended to it later is not seen."""
 
     def __init__(self, file: OpenFile, end: int) -> None:
         self.file = file
@@ -127,9 +122,3 @@ class Excerpt:
 
     def close(self) -> None:
         self.file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from os.path import basename, dirname
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote
 
 from pyarrow import ArrowException
@@ -13,32 +13,39 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from metashell.codec.uris import URI_MARK, shown_uri, without_credentials
 from metashell.errors import PathError, UsageError
+from metashell.log.file_kinds import Closing
 from metashell.log.files import OpenFile, unpacked
 
 _SMALL_MAX = 1 << 16
 _TROUBLE = (OSError, ValueError, ArrowException)
-"""What pyarrow's file systems raise, each its own: all of them when credentials or the network are missing."""
+"""What pyarrow's file systems raise when credentials or the network are missing: each has its own."""
 _RETRIES = {"gs": "retry_limit_seconds=20", "gcs": "retry_limit_seconds=20"}
-"""Google's client asks a quarter of an hour for credentials that are not there."""
+"""Google's client retries for a quarter of an hour when there are no credentials."""
 
 
 def file_system(uri: str) -> tuple[Any, str]:
     """The file system of a URI and the path in it. Errors: UsageError for one that pyarrow does not know, or cannot reach."""
-    try:
+    with _errors_of(uri):
         system, path = FileSystem.from_uri(_with_limit(uri))
-    except _TROUBLE as error:
-        raise told(uri, error) from error
     return system, path
 
 
 def _with_limit(uri: str) -> str:
-    """The URI with an end to the patience of its file system, unless it says one."""
+    """The URI with a limit on retries, unless it has one."""
     limit = _RETRIES.get(uri.partition(URI_MARK)[0])
     return uri if limit is None or "retry_limit_seconds" in uri else f"{uri}{'&' if '?' in uri else '?'}{limit}"
 
 
-def told(uri: str, error: Exception) -> UsageError:
-    """The error of a store in one line, without what opens it: stores quote what they were given."""
+@contextmanager
+def _errors_of(uri: str) -> Iterator[None]:
+    try:
+        yield
+    except _TROUBLE as error:
+        raise store_error(uri, error) from error
+
+
+def store_error(uri: str, error: Exception) -> UsageError:
+    """The error of a store in one line, without credentials: stores quote what they were given."""
     said = (str(error).splitlines() or [type(error).__name__])[0]
     return _refused(uri, without_credentials(said, uri))
 
@@ -50,10 +57,8 @@ def _refused(uri: str, reason: str) -> UsageError:
 def remote_input(uri: str) -> tuple[RemoteTree, str, bool]:
     """What lies at a URI: a tree of files, the URI's path in it, and whether that is a folder. Errors: UsageError."""
     system, path = file_system(uri)
-    try:
+    with _errors_of(uri):
         info = system.get_file_info(path)
-    except _TROUBLE as error:
-        raise told(uri, error) from error
     if info.type == FileType.NotFound:
         raise PathError(f"{shown_uri(uri)}: No such file or directory", shown_uri(uri))
     return RemoteTree(uri, system, path), path, info.type == FileType.Directory
@@ -68,10 +73,8 @@ class RemoteTree:
         self._top = top.rstrip("/")
 
     def walk(self, top: str) -> Iterator[tuple[str, list[str]]]:
-        try:
+        with _errors_of(self._uri):
             below = self._system.get_file_info(FileSelector(top, recursive=True, allow_not_found=True))
-        except _TROUBLE as error:
-            raise told(self._uri, error) from error
         folders: dict[str, list[str]] = {}
         for entry in below:
             if entry.type == FileType.File:
@@ -82,7 +85,7 @@ class RemoteTree:
         """The URI of a folder or of a file in it; the query stays behind it."""
         base, mark, query = self._uri.partition("?")
         if folder != self._top and not folder.startswith(f"{self._top}/"):
-            return dirname(base)  # the folder of a file that was named
+            return dirname(base)  # the folder of a named file
         below = folder[len(self._top) :].strip("/")
         found = "/".join(filter(None, (base.rstrip("/"), quote(below), quote(name))))
         return found + mark + query if name else found
@@ -107,14 +110,12 @@ class RemoteTree:
 def open_remote(uri: str) -> OpenFile:
     """A remote file, read by position. Errors: UsageError where it cannot be opened."""
     system, path = file_system(uri)
-    try:
+    with _errors_of(uri):
         file = RemoteFile(uri, system.open_input_file(path))
-    except _TROUBLE as error:
-        raise told(uri, error) from error
     return unpacked(file)
 
 
-class RemoteFile:
+class RemoteFile(Closing):
     """A file of a pyarrow file system in the form of our opened files."""
 
     batch_size_max = (1 << 31) + 11
@@ -133,7 +134,7 @@ class RemoteFile:
         try:
             return bytes(self._file.read_at(size, position))
         except _TROUBLE as error:
-            self.trouble = str(told(self._uri, error))
+            self.trouble = str(store_error(self._uri, error))
             return b""
 
     def size(self) -> int | None:
@@ -144,9 +145,3 @@ class RemoteFile:
 
     def close(self) -> None:
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()

@@ -1,7 +1,7 @@
-"""Splits: which part of the work is whose, as byte ranges of whole batches, so that one large file uses every core.
+"""Splits: the work as byte ranges of whole batches, so that one large file uses every core.
 
-Each record belongs to exactly one split. The cuts of a file are places on the chain of its batches, which starts at its first
-byte: found by hopping over batch headers, or taken from the `.index` beside a segment where the chain between two of its entries
+Each record belongs to exactly one split. A file is cut at places on the chain of its batches, which starts at its first byte. They
+are found by hopping over batch headers, or taken from the `.index` beside a segment if the chain between two of its entries
 confirms them. Where the chain is broken by corruption, the next batch is guessed, and believed only if a chain from there
 leads to the known end of the file (see `resync`). A reader walks its range and must end exactly where the range does.
 
@@ -26,17 +26,17 @@ from metashell.log.inputs import InputFile
 from metashell.log.kinds import METADATA, LogKind
 
 TARGET_BYTES = 32 << 20
-"""The size of a split when nobody says another: 250 000 partition records, a few tens of milliseconds of start-up to spread."""
+"""The usual size of a split: 250 000 partition records, and a few tens of milliseconds of start-up are a small part of it."""
 _MANY = 8
 _FILE_COST_BYTES = 64 << 10
-"""What opening a file is worth: thousands of small files are shared out by this too."""
+"""The cost of opening a file, in bytes: thousands of small files are shared out by it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
     """A range of one file: batches that start at `start` or after and end at `end` or before; `end` is -1 for all of a stream.
 
-    `log` is the kind of log it lies in, None where only reading can tell; `checkpoint` names the checkpoint that the file is. `size` is
+    `log` is the kind of log it lies in, None where only reading shows it; `checkpoint` names the checkpoint that the file is. `size` is
     that of the file when it was planned. What follows the last whole batch of the file is no fault where `may_end_early`.
     """
 
@@ -72,14 +72,13 @@ def plan_splits(
     *,
     log: LogKind | None = None,
     every_checkpoint: bool = False,
-    use_index: bool = True,
 ) -> list[Split]:
     """The splits of all files that `paths` stand for, of about `target_bytes` each: large files are cut, small ones put together.
 
-    `log` names the kind of log of what nothing else tells; other logs are left out then. `every_checkpoint`: see `input_files`.
+    `log` names the kind of log where nothing else does; other logs are left out then. `every_checkpoint`: see `input_files`.
     Errors: UsageError for a path that cannot be opened, or stands for no log.
     """
-    return list(iter_splits(paths, target_bytes, log=log, every_checkpoint=every_checkpoint, use_index=use_index))
+    return list(iter_splits(paths, target_bytes, log=log, every_checkpoint=every_checkpoint))
 
 
 def iter_splits(
@@ -88,14 +87,13 @@ def iter_splits(
     *,
     log: LogKind | None = None,
     every_checkpoint: bool = False,
-    use_index: bool = True,
 ) -> Iterator[Split]:
     """The same, each as soon as it is known."""
     listed = [paths] if isinstance(paths, str) else paths
     gathered: list[Piece] = []
     weight = 0
     for file in (file for path in listed for file in input_files(path, log, every_checkpoint=every_checkpoint)):
-        pieces = iter_pieces(file, target_bytes, use_index=use_index)
+        pieces = file_pieces(file, target_bytes)
         first, second = next(pieces, None), next(pieces, None)
         if first is not None and second is not None:
             for piece in chain((first, second), pieces):
@@ -111,12 +109,12 @@ def iter_splits(
 
 
 def logs_of(splits: Iterable[Split]) -> set[LogKind | None]:
-    """The kinds of logs that splits are of; None for what only reading can tell."""
+    """The kinds of logs that splits are of; None where only reading shows it."""
     return {piece.log for split in splits for piece in split.pieces}
 
 
 def require_logs(logs: Collection[LogKind | None], tables: Iterable[str], paths: str | Sequence[str]) -> None:
-    """Errors: UsageError for a table whose log is not among those that were found: it would be empty because nobody could look."""
+    """Errors: UsageError for a table whose log was not found: an empty table would say that there is nothing in it."""
     for table in tables:
         if not has_log(logs, table):
             raise absent_log(paths, table)
@@ -128,22 +126,17 @@ def has_log(logs: Collection[LogKind | None], table: str) -> bool:
 
 
 def absent_log(paths: str | Sequence[str], table: str) -> UsageError:
-    """The complaint about a table that nothing here can be in."""
+    """The error for a table whose log is not here."""
     log = log_of_table(table)
     assert log is not None, "every log has this table"
     where = " ".join(map(shown_uri, (paths,) if isinstance(paths, str) else paths))
     return UsageError(f"{where}: no {name_of(log).removeprefix('the ')} here, which the table {table} is made from", table)
 
 
-def file_pieces(file: InputFile, target_bytes: int, *, use_index: bool = True) -> list[Piece]:
-    """The pieces of one file; a stream, or a file below the size of two pieces, is one."""
-    return list(iter_pieces(file, target_bytes, use_index=use_index))
-
-
-def iter_pieces(file: InputFile, target_bytes: int, *, use_index: bool = True) -> Iterator[Piece]:
-    """The same, each as soon as it is known."""
+def file_pieces(file: InputFile, target_bytes: int) -> Iterator[Piece]:
+    """The pieces of one file, each as soon as it is known; a stream, or a file below the size of two pieces, is one."""
     if is_read_once(file.path):
-        # To look into it would be to read it.
+        # Looking into it would consume it.
         yield _piece(file, 0, -1, -1)
         return
     with open_input(file.path) as opened:
@@ -152,7 +145,7 @@ def iter_pieces(file: InputFile, target_bytes: int, *, use_index: bool = True) -
             yield _piece(file, 0, -1, -1)
             return
         start = 0
-        for cut in chain(cut_points(opened, size, target_bytes, file.path if use_index else None), (size,)):
+        for cut in chain(cut_points(opened, size, target_bytes, file.path), (size,)):
             if cut > start or size == 0:
                 yield _piece(file, start, cut, size)
             start = cut
@@ -192,7 +185,7 @@ def cut_points(opened: OpenFile, size: int, target_bytes: int, path: str | None 
 
 
 def _wanted_places(size: int, target_bytes: int) -> list[int]:
-    """Where cuts would be best: evenly, but closer at the end of what many tasks read, so that all are done at about the same time."""
+    """Where cuts would be best: evenly, but closer at the end of a large file, so that all tasks end at about the same time."""
     count = max(round(size / target_bytes), 1)
     quarters = [4 * number for number in range(1, count)]
     if count >= _MANY:

@@ -27,6 +27,8 @@ _CONFINED: Final[dict[str, str | bool | int | float | list[str]]] = {
     "allow_persistent_secrets": "false",
     "python_enable_replacements": "false",
 }
+_SETTINGS: Final = ("timezone = 'UTC'", "enable_progress_bar = false")
+"""What DuckDB takes only once it is open. Its progress bar would go to standard output, among the rows."""
 _BATCH_ROWS: Final = 1 << 13
 
 
@@ -44,7 +46,8 @@ class Database:
         folder = tempfile.mkdtemp(prefix="metashell-sql-")
         self._connection = duckdb.connect(":memory:", config={**_CONFINED, "temp_directory": folder})
         finalize(self, _end, self._connection, folder)
-        self._connection.execute("set timezone = 'UTC'")
+        for setting in _SETTINGS:
+            self._connection.execute(f"set {setting}")
         for macro in macros:
             self._connection.execute(f"create macro {macro}")
         for name, table in tables.items():

@@ -1,4 +1,4 @@
-"""Tables that are put aside: batch by batch into a file without a name, and read back in place, so that no table has to fit in memory."""
+"""Tables on disk: written batch by batch into an unnamed file and mapped back, so that no table has to fit in memory."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from metashell.columns.decode.place import with_names_once
 
 
 class Spool:
-    """One table on its way. The file lies in the system's folder for temporary files and is gone with the process."""
+    """One table. Its file is in the system's folder for temporary files and is gone with the process."""
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open until the table is whole
         self._writer: Any = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Put aside rows of one log file. Errors: OSError where the disk is full."""
+        """Write rows of one log file. Errors: OSError where the disk is full."""
         slim = with_names_once(batch)
         if self._writer is None:
             self._writer = pa.ipc.new_stream(self._file, slim.schema)
         self._writer.write_batch(slim)
 
     def table(self) -> pa.Table:
-        """All rows. Their pages are the file's: the system takes them from memory and reads them again as it needs."""
+        """All rows. Their pages are the file's, so the system can drop them from memory and read them again."""
         assert self._writer is not None, "a table without rows has no schema"
         self._writer.close()
         self._file.flush()
@@ -59,5 +59,5 @@ class Spools:
         self._spools[name].add(batch)
 
     def tables(self) -> dict[str, pa.Table]:
-        """What was added. Nothing more can be."""
+        """What was added. Nothing can be added afterwards."""
         return {name: spool.table() for name, spool in self._spools.items()}

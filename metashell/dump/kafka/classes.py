@@ -21,7 +21,7 @@ class ClassPayloads:
     """The texts of keys and values; an empty or missing name means StringDecoder. Errors: DecodeError for another class."""
 
     def __init__(self, key_class: str | None, value_class: str | None) -> None:
-        # In Kafka's order: of two that are wrong the value's is told.
+        # In Kafka's order: of two wrong names the value's is reported.
         self._value = class_decoder(value_class)
         self._key = class_decoder(key_class)
 
@@ -54,7 +54,7 @@ def _number(form: Struct, raw: bytes) -> int:
 
 
 def _default(raw: bytes) -> str:
-    # Java prints the object's identity, another with every run; ours tells equal bytes from unequal.
+    # Java prints the object's identity, a different one in every run; ours is the same for the same bytes.
     return f"[B@{crc32(raw):x}"
 
 

@@ -21,7 +21,6 @@ from metashell.codec.control import (
     control_type,
     value_layout,
 )
-from metashell.codec.jsontext import object_json
 from metashell.codec.plain import TrailingBytesError
 from metashell.codec.registry import MessageType
 from metashell.errors import DecodeError
@@ -49,7 +48,7 @@ def control_text(key: bytes | None, value: bytes | None) -> str:
     if word is None or message is None:
         return f" controlType: UNKNOWN({type})"
     body = _read_as_version_0(message, value)
-    return f" {word} {object_json(message, body, value_layout(message, body.version))}"
+    return f" {word} {message.object_json(body, value_layout(message, body.version))}"
 
 
 def _read_as_version_0(message: MessageType, value: bytes | None) -> Any:

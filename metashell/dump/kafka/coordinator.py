@@ -1,7 +1,7 @@
 """Records of the coordinators' logs as dump-log of 4.3.1 prints them.
 
-Only the layouts of 4.3.1 are tried, bytes left over after a key or a value do not disturb, and what does not decode is told
-in place of the key. Source: DumpLogSegments.CoordinatorRecordMessageParser, OffsetsMessageParser; tools.md 1.11.
+Only the layouts of 4.3.1 are tried, bytes left over after a key or a value are ignored, and an error message stands in place of a key
+that does not decode. Source: DumpLogSegments.CoordinatorRecordMessageParser, OffsetsMessageParser; tools.md 1.11.
 """
 
 from __future__ import annotations

@@ -7,13 +7,13 @@ Source: DumpLogSegments.dumpIndex, dumpTimeIndex, dumpTxnIndex, dumpProducerIdSn
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from itertools import islice
+from typing import TypeVar
 
 from metashell.codec.java_errors import java_read_error
 from metashell.codec.registry import message_type
-from metashell.dump.index_walk import LogHeads, walk_offset_index, walk_time_index
+from metashell.dump.index_walk import LogHeads, OffsetEntry, TimeEntry, walk_offset_index, walk_time_index
 from metashell.dump.kafka.java import java_absolute, java_long, java_sequence_before
 from metashell.dump.options import DumpOptions
 from metashell.dump.output import Output, TextSink
@@ -33,12 +33,13 @@ from metashell.log.indexes import (
     read_producer_header,
 )
 
+Entry = TypeVar("Entry", OffsetEntry, TimeEntry)
 _LINES_AT_A_TIME = 1 << 14
 _NO_TIMESTAMP = -1
 
 
 class IndexDiagnostics:
-    """What was noticed about indexes, by absolute path, to be told when all files are done."""
+    """What was noticed about indexes, by absolute path, to be reported after the last file."""
 
     def __init__(self) -> None:
         self.mismatches: dict[str, dict[int, int]] = {}
@@ -46,7 +47,7 @@ class IndexDiagnostics:
         self.out_of_order: dict[str, list[tuple[int, int]]] = {}
         self.not_found: dict[str, list[tuple[int, int]]] = {}
 
-    def tell(self, err: TextSink) -> None:
+    def report(self, err: TextSink) -> None:
         """Write all of it in Kafka's order and words."""
         for path, pairs in self.mismatches.items():
             err.write(f"Mismatches in :{path}\n")
@@ -63,14 +64,37 @@ class IndexDiagnostics:
                     err.write(f"{first}: {index_value}, {second}: {log_value}\n")
 
 
-class IndexDump:
-    """Dumps one index in Kafka's voice. Raises Halt."""
+class _TimeCheck:
+    """Notes what does not hold for the entries of a time index."""
 
-    def __init__(self, options: DumpOptions, output: Output, err: TextSink, diagnostics: IndexDiagnostics) -> None:
+    def __init__(self, path: str, diagnostics: IndexDiagnostics) -> None:
+        self.where = java_absolute(path)
+        self.diagnostics = diagnostics
+        self.before = _NO_TIMESTAMP
+
+    def hold(self, entry: TimeEntry) -> None:
+        before, self.before = self.before, entry.timestamp
+        if entry.offset != entry.found_offset:
+            self.diagnostics.not_found.setdefault(self.where, []).append((entry.offset, entry.found_offset))
+            return
+        if entry.max_timestamp != entry.timestamp:
+            self.diagnostics.timestamps.setdefault(self.where, []).append((entry.timestamp, entry.max_timestamp))
+        if before >= entry.timestamp:
+            self.diagnostics.out_of_order.setdefault(self.where, []).append((entry.timestamp, before))
+
+
+class IndexDump:
+    """Dumps indexes in Kafka's voice, and keeps what is noticed about them. Raises Halt."""
+
+    def __init__(self, options: DumpOptions, output: Output, err: TextSink) -> None:
         self.options = options
         self.output = output
         self.err = err
-        self.diagnostics = diagnostics
+        self.diagnostics = IndexDiagnostics()
+
+    def dump(self, path: str, name: str) -> None:
+        """Dump one file, by the suffix of its name."""
+        _HANDLERS[name[name.rfind(".") :]](self, path, name)
 
     def offset_index(self, path: str, name: str) -> None:
         base_offset = java_long(path, name.partition(".")[0])
@@ -99,21 +123,13 @@ class IndexDump:
         self._write([f"{path} passed sanity check.\n"])
 
     def _offset_entries(self, path: str, data: bytes, base_offset: int, log: RegularFile) -> None:
-        found: dict[int, int] = {}
+        def hold(entry: OffsetEntry) -> None:
+            if entry.last_offset != entry.offset:
+                self.diagnostics.mismatches.setdefault(where, {})[entry.offset] = entry.last_offset
+
+        where = java_absolute(path)
         entries = walk_offset_index(data, base_offset, LogHeads(log, self.options.max_message_size))
-        shows = not self.options.verify_index_only
-        while batch := list(islice(entries, _LINES_AT_A_TIME)):
-            lines: list[str] = []
-            for offset, position, last_offset, trouble in batch:
-                if trouble is not None:
-                    self._write(lines)
-                    raise Halt(f"{path}: entry of offset {offset}: {trouble}")
-                if last_offset != offset:
-                    found[offset] = last_offset
-                    self.diagnostics.mismatches[java_absolute(path)] = found
-                if shows:
-                    lines.append(f"offset: {offset} position: {position}\n")
-            self._write(lines)
+        self._entries(path, entries, "offset: %d position: %d\n", hold)
 
     def time_index(self, path: str, name: str) -> None:
         base_offset = java_long(path, name.partition(".")[0])
@@ -125,30 +141,23 @@ class IndexDump:
                 self._time_sanity(path, data, base_offset)
                 return
             entries = walk_time_index(data, base_offset, offsets, log, self.options.max_decompressed)
-            before = _NO_TIMESTAMP
-            shows = not self.options.verify_index_only
-            while batch := list(islice(entries, _LINES_AT_A_TIME)):
-                lines: list[str] = []
-                for timestamp, offset, found_offset, latest, trouble in batch:
-                    if trouble is not None:
-                        self._write(lines)
-                        raise Halt(f"{path}: entry of offset {offset}: {trouble}")
-                    self._hold(path, (timestamp, before), (offset, found_offset), latest)
-                    if shows:
-                        lines.append(f"timestamp: {timestamp} offset: {offset}\n")
-                    before = timestamp
-                self._write(lines)
+            self._entries(path, entries, "timestamp: %d offset: %d\n", _TimeCheck(path, self.diagnostics).hold)
 
-    def _hold(self, path: str, times: tuple[int, int], offsets: tuple[int, int], latest: int) -> None:
-        """Take note of what does not hold for an entry of a time index."""
-        timestamp, before = times
-        if offsets[0] != offsets[1]:
-            self.diagnostics.not_found.setdefault(java_absolute(path), []).append(offsets)
-            return
-        if latest != timestamp:
-            self.diagnostics.timestamps.setdefault(java_absolute(path), []).append((timestamp, latest))
-        if before >= timestamp:
-            self.diagnostics.out_of_order.setdefault(java_absolute(path), []).append(times)
+    def _entries(self, path: str, entries: Iterable[Entry], form: str, hold: Callable[[Entry], None]) -> None:
+        """Write the line of each entry, and note what does not hold. Raises Halt at the first one that has no batch."""
+        shows = not self.options.verify_index_only
+        lines: list[str] = []
+        for entry in entries:
+            if entry.trouble is not None:
+                self._write(lines)
+                raise Halt(f"{path}: entry of offset {entry.offset}: {entry.trouble}")
+            hold(entry)
+            if shows:
+                lines.append(form % entry[:2])
+            if len(lines) >= _LINES_AT_A_TIME:
+                self._write(lines)
+                lines.clear()
+        self._write(lines)
 
     def _time_sanity(self, path: str, data: bytes, base_offset: int) -> None:
         count = len(data) // TIME_ENTRY.size
@@ -212,6 +221,14 @@ class IndexDump:
 
     def _write(self, lines: Iterable[str]) -> None:
         self.output.write("".join(lines).encode("utf-8", "surrogateescape"))
+
+
+_HANDLERS: dict[str, Callable[[IndexDump, str, str], None]] = {
+    ".index": IndexDump.offset_index,
+    ".timeindex": IndexDump.time_index,
+    ".txnindex": IndexDump.transaction_index,
+    ".snapshot": IndexDump.producer_snapshot,
+}
 
 
 def _snapshot_trouble(data: bytes) -> str | None:

@@ -1,7 +1,7 @@
 """Messages of magic 0 and 1 as dump-log of 4.3.1 prints them.
 
-Kafka looks at a message's fields one by one as it prints them, so a length that runs past the message hurts only where the
-field itself is wanted. Source: org.apache.kafka.common.record.AbstractLegacyRecordBatch, LegacyRecord; tools.md 12, no. 17.
+Kafka looks at a message's fields one by one as it prints them, so a length that runs past the message matters only where the
+field itself is printed. Source: org.apache.kafka.common.record.AbstractLegacyRecordBatch, LegacyRecord; tools.md 12, no. 17.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kafka's text under our own name, `dump-log -o kafka`: the text is Kafka's, the rules are ours.
 
-Every file is dumped, whatever is wrong with another; secrets are redacted unless they are asked for; what is wrong is told
-on stderr and by the status. Kafka's text has no form for a part of a log, so the options that choose one are refused.
+Every file is dumped, whatever is wrong with another; secrets are redacted unless they are asked for; faults are
+reported on stderr and make the status 1. Kafka's text has no form for a part of a log, so the options that choose one are refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from metashell.log.names import other_file
 
 
 def run_kafka_text(options: DumpOptions, output: Output, err: TextSink) -> int:
-    """Dump all files as Kafka's text; gives the exit status: 1 if a fault was found. Errors: UsageError."""
+    """Dump all files as Kafka's text; returns the exit status: 1 if a fault was found. Errors: UsageError."""
     _refuse(options)
     run = KafkaRun(options, output, err)
     for path in options.files:

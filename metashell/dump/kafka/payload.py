@@ -23,7 +23,6 @@ from metashell.codec.registry import message_type
 from metashell.dump.fast_loop import Made, ValueText, ValueTexts
 from metashell.dump.kafka.structs import refuse_newer_structs
 from metashell.dump.options import DumpOptions
-from metashell.dump.user_data import holds_user_data
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
 
@@ -73,17 +72,22 @@ class MetadataPayloads:
 class SparingPayloads:
     """The texts of decoders that read any bytes, but for what could be a record with secrets."""
 
-    def __init__(self, payloads: Payloads, *, is_user_data: bool) -> None:
+    def __init__(self, payloads: Payloads, file: OpenFile) -> None:
         self.payloads = payloads
-        self.is_user_data = is_user_data
+        self.file = file
+        self.is_user_data: bool | None = None
 
     def parse(self, offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
+        if self.is_user_data is None:
+            from metashell.dump.user_data import holds_user_data
+
+            self.is_user_data = holds_user_data(self.file, self.file.name, key, value)
         hides_key, hides_value = self._hides(key), self._hides(value)
         key_text, text = self.payloads.parse(offset, None if hides_key else key, None if hides_value else value)
         return REDACTED if hides_key else key_text, REDACTED if hides_value else text
 
     def _hides(self, raw: bytes | None) -> bool:
-        return raw is not None and shown_bytes(raw, is_user_data=self.is_user_data) is None
+        return raw is not None and shown_bytes(raw, is_user_data=bool(self.is_user_data)) is None
 
 
 def shows_secrets(options: DumpOptions) -> bool:
@@ -110,7 +114,7 @@ def payloads_of(options: DumpOptions, file: OpenFile | None = None) -> Payloads:
             classes = ClassPayloads(options.key_decoder_class, options.value_decoder_class)
             if file is None or shows_secrets(options):
                 return classes
-            return SparingPayloads(classes, is_user_data=holds_user_data(file, file.name) is not False)
+            return SparingPayloads(classes, file)
         case decoder:
             assert_never(decoder)
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from metashell.codec.batches import LEAD_SIZE
-from metashell.dump.kafka.index import IndexDiagnostics, IndexDump
+from metashell.codec.framing import FRAME_SIZE_MAX
 from metashell.dump.kafka.java import java_absolute, java_long, java_path
 from metashell.dump.kafka.payload import payloads_of
 from metashell.dump.kafka.text import KafkaWriter
@@ -23,16 +22,19 @@ from metashell.log.files import RegularFile, open_file
 from metashell.log.packing import COMPRESSED_SUFFIXES
 from metashell.log.window_reader import WindowReader
 
-_BATCH_SIZE_MAX = LEAD_SIZE + 0x7FFFFFFF
 _OFFSET_WIDTH = 20
 _EPOCH_WIDTH = 10
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from metashell.dump.kafka.index import IndexDump
+
 BOOTSTRAP_NAME = "bootstrap.checkpoint"
 
 
 class KafkaRun:
     """What one run keeps from file to file: `pairs` are the offsets that do not follow, by absolute path.
 
-    `is_honest` is the rule of our own name: what is wrong is told and decides the status. `may_end_early` marks the last
+    `is_honest` is the rule of our own name: a fault is reported and makes the status 1. `may_end_early` marks the last
     segment of a directory.
     """
 
@@ -42,12 +44,12 @@ class KafkaRun:
         self.err = err
         self.status = 0
         self.pairs: dict[str, dict[int, int]] = {}
-        self.diagnosed = IndexDiagnostics()
+        self.indexes: IndexDump | None = None
         self.is_honest = options.voice == "own"
         self.may_end_early = False
 
     def complain(self, text: str) -> None:
-        """Tell of a fault on stderr."""
+        """Report a fault on stderr."""
         self.err.write(f"{self.options.program}: {text}\n")
         self.status = 1
 
@@ -88,7 +90,7 @@ class KafkaRun:
             writer = KafkaWriter(options, file, path, name)
             # Kafka holds the first record against offset -1, and finds every later segment wanting.
             writer.last = None if self.is_honest else (-1, 0)
-            reader = WindowReader(file, options.max_bytes, _BATCH_SIZE_MAX)
+            reader = WindowReader(file, options.max_bytes, FRAME_SIZE_MAX)
             dump_file(writer, reader, self.output, options.jobs)
         findings = writer.findings
         if self.is_honest and not self.may_end_early:
@@ -101,7 +103,8 @@ class KafkaRun:
 
     def diagnostics(self) -> None:
         """Print what was noticed about the files as a whole."""
-        self.diagnosed.tell(self.err)
+        if self.indexes is not None:
+            self.indexes.diagnostics.report(self.err)
         for path, pairs in self.pairs.items():
             self.err.write(f"Non-consecutive offsets in {path}\n")
             for offset in sorted(pairs):
@@ -109,26 +112,23 @@ class KafkaRun:
 
     def index(self, path: str, name: str) -> None:
         """Dump an index or a producer snapshot. Raises Halt."""
-        dump = IndexDump(self.options, self.output, self.err, self.diagnosed)
-        _INDEX_HANDLERS[name[name.rfind(".") :]](dump, path, name)
+        from metashell.dump.kafka.index import IndexDump
+
+        if self.indexes is None:
+            self.indexes = IndexDump(self.options, self.output, self.err)
+        self.indexes.dump(path, name)
 
 
-_INDEX_HANDLERS: dict[str, Callable[[IndexDump, str, str], None]] = {
-    ".index": IndexDump.offset_index,
-    ".timeindex": IndexDump.time_index,
-    ".txnindex": IndexDump.transaction_index,
-    ".snapshot": IndexDump.producer_snapshot,
-}
 _HANDLERS: dict[str, Callable[[KafkaRun, str, str], None]] = {
     ".log": KafkaRun.log,
     ".checkpoint": KafkaRun.log,
-    **dict.fromkeys(_INDEX_HANDLERS, KafkaRun.index),
+    **dict.fromkeys((".index", ".timeindex", ".txnindex", ".snapshot"), KafkaRun.index),
 }
 """Suffix of a file's name, from its last dot -> what dumps it."""
 
 
 def run_kafka(options: DumpOptions, output: Output, err: TextSink) -> int:
-    """Dump all files in Kafka's voice; gives the exit status."""
+    """Dump all files in Kafka's voice; returns the exit status."""
     run = KafkaRun(options, output, err)
     try:
         for path in options.files:

@@ -23,17 +23,13 @@ from metashell.codec.framing import Stop
 from metashell.codec.record_walk import RecordFields, read_headers, walk_records
 from metashell.dump.fast_loop import make_loop
 from metashell.dump.kafka.control import control_text
-from metashell.dump.kafka.coordinator import CoordinatorPayloads
 from metashell.dump.kafka.java import int64, java_sequence
-from metashell.dump.kafka.legacy import legacy_batch
 from metashell.dump.kafka.lines import KafkaLines
 from metashell.dump.kafka.payload import payload_texts, shows_secrets
-from metashell.dump.keyed_loop import make_keyed_loop
 from metashell.dump.options import MAX_BYTES_DEFAULT, DumpOptions
 from metashell.dump.writer import FLUSH_LINES, Halt
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
-from metashell.log.tail import judge_tail
 
 _INT64_LIMIT = 1 << 63
 _PLAIN_LIMIT = 1 << 62
@@ -57,7 +53,11 @@ class KafkaWriter(KafkaLines):
             self.loop = make_loop(_LINE_WITHOUT_METADATA if options.skip_record_metadata else _LINE)
             prefix = "" if options.skip_record_metadata else " sequence: -1 headerKeys: [] payload: "
             self.texts = payload_texts(prefix, shows_secrets(options))
-        elif isinstance(self.payloads, CoordinatorPayloads):
+        elif options.decoder in ("offsets", "transactions", "share"):
+            from metashell.dump.kafka.coordinator import CoordinatorPayloads
+            from metashell.dump.keyed_loop import make_keyed_loop
+
+            assert isinstance(self.payloads, CoordinatorPayloads)
             self.middle_end = ""
             without = options.skip_record_metadata
             lines = (_KEYED_LINE_WITHOUT_METADATA, _KEYED_TOMBSTONE_WITHOUT_METADATA) if without else (_KEYED_LINE, _KEYED_TOMBSTONE)
@@ -70,6 +70,8 @@ class KafkaWriter(KafkaLines):
         self.position = position
         magic = buf[start + MAGIC_END - 1]
         if not 2 <= magic < 128:
+            from metashell.dump.kafka.legacy import legacy_batch
+
             legacy_batch(self, buf[start : start + size], position)
             return
         if size < HEADER_SIZE:
@@ -202,6 +204,8 @@ class KafkaWriter(KafkaLines):
             raise Halt(f"{self.path}: position {stop.position}: {self.file.trouble}")
         if stop.left > 0 and self.options.max_bytes == MAX_BYTES_DEFAULT:
             self.lines.append(f"Found {stop.left} invalid bytes at the end of {self.name}\n")
+            from metashell.log.tail import judge_tail
+
             tail = judge_tail(self.file, stop)
             if tail is not None:
                 self.findings.fault(stop.position, f"position {stop.position}: {tail.reason}")

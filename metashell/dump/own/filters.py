@@ -10,7 +10,6 @@ from metashell.codec.batches import LOG_APPEND_TIME, BatchHeader
 from metashell.codec.control import CONTROL_TYPE_NAMES
 from metashell.dump.decoding import LOG_OF_DECODER
 from metashell.dump.options import DumpOptions
-from metashell.dump.record_types import is_number, logs_with_types, plain_type, type_names, type_words, unknown_type
 from metashell.log.kinds import METADATA
 
 OFFSET_MAX = (1 << 63) - 1
@@ -77,6 +76,8 @@ def _wanted_types(options: DumpOptions) -> tuple[frozenset[int], frozenset[int]]
 
     A number is a record type. Errors: UsageError for a name that no log has, or with one log only, that it has not.
     """
+    from metashell.dump.record_types import is_number, logs_with_types, plain_type, type_names, type_words, unknown_type
+
     log = LOG_OF_DECODER.get(options.decoder, METADATA)
     names = type_names(log)
     others = options.is_decoder_implied and logs_with_types(options.types)

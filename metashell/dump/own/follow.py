@@ -1,7 +1,7 @@
 """Goes on with a file or directory as it grows: new batches, the next segment, and what is taken away again.
 
-A log shrinks when its node cuts off what a new leader does not have; that is told in a `truncated` line, and what is
-written in its place follows. Nothing is locked and nobody is asked: the file's size is looked at a few times a second.
+A log shrinks when its node cuts off what a new leader does not have: that is a `truncated` line, and what is written
+in its place follows. Nothing is locked; the file's size is read a few times a second.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def follow(
             writer = session.writer(following, file, last, is_followed=file.size() is not None)
             reader = session.reader(file)
             stop = session.walk(writer, reader)
-            session.tell(following.label, writer.take_findings())
+            session.report(following.label, writer.take_findings())
             if file.size() is None:
-                return  # a stream ends where it ends
+                return  # a stream has no end to wait at
             following = _Follower(session, following, writer, reader).go_on(stop, wait)
             last = writer.last
 
@@ -60,7 +60,7 @@ class _Follower:
         self.reader = reader
 
     def go_on(self, stop: Stop, wait: Callable[[], bool]) -> Input | None:
-        """Write what is added; gives the segment that comes after this one, None when there is no more to wait for."""
+        """Write what is added; returns the segment that comes after this one, None when there is no more to wait for."""
         position = stop.position
         while not self._is_hopeless(stop):
             # Look for a next segment first: what was appended to this one before that began must be seen too.
@@ -86,7 +86,7 @@ class _Follower:
 
     def _flush(self) -> None:
         self.session.output.write_all(self.writer.take())
-        self.session.tell(self.entry.label, self.writer.take_findings())
+        self.session.report(self.entry.label, self.writer.take_findings())
 
     def _shrank(self, position: int, size: int) -> int:
         self.writer.shrank(position, size)

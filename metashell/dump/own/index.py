@@ -10,9 +10,9 @@
 | partition-offset | recovery-point-, replication-, log-start-, cleaner-offset-checkpoint | topic, partition, offset |
 | partition-metadata, quorum-state, meta-properties | the file of that name | topic_id; data; data |
 
-What does not hold is a line of kind `mismatch` or `corrupt` after the entry, is told on stderr, and makes the status 1. The
-zeros of a preallocated index are told with -v only. A segment that is not beside its index is no fault: then only the entries
-themselves are checked. Nothing is created or changed.
+What is wrong is a line of kind `mismatch` or `corrupt` after the entry and a line on stderr, and makes the status 1. The zeros of
+a preallocated index are reported with -v only. An index without its segment is no fault: then only the entries are checked.
+Nothing is created or changed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from itertools import islice
-from typing import TypeVar
+from typing import Any, NamedTuple
 
+from metashell.codec.framing import FRAME_SIZE_MAX
 from metashell.codec.json_forms import json_text, string_text
 from metashell.codec.redaction import BROKER_RESOURCE, REDACTED, is_sensitive_config
-from metashell.dump.index_walk import BATCH_SIZE_MAX, LogHeads, walk_offset_index, walk_time_index
+from metashell.dump.index_walk import LogHeads, OffsetEntry, TimeEntry, walk_offset_index, walk_time_index
+from metashell.dump.inputs import shown_path
 from metashell.dump.options import MAX_MESSAGE_SIZE_DEFAULT
-from metashell.dump.own.json_lines import for_terminal
 from metashell.dump.own.session import Session
 from metashell.dump.writer import Findings
 from metashell.errors import DecodeError, LogCorruptError, PathError, UsageError
@@ -40,18 +40,33 @@ from metashell.log.indexes import (
     PRODUCER_SNAPSHOT_VERSION,
     TIME_ENTRY,
     TRANSACTION_INDEX_VERSION,
+    AbortedTransaction,
     aborted_transactions,
     producer_fields,
     read_offset_index,
     read_producer_header,
 )
+from metashell.values import uuid_text
 
-Item = TypeVar("Item")
 SIZE_MAX = 1 << 30
 """No index is ever as large; Kafka's default is 10 MiB."""
 _META_KEYS = frozenset(("version", "cluster.id", "node.id", "broker.id", "directory.id"))
 """What Kafka writes to meta.properties. What else stands there may be a server's configuration."""
 _LINES_AT_A_TIME = 1 << 14
+Faults = Iterator[tuple[str, str]]
+"""What is wrong with an entry: further members of the fault's line, each with a comma behind it, and the reason."""
+
+
+def _no_faults(entry: Any, before: Any) -> Faults:
+    yield from ()
+
+
+class EntryKind(NamedTuple):
+    """How the entries of a file are written: the kind of line, an entry's members, and its faults, given the entry before (or None)."""
+
+    name: str
+    members: Callable[[Any], str]
+    faults: Callable[[Any, Any], Faults] = _no_faults
 
 
 class OwnIndex:
@@ -60,7 +75,7 @@ class OwnIndex:
     def __init__(self, session: Session, path: str) -> None:
         self.session = session
         self.path = path
-        self.label = string_text(os.fsencode(path).decode("utf-8", "replace"))
+        self.label = string_text(shown_path(path))
         self.lines: list[str] = []
         self.findings = Findings()
         self.shows = not session.options.verify_index_only and not session.options.index_sanity_check
@@ -74,34 +89,40 @@ class OwnIndex:
             raise PathError.of(self.path, error) from error
         if len(data) > SIZE_MAX:
             raise UsageError(f"{self.path}: is larger than {SIZE_MAX} bytes", self.path)
+        if data and not data.strip(b"\0"):
+            self.note(f"nothing but {len(data)} zero bytes")
+            data = b""
         name = os.path.basename(self.path)
         handler = NAME_HANDLERS.get(name) or SUFFIX_HANDLERS[os.path.splitext(name)[1]]
-        handler(self, data if data.strip(b"\0") else self.unused(data))
+        handler(self, data)
         self.flush()
-        self.session.tell(self.path, self.findings)
-
-    def unused(self, data: bytes) -> bytes:
-        """What an index holds that is nothing but zeros, as one is preallocated: no entries."""
-        if data:
-            self.note(f"nothing but {len(data)} zero bytes")
-        return b""
+        self.session.report(self.path, self.findings)
 
     def flush(self) -> None:
         if self.lines:
-            text = "".join(self.lines)
-            if self.session.is_terminal:
-                text = for_terminal(text)
-            self.session.output.write(text.encode("utf-8", "surrogateescape"))
+            self.session.output.write("".join(self.lines).encode("utf-8", "surrogateescape"))
             self.lines.clear()
 
-    def line(self, kind: str, members: str) -> None:
-        if self.shows:
-            self.lines.append(f'{{"kind":"{kind}","file":{self.label},{members}}}\n')
-            if len(self.lines) >= _LINES_AT_A_TIME:
+    def entries(self, kind: EntryKind, entries: Iterable[Any]) -> int:
+        """Write the lines of entries and of their faults; returns the number of entries."""
+        head = f'{{"kind":"{kind.name}","file":{self.label},'
+        lines, members, faults, shows = self.lines, kind.members, kind.faults, self.shows
+        before: Any = None
+        count = 0
+        for entry in entries:
+            count += 1
+            place = members(entry)
+            if shows:
+                lines.append(f"{head}{place}}}\n")
+            for more, reason in faults(entry, before):
+                self.fault("mismatch", f"{place},{more}", reason)
+            if len(lines) >= _LINES_AT_A_TIME:
                 self.flush()
+            before = entry
+        return count
 
     def fault(self, kind: str, place: str, reason: str) -> None:
-        """Write a line about a fault, and tell it; `place` are members."""
+        """Write a line about a fault, and keep it for stderr; `place` are members, each with a comma behind it."""
         self.findings.fault(0, reason)
         self.lines.append(f'{{"kind":"{kind}","file":{self.label},{place}"reason":{string_text(reason)}}}\n')
 
@@ -116,27 +137,9 @@ class OwnIndex:
             log = self.open_log(stack)
             size_max = self.session.options.max_message_size
             # Kafka's default is its tool's, not the log's: a larger batch is no fault.
-            size_max = BATCH_SIZE_MAX if size_max == MAX_MESSAGE_SIZE_DEFAULT else size_max
+            size_max = FRAME_SIZE_MAX if size_max == MAX_MESSAGE_SIZE_DEFAULT else size_max
             heads = LogHeads(log, size_max) if log is not None else None
-            before: tuple[int, int] | None = None
-            count = 0
-            head = f'{{"kind":"offset-entry","file":{self.label},"offset":'
-            entries = walk_offset_index(data, base_offset, heads)
-            while batch := list(islice(entries, _LINES_AT_A_TIME)):
-                count += len(batch)
-                for offset, position, last_offset, trouble in batch:
-                    if self.shows:
-                        self.lines.append(f'{head}{offset},"position":{position}}}\n')
-                    if trouble is not None:
-                        self.fault("mismatch", f'"offset":{offset},"position":{position},', f"offset {offset}: {trouble}")
-                    elif last_offset != offset:
-                        reason = f"offset {offset}: the batch at position {position} ends with offset {last_offset}"
-                        self.fault("mismatch", f'"offset":{offset},"position":{position},"found_offset":{last_offset},', reason)
-                    if before is not None and (offset <= before[0] or position <= before[1]):
-                        reason = f"offset {offset} at position {position} follows offset {before[0]} at position {before[1]}"
-                        self.fault("mismatch", f'"offset":{offset},"position":{position},', reason)
-                    before = (offset, position)
-                self.flush()
+            count = self.entries(OFFSET, walk_offset_index(data, base_offset, heads))
         self.tail(data, count, OFFSET_ENTRY.size)
 
     def time_index(self, data: bytes) -> None:
@@ -144,41 +147,12 @@ class OwnIndex:
         with ExitStack() as stack:
             log = self.open_log(stack)
             offsets = read_offset_index(self.beside(".index"), base_offset)
-            entries = walk_time_index(data, base_offset, offsets, log, self.session.options.max_decompressed)
-            before: tuple[int, int] | None = None
-            count = 0
-            for timestamp, offset, found, latest, trouble in entries:
-                count += 1
-                place = f'"timestamp":{timestamp},"offset":{offset},'
-                self.line("time-entry", place[:-1])
-                if trouble is not None:
-                    self.fault("mismatch", place, f"offset {offset}: {trouble}")
-                elif found < 0:
-                    self.fault("mismatch", place, f"offset {offset} is not in the log")
-                elif found != offset and latest != timestamp:
-                    # Releases before 3.6 name the record with the latest timestamp, later ones the last of its batch.
-                    self.fault("mismatch", f'{place}"found_offset":{found},', f"offset {offset}: its batch ends with offset {found}")
-                elif latest != timestamp:
-                    reason = f"offset {offset}: timestamp {timestamp} is not the latest of its batch, {latest}"
-                    self.fault("mismatch", f'{place}"found_timestamp":{latest},', reason)
-                if before is not None and (timestamp <= before[0] or offset <= before[1]):
-                    reason = f"timestamp {timestamp} of offset {offset} follows timestamp {before[0]} of offset {before[1]}"
-                    self.fault("mismatch", place, reason)
-                before = (timestamp, offset)
+            count = self.entries(TIME, walk_time_index(data, base_offset, offsets, log, self.session.options.max_decompressed))
         self.tail(data, count, TIME_ENTRY.size)
 
     def transaction_index(self, data: bytes) -> None:
-        before = -1
-        for entry in aborted_transactions(data):
-            version, producer_id, first, last, stable = entry
-            place = f'"version":{version},"producer_id":{producer_id},"first_offset":{first},"last_offset":{last},'
-            self.line("aborted-transaction", f'{place}"last_stable_offset":{stable}')
-            if version != TRANSACTION_INDEX_VERSION:
-                self.fault("mismatch", place, f"last offset {last}: version {version} is not {TRANSACTION_INDEX_VERSION}")
-            elif last < first or last <= before:
-                self.fault("mismatch", place, f"last offset {last} is below its first offset {first} or follows last offset {before}")
-            before = last
-        self.tail(data, len(data) // ABORTED_TRANSACTION.size, ABORTED_TRANSACTION.size)
+        count = self.entries(ABORTED, aborted_transactions(data))
+        self.tail(data, count, ABORTED_TRANSACTION.size)
 
     def producer_snapshot(self, data: bytes) -> None:
         try:
@@ -191,23 +165,12 @@ class OwnIndex:
             return
         if header.crc != header.computed_crc:
             self.fault("corrupt", "", f"CRC-32C {header.computed_crc:#x} is not {header.crc:#x}")
-        count = 0
-        head = f'{{"kind":"producer","file":{self.label},"producer_id":'
-        for producer, epoch, sequence, last, delta, time, coordinator_epoch, first in producer_fields(data, header.entry_count):
-            count += 1
-            if self.shows:
-                self.lines.append(
-                    f'{head}{producer},"producer_epoch":{epoch},"coordinator_epoch":{coordinator_epoch},"last_sequence":{sequence},'
-                    f'"last_offset":{last},"offset_delta":{delta},"timestamp":{time},'
-                    f'"current_txn_first_offset":{"null" if first < 0 else first}}}\n'
-                )
-                if len(self.lines) >= _LINES_AT_A_TIME:
-                    self.flush()
+        count = self.entries(PRODUCER, producer_fields(data, header.entry_count))
         if count != header.entry_count or PRODUCER_HEADER.size + count * PRODUCER_ENTRY.size != len(data):
             self.fault("truncated", "", f"{len(data)} bytes hold {count} producers, not the {header.entry_count} that are announced")
 
     def tail(self, data: bytes, count: int, size: int) -> None:
-        """Judge what follows the last entry: nothing, the zeros of a preallocated index, or something else."""
+        """Check what follows the last entry: nothing, the zeros of a preallocated index, or a fault."""
         rest = data[count * size :]
         if not rest:
             return
@@ -243,7 +206,7 @@ class OwnIndex:
         try:
             return stack.enter_context(RegularFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path))
         except OSError as error:
-            text = f"{path}: {error.strerror}: entries are not held against the log"
+            text = f"{path}: {error.strerror}: entries are not compared with the log"
             if self.session.options.verify_index_only:
                 self.fault("mismatch", "", text)
             else:
@@ -255,29 +218,24 @@ class OwnIndex:
     def leader_epochs(self, data: bytes) -> None:
         from metashell.log.text_checkpoints import read_leader_epochs
 
-        before = (-1, -1)
-        for entry in self.parsed(read_leader_epochs):
-            self.line("leader-epoch", f'"epoch":{entry.epoch},"start_offset":{entry.start_offset}')
-            if entry.epoch <= before[0] or entry.start_offset < before[1]:
-                place = f'"epoch":{entry.epoch},"start_offset":{entry.start_offset},'
-                self.fault("mismatch", place, f"epoch {entry.epoch} from {entry.start_offset} follows epoch {before[0]} from {before[1]}")
-            before = (entry.epoch, entry.start_offset)
+        self.parsed(LEADER_EPOCH, read_leader_epochs)
 
     def partition_offsets(self, data: bytes) -> None:
         from metashell.log.text_checkpoints import read_partition_offsets
 
-        for entry in self.parsed(read_partition_offsets):
-            self.line(
-                "partition-offset",
-                f'"topic":{string_text(entry.topic)},"partition":{entry.partition},"offset":{entry.offset}',
-            )
+        self.parsed(PARTITION_OFFSET, read_partition_offsets)
 
     def partition_metadata(self, data: bytes) -> None:
         from metashell.log.text_checkpoints import read_topic_id
-        from metashell.values import uuid_text
 
-        for topic_id in self.parsed(lambda path: [read_topic_id(path)]):
-            self.line("partition-metadata", f'"topic_id":"{uuid_text(topic_id)}"')
+        self.parsed(PARTITION_METADATA, lambda path: [read_topic_id(path)])
+
+    def parsed(self, kind: EntryKind, read: Callable[[str], Iterable[Any]]) -> None:
+        """Write what a reader of text files gives, and a fault where it stops."""
+        try:
+            self.entries(kind, read(self.path))
+        except LogCorruptError as error:
+            self.fault("corrupt", f'"position":{error.offset},', f"position {error.offset}: {error.reason}")
 
     def quorum_state(self, data: bytes) -> None:
         from json import JSONDecodeError, loads
@@ -287,7 +245,7 @@ class OwnIndex:
         except (JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
             self.fault("corrupt", "", f"is no JSON: {error}")
             return
-        self.line("quorum-state", f'"data":{json_text(value)}')
+        self.entries(EntryKind("quorum-state", _data), [value])
 
     def meta_properties(self, data: bytes) -> None:
         from metashell.log.properties import parse_properties
@@ -300,15 +258,80 @@ class OwnIndex:
         if not self.session.options.show_secrets:
             hidden = {key for key in value if key not in _META_KEYS and is_sensitive_config(BROKER_RESOURCE, key)}
             value = {key: REDACTED if key in hidden else text for key, text in value.items()}
-        self.line("meta-properties", f'"data":{json_text(dict(value))}')
+        self.entries(EntryKind("meta-properties", _data), [dict(value)])
 
-    def parsed(self, read: Callable[[str], Iterable[Item]]) -> Iterator[Item]:
-        """What a reader of text files gives, and a fault where it stops."""
-        try:
-            yield from read(self.path)
-        except LogCorruptError as error:
-            self.fault("corrupt", f'"position":{error.offset},', f"position {error.offset}: {error.reason}")
 
+# ---- entries ---------------------------------------------------------------------------------------------------------
+
+
+def _offset_members(entry: OffsetEntry) -> str:
+    return f'"offset":{entry[0]},"position":{entry[1]}'
+
+
+def _offset_faults(entry: OffsetEntry, before: OffsetEntry | None) -> Faults:
+    offset, position, last_offset, trouble = entry
+    if trouble is not None:
+        yield "", f"offset {offset}: {trouble}"
+    elif last_offset != offset:
+        yield f'"found_offset":{last_offset},', f"offset {offset}: the batch at position {position} ends with offset {last_offset}"
+    if before is not None and (offset <= before.offset or position <= before.position):
+        yield "", f"offset {offset} at position {position} follows offset {before.offset} at position {before.position}"
+
+
+def _time_faults(entry: TimeEntry, before: TimeEntry | None) -> Faults:
+    timestamp, offset, found, latest, trouble = entry
+    if trouble is not None:
+        yield "", f"offset {offset}: {trouble}"
+    elif found < 0:
+        yield "", f"offset {offset} is not in the log"
+    elif found != offset and latest != timestamp:
+        # Releases before 3.6 name the record with the latest timestamp, later ones the last of its batch.
+        yield f'"found_offset":{found},', f"offset {offset}: its batch ends with offset {found}"
+    elif latest != timestamp:
+        yield f'"found_timestamp":{latest},', f"offset {offset}: timestamp {timestamp} is not the latest of its batch, {latest}"
+    if before is not None and (timestamp <= before.timestamp or offset <= before.offset):
+        yield "", f"timestamp {timestamp} of offset {offset} follows timestamp {before.timestamp} of offset {before.offset}"
+
+
+def _aborted_members(entry: AbortedTransaction) -> str:
+    version, producer_id, first, last, stable = entry
+    return f'"version":{version},"producer_id":{producer_id},"first_offset":{first},"last_offset":{last},"last_stable_offset":{stable}'
+
+
+def _aborted_faults(entry: AbortedTransaction, before: AbortedTransaction | None) -> Faults:
+    last, last_before = entry.last_offset, -1 if before is None else before.last_offset
+    if entry.version != TRANSACTION_INDEX_VERSION:
+        yield "", f"last offset {last}: version {entry.version} is not {TRANSACTION_INDEX_VERSION}"
+    elif last < entry.first_offset or last <= last_before:
+        yield "", f"last offset {last} is below its first offset {entry.first_offset} or follows last offset {last_before}"
+
+
+def _producer_members(entry: tuple[int, ...]) -> str:
+    producer, epoch, sequence, last, delta, time, coordinator_epoch, first = entry
+    return (
+        f'"producer_id":{producer},"producer_epoch":{epoch},"coordinator_epoch":{coordinator_epoch},"last_sequence":{sequence},'
+        f'"last_offset":{last},"offset_delta":{delta},"timestamp":{time},"current_txn_first_offset":{"null" if first < 0 else first}'
+    )
+
+
+def _epoch_faults(entry: Any, before: Any) -> Faults:
+    if before is not None and (entry.epoch <= before.epoch or entry.start_offset < before.start_offset):
+        yield "", f"epoch {entry.epoch} from {entry.start_offset} follows epoch {before.epoch} from {before.start_offset}"
+
+
+def _data(value: Any) -> str:
+    return f'"data":{json_text(value)}'
+
+
+OFFSET = EntryKind("offset-entry", _offset_members, _offset_faults)
+TIME = EntryKind("time-entry", lambda entry: f'"timestamp":{entry[0]},"offset":{entry[1]}', _time_faults)
+ABORTED = EntryKind("aborted-transaction", _aborted_members, _aborted_faults)
+PRODUCER = EntryKind("producer", _producer_members)
+LEADER_EPOCH = EntryKind("leader-epoch", lambda entry: f'"epoch":{entry.epoch},"start_offset":{entry.start_offset}', _epoch_faults)
+PARTITION_OFFSET = EntryKind(
+    "partition-offset", lambda entry: f'"topic":{string_text(entry.topic)},"partition":{entry.partition},"offset":{entry.offset}'
+)
+PARTITION_METADATA = EntryKind("partition-metadata", lambda topic_id: f'"topic_id":"{uuid_text(topic_id)}"')
 
 SUFFIX_HANDLERS: dict[str, Callable[[OwnIndex, bytes], None]] = {
     ".index": OwnIndex.offset_index,

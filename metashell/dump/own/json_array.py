@@ -23,10 +23,6 @@ class ArrayOutput(Output):
         self._is_empty = True
         self._target = output
 
-    @property
-    def is_terminal(self) -> bool:
-        return self._target.is_terminal
-
     def write(self, data: bytes) -> None:
         if not data:
             return

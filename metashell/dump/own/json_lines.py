@@ -8,9 +8,6 @@ expand). After a damaged batch the walk goes on as long as batch lengths lead on
 
 from __future__ import annotations
 
-import os
-import re
-
 from metashell.codec.batches import (
     CODEC_MASK,
     CONTROL,
@@ -20,17 +17,17 @@ from metashell.codec.batches import (
     MAGIC_END,
     TRANSACTIONAL,
     BatchHeader,
+    Record,
     RecordBatch,
     unpack_header,
 )
 from metashell.codec.crc32c import crc32c
 from metashell.codec.framing import Stop
 from metashell.codec.json_forms import string_text
-from metashell.codec.legacy import LegacyRecord, message_crc, read_message_header, read_messages
 from metashell.codec.record_text import FramedTexts
 from metashell.codec.record_walk import RecordFields, read_headers
 from metashell.dump.fast_loop import make_loop
-from metashell.dump.keyed_loop import make_keyed_loop
+from metashell.dump.inputs import shown_path
 from metashell.dump.options import DumpOptions
 from metashell.dump.own.filters import OFFSET_MAX, Filters
 from metashell.dump.own.members import (
@@ -38,28 +35,19 @@ from metashell.dump.own.members import (
     Decoder,
     FramedDecoder,
     Headers,
-    KeyedDecoder,
     control_members,
-    keyed_loop_texts,
     metadata_loop_texts,
 )
-from metashell.dump.user_data import holds_user_data
 from metashell.dump.writer import Place, Writer
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
 from metashell.log.names import SNAPSHOT_FOOTER_TYPE
-from metashell.log.tail import judge_tail
+from metashell.log.order import order_fault
 
 _LEGACY_LEAD_SIZE = 26
 _LINE = "{before}{body(buf, start + 3, end)}}}\\n'"
 _KEYED_LINE = "{key_text}{before}{body(buf, start + 2, at)}}}\\n'"
 _KEYED_TOMBSTONE = '{key_text}null,"data":null,"tombstone":true}}\\n\''
-_HOSTILE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069]")
-
-
-def for_terminal(text: str) -> str:
-    """JSON text without characters that a terminal obeys: escapes are JSON's own, and these stand in strings only."""
-    return _HOSTILE.sub(lambda match: f"\\u{ord(match[0]):04X}", text)
 
 
 class JsonWriter(Writer):
@@ -76,7 +64,6 @@ class JsonWriter(Writer):
         file: OpenFile,
         label: str,
         *,
-        is_terminal: bool = False,
         may_end_early: bool = False,
         is_checkpoint: bool = False,
         is_followed: bool = False,
@@ -88,9 +75,8 @@ class JsonWriter(Writer):
         self.may_end_early = may_end_early
         self.is_checkpoint = is_checkpoint
         self.is_followed = is_followed
-        self.is_terminal = is_terminal
         self.name = label
-        self.label = string_text(os.fsencode(label).decode("utf-8", "replace"))
+        self.label = string_text(shown_path(label))
         self.shows_batches = options.batches != "no" or not options.iterates_deep
         self.shows_records = options.iterates_deep and options.batches != "only"
         self.is_plain = self.shows_records and not (self.shows_batches or filters.has_pattern or filters.has_range)
@@ -102,12 +88,14 @@ class JsonWriter(Writer):
         """What forms the members of records; sets the tight loop of the logs that have one."""
         options = self.options
         if options.decoder == "classes":
-            return ClassDecoder(options, holds_user_data(self.file, self.name))
+            return ClassDecoder(options, self.name, self.file)
         with_place = not options.skip_record_metadata
         head = f'{self._head("record")}"offset":' if with_place else self._head("record")
         start = "f'{head}{offset}{middle}" if with_place else "f'{head}"
         if self.is_keyed:
             from metashell.codec.coordinator_text import CoordinatorTexts
+            from metashell.dump.keyed_loop import make_keyed_loop
+            from metashell.dump.own.keyed_members import KeyedDecoder, keyed_loop_texts
 
             texts = CoordinatorTexts(options.decoder, show_secrets=options.show_secrets)
             self.loop = make_keyed_loop(f"{start}{_KEYED_LINE}", f"{start}{_KEYED_TOMBSTONE}", head=head)
@@ -121,11 +109,6 @@ class JsonWriter(Writer):
 
     def _head(self, kind: str) -> str:
         return f'{{"kind":"{kind}","file":{self.label},'
-
-    def flush(self) -> None:
-        if self.is_terminal and self.lines:
-            self.lines[:] = [for_terminal("".join(self.lines))]
-        super().flush()
 
     # ---- batches -------------------------------------------------------------------------------------------------
 
@@ -173,10 +156,9 @@ class JsonWriter(Writer):
         self.last = (header.last_offset, header.leader_epoch)
 
     def _compare(self, position: int, last: tuple[int, int], here: tuple[int, int]) -> None:
-        if here[0] <= last[0] or (self.options.decoder == "metadata" and here[0] != last[0] + 1):
-            self.findings.fault(position, f"position {position}: offset {last[0]} is followed by {here[0]}")
-        if here[1] < last[1]:
-            self.findings.fault(position, f"position {position}: leader epoch goes back from {last[1]} to {here[1]}")
+        reason = order_fault(last[0] + 1, last[1], here, may_skip=self.options.decoder != "metadata")
+        if reason is not None:
+            self.findings.fault(position, f"position {position}: {reason}")
 
     def join(self, last: Place) -> None:
         if self.first is None:
@@ -211,6 +193,8 @@ class JsonWriter(Writer):
 
     def _legacy(self, data: bytes, position: int) -> None:
         """A message of magic 0 or 1, and what it wraps."""
+        from metashell.codec.legacy import message_crc, read_message_header, read_messages
+
         header = read_message_header(data[:_LEGACY_LEAD_SIZE])
         crc = message_crc(data)
         if crc != header.crc:
@@ -226,7 +210,7 @@ class JsonWriter(Writer):
         except DecodeError as error:
             self._corrupt(position, header.base_offset, len(data), str(error))
 
-    def _legacy_record(self, header: BatchHeader, record: LegacyRecord) -> None:
+    def _legacy_record(self, header: BatchHeader, record: Record) -> None:
         self._line(header, record.offset, record.timestamp, record.key, record.value, ())
 
     # ---- records -------------------------------------------------------------------------------------------------
@@ -319,10 +303,14 @@ class JsonWriter(Writer):
         is_wanted_end = stop.position + max(stop.left, 0) >= self.options.max_bytes
         if self.file.trouble is None and (is_wanted_end or (self.is_followed and stop.kind != "too-large")):
             return
-        tail = judge_tail(self.file, stop, None if self.last is None else self.last[0] + 1)
-        if tail is None:
+        if self.file.trouble is None and stop.kind == "end":
             self._check_end(stop)
-        elif self.may_end_early and tail.may_be_tail:
+            return
+        from metashell.log.tail import judge_tail
+
+        tail = judge_tail(self.file, stop, None if self.last is None else self.last[0] + 1)
+        assert tail is not None, "only a plain end has no tail"
+        if self.may_end_early and tail.may_be_tail:
             self.findings.notes.append(f"position {stop.position}: {tail.reason}")
         else:
             self._told("truncated" if tail.looks_cut_off else "corrupt", stop.position, tail.offset, tail.size, tail.reason)

@@ -1,4 +1,4 @@
-"""The members of a record's line after its place: one table of decoders, and what the tight loops need of each.
+"""The members of a record's line after its place: one table of decoders, and what the tight loop needs of the metadata log.
 
 A decoder gives `Members` for a key and a value and never raises for what they hold. `codec/record_text` and `codec/coordinator_text`
 make the text of what Kafka writes itself; what no decoder reads is shown here as text or base64, unless it could hold a secret.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from metashell.codec.coordinator import PREFIX_SIZE, int16_at
 from metashell.codec.frame import FRAME_VERSION
 from metashell.codec.json_forms import bytes_text, string_text
 from metashell.codec.record_text import FramedTexts, RecordText, control_text
@@ -17,11 +16,7 @@ from metashell.codec.redaction import REDACTED, shown_bytes
 from metashell.dump.fast_loop import Made, ValueText, ValueTexts
 from metashell.dump.options import DumpOptions
 from metashell.errors import DecodeError, UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from metashell.codec.coordinator_text import CoordinatorTexts
-    from metashell.dump.keyed_loop import KeyTexts, Versions
+from metashell.log.files import OpenFile
 
 Headers = tuple[tuple[str, bytes | None], ...]
 WantsType = Callable[[int], bool]
@@ -29,7 +24,7 @@ _ONE_BYTE_MAX = 127
 
 
 class Members(NamedTuple):
-    """`text` are the members; `key` and `value` are the texts that patterns are held against, None for what is missing.
+    """`text` are the members; `key` and `value` are the texts that patterns are matched with, None for what is missing.
 
     `type_id` is None where there is no type, or none that could be read.
     """
@@ -75,48 +70,31 @@ def control_members(key: bytes | None, value: bytes | None, *, show_secrets: boo
 
 def _framed_members(shown: RecordText) -> str:
     frame = "" if shown.frame_version == FRAME_VERSION else f',"frame_version":{shown.frame_version}'
-    name, version = _name(shown.type_name), _number(shown.version)
-    return f'"type":{name},"version":{version},"data":{shown.data}{shown.derived}{frame}{_fault(shown.fault)}'
-
-
-class KeyedDecoder:
-    """Records of a coordinator's log."""
-
-    shows_headers = False
-
-    def __init__(self, texts: CoordinatorTexts) -> None:
-        self.texts = texts
-
-    def members(self, key: bytes | None, value: bytes | None, headers: Headers) -> Members:
-        shown = self.texts.text(key, value)
-        text = (
-            f'"type":{_name(shown.type_name)},"type_id":{_number(shown.type_id)},"key":{shown.key},'
-            f'"version":{_number(shown.version)},"data":{shown.data}{shown.derived}'
-        )
-        if value is None and shown.fault is None:
-            return Members(f'{text},"tombstone":true', shown.type_id, shown.key, None)
-        return Members(f"{text}{_fault(shown.fault)}", shown.type_id, shown.key, f"{shown.data}{shown.derived}", shown.fault)
+    name, version = name_text(shown.type_name), number_text(shown.version)
+    return f'"type":{name},"version":{version},"data":{shown.data}{shown.derived}{frame}{fault_text(shown.fault)}'
 
 
 class ClassDecoder:
     """Records of a log for which no decoder is named: keys and values as Kafka's decoder classes read them, or their sizes.
 
-    `is_user_data` is None until the first record shows it.
+    `is_user_data` is None until there is a record to show.
     """
 
     shows_headers = True
 
-    def __init__(self, options: DumpOptions, is_user_data: bool | None) -> None:
+    def __init__(self, options: DumpOptions, label: str, file: OpenFile) -> None:
         self.show_secrets = options.show_secrets
-        self.is_user_data = is_user_data
+        self.label = label
+        self.file = file
+        self.is_user_data: bool | None = None
         self.prints_contents = options.prints_contents
         self._shown = [class_member("key", options.key_decoder_class), class_member("value", options.value_decoder_class)]
 
     def members(self, key: bytes | None, value: bytes | None, headers: Headers) -> Members:
         if self.is_user_data is None:
-            from metashell.dump.user_data import is_user_record
+            from metashell.dump.user_data import holds_user_data
 
-            self.is_user_data = is_user_record(key, value)
+            self.is_user_data = holds_user_data(self.file, self.label, key, value)
         text, fault = f'"key_size":{_size(key)},"value_size":{_size(value)}', None
         if self.prints_contents:
             shown = [
@@ -127,9 +105,9 @@ class ClassDecoder:
             fault = "; ".join(odd for _, odd in shown if odd is not None) or None
         if headers:
             items = [f'{{"name":{string_text(name)},{bytes_member("value", raw, is_shown=self._is_shown(raw))}}}' for name, raw in headers]
-            text = f'{text}{_fault(fault)},"headers":[{",".join(items)}]'
+            text = f'{text}{fault_text(fault)},"headers":[{",".join(items)}]'
         else:
-            text += _fault(fault)
+            text += fault_text(fault)
         key_text, value_text = (_text(raw, self._is_shown(raw)) for raw in (key, value))
         return Members(text, None, key_text, value_text, fault)
 
@@ -137,15 +115,15 @@ class ClassDecoder:
         return _is_shown(raw, self.show_secrets, bool(self.is_user_data))
 
 
-def _name(name: str | None) -> str:
+def name_text(name: str | None) -> str:
     return "null" if name is None else f'"{name}"'
 
 
-def _number(number: int | None) -> str:
+def number_text(number: int | None) -> str:
     return "null" if number is None else str(number)
 
 
-def _fault(fault: str | None) -> str:
+def fault_text(fault: str | None) -> str:
     return "" if fault is None else f',"fault":{string_text(fault)}'
 
 
@@ -207,7 +185,7 @@ def class_member(name: str, class_name: str | None) -> Member:
     return number
 
 
-# ---- the tight loops -------------------------------------------------------------------------------------------------
+# ---- the tight loop --------------------------------------------------------------------------------------------------
 
 
 def metadata_loop_texts(texts: FramedTexts, wants_type: WantsType) -> ValueTexts:
@@ -228,27 +206,3 @@ def metadata_loop_texts(texts: FramedTexts, wants_type: WantsType) -> ValueTexts
         return write, f'"type":"{name}","version":{version},"data":'
 
     return Made(make)
-
-
-def keyed_loop_texts(texts: CoordinatorTexts, wants_type: WantsType) -> KeyTexts:
-    """What the tight loop needs of a coordinator's log: the text of a key, and the writers of its values; None for unwanted types."""
-    from metashell.dump.keyed_loop import KeyTexts
-
-    def versions(type_id: bytes) -> Versions | None:
-        number = int16_at(type_id, 0)
-        return Made(lambda version: _keyed_value(texts, number, version)) if wants_type(number) else None
-
-    values = Made(versions)
-
-    def make(key: bytes) -> tuple[str, Versions | None]:
-        name, key_text = texts.usual_key(key)
-        return f'"type":"{name}","type_id":{int16_at(key, 0)},"key":{key_text},"version":', values[key[:PREFIX_SIZE]]
-
-    return KeyTexts(make)
-
-
-def _keyed_value(texts: CoordinatorTexts, type_id: int, raw_version: bytes) -> tuple[ValueText | None, str]:
-    if len(raw_version) < PREFIX_SIZE:
-        raise DecodeError("no usual value")
-    version = int16_at(raw_version, 0)
-    return texts.usual_value(type_id, version), f'{version},"data":'

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from metashell.codec.framing import find_frames
 from metashell.dump.inputs import Input
 from metashell.dump.options import DumpOptions
-from metashell.dump.output import ByteSink, Output, TextSink
+from metashell.dump.output import ByteSink, Output, TextSink, output_for
 from metashell.dump.own.json_array import json_form
 from metashell.dump.own.json_lines import JsonWriter
 from metashell.dump.own.session import Session
 from metashell.dump.windows import format_window
 from metashell.errors import UsageError
+from metashell.log.file_kinds import Closing
 from metashell.log.kinds import METADATA
 
 
@@ -26,9 +27,9 @@ class Piece(NamedTuple):
 
 
 def run_pieces(options: DumpOptions, out: int | ByteSink, err: TextSink, pieces: Iterable[Piece]) -> int:
-    """Dump the pieces as JSON, each as it comes; gives the exit status: 1 if a fault was found. Errors: UsageError."""
+    """Dump the pieces as JSON, each as it comes; returns the exit status: 1 if a fault was found. Errors: UsageError."""
     refuse_whole_files(options)
-    with json_form(options, Output(out)) as output:
+    with json_form(options, output_for(out, options.output)) as output:
         return _PieceSession(options, output, err).dump_all(pieces)
 
 
@@ -68,14 +69,11 @@ class _PieceSession(Session):
         format_window(writer, window)
         self._position += len(piece.data)
         self.output.write_all(writer.take())
-        self.tell(piece.label, writer.take_findings())
+        self.report(piece.label, writer.take_findings())
 
 
-class _NoFile:
+class _NoFile(Closing):
     """What stands for a file where the bytes are at hand."""
-
-    trouble: str | None = None
-    batch_size_max = (1 << 31) + 11
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -91,9 +89,3 @@ class _NoFile:
 
     def close(self) -> None:
         return
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -13,7 +13,7 @@ from metashell.log.names import other_file
 
 
 def run_own(options: DumpOptions, output: Output, err: TextSink) -> int:
-    """Dump all inputs as JSON, in order, and then follow the last one if that is asked for; gives the exit status.
+    """Dump all inputs as JSON, in order, and then follow the last one if that is asked for; returns the exit status.
 
     The status is 1 if a fault was found. Errors: UsageError.
     """

@@ -25,27 +25,26 @@ class Session:
         self.options = options
         self.output = output
         self.err = err
-        # What no log has is refused before anything is read.
+        # A record type that no log has is refused before anything is read.
         self.wanted_logs = wanted_logs(options)
         self._filters: dict[DumpOptions, Filters] = {}
         if options.decoder != "classes":
             self.filters(options)
-        self.is_terminal = output.is_terminal
         self.status = 0
 
     def dump(self, entry: Input, file: OpenFile, last: Place) -> Place:
-        """Dump one file; gives the place of its last record, None after a checkpoint."""
+        """Dump one file; returns the place of its last record, None after a checkpoint."""
         writer = self.writer(entry, file, last)
         self.finish(entry, writer, self.walk(writer, self.reader(file)))
         return None if entry.is_checkpoint else writer.last
 
     def walk(self, writer: JsonWriter, reader: WindowReader) -> Stop:
-        """Write what a file holds; gives where and why it ended."""
+        """Write what a file holds; returns where and why it ended."""
         return dump_file(writer, reader, self.output, self.options.jobs)
 
     def finish(self, entry: Input, writer: JsonWriter, stop: Stop) -> None:
         """End the dump of one file, of which the walk is done."""
-        self.tell(entry.label, writer.take_findings())
+        self.report(entry.label, writer.take_findings())
 
     def writer(self, entry: Input, file: OpenFile, last: Place, is_followed: bool = False) -> JsonWriter:
         """The writer of one file; `last` is the place that its first batch has to follow.
@@ -58,7 +57,6 @@ class Session:
             self.filters(options),
             file,
             entry.label,
-            is_terminal=self.is_terminal,
             may_end_early=entry.may_end_early,
             is_checkpoint=entry.is_checkpoint or starts_like_checkpoint(file, entry.label),
             is_followed=is_followed,
@@ -79,7 +77,7 @@ class Session:
         limit = None if self.options.max_bytes == MAX_BYTES_DEFAULT else self.options.max_bytes
         return WindowReader(file, limit, file.batch_size_max)
 
-    def tell(self, label: str, findings: Findings) -> None:
+    def report(self, label: str, findings: Findings) -> None:
         """Report on stderr what is wrong with a file, and with -v what is no fault."""
         for fault in findings.fault_lines():
             self.complain(f"{label}: {fault}")

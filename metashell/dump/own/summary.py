@@ -1,29 +1,27 @@
 """`dump-log --summary`: what a log, checkpoint or directory holds, in numbers.
 
 Per file: batches, records, bytes, offsets, time span, epochs with their first offsets, gaps, compression, producers, and records
-by type and version. It is the walk of the own voice with another writer; what is wrong is told as always. Without a decoder it
-is that of the log which a file belongs to.
+by type and version. It is the walk of the own voice with another writer, which reports the same faults. Without a decoder option, the
+decoder is that of the log that a file belongs to.
 """
 
 from __future__ import annotations
 
-import os
-from json import dumps
 from typing import Any
 
-from metashell.codec.batches import CONTROL, TRANSACTIONAL, BatchHeader
+from metashell.codec.batches import CONTROL, TRANSACTIONAL, BatchHeader, Record
 from metashell.codec.control import CONTROL_TYPE_NAMES
 from metashell.codec.coordinator import PREFIX_SIZE, int16_at
 from metashell.codec.frame import FrameError, read_frame, record_type_name
 from metashell.codec.framing import Stop
-from metashell.codec.legacy import LegacyRecord
 from metashell.codec.record_walk import RecordFields
 from metashell.dump.decoding import LOG_OF_DECODER
-from metashell.dump.inputs import Input
-from metashell.dump.own.json_lines import JsonWriter, for_terminal
+from metashell.dump.inputs import Input, shown_path
+from metashell.dump.own.json_lines import JsonWriter
 from metashell.dump.own.session import Session
 from metashell.dump.record_types import type_names
 from metashell.dump.windows import dump_in_turn
+from metashell.forms import compact_json
 from metashell.log.kinds import DATA, METADATA, REMOTE_LOG
 from metashell.log.window_reader import WindowReader
 
@@ -89,7 +87,7 @@ class SummaryWriter(JsonWriter):
         value = buf[value_start : value_start + value_size] if value_size >= 0 else None
         self._count(header, key, value)
 
-    def _legacy_record(self, header: BatchHeader, record: LegacyRecord) -> None:
+    def _legacy_record(self, header: BatchHeader, record: Record) -> None:
         self._count(header, record.key, record.value)
 
     def _count(self, header: BatchHeader, key: bytes | None, value: bytes | None) -> None:
@@ -160,18 +158,11 @@ class SummarySession(Session):
         assert isinstance(writer, SummaryWriter)
         size = writer.file.size()
         shown = writer.summary(stop.position if size is None else size, writer.findings.fault_count)
-        self.tell(entry.label, writer.take_findings())
-        label = os.fsencode(entry.label).decode("utf-8", "replace")
+        self.report(entry.label, writer.take_findings())
         if self.options.output == "table":
-            text = table(label, shown)
+            from metashell.dump.own.summary_text import table_lines
+
+            text = "".join(f"{line}\n" for line in table_lines(entry.label, shown))
         else:
-            text = dumps({"kind": "summary", "file": label, **shown}, ensure_ascii=False, separators=(",", ":")) + "\n"
-            text = for_terminal(text) if self.is_terminal else text
+            text = compact_json({"kind": "summary", "file": shown_path(entry.label), **shown}) + "\n"
         self.output.write(text.encode("utf-8", "surrogateescape"))
-
-
-def table(label: str, shown: dict[str, Any]) -> str:
-    """The summary for people: one line a fact, then the types as a table."""
-    from metashell.dump.own.summary_text import table_lines
-
-    return "".join(f"{line}\n" for line in table_lines(label, shown))

@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from metashell.dump.inputs import shown_path
+from metashell.escape import terminal_line
+from metashell.forms import aligned
+
 _WIDTH = 13
 _TIME_MAX_MS = 253_402_300_799_999
 
 
 def table_lines(label: str, shown: dict[str, Any]) -> Iterator[str]:
     """One line a fact, then the record types with their counts."""
-    yield printable(label)
+    yield terminal_line(shown_path(label))
     for name, text in _facts(shown):
         yield f"  {name:<{_WIDTH}}{text}"
     if shown["types"]:
@@ -87,12 +91,4 @@ def _time(time_ms: int) -> str:
 def _types(types: list[dict[str, Any]]) -> Iterator[str]:
     rows = [("TYPE", "VERSION", "COUNT", "BYTES")]
     rows += [(row["type"], "-" if row["version"] is None else str(row["version"]), str(row["count"]), str(row["bytes"])) for row in types]
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    for row in rows:
-        name, *numbers = row
-        yield "  " + "  ".join([name.ljust(widths[0]), *(text.rjust(width) for text, width in zip(numbers, widths[1:], strict=True))])
-
-
-def printable(text: str) -> str:
-    """A name without what a terminal would obey."""
-    return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04X}" for letter in text)
+    yield from (f"  {line}" for line in aligned(rows, right=(1, 2, 3)))

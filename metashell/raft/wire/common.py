@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from metashell.raft.messages import Endpoint, Endpoints
+from metashell.raft.messages import Endpoint, Endpoints, Request, Response
 
 TOPIC: Final = "__cluster_metadata"
 PORT_MAX: Final = 65535
+
+
+class Row(NamedTuple):
+    """The functions that turn an API's flat messages into codec's of a version, and back."""
+
+    request_to: Callable[[Any, int], Any]
+    request_from: Callable[[Any, int], Request]
+    response_to: Callable[[Any, int], Any]
+    response_from: Callable[[Any, int], Response]
 
 
 def only_partition(topics: Sequence[Any]) -> Any | None:

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from metashell import __version__
 from metashell.codec import messages as codec
+from metashell.codec.api_keys import API_VERSIONS, DESCRIBE_QUORUM
 from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from metashell.raft import messages as flat
-from metashell.raft.wire.common import TOPIC, endpoints_from, endpoints_to
+from metashell.raft.wire.common import TOPIC, Row, endpoints_from, endpoints_to
 from metashell.raft.wire.versions import OURS
 
 KRAFT_VERSION: Final = "kraft.version"
@@ -155,3 +156,9 @@ def _unknown_topics(unknown: Sequence[tuple[str, int]]) -> tuple[Any, ...]:
         partitions = tuple(made_by.PartitionData(partition_index=index, error_code=UNKNOWN_TOPIC_OR_PARTITION) for index in indexes)
         topics.append(made_by.TopicData(topic_name=name, partitions=partitions))
     return tuple(topics)
+
+
+ROWS: Final = {
+    API_VERSIONS: Row(api_versions_request_to, api_versions_request_from, api_versions_response_to, api_versions_response_from),
+    DESCRIBE_QUORUM: Row(describe_request_to, describe_request_from, describe_response_to, describe_response_from),
+}

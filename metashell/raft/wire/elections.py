@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from metashell.codec import messages as codec
+from metashell.codec.api_keys import BEGIN_QUORUM_EPOCH, END_QUORUM_EPOCH, VOTE
 from metashell.raft import messages as flat
-from metashell.raft.wire.common import TOPIC, endpoints_from, endpoints_to, leader_endpoint_from, leader_endpoint_to, only_partition
+from metashell.raft.wire.common import TOPIC, Row, endpoints_from, endpoints_to, leader_endpoint_from, leader_endpoint_to, only_partition
 from metashell.raft.wire.versions import UnsupportedVersionError
 from metashell.values import ReplicaKey
+
+R = TypeVar("R", bound=flat.PartitionResponse)
 
 
 def vote_request_to(message: flat.VoteRequest, version: int) -> codec.VoteRequest:
@@ -48,15 +51,16 @@ def vote_request_from(message: codec.VoteRequest, version: int) -> flat.VoteRequ
 
 
 def vote_response_to(message: flat.VoteResponse, version: int) -> codec.VoteResponse:
-    made: codec.VoteResponse = _response_to(codec.VoteResponse, message, version, {"vote_granted": message.granted})
+    made: codec.VoteResponse = _response_to(codec.VoteResponse, message, version)
+    for topic in made.topics:
+        topic.partitions[0].vote_granted = message.granted
     return made
 
 
 def vote_response_from(message: codec.VoteResponse, version: int) -> flat.VoteResponse:
-    made: flat.VoteResponse
-    made, partition = _response_from(flat.VoteResponse, message)
-    if partition is not None:
-        made.granted = partition.vote_granted
+    made = _response_from(flat.VoteResponse, message)
+    if made.shape_ok and not made.top_error:
+        made.granted = message.topics[0].partitions[0].vote_granted
     return made
 
 
@@ -88,16 +92,6 @@ def begin_request_from(message: codec.BeginQuorumEpochRequest, version: int) -> 
     )
 
 
-def begin_response_to(message: flat.BeginQuorumEpochResponse, version: int) -> codec.BeginQuorumEpochResponse:
-    made: codec.BeginQuorumEpochResponse = _response_to(codec.BeginQuorumEpochResponse, message, version, {})
-    return made
-
-
-def begin_response_from(message: codec.BeginQuorumEpochResponse, version: int) -> flat.BeginQuorumEpochResponse:
-    made: flat.BeginQuorumEpochResponse = _response_from(flat.BeginQuorumEpochResponse, message)[0]
-    return made
-
-
 def end_request_to(message: flat.EndQuorumEpochRequest, version: int) -> codec.EndQuorumEpochRequest:
     made = codec.EndQuorumEpochRequest(
         cluster_id=message.cluster_id, leader_endpoints=endpoints_to(codec.EndQuorumEpochRequest.LeaderEndpoint, message.endpoints)
@@ -125,38 +119,39 @@ def end_request_from(message: codec.EndQuorumEpochRequest, version: int) -> flat
     return flat.EndQuorumEpochRequest(message.cluster_id, found.leader_id, found.leader_epoch, candidates, endpoints, partition is not None)
 
 
-def end_response_to(message: flat.EndQuorumEpochResponse, version: int) -> codec.EndQuorumEpochResponse:
-    made: codec.EndQuorumEpochResponse = _response_to(codec.EndQuorumEpochResponse, message, version, {})
-    return made
-
-
-def end_response_from(message: codec.EndQuorumEpochResponse, version: int) -> flat.EndQuorumEpochResponse:
-    made: flat.EndQuorumEpochResponse = _response_from(flat.EndQuorumEpochResponse, message)[0]
-    return made
-
-
-def _response_to(made_by: Any, message: Any, version: int, more: dict[str, Any]) -> Any:
-    """The three responses differ in a vote alone."""
+def _response_to(made_by: Any, message: flat.PartitionResponse, version: int) -> Any:
+    """What the three responses have in common: all but the vote."""
     if message.top_error or not message.shape_ok:
         return made_by(error_code=message.top_error)
-    partition = made_by.PartitionData(error_code=message.error, leader_id=message.leader_id, leader_epoch=message.epoch, **more)
+    partition = made_by.PartitionData(error_code=message.error, leader_id=message.leader_id, leader_epoch=message.epoch)
     made = made_by(topics=(made_by.TopicData(topic_name=TOPIC, partitions=(partition,)),))
     if version >= 1:
         made.node_endpoints = leader_endpoint_to(made_by.NodeEndpoint, message.leader_id, message.leader_endpoint)
     return made
 
 
-def _response_from(made_by: Any, message: Any) -> tuple[Any, Any]:
-    """The flat response, and the partition unless there is a top-level error or a wrong shape."""
+def _response_from(made_by: type[R], message: Any) -> R:
     if message.error_code:
-        return made_by(top_error=message.error_code), None
+        return made_by(top_error=message.error_code)
     partition = only_partition(message.topics)
     if partition is None:
-        return made_by(shape_ok=False), None
-    made = made_by(
-        error=partition.error_code,
-        leader_id=partition.leader_id,
-        epoch=partition.leader_epoch,
-        leader_endpoint=leader_endpoint_from(message.node_endpoints, partition.leader_id),
-    )
-    return made, partition
+        return made_by(shape_ok=False)
+    leader_endpoint = leader_endpoint_from(message.node_endpoints, partition.leader_id)
+    return made_by(0, partition.error_code, partition.leader_id, partition.leader_epoch, leader_endpoint)
+
+
+ROWS: Final = {
+    VOTE: Row(vote_request_to, vote_request_from, vote_response_to, vote_response_from),
+    BEGIN_QUORUM_EPOCH: Row(
+        begin_request_to,
+        begin_request_from,
+        lambda message, version: _response_to(codec.BeginQuorumEpochResponse, message, version),
+        lambda message, version: _response_from(flat.BeginQuorumEpochResponse, message),
+    ),
+    END_QUORUM_EPOCH: Row(
+        end_request_to,
+        end_request_from,
+        lambda message, version: _response_to(codec.EndQuorumEpochResponse, message, version),
+        lambda message, version: _response_from(flat.EndQuorumEpochResponse, message),
+    ),
+}

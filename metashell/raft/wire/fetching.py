@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from metashell.codec import messages as codec
+from metashell.codec.api_keys import FETCH, FETCH_SNAPSHOT
 from metashell.raft import messages as flat
-from metashell.raft.wire.common import TOPIC, leader_endpoint_from, leader_endpoint_to
+from metashell.raft.wire.common import TOPIC, Row, leader_endpoint_from, leader_endpoint_to
 from metashell.raft.wire.versions import UnsupportedVersionError
 from metashell.values import METADATA_TOPIC_ID, OffsetAndEpoch
 
@@ -174,3 +175,9 @@ def _only_by_id(topics: Any, index_name: str) -> Any | None:
         return None
     partitions = topics[0].partitions
     return partitions[0] if len(partitions) == 1 and getattr(partitions[0], index_name) == 0 else None
+
+
+ROWS: Final = {
+    FETCH: Row(fetch_request_to, fetch_request_from, fetch_response_to, fetch_response_from),
+    FETCH_SNAPSHOT: Row(snapshot_request_to, snapshot_request_from, snapshot_response_to, snapshot_response_from),
+}

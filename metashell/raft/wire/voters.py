@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from metashell.codec import messages as codec
+from metashell.codec.api_keys import ADD_RAFT_VOTER, REMOVE_RAFT_VOTER, UPDATE_RAFT_VOTER
 from metashell.raft import messages as flat
-from metashell.raft.wire.common import PORT_MAX, endpoints_from, endpoints_to
+from metashell.raft.wire.common import PORT_MAX, Row, endpoints_from, endpoints_to
 from metashell.raft.wire.versions import UnsupportedVersionError
 
 
@@ -95,3 +98,10 @@ def update_response_from(message: codec.UpdateRaftVoterResponse, version: int) -
     known = leader.host and 0 <= leader.port <= PORT_MAX
     endpoint = (leader.host, leader.port) if known else None
     return flat.UpdateRaftVoterResponse(message.error_code, leader.leader_id, leader.leader_epoch, endpoint)
+
+
+ROWS: Final = {
+    ADD_RAFT_VOTER: Row(add_request_to, add_request_from, add_response_to, add_response_from),
+    REMOVE_RAFT_VOTER: Row(remove_request_to, remove_request_from, remove_response_to, remove_response_from),
+    UPDATE_RAFT_VOTER: Row(update_request_to, update_request_from, update_response_to, update_response_from),
+}

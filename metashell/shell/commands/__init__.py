@@ -1,6 +1,6 @@
-"""The commands of the shell, one file each; a command is registered by its line in `NAMES`, which names its module too.
+"""The commands of the shell, one file each; a line in `NAMES` registers a command and names its module.
 
-A module is imported when its command is first asked for: a one-shot `cat` need not start with all the others.
+A module is imported when its command is first used, so that a one-shot `cat` does not import the others.
 """
 
 from __future__ import annotations

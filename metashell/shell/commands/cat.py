@@ -4,9 +4,9 @@ SYNOPSIS
     cat PATH...
 
 DESCRIPTION
-    A number or text is printed as it is, a record as indented JSON under Kafka's own field names. Secrets are hidden unless
-    the shell was started with --show-secrets. A directory, or a path that names nothing, is reported, and the next one is
-    still printed.
+    Prints a number or text as it is, and a record as indented JSON with Kafka's own field names. Secrets are hidden unless the
+    shell was started with --show-secrets. A directory, or a path that names nothing, is reported, and the next one is still
+    printed.
 
     With -o json the answer is one object for one path, and an array for several paths or a pattern. With -o kafka it is the
     text that Kafka's own shell prints.

@@ -4,8 +4,8 @@ SYNOPSIS
     cd [PATH]
 
 DESCRIPTION
-    Paths that do not begin with / are seen from the working directory. Without PATH it becomes /. A pattern must name
-    one directory or more; the last one is taken.
+    A PATH that does not begin with / starts at the working directory. Without PATH the working directory becomes /. Of a
+    pattern that names several directories the last one is taken.
 
 EXAMPLES
     >> cd /image/topics

@@ -4,11 +4,11 @@ SYNOPSIS
     find [PATH...] [-name GLOB] [-path GLOB] [-regex REGEX] [-type TYPE] [-maxdepth N]
 
 DESCRIPTION
-    Prints the path of every node below each PATH (by default the working directory), the PATH itself included, for which all
-    given tests hold: -name compares the last component with a pattern, -path and -regex the whole path, -type what the node
-    is. In -path a * goes across slashes; -regex is a Python expression for the whole path.
+    Prints the path of every node at or below each PATH (by default the working directory) that passes all given tests: -name
+    compares the last component with a pattern, -path and -regex the whole path, -type the kind of the node. In -path a * also
+    matches slashes; -regex is a Python expression for the whole path.
 
-    What / shows under the names of Kafka 2.8 to 3.2 is left out of a search from there: it is the same once more.
+    A search from / leaves out the names of Kafka 2.8 to 3.2, which show the same nodes again.
 
 EXAMPLES
     >> find /image/topics/byName/orders -name {id,name}
@@ -48,7 +48,7 @@ HERE = "."
 def run(ctx: Context, args: SimpleNamespace) -> None:
     """Print the paths below each start for which all tests hold."""
     targets = args.path or (HERE,)
-    # Kafka's find has no tests, and prints the argument as it was typed; with tests it is paths that are asked for.
+    # Kafka's find has no tests and prints the argument as it was typed; with tests the answer is paths.
     if ctx.output == "kafka" and not _tests(args) and args.maxdepth is None:
         for target in targets:
             for match in ctx.resolve([target]):

@@ -4,12 +4,12 @@ SYNOPSIS
     follow
 
 DESCRIPTION
-    As `watch /image`: waits for changes of the metadata, and prints each with its offset until Ctrl-C, which ends the
-    command with status 0. Records that change nothing, as a controller writes them twice a second, are left out.
+    Like `watch /image`: waits for changes of the metadata and prints each with its offset until Ctrl-C, which ends the command
+    with status 0. Records that change nothing, such as the two that a controller writes every second, are left out.
 
 EXAMPLES
     >> follow
-    follow: demo: it does not go on; name a directory or a quorum
+    follow: demo: this source does not change; name a directory or a quorum
 """
 
 from __future__ import annotations

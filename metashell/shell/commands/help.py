@@ -1,10 +1,10 @@
 """help - list the commands
 
 SYNOPSIS
-    help
+    help [COMMAND]
 
 DESCRIPTION
-    `man COMMAND` shows a command's page, `COMMAND --help` too.
+    With COMMAND it shows the page of that command, as `man COMMAND` and `COMMAND --help` do.
 
 EXAMPLES
     >> help
@@ -18,7 +18,7 @@ EXAMPLES
     ls       list directories
     man      show the page of a command
     pwd      print the current working directory
-    status   say what was read, how far it is certain, and what is wrong
+    status   show what was read, how far it is certain, and what is wrong
     tree     show directories and the leaves in them
     watch    print the changes below paths as they are committed
 """
@@ -28,7 +28,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metashell.forms import OBJECT_FORMS, aligned
-from metashell.shell.command import make_command
+from metashell.options import Argument
+from metashell.shell.command import COMMAND_NAME, make_command
+from metashell.shell.commands.man import run as show_page
 from metashell.shell.kafka_usage import HELP_TEXT
 from metashell.shell.output import write_objects
 
@@ -42,7 +44,9 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     """Print every command with its summary."""
     from metashell.shell.commands import COMMANDS
 
-    if ctx.speaks_kafka:
+    if args.command is not None:
+        show_page(ctx, args)
+    elif ctx.speaks_kafka:
         ctx.write(HELP_TEXT)
     elif ctx.output in OBJECT_FORMS:
         write_objects(ctx, ({"name": command.name, "summary": command.spec.summary} for command in COMMANDS))
@@ -51,4 +55,4 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
             ctx.line(line)
 
 
-COMMAND = make_command(run, __doc__)
+COMMAND = make_command(run, __doc__, arguments=(Argument(name="command", nargs="?", kind=COMMAND_NAME, help="a command's name"),))

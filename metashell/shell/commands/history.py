@@ -4,7 +4,7 @@ SYNOPSIS
     history [COUNT]
 
 DESCRIPTION
-    Each line has its number, counted from 0; this line is the last. With COUNT only the last ones are printed.
+    Each line has its number, from 0; this line is the last. With COUNT only the last COUNT lines are printed.
 
 EXAMPLES
     >> history 1

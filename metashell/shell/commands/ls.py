@@ -4,10 +4,10 @@ SYNOPSIS
     ls [-l] [-R] [-1] [-d] [PATH...]
 
 DESCRIPTION
-    Lists what each PATH (by default the working directory) holds, or the PATH itself if it is a leaf. With several
-    directories each has a heading; one that is empty shows as its heading alone. On a terminal names stand in columns.
+    Lists the names in each PATH (by default the working directory), or the PATH itself if it is a leaf. Several directories
+    have a heading each; an empty one is only a heading. On a terminal the names are in columns.
 
-    With -l every name has a line with its type and what matters most about it: partitions without a leader or without all
+    With -l each name has a line with its type and what matters most about it: partitions without a leader or without all
     their replicas in sync, fenced brokers, values of leaves.
 
 EXAMPLES
@@ -15,7 +15,7 @@ EXAMPLES
     brokers
     controllers
     >> ls -l -d /image/topics/byName/reassigned-*
-    topic       /image/topics/byName/reassigned-1  partitions=2 id=_yR8QlgCSu6ZRADAW7ijPw reassigning=1
+    topic       /image/topics/byName/reassigned-1  partitions=2 reassigning=1 id=_yR8QlgCSu6ZRADAW7ijPw
     topic       /image/topics/byName/reassigned-2  partitions=1 id=aadsLtv0QICKoY4m9-H8tg
 """
 
@@ -113,10 +113,17 @@ def _listed_directories(match: Match, args: SimpleNamespace) -> Iterator[tuple[s
 def _write_names(ctx: Context, names: Sequence[str], nodes: Iterable[Node], args: SimpleNamespace) -> None:
     if args.long:
         width = max(map(len, names), default=0)
+        if ctx.display.width is not None:
+            # One long name must not push the details of all others over the edge.
+            width = min(width, ctx.display.width // 3)
+        color = ctx.display.color
         for name, node in zip(names, nodes, strict=True):
-            shown = colored_name(ctx, name, node.is_directory) + " " * (width - len(name))
-            ctx.out.write(f"{node.type:<{_TYPE_WIDTH}}  {shown}  ")
-            ctx.line(summary_text(summarize(ctx, node)))
+            details = summary_text(summarize(ctx, node))
+            if color and node.is_directory:
+                ctx.out.write(f"{node.type:<{_TYPE_WIDTH}}  {colored_name(ctx, name, True)}{' ' * (width - len(name))}  ")
+                ctx.line(details)
+            else:
+                ctx.line(f"{node.type:<{_TYPE_WIDTH}}  {name:<{width}}  {details}")
     elif ctx.display.color and not args.one and len(names) <= _COLORED_LIMIT:
         _write_colored(ctx, names, nodes)
     else:
@@ -125,7 +132,7 @@ def _write_names(ctx: Context, names: Sequence[str], nodes: Iterable[Node], args
 
 
 _COLORED_LIMIT = 10_000
-"""Names above which a listing stays plain: colours need every node, names alone do not."""
+"""The most names that are coloured: colours need every node, plain names do not."""
 
 
 def _write_colored(ctx: Context, names: Sequence[str], nodes: Iterable[Node]) -> None:
@@ -153,7 +160,7 @@ def _objects(ctx: Context, targets: Sequence[str], args: SimpleNamespace) -> Ite
             continue
         for path, directory in _listed_directories(match, args):
             for child in directory.iter_children():
-                # Of the root, a recursive listing shows what it enters.
+                # A recursive listing of the root shows only what it enters.
                 if not (args.recursive and child.is_view and path == ROOT):
                     yield _entry(ctx, child_path(path, child.name), child, args)
 

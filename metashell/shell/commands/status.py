@@ -1,14 +1,13 @@
-"""status - say what was read, how far it is certain, and what is wrong
+"""status - show what was read, how far it is certain, and what is wrong
 
 SYNOPSIS
     status
 
 DESCRIPTION
-    Where the metadata ends (`end_offset` is the offset that would be written next), who led and votes (where the log was
-    compacted, quorum-state says so, and the answer says that), up to which offset it
-    is certain that the quorum has committed it (in a directory: the newest complete checkpoint), how many of everything there
-    are, and what could not be applied. Of a live quorum also its high watermark, and how far behind this image is.
-    With -o json the same is one object.
+    Shows where the metadata ends (`end_offset` is the next offset to be written), the leader and the voters (if the log was
+    compacted they come from quorum-state, and the answer says so), the offset up to which the quorum has certainly committed it
+    (in a directory: the newest complete checkpoint), the counts of everything, and the records that could not be applied. For a
+    live quorum it also shows the high watermark and how far this image is behind. With -o json it is one object.
 
 EXAMPLES
     >> status
@@ -98,7 +97,7 @@ def _metadata_version(image: MetadataImage) -> str | None:
 
 
 def _leader(ctx: Context) -> tuple[Leader | None, str | None]:
-    """Who led last, and what says so: the log, or where it was compacted, what the node has noted beside it."""
+    """The last leader and its source: the log or, if that was compacted, the node's quorum-state."""
     if ctx.image.leader is not None:
         return ctx.image.leader, _LOG
     noted = ctx.election() if ctx.election is not None else None
@@ -106,11 +105,11 @@ def _leader(ctx: Context) -> tuple[Leader | None, str | None]:
 
 
 def _voters(ctx: Context) -> tuple[list[dict[str, Any]], str | None]:
-    """The voters, and what names them."""
+    """The voters and their source."""
     image = ctx.image
     if image.voters is not None:
         return [{"id": voter.id, "directory_id": uuid_text(voter.directory_id)} for voter in image.voters.voters], _LOG
-    # Static voters are in no record of their own; each election tells their ids.
+    # Static voters have no record of their own; each election lists their ids.
     election, source = image.leader, _LOG
     if election is None and ctx.election is not None:
         election, source = ctx.election(), _NOTE
@@ -145,7 +144,7 @@ def _lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
         ("end offset", f"{status['end_offset']}, {_certainty_words(status)}"),
         ("leader", _leader_words(status)),
         *_live_lines(status),
-        ("voters", (", ".join(str(voter["id"]) for voter in status["voters"]) or "unknown") + _whence(status["voters_source"])),
+        ("voters", (", ".join(str(voter["id"]) for voter in status["voters"]) or "unknown") + _source_words(status["voters_source"])),
         ("metadata.version", status["metadata_version"] or "no metadata.version"),
         ("brokers", f"{counts['brokers']}, {counts['brokers_fenced']} fenced"),
         ("controllers", str(counts["controllers"])),
@@ -170,15 +169,15 @@ def _lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _leader_words(status: dict[str, Any]) -> str:
     leader = status["leader"]
-    return "unknown" if leader is None else f"{leader['id']}, epoch {leader['epoch']}{_whence(status['leader_source'])}"
+    return "unknown" if leader is None else f"{leader['id']}, epoch {leader['epoch']}{_source_words(status['leader_source'])}"
 
 
-def _whence(source: str | None) -> str:
+def _source_words(source: str | None) -> str:
     return f" (from {source})" if source == _NOTE else ""
 
 
 def _live_lines(status: dict[str, Any]) -> list[tuple[str, str]]:
-    """What only a source that goes on can tell."""
+    """What only a live source knows."""
     if "lag" not in status:
         return []
     lag = "lag unknown" if status["lag"] is None else f"lag {status['lag']}"

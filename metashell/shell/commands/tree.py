@@ -4,9 +4,9 @@ SYNOPSIS
     tree PATH...
 
 DESCRIPTION
-    Every directory is a heading with what it holds under it, every leaf a line with its value; records are JSON on one
-    line. With -o json each path is one object whose `children` are nested; with -o jsonl, csv and table each leaf and each
-    empty directory is a row of its own.
+    Each directory is a heading with its contents below, each leaf a line with its value; records are JSON on one line. With
+    -o json each path is one object whose `children` are nested; with -o jsonl, csv and table each leaf and each empty
+    directory is a row.
 
 EXAMPLES
     >> tree /image/configs/TOPIC:orders
@@ -62,7 +62,7 @@ def _write_text(ctx: Context, directory: Node, indent: int) -> None:
         if isinstance(child, Leaf) and ctx.output != "kafka":
             ctx.line(f"{lead}{name}: {_one_line(child.value(ctx.redact))}")
             continue
-        # A name that Kafka lists and cannot resolve is a heading with nothing below.
+        # A name that Kafka lists but cannot resolve is a heading with nothing below.
         ctx.line(f"{lead}{name}:")
         if isinstance(child, Leaf):
             ctx.line(f"{lead}{' ' * _INDENT}{kafka_leaf_text(ctx, child)}")

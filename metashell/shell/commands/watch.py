@@ -4,17 +4,17 @@ SYNOPSIS
     watch PATH...
 
 DESCRIPTION
-    Waits for changes of the nodes that the paths name or hold, and prints each with its offset until Ctrl-C, which ends
-    the command with status 0. A path may be a pattern, and may name what is not there yet, which is told on stderr. A change is
-    one of a leaf, or a topic that was created or removed as a whole. On a quorum only what is committed shows; on a directory what its
-    node writes, as it grows.
+    Waits for changes at or below the paths and prints each with its offset until Ctrl-C, which ends the command with status 0. A
+    path may be a pattern, or name something that does not exist yet, which is reported on stderr. A change concerns one leaf, or a
+    topic that was created or removed as a whole. Of a quorum only committed changes are shown; of a directory all that its node
+    writes.
 
     With -o jsonl each change is one object: path, type, kind (created, changed, removed), offset, epoch, timestamp, record (the type
-    of the record that did it, null where a snapshot took its place), before and after.
+    of the record that made the change, null for a snapshot), before and after.
 
 EXAMPLES
     >> watch /image/topics/byName/orders
-    watch: demo: it does not go on; name a directory or a quorum
+    watch: demo: this source does not change; name a directory or a quorum
 """
 
 from __future__ import annotations

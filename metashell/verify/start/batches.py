@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from metashell.codec.batches import CRC_START, HEADER_SIZE, MAGIC_END, BatchHeader, RecordBatch, unpack_header
 from metashell.codec.crc32c import crc32c
-from metashell.codec.framing import FRAME_SIZE_MAX, Stop
-from metashell.codec.legacy import message_crc, read_message_header
+from metashell.codec.framing import FRAME_SIZE_MAX, MAGIC_MAX, Stop
+from metashell.codec.legacy import LegacyBatch, message_crc, read_message_header
 from metashell.log.files import RegularFile
 from metashell.log.window_reader import WindowReader
 
@@ -90,4 +90,6 @@ def _flaw(data: bytes, header: BatchHeader) -> str:
 def read_placed(file: RegularFile, placed: Placed) -> RecordBatch:
     """The whole batch, to be decoded."""
     data = file.read_at(placed.position, placed.size)
+    if placed.magic < MAGIC_MAX:
+        return LegacyBatch(placed.position, data, file.name)
     return RecordBatch(BatchHeader(*unpack_header(data)), placed.position, data, file.name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from metashell.escape import writable
 
 Action = Literal["cut", "delete", "split"]
 """`cut`: the file ends at `position` afterwards; `delete`: it is gone, or renamed to be deleted; `split`: what lies from `position` on
@@ -98,7 +97,7 @@ def verdict_value(verdict: StartVerdict) -> dict[str, Any]:
     """A verdict's JSON; what is not known is null."""
     return {
         "kind": "start",
-        "path": writable(verdict.path),
+        "path": verdict.path,
         "starts": verdict.starts,
         "safe": verdict.is_safe,
         "reason": verdict.reason or None,
@@ -108,13 +107,13 @@ def verdict_value(verdict: StartVerdict) -> dict[str, Any]:
         "changes": [_change_value(change) for change in verdict.changes],
         "lost": verdict.lost,
         "unnoticed": verdict.unnoticed,
-        "not_judged": [writable(path) for path in verdict.not_judged],
+        "not_judged": list(verdict.not_judged),
     }
 
 
 def _change_value(change: Change) -> dict[str, Any]:
     return {
-        "file": writable(change.file),
+        "file": change.file,
         "action": change.action,
         "position": change.position,
         "offset": change.offset if change.offset >= 0 else None,

@@ -12,9 +12,9 @@ from metashell.codec.blobs.streams_assignment import (
     NO_REBALANCE_MS,
     TaskId,
     read_streams_assignment,
-    write_streams_assignment,
 )
 from metashell.codec.registry import message_type
+from tests.codec.blobs.streams_writer import write_streams_assignment
 
 FILE = Path(__file__).parents[2] / "golden" / "blobs" / "vectors.txt"
 VECTORS = [(kind, int(version), bytes.fromhex(text)) for kind, version, text in map(str.split, FILE.read_text().splitlines())]

@@ -61,7 +61,7 @@ def test_an_index_without_its_log_is_listed_and_only_verifying_fails() -> None:
     assert (status, len(rows), err) == (0, 3, "")
     status, _, err = run(path, verify_index_only=True)
     assert status == 1
-    assert "No such file or directory: entries are not held against the log" in err
+    assert "No such file or directory: entries are not compared with the log" in err
 
 
 def test_a_preallocated_index_has_no_entries() -> None:

@@ -11,7 +11,7 @@ from metashell.raft.wire import hide_leader
 
 AT = ("host", 9093)
 ANSWERS: list[tuple[Any, int]] = [
-    (flat.VoteResponse(0, 0, 3, 5, False, AT), 1),
+    (flat.VoteResponse(0, 0, 3, 5, AT, False), 1),
     (flat.BeginQuorumEpochResponse(0, 0, 3, 5, AT), 1),
     (flat.EndQuorumEpochResponse(0, 74, 3, 5, AT), 1),
     (flat.FetchResponse(0, 6, 3, 5, AT), 17),

@@ -60,7 +60,7 @@ def state_of(data: bytes) -> int:
     while position < len(data):
         header = read_batch_header(data, position)
         batch = RecordBatch(header, position, data[position : position + header.size_bytes])
-        if not batch.crc_is_valid():
+        if batch.crc_fault() is not None:
             raise Violation("S4", f"a batch of a snapshot at {position} has a wrong checksum")
         if not header.is_control and found < 0:
             found = int(next(batch.records()).value or b"-1")

@@ -60,7 +60,7 @@ class Images:
         while position < len(data):
             header = read_batch_header(data, position)
             batch = RecordBatch(header, position, data[position : position + header.size_bytes], str(id))
-            if not batch.crc_is_valid():
+            if batch.crc_fault() is not None:
                 raise Violation(RULE, f"{name} completes {id} with a wrong checksum at {position}")
             loader.load_snapshot_batch(batch)
             position += header.size_bytes

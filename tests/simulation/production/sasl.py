@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metashell.net.sasl import PlainClient, SaslClient, SaslServer, StaticCredentials, server_mechanisms
+from metashell.net.mechanisms import StaticCredentials, server_mechanisms
+from metashell.net.plain import PlainClient
+from metashell.net.sasl import SaslClient, SaslServer
 
 USER, PASSWORD = "quorum", "secret"
 

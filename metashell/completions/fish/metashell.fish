@@ -1,0 +1,399 @@
+# Made by `python -m tools.gen_completions`; do not edit.
+
+# The options of a line that take the next word as their value.
+function __metashell_valued
+    switch $argv[1]
+        case kafka-shell
+            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --max-decompressed'
+        case dump-log
+            string split ' ' -- '--files --key-decoder-class --value-decoder-class --max-bytes --max-message-size --type -t --offset --since --until --key --value --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --max-decompressed --jobs -j'
+        case kafka-metadata-shell
+            string split ' ' -- '--snapshot -s'
+        case kafka-dump-log
+            string split ' ' -- '--files --max-bytes --max-message-size'
+        case metashell-verify
+            string split ' ' -- '--config -c --output -o --max-decompressed'
+        case metashell-storage:format
+            string split ' ' -- '--config -c --cluster-id -t --add-scram -S --add-scram-file --release-version -r --feature -f --initial-controllers -I --output -o'
+        case metashell-storage:info
+            string split ' ' -- '--config -c --output -o'
+        case metashell-storage:version-mapping
+            string split ' ' -- '--release-version -r --output -o'
+        case metashell-storage:feature-dependencies
+            string split ' ' -- '--feature -f --output -o'
+        case metashell-storage:random-uuid
+            string split ' ' -- '--output -o'
+        case kafka-storage:info
+            string split ' ' -- '--config -c'
+        case kafka-storage:format
+            string split ' ' -- '--config -c --cluster-id -t --add-scram -S --release-version -r --feature -f --initial-controllers -I'
+        case kafka-storage:version-mapping
+            string split ' ' -- '--release-version -r'
+        case kafka-storage:feature-dependencies
+            string split ' ' -- '--feature -f'
+        case metashell-export
+            string split ' ' -- '--out --format -f --tables -t --on-error --jobs -j --log'
+        case metashell-sql
+            string split ' ' -- '--output -o --on-error --log'
+        case metashell-report
+            string split ' ' -- '--out --format --on-error'
+        case spark-reports
+            string split ' ' -- '--out --master --format --table --on-error --split-size'
+    end
+end
+
+# The words of the line that are no options and no values of options, without the command itself.
+function __metashell_words
+    set -l line (commandline -opc)
+    set -l label (path basename $line[1] 2>/dev/null; or basename $line[1])
+    set -l count 0
+    set -l skip 0
+    for word in $line[2..-1]
+        if test $skip = 1
+            set skip 0
+        else if contains -- $word (__metashell_valued $label)
+            set skip 1
+        else if not string match -q -- '-?*' $word
+            echo $word
+            set count (math $count + 1)
+            test $count = 1; and set -l own (__metashell_valued $label:$word); and set label $label:$word
+        end
+    end
+end
+
+function __metashell_words_are
+    test (count (__metashell_words)) = $argv[1]
+end
+
+function __metashell_words_are_at_least
+    test (count (__metashell_words)) -ge $argv[1]
+end
+
+function __metashell_command_is
+    set -l words (__metashell_words)
+    test "$words[1]" = $argv[1]
+end
+
+function __metashell_tool_of
+    switch $argv[1]
+        case shell
+            echo kafka-shell
+        case dump-log
+            echo dump-log
+        case verify
+            echo metashell-verify
+        case report
+            echo metashell-report
+        case storage
+            echo metashell-storage
+        case export
+            echo metashell-export
+        case sql
+            echo metashell-sql
+        case completion
+            echo metashell-completion
+        case kafka-metadata-shell
+            echo kafka-metadata-shell
+        case kafka-dump-log
+            echo kafka-dump-log
+        case kafka-storage
+            echo kafka-storage
+    end
+end
+
+# What the tool that `metashell COMMAND` calls would complete.
+function __metashell_of_tool
+    set -l line (commandline -opc)
+    set -l tool (__metashell_tool_of $line[2])
+    test -n "$tool"; and complete -C (string join -- ' ' $tool (string escape -- $line[3..-1]) (commandline -ct))
+end
+
+# Paths below the directory that is being typed, of the source that the line names.
+function __metashell_nodes
+    set -l words (commandline -opc)
+    set -l source
+    for index in (seq 2 (count $words))
+        switch $words[$index]
+            case --demo
+                set source --demo
+            case -s --snapshot
+                set source -s $words[(math $index + 1)]
+        end
+    end
+    test (count $source) -gt 0; or return
+    set -l directory (string replace -r '[^/]*$' '' -- (commandline -ct))
+    test -n "$directory"; or set directory /
+    for name in (kafka-shell $source ls -1 $directory 2>/dev/null)
+        echo $directory$name
+    end
+end
+
+complete -c metashell -f
+complete -c metashell -n '__metashell_words_are 0' -l version -d 'print the version and exit'
+complete -c metashell -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
+complete -c metashell -n '__metashell_words_are 0' -x -a shell -d 'look at the metadata of a Kafka cluster as a tree of files'
+complete -c metashell -n '__metashell_words_are 0' -x -a dump-log -d 'print the batches and records of Kafka’s logs and checkpoints as JSON lines'
+complete -c metashell -n '__metashell_words_are 0' -x -a verify -d 'check what Kafka left on disk: checksums, offsets, epochs, indexes, checkpoints'
+complete -c metashell -n '__metashell_words_are 0' -x -a report -d 'answer an operator’s question from the logs of a cluster, as a table and as a page'
+complete -c metashell -n '__metashell_words_are 0' -x -a storage -d 'prepare and inspect the log directories of a node'
+complete -c metashell -n '__metashell_words_are 0' -x -a export -d 'write the records of logs as tables: Parquet, Arrow, CSV or JSON lines'
+complete -c metashell -n '__metashell_words_are 0' -x -a sql -d 'ask questions of logs in SQL'
+complete -c metashell -n '__metashell_words_are 0' -x -a completion -d 'print the completions of all commands for bash, zsh or fish'
+complete -c metashell -n '__metashell_words_are 0' -x -a kafka-metadata-shell -d 'the shell in Kafka’s own voice'
+complete -c metashell -n '__metashell_words_are 0' -x -a kafka-dump-log -d 'dump-log in Kafka’s own voice'
+complete -c metashell -n '__metashell_words_are 0' -x -a kafka-storage -d 'storage in Kafka’s own voice'
+complete -c metashell -n 'not __metashell_words_are 0' -x -a '(__metashell_of_tool)'
+complete -c kafka-shell -f
+complete -c kafka-shell -n '__metashell_words_are 0' -l snapshot -s s -r -F -d 'a .checkpoint, a bootstrap.checkpoint or a .log segment, a metadata directory, or the log directory above it'
+complete -c kafka-shell -n '__metashell_words_are 0' -l bootstrap-controller -l controllers -s C -x -d 'attach to the quorum of these controllers as an observer; ID@HOST:PORT works too'
+complete -c kafka-shell -n '__metashell_words_are 0' -l bootstrap-server -s b -x -d 'ask these brokers for the controllers, and attach there'
+complete -c kafka-shell -n '__metashell_words_are 0' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c kafka-shell -n '__metashell_words_are 0' -l address-map -x -d 'connect to the second address in place of the first, where controllers advertise one that is not reachable from here'
+complete -c kafka-shell -n '__metashell_words_are 0' -l timeout -x -d 'give up attaching after this time (10; 2 if no address accepts a connection); an attached observer has no limit'
+complete -c kafka-shell -n '__metashell_words_are 0' -l demo -d 'open the directory of a real controller that ships with the package'
+complete -c kafka-shell -n '__metashell_words_are 0' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the output'
+complete -c kafka-shell -n '__metashell_words_are 0' -l certain-only -d 'stop at the newest complete checkpoint of a directory: what follows may not have been committed'
+complete -c kafka-shell -n '__metashell_words_are 0' -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
+complete -c kafka-shell -n '__metashell_words_are 0' -l keep-going -s k -d 'in a script, go on after a command that failed'
+complete -c kafka-shell -n '__metashell_words_are 0' -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c kafka-shell -n '__metashell_words_are 0' -l verbose -s v -d 'report on standard error what was read, torn tails and every fault'
+complete -c kafka-shell -n '__metashell_words_are 0' -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
+complete -c kafka-shell -n '__metashell_words_are 0' -l version -d 'print the version and exit'
+complete -c kafka-shell -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_words_are 0' -x -a cat -d 'print the contents of metadata leaves'
+complete -c kafka-shell -n '__metashell_command_is cat' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_command_is cat' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_command_is cat; and __metashell_words_are_at_least 1' -x -a '(__metashell_nodes)'
+complete -c kafka-shell -n '__metashell_words_are 0' -x -a cd -d 'set the current working directory'
+complete -c kafka-shell -n '__metashell_command_is cd' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_command_is cd' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_command_is cd; and __metashell_words_are 1' -x -a '(__metashell_nodes)'
+complete -c kafka-shell -n '__metashell_words_are 0' -x -a exit -d 'leave the shell'
+complete -c kafka-shell -n '__metashell_command_is exit' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_command_is exit' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_words_are 0' -x -a find -d 'search for nodes below directories'
+complete -c kafka-shell -n '__metashell_command_is find' -o name -l name -x -d 'the last component fits the pattern'
+complete -c kafka-shell -n '__metashell_command_is find' -o path -l path-glob -x -d 'the whole path fits the pattern'
+complete -c kafka-shell -n '__metashell_command_is find' -o regex -l regex -x -d 'the whole path fits the expression'
+complete -c kafka-shell -n '__metashell_command_is find' -o type -l type -x -a 'd f topic partition broker controller config acl quota scram token' -d 'the node is one of these'
+complete -c kafka-shell -n '__metashell_command_is find' -o maxdepth -l maxdepth -x -d 'go no deeper than N levels below PATH'
+complete -c kafka-shell -n '__metashell_command_is find' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_command_is find' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_command_is find; and __metashell_words_are_at_least 1' -x -a '(__metashell_nodes)'
+complete -c kafka-shell -n '__metashell_words_are 0' -x -a follow -d 'print every change as it is committed'
+complete -c kafka-shell -n '__metashell_command_is follow' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_command_is follow' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_words_are 0' -x -a help -d 'list the commands'
+complete -c kafka-shell -n '__metashell_command_is help' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_command_is help' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_command_is help; and __metashell_words_are 1' -x -a 'cat cd exit find follow help history ls man pwd status tree watch'
+complete -c kafka-shell -n '__metashell_words_are 0' -x -a history -d 'print the lines typed so far'
+complete -c kafka-shell -n '__metashell_command_is history' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_command_is history' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_words_are 0' -x -a ls -d 'list directories'
+complete -c kafka-shell -n '__metashell_command_is ls' -s l -l long -d 'one line for each name, with its type and what matters about it'
+complete -c kafka-shell -n '__metashell_command_is ls' -s R -l recursive -d 'the directories below too'
+complete -c kafka-shell -n '__metashell_command_is ls' -s 1 -l one -d 'one name a line, also on a terminal'
+complete -c kafka-shell -n '__metashell_command_is ls' -s d -l directory -d 'directories themselves, not what they hold'
+complete -c kafka-shell -n '__metashell_command_is ls' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_command_is ls' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_command_is ls; and __metashell_words_are_at_least 1' -x -a '(__metashell_nodes)'
+complete -c kafka-shell -n '__metashell_words_are 0' -x -a man -d 'show the page of a command'
+complete -c kafka-shell -n '__metashell_command_is man' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_command_is man' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_command_is man; and __metashell_words_are 1' -x -a 'cat cd exit find follow help history ls man pwd status tree watch'
+complete -c kafka-shell -n '__metashell_words_are 0' -x -a pwd -d 'print the current working directory'
+complete -c kafka-shell -n '__metashell_command_is pwd' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_command_is pwd' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_words_are 0' -x -a status -d 'show what was read, how far it is certain, and what is wrong'
+complete -c kafka-shell -n '__metashell_command_is status' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_command_is status' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_words_are 0' -x -a tree -d 'show directories and the leaves in them'
+complete -c kafka-shell -n '__metashell_command_is tree' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_command_is tree' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_command_is tree; and __metashell_words_are_at_least 1' -x -a '(__metashell_nodes)'
+complete -c kafka-shell -n '__metashell_words_are 0' -x -a watch -d 'print the changes below paths as they are committed'
+complete -c kafka-shell -n '__metashell_command_is watch' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_command_is watch' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_command_is watch; and __metashell_words_are_at_least 1' -x -a '(__metashell_nodes)'
+complete -c dump-log -f
+complete -c dump-log -l files -r -F -d 'the files to dump, separated by commas'
+complete -c dump-log -l cluster-metadata-decoder -d 'decode records of the metadata log and its checkpoints'
+complete -c dump-log -l offsets-decoder -d 'decode records of __consumer_offsets'
+complete -c dump-log -l transaction-log-decoder -d 'decode records of __transaction_state'
+complete -c dump-log -l share-group-state-decoder -d 'decode records of __share_group_state'
+complete -c dump-log -l remote-log-metadata-decoder -d 'decode records of __remote_log_metadata'
+complete -c dump-log -l key-decoder-class -x -d 'how to read keys: String, Integer, Long or Default (bytes), or Kafka’s class of that name'
+complete -c dump-log -l value-decoder-class -x -d 'how to read values: String, Integer, Long or Default (bytes), or Kafka’s class of that name'
+complete -c dump-log -l print-data-log -d 'print keys and values too; any decoder turns it on'
+complete -c dump-log -l deep-iteration -d 'print the records of each batch; --print-data-log turns it on'
+complete -c dump-log -l skip-record-metadata -d 'print only the key and value of a record; control records are left out'
+complete -c dump-log -l verify-index-only -d 'check an index and print no entries'
+complete -c dump-log -l index-sanity-check -d 'run only the check of an index that a broker runs when it starts'
+complete -c dump-log -l max-bytes -x -d 'read only this many bytes of each log or checkpoint'
+complete -c dump-log -l max-message-size -x -d 'size of the largest message that an index entry may point at'
+complete -c dump-log -l type -s t -x -a '(__fish_append , REGISTER_BROKER_RECORD UNREGISTER_BROKER_RECORD TOPIC_RECORD PARTITION_RECORD CONFIG_RECORD PARTITION_CHANGE_RECORD ACCESS_CONTROL_RECORD FENCE_BROKER_RECORD UNFENCE_BROKER_RECORD REMOVE_TOPIC_RECORD DELEGATION_TOKEN_RECORD USER_SCRAM_CREDENTIAL_RECORD FEATURE_LEVEL_RECORD CLIENT_QUOTA_RECORD PRODUCER_IDS_RECORD BROKER_REGISTRATION_CHANGE_RECORD ACCESS_CONTROL_ENTRY_RECORD REMOVE_ACCESS_CONTROL_ENTRY_RECORD NO_OP_RECORD ZK_MIGRATION_STATE_RECORD REMOVE_USER_SCRAM_CREDENTIAL_RECORD BEGIN_TRANSACTION_RECORD END_TRANSACTION_RECORD ABORT_TRANSACTION_RECORD REMOVE_DELEGATION_TOKEN_RECORD REGISTER_CONTROLLER_RECORD CLEAR_ELR_RECORD LEGACY_OFFSET_COMMIT OFFSET_COMMIT GROUP_METADATA CONSUMER_GROUP_METADATA CONSUMER_GROUP_PARTITION_METADATA CONSUMER_GROUP_MEMBER_METADATA CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT SHARE_GROUP_MEMBER_METADATA SHARE_GROUP_METADATA SHARE_GROUP_TARGET_ASSIGNMENT_METADATA SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT SHARE_GROUP_STATE_PARTITION_METADATA CONSUMER_GROUP_REGULAR_EXPRESSION STREAMS_GROUP_METADATA STREAMS_GROUP_MEMBER_METADATA STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT STREAMS_GROUP_TOPOLOGY SHARE_GROUP_PARTITION_METADATA STREAMS_GROUP_TARGET_ASSIGNMENT_RESOLVED_TOPIC_IDS TRANSACTION_LOG SHARE_SNAPSHOT SHARE_UPDATE REMOTE_LOG_SEGMENT_METADATA_RECORD REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD REMOTE_PARTITION_DELETE_METADATA_RECORD REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD)' -d 'only records of this type, such as TOPIC_RECORD or GROUP_METADATA'
+complete -c dump-log -l offset -x -d 'only these offsets, both included; either may be missing'
+complete -c dump-log -l since -x -d 'only records of this time or later: ISO 8601 (UTC where no zone is given) or Unix ms'
+complete -c dump-log -l until -x -d 'only records of this time or earlier'
+complete -c dump-log -l key -x -d 'only records whose key contains a match'
+complete -c dump-log -l value -x -d 'only records whose printed value contains a match'
+complete -c dump-log -l batches -d 'print batches too, or nothing else'
+complete -c dump-log -l follow -s f -d 'wait at the end for what the node writes, or the quorum commits, next; Ctrl-C ends it'
+complete -c dump-log -l bootstrap-controller -l controllers -s C -x -d 'attach to the quorum of these controllers as an observer; ID@HOST:PORT works too'
+complete -c dump-log -l bootstrap-server -s b -x -d 'ask these brokers for the controllers, and attach there'
+complete -c dump-log -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c dump-log -l address-map -x -d 'connect to the second address in place of the first, where controllers advertise one that is not reachable from here'
+complete -c dump-log -l timeout -x -d 'give up attaching after this time (10; 2 if no address accepts a connection); an attached observer has no limit'
+complete -c dump-log -l summary -d 'print counts by type and version, offsets, time span, epochs, gaps and compression; a table without -o'
+complete -c dump-log -l output -s o -x -a 'jsonl json kafka' -d 'form of the output, by default jsonl, one object a line'
+complete -c dump-log -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
+complete -c dump-log -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c dump-log -l jobs -s j -x -d 'number of processes; 0 means one for each core'
+complete -c dump-log -l verbose -s v -d 'report on standard error what was read, torn tails and every fault'
+complete -c dump-log -l version -d 'print the version and exit'
+complete -c dump-log -l help -s h -d 'show the help and exit'
+complete -c dump-log -n '__metashell_words_are_at_least 0' -F
+complete -c kafka-metadata-shell -f
+complete -c kafka-metadata-shell -n '__metashell_words_are 0' -l snapshot -s s -r -F -d 'The metadata snapshot file to read.'
+complete -c kafka-metadata-shell -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
+complete -c kafka-metadata-shell -n '__metashell_words_are 0' -x -a cat -d 'print the contents of metadata leaves'
+complete -c kafka-metadata-shell -n '__metashell_command_is cat; and __metashell_words_are_at_least 1' -x -a '(__metashell_nodes)'
+complete -c kafka-metadata-shell -n '__metashell_words_are 0' -x -a find -d 'search for nodes below directories'
+complete -c kafka-metadata-shell -n '__metashell_command_is find; and __metashell_words_are_at_least 1' -x -a '(__metashell_nodes)'
+complete -c kafka-metadata-shell -n '__metashell_words_are 0' -x -a ls -d 'list directories'
+complete -c kafka-metadata-shell -n '__metashell_command_is ls; and __metashell_words_are_at_least 1' -x -a '(__metashell_nodes)'
+complete -c kafka-metadata-shell -n '__metashell_words_are 0' -x -a tree -d 'show directories and the leaves in them'
+complete -c kafka-metadata-shell -n '__metashell_command_is tree; and __metashell_words_are_at_least 1' -x -a '(__metashell_nodes)'
+complete -c kafka-dump-log -f
+complete -c kafka-dump-log -l files -r -F -d 'the files to dump, separated by commas'
+complete -c kafka-dump-log -l cluster-metadata-decoder -d 'decode records of the metadata log and its checkpoints'
+complete -c kafka-dump-log -l print-data-log -d 'print keys and values too; any decoder turns it on'
+complete -c kafka-dump-log -l deep-iteration -d 'print the records of each batch; --print-data-log turns it on'
+complete -c kafka-dump-log -l skip-record-metadata -d 'print only the key and value of a record; control records are left out'
+complete -c kafka-dump-log -l max-bytes -x -d 'read only this many bytes of each log or checkpoint'
+complete -c kafka-dump-log -l max-message-size -x -d 'size of the largest message that an index entry may point at'
+complete -c kafka-dump-log -l verify-index-only -d 'check an index and print no entries'
+complete -c kafka-dump-log -l index-sanity-check -d 'run only the check of an index that a broker runs when it starts'
+complete -c kafka-dump-log -l offsets-decoder -d 'decode records of __consumer_offsets'
+complete -c kafka-dump-log -l transaction-log-decoder -d 'decode records of __transaction_state'
+complete -c kafka-dump-log -l share-group-state-decoder -d 'decode records of __share_group_state'
+complete -c kafka-dump-log -l remote-log-metadata-decoder -d 'decode records of __remote_log_metadata'
+complete -c kafka-dump-log -l key-decoder-class -d 'how to read keys: String, Integer, Long or Default (bytes), or Kafka’s class of that name'
+complete -c kafka-dump-log -l value-decoder-class -d 'how to read values: String, Integer, Long or Default (bytes), or Kafka’s class of that name'
+complete -c kafka-dump-log -l version -d 'print the version and exit'
+complete -c kafka-dump-log -l help -d 'show the help and exit'
+complete -c metashell-verify -f
+complete -c metashell-verify -l deep -d 'decode every record of metadata, groups, transactions and share groups'
+complete -c metashell-verify -l digest -d 'print a hash of each path’s image of everything before OFFSET, as checkpoints are named; by default at the end'
+complete -c metashell-verify -l start-safe -d 'instead, predict whether Kafka would start, what it would cut or delete, and what would be lost'
+complete -c metashell-verify -l config -s c -r -F -d 'the server’s configuration, for --start-safe: a directory of another node.id is refused'
+complete -c metashell-verify -l output -s o -x -a 'text json jsonl' -d 'form of the output'
+complete -c metashell-verify -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c metashell-verify -l verbose -s v -d 'also report what is not a finding: torn tails, files that vanished meanwhile'
+complete -c metashell-verify -l version -d 'print the version and exit'
+complete -c metashell-verify -l help -s h -d 'show the help and exit'
+complete -c metashell-verify -n '__metashell_words_are_at_least 0' -F
+complete -c metashell-storage -f
+complete -c metashell-storage -n '__metashell_words_are 0' -l version -d 'print the version and exit'
+complete -c metashell-storage -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
+complete -c metashell-storage -n '__metashell_words_are 0' -x -a format -d 'prepare the log directories of a node before its server first starts'
+complete -c metashell-storage -n '__metashell_command_is format' -l config -s c -r -F -d 'the server’s configuration, a properties file'
+complete -c metashell-storage -n '__metashell_command_is format' -l cluster-id -s t -x -d 'the id of the cluster, the same on all its nodes'
+complete -c metashell-storage -n '__metashell_command_is format' -l add-scram -s S -x -d 'a credential, SCRAM-SHA-256=[name=alice,password=...] or SCRAM-SHA-512=[...]; other users of this machine can see it'
+complete -c metashell-storage -n '__metashell_command_is format' -l add-scram-file -r -F -d 'SCRAM credentials, one a line as in --add-scram; `-` is standard input. No password shows in a process list'
+complete -c metashell-storage -n '__metashell_command_is format' -l ignore-formatted -s g -d 'skip directories that are formatted already, instead of failing'
+complete -c metashell-storage -n '__metashell_command_is format' -l release-version -s r -x -d 'the release whose feature levels a new cluster gets (3.3 and later; by default the newest for production)'
+complete -c metashell-storage -n '__metashell_command_is format' -l feature -s f -x -d 'a feature and its level'
+complete -c metashell-storage -n '__metashell_command_is format' -l standalone -s s -d 'this controller is the only voter of a new dynamic quorum'
+complete -c metashell-storage -n '__metashell_command_is format' -l no-initial-controllers -s N -d 'this node joins a dynamic quorum that others form'
+complete -c metashell-storage -n '__metashell_command_is format' -l initial-controllers -s I -x -d 'the voters of a new dynamic quorum, id@host:port:directory-id separated by commas, the same on all of them'
+complete -c metashell-storage -n '__metashell_command_is format' -l dry-run -d 'check everything and show what would be written, but write nothing'
+complete -c metashell-storage -n '__metashell_command_is format' -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
+complete -c metashell-storage -n '__metashell_command_is format' -l output -s o -x -a 'text json kafka' -d 'form of the output'
+complete -c metashell-storage -n '__metashell_command_is format' -l help -s h -d 'show the help and exit'
+complete -c metashell-storage -n '__metashell_words_are 0' -x -a info -d 'show what the log directories of a node hold, and what is wrong with them'
+complete -c metashell-storage -n '__metashell_command_is info' -l config -s c -r -F -d 'the server’s configuration, a properties file'
+complete -c metashell-storage -n '__metashell_command_is info' -l output -s o -x -a 'text json kafka' -d 'form of the output'
+complete -c metashell-storage -n '__metashell_command_is info' -l help -s h -d 'show the help and exit'
+complete -c metashell-storage -n '__metashell_words_are 0' -x -a version-mapping -d 'show the level of every feature in a release'
+complete -c metashell-storage -n '__metashell_command_is version-mapping' -l release-version -s r -x -d 'the release whose feature levels a new cluster gets (3.3 and later; by default the newest for production)'
+complete -c metashell-storage -n '__metashell_command_is version-mapping' -l output -s o -x -a 'text json kafka' -d 'form of the output'
+complete -c metashell-storage -n '__metashell_command_is version-mapping' -l help -s h -d 'show the help and exit'
+complete -c metashell-storage -n '__metashell_words_are 0' -x -a feature-dependencies -d 'show which other features a level of a feature needs'
+complete -c metashell-storage -n '__metashell_command_is feature-dependencies' -l feature -s f -x -d 'a feature and its level'
+complete -c metashell-storage -n '__metashell_command_is feature-dependencies' -l output -s o -x -a 'text json kafka' -d 'form of the output'
+complete -c metashell-storage -n '__metashell_command_is feature-dependencies' -l help -s h -d 'show the help and exit'
+complete -c metashell-storage -n '__metashell_words_are 0' -x -a random-uuid -d 'make a new id for a cluster or a directory'
+complete -c metashell-storage -n '__metashell_command_is random-uuid' -l output -s o -x -a 'text json kafka' -d 'form of the output'
+complete -c metashell-storage -n '__metashell_command_is random-uuid' -l help -s h -d 'show the help and exit'
+complete -c kafka-storage -f
+complete -c kafka-storage -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
+complete -c kafka-storage -n '__metashell_words_are 0' -x -a info -d 'Get information about the Kafka log directories on this node.'
+complete -c kafka-storage -n '__metashell_command_is info' -l config -s c -r -F -d 'The Kafka configuration file to use.'
+complete -c kafka-storage -n '__metashell_command_is info' -l help -s h -d 'show the help and exit'
+complete -c kafka-storage -n '__metashell_words_are 0' -x -a format -d 'Format the Kafka log directories on this node.'
+complete -c kafka-storage -n '__metashell_command_is format' -l config -s c -r -F -d 'The Kafka configuration file to use.'
+complete -c kafka-storage -n '__metashell_command_is format' -l cluster-id -s t -x -d 'The cluster ID to use.'
+complete -c kafka-storage -n '__metashell_command_is format' -l add-scram -s S -x -d 'A SCRAM_CREDENTIAL to add to the __cluster_metadata log e.g. ’SCRAM-SHA-256=[name=alice,password=alice-secret]’ ’SCRAM-SHA-512=[name=alice,iterations=8192,salt="N3E=",saltedpassword="YCE="]’'
+complete -c kafka-storage -n '__metashell_command_is format' -l ignore-formatted -s g -d 'When this option is passed, the format command will skip over already formatted directories rather than failing.'
+complete -c kafka-storage -n '__metashell_command_is format' -l release-version -s r -x -d 'The release version to use for the initial feature settings. The minimum is 3.3-IV3; the default is 4.3-IV0'
+complete -c kafka-storage -n '__metashell_command_is format' -l feature -s f -x -d 'The setting to use for a specific feature, in feature=level format. For example: `kraft.version=1`.'
+complete -c kafka-storage -n '__metashell_command_is format' -l standalone -s s -d 'Used to initialize a controller as a single-node dynamic quorum. When setting this flag, the controller.quorum.voters config must not be set, and controller.quorum.bootstrap.servers is set instead.'
+complete -c kafka-storage -n '__metashell_command_is format' -l no-initial-controllers -s N -d 'Used to initialize a server without specifying a dynamic quorum. When setting this flag, the controller.quorum.voters config should not be set, and controller.quorum.bootstrap.servers is set instead.'
+complete -c kafka-storage -n '__metashell_command_is format' -l initial-controllers -s I -x -d 'Used to initialize a server with the specified dynamic quorum. The argument is a comma-separated list of id@hostname:port:directory. The same values must be used to format all nodes. For example: 0@example.com:8082:JEXY6aqzQY-32P5TStzaFg,1@example.com:8083:MvDxzVmcRsaTz33bUuRU6A,2@example.com:8084:07R5amHmR32VDA6jHkGbTA . When setting this flag, the controller.quorum.voters config must not be set, and controller.quorum.bootstrap.servers is set instead.'
+complete -c kafka-storage -n '__metashell_command_is format' -l help -s h -d 'show the help and exit'
+complete -c kafka-storage -n '__metashell_words_are 0' -x -a version-mapping -d 'Look up the corresponding features for a given metadata version. Using the command with no --release-version argument will return the mapping for the latest stable metadata version'
+complete -c kafka-storage -n '__metashell_command_is version-mapping' -l release-version -s r -x -d 'The release version to use for the corresponding feature mapping. The minimum is 3.3-IV3; the default is 4.3-IV0'
+complete -c kafka-storage -n '__metashell_command_is version-mapping' -l help -s h -d 'show the help and exit'
+complete -c kafka-storage -n '__metashell_words_are 0' -x -a feature-dependencies -d 'Look up dependencies for a given feature version. If the feature is not known or the version not yet defined, an error is thrown. Multiple features can be specified.'
+complete -c kafka-storage -n '__metashell_command_is feature-dependencies' -l feature -s f -x -d 'The features and their versions to look up dependencies for, in feature=version format. For example: `metadata.version=5`.'
+complete -c kafka-storage -n '__metashell_command_is feature-dependencies' -l help -s h -d 'show the help and exit'
+complete -c kafka-storage -n '__metashell_words_are 0' -x -a random-uuid -d 'Print a random UUID.'
+complete -c kafka-storage -n '__metashell_command_is random-uuid' -l help -s h -d 'show the help and exit'
+complete -c metashell-export -f
+complete -c metashell-export -l out -r -F -d 'directory to write to; created if it does not exist'
+complete -c metashell-export -l format -s f -x -a 'parquet arrow csv jsonl' -d 'file format'
+complete -c metashell-export -l tables -s t -x -a '(__fish_append , all records control batches faults register_broker unregister_broker topic partition config partition_change access_control fence_broker unfence_broker remove_topic delegation_token user_scram_credential feature_level client_quota producer_ids broker_registration_change access_control_entry remove_access_control_entry no_op zk_migration_state remove_user_scram_credential begin_transaction end_transaction abort_transaction remove_delegation_token register_controller clear_elr legacy_offset_commit offset_commit group_metadata consumer_group_metadata consumer_group_partition_metadata consumer_group_member_metadata consumer_group_target_assignment_metadata consumer_group_target_assignment_member consumer_group_current_member_assignment share_group_member_metadata share_group_metadata share_group_target_assignment_metadata share_group_target_assignment_member share_group_current_member_assignment share_group_state_partition_metadata consumer_group_regular_expression streams_group_metadata streams_group_member_metadata streams_group_target_assignment_metadata streams_group_target_assignment_member streams_group_current_member_assignment streams_group_topology transaction_log share_snapshot share_update remote_log_segment_metadata remote_log_segment_metadata_update remote_partition_delete_metadata remote_log_segment_metadata_snapshot)' -d 'only these tables, separated by commas, or all. The default is all but records, whose JSON text costs several times as much as everything else'
+complete -c metashell-export -l on-error -x -a 'fail skip' -d 'at a corrupt batch or record: end the run, or skip it and list it among the faults'
+complete -c metashell-export -l jobs -s j -x -d 'number of processes; 0 means one for each core'
+complete -c metashell-export -l log -x -a 'metadata offsets transactions share remote_log' -d 'what the files hold, where neither their records nor their directory shows it; files of other logs are skipped'
+complete -c metashell-export -l show-secrets -d 'export passwords, keys and salts instead of redacting them; the files say so'
+complete -c metashell-export -l quiet -s q -d 'print no progress bar and no summary'
+complete -c metashell-export -l version -d 'print the version and exit'
+complete -c metashell-export -l help -s h -d 'show the help and exit'
+complete -c metashell-export -n '__metashell_words_are_at_least 0' -F
+complete -c metashell-sql -f
+complete -c metashell-sql -l output -s o -x -a 'text json jsonl csv table' -d 'form of the output'
+complete -c metashell-sql -l on-error -x -a 'fail skip' -d 'at a corrupt batch or record: end the run, or skip it and list it among the faults'
+complete -c metashell-sql -l log -x -a 'metadata offsets transactions share remote_log' -d 'what the files hold, where neither their records nor their directory shows it; files of other logs are skipped'
+complete -c metashell-sql -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
+complete -c metashell-sql -l version -d 'print the version and exit'
+complete -c metashell-sql -l help -s h -d 'show the help and exit'
+complete -c metashell-sql -n '__metashell_words_are_at_least 1' -F
+complete -c metashell-report -f
+complete -c metashell-report -l out -r -F -d 'directory to write to; created if it does not exist'
+complete -c metashell-report -l format -x -a 'parquet csv json html' -d 'form of the answer; all four by default'
+complete -c metashell-report -l on-error -x -a 'fail skip' -d 'at a corrupt batch or record: end the run, or skip it and list it among the faults'
+complete -c metashell-report -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
+complete -c metashell-report -l version -d 'print the version and exit'
+complete -c metashell-report -l help -s h -d 'show the help and exit'
+complete -c metashell-report -n '__metashell_words_are 0' -x -a 'leadership_churn unclean_elections under_replicated topic_history broker_sessions controller_elections metadata_growth group_rebalances group_offsets all'
+complete -c metashell-report -n '__metashell_words_are_at_least 1' -F
+complete -c metashell-completion -f
+complete -c metashell-completion -l version -d 'print the version and exit'
+complete -c metashell-completion -l help -s h -d 'show the help and exit'
+complete -c metashell-completion -n '__metashell_words_are 0' -x -a 'bash zsh fish'
+complete -c spark-reports -f
+complete -c spark-reports -l out -r -F -d 'directory to write to; created if it does not exist'
+complete -c spark-reports -l master -x -d 'where Spark runs: local[2], spark://HOST:PORT, yarn, k8s://...'
+complete -c spark-reports -l format -x -a 'parquet csv json html' -d 'form of the answer; all four by default'
+complete -c spark-reports -l table -x -a '(__fish_append , all records control batches faults register_broker unregister_broker topic partition config partition_change access_control fence_broker unfence_broker remove_topic delegation_token user_scram_credential feature_level client_quota producer_ids broker_registration_change access_control_entry remove_access_control_entry no_op zk_migration_state remove_user_scram_credential begin_transaction end_transaction abort_transaction remove_delegation_token register_controller clear_elr legacy_offset_commit offset_commit group_metadata consumer_group_metadata consumer_group_partition_metadata consumer_group_member_metadata consumer_group_target_assignment_metadata consumer_group_target_assignment_member consumer_group_current_member_assignment share_group_member_metadata share_group_metadata share_group_target_assignment_metadata share_group_target_assignment_member share_group_current_member_assignment share_group_state_partition_metadata consumer_group_regular_expression streams_group_metadata streams_group_member_metadata streams_group_target_assignment_metadata streams_group_target_assignment_member streams_group_current_member_assignment streams_group_topology transaction_log share_snapshot share_update remote_log_segment_metadata remote_log_segment_metadata_update remote_partition_delete_metadata remote_log_segment_metadata_snapshot)' -d 'for export and stream: only this table; all that occur by default'
+complete -c spark-reports -l on-error -x -a 'fail skip' -d 'at a corrupt batch or record: end the run, or skip it and list it among the faults'
+complete -c spark-reports -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
+complete -c spark-reports -l split-size -x -d 'how much of a file one task reads, roughly; 8 to 32 MiB by default'
+complete -c spark-reports -l once -d 'stream what is there, then end'
+complete -c spark-reports -l version -d 'print the version and exit'
+complete -c spark-reports -l help -s h -d 'show the help and exit'
+complete -c spark-reports -n '__metashell_words_are 0' -x -a 'leadership_churn unclean_elections under_replicated topic_history broker_sessions controller_elections metadata_growth group_rebalances group_offsets all export stream'
+complete -c spark-reports -n '__metashell_words_are_at_least 1' -F
