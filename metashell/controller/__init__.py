@@ -36,6 +36,9 @@ Flow of a write:
     ...
     controller.commit(offset); purgatory.complete_to(controller.stable_offset)
 
+Decisions and replay make no cycles: a driver collects garbage between decisions, where looking for it in the middle of a large one
+takes longer than the decision.
+
 Within one decision everything is computed on the view before it, also where two records change one partition: a partition change carries
 absolute values and epochs only count up, so replay gives what Kafka's does. The view never changes while a decision is made.
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from metashell.controller.configs.keys import Value, config_keys, parse_value
-
-DAY_MS: Final = 24 * 3_600_000
 
 
 class Settings:
     """What one controller was started with; nothing of it comes from the log.
 
-    Shape: `static` is server.properties as text. `voter_ids` and the listener are what raft and the server know.
+    Shape: `static` is server.properties as text.
     """
 
     def __init__(self, static: Mapping[str, str], cluster_id: str, node_id: int) -> None:
@@ -42,7 +39,3 @@ class Settings:
         value = self.value(name)
         assert isinstance(value, int)
         return value
-
-    def number_or(self, name: str, fallback: int) -> int:
-        """A number that may be unset."""
-        return self.number(name) if self.value(name) is not None else fallback

@@ -18,7 +18,6 @@ from metashell.controller.state import State
 from metashell.image import Acl
 
 NO_AUTHORIZER: Final = "No Authorizer is configured."
-_ANY_NUMBER: Final = {0: "UNKNOWN", 1: "ANY"}
 
 
 def create(state: State, request: Request, now_ms: int) -> Decision:

@@ -39,7 +39,6 @@ from metashell.image import BrokerRegistration
 from metashell.image.loss import VersionedRecord
 from metashell.values import uuid_text
 
-_NO_EPOCH = -1
 _NEVER_REGISTERED = -2
 
 

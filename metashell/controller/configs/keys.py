@@ -23,7 +23,6 @@ _COMMA = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DOUBLE = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)")
 _BITS = {"SHORT": 16, "INT": 32, "LONG": 64}
-_THROTTLED = re.compile(r"\*|([0-9]+:[0-9]+)?(,[0-9]+:[0-9]+)*")
 _REQUIRED: Final = "(required)"
 _NULL: Final = "(null)"
 TYPE_CODES: Final = {

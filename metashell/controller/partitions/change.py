@@ -98,7 +98,11 @@ class PartitionChange:
         record = messages.PartitionChangeRecord(partition_id=self.partition_id, topic_id=self.topic_id)
         if leader != partition.leader:
             self._take_leader(record, leader, is_unclean)
-        if record.leader == NO_LEADER_CHANGE and not set(self.replicas).issuperset(partition.replicas):
+        if (
+            self.replicas is not partition.replicas
+            and record.leader == NO_LEADER_CHANGE
+            and not set(self.replicas).issuperset(partition.replicas)
+        ):
             # A replica that is on its way out must learn that it is: naming the leader again makes a new leader epoch.
             record.leader = partition.leader
         if record.isr is not None or not self.elr_enabled:
