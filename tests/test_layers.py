@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tools.structure import circles, module_imports
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "metashell"
 
@@ -225,6 +227,11 @@ def test_nothing_of_the_base_install_imports_columns_with_itself() -> None:
             continue
         for name, line in imports_of(path, with_types=False, only_at_import=True):
             assert package_of(name) not in LATE_PACKAGES, f"{path}:{line}: {name} is imported with the module"
+
+
+def test_no_two_modules_import_each_other() -> None:
+    """Not late and not for types either, nor by way of others."""
+    assert circles(module_imports(ROOT, modules())) == []
 
 
 def test_nothing_imports_cli() -> None:

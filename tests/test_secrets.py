@@ -38,6 +38,7 @@ from tests.secret_runs import MAINS, Ran, run, single_options, variants
 
 NOT_HERE = {
     "metashell": "a door to the others",
+    "metashell-completion": "prints a file that ships with the package, and takes no input",
     "spark-reports": "tests/spark_reports/test_secrets.py",
     "kafka-storage": "Kafka's voice",
     "kafka-dump-log": "Kafka's voice",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-
 Action = Literal["cut", "delete", "split"]
 """`cut`: the file ends at `position` afterwards; `delete`: it is gone, or renamed to be deleted; `split`: what lies from `position` on
 becomes a segment of its own, named by its offset."""
