@@ -9,6 +9,8 @@ import pytest
 
 from metashell.controller import QuorumController
 from metashell.controller.routes import ROUTES
+from metashell.image import EMPTY_IMAGE, MetadataDelta, MetadataImage
+from metashell.image.writer import write_image
 from tests.controller.cluster import CLUSTER_ID, Cluster
 from tests.controller.random_requests import RandomRequests
 
@@ -16,10 +18,15 @@ REQUESTS = int(os.environ.get("METASHELL_FUZZ_REQUESTS", "2000"))
 ROUTES_WITH_RECORDS = {key for key, route in ROUTES.items() if route.is_write}
 
 
-def check_partitions(controller: QuorumController) -> None:
-    """What must hold of every partition, whatever was asked."""
+Leaders = dict[tuple[bytes, int, int], int]
+"""(topic id, partition, leader epoch) to leader."""
+
+
+def check_partitions(controller: QuorumController, leaders: Leaders) -> None:
+    """What must hold of every partition, whatever was asked; and in one leader epoch there is one leader."""
     for topic, index, partition in controller.state.image.topics.iter_partitions():
         where = topic.name, index, partition
+        assert leaders.setdefault((topic.id, index, partition.leader_epoch), partition.leader) == partition.leader, where
         assert len(set(partition.isr)) == len(partition.isr), where
         assert not set(partition.isr) & set(partition.elr), where
         assert len(partition.directories) == len(partition.replicas), where
@@ -44,6 +51,7 @@ def test_every_request_that_decodes_is_answered(seed: int) -> None:
     cluster = prepared(seed)
     requests = RandomRequests(cluster.controller, chance, CLUSTER_ID)
     answered = set()
+    leaders: Leaders = {}
     for number in range(REQUESTS):
         request = requests.draw()
         cluster.ask(*request[:3], principal=request.principal, is_forwarded=request.is_forwarded)
@@ -55,13 +63,22 @@ def test_every_request_that_decodes_is_answered(seed: int) -> None:
                 cluster.write(decision)
         if number % 20 == 0:
             cluster.heal()
-            check_partitions(cluster.controller)
+            check_partitions(cluster.controller, leaders)
 
-    check_partitions(cluster.controller)
     written = {type(record).__name__ for _, batch in cluster.log for record, _ in batch}
     assert {"PartitionRecord", "PartitionChangeRecord", "ConfigRecord", "RemoveTopicRecord", "ClientQuotaRecord"} <= written
     assert answered == set(ROUTES)
-    assert cluster.standby().image.has_same_metadata(cluster.controller.image)
+    image = cluster.controller.image
+    assert cluster.standby().image.has_same_metadata(image)
+    assert from_snapshot(image).has_same_metadata(image)
+
+
+def from_snapshot(image: MetadataImage) -> MetadataImage:
+    """The image that a snapshot of an image gives."""
+    delta = MetadataDelta(EMPTY_IMAGE)
+    for record, _ in write_image(image):
+        delta.replay(record)
+    return delta.apply()
 
 
 @pytest.mark.parametrize("seed", range(5))
