@@ -6,7 +6,7 @@ Source: org.apache.kafka.controller.ConfigurationControlManager, kafka.server.Co
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from metashell.codec import messages
@@ -42,7 +42,11 @@ CORDONED_KEY: Final = "cordoned.log.dirs"
 ResourceKey = tuple[int, str]
 """(resource type, name)."""
 
-RESOURCE_TYPES: Final = {TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE}
+RecordsOf = Callable[[Any, ResourceKey], list[VersionedRecord]]
+STORED_TYPES: Final = {TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE}
+KINDS: Final = {TOPIC_RESOURCE: "topic", CLIENT_METRICS_RESOURCE: "client_metrics", GROUP_RESOURCE: "group"}
+"""The kinds of resource whose keys are all known; brokers may have any."""
+RESOURCE_TYPES: Final = {*STORED_TYPES, BROKER_LOGGER_RESOURCE}
 
 
 class ConfigChange(NamedTuple):
@@ -63,7 +67,7 @@ class ConfigChecker:
 
     def incremental(self, resource: ResourceKey, changes: Mapping[str, ConfigChange], *, is_new: bool = False) -> list[VersionedRecord]:
         """The records of changes key by key. Errors: ApiError if anything about them is wrong; then nothing of the resource changes."""
-        before: Mapping[str, str] = {} if is_new else self._configs.get(resource, {})
+        before: Mapping[str, str] = {} if is_new else self._stored(resource)
         altered: dict[str, str | None] = {}
         for key, change in changes.items():
             value = self._new_value(resource[0], key, before.get(key), change)
@@ -75,7 +79,7 @@ class ConfigChecker:
 
     def replacing(self, resource: ResourceKey, wanted: Mapping[str, str | None]) -> list[VersionedRecord]:
         """The records that leave a resource with `wanted` and nothing else. Errors: as `incremental`."""
-        before: Mapping[str, str] = self._configs.get(resource, {})
+        before = self._stored(resource)
         altered: dict[str, str | None] = {
             key: value for key, value in wanted.items() if value != before.get(key) or resource[0] == BROKER_RESOURCE
         }
@@ -92,6 +96,14 @@ class ConfigChecker:
             for record, _ in records
             if is_config_of(record, MIN_ISR)
         ]
+
+    def _stored(self, resource: ResourceKey) -> Mapping[str, str]:
+        """What a resource sets; a key that this release does not know, left by another one, does not count."""
+        stored: Mapping[str, str] = self._configs.get(resource, {})
+        kind = KINDS.get(resource[0])
+        if kind is None or all(key in config_keys(kind) for key in stored):
+            return stored
+        return {key: value for key, value in stored.items() if key in config_keys(kind)}
 
     def _new_value(self, kind: int, key: str, current: str | None, change: ConfigChange) -> str | None:
         match change.operation:
@@ -179,14 +191,17 @@ def _definition(kind: int, key: str) -> ConfigKey | None:
 
 
 def alter_incrementally(state: State, request: Request, now_ms: int) -> Decision:
-    """IncrementalAlterConfigs: each resource by itself, all records in one batch."""
+    """IncrementalAlterConfigs: changes key by key."""
     checker = ConfigChecker(state, is_forwarded=request.is_forwarded)
 
     def records_of(resource: Any, key: ResourceKey) -> list[VersionedRecord]:
-        changes = {one.name: ConfigChange(one.config_operation, one.value) for one in resource.configs}
-        return checker.incremental(key, changes)
+        if key[0] == BROKER_LOGGER_RESOURCE:
+            _alter_loggers(state, request, resource)
+            return []
+        check_right(state, request, key, Operation.ALTER_CONFIGS)
+        return checker.incremental(key, {one.name: ConfigChange(one.config_operation, one.value) for one in resource.configs})
 
-    return _alter(state, request, checker, records_of, messages.IncrementalAlterConfigsResponse, "AlterConfigsResourceResponse")
+    return _alter(state, request, checker, records_of, messages.IncrementalAlterConfigsResponse)
 
 
 def alter(state: State, request: Request, now_ms: int) -> Decision:
@@ -194,50 +209,43 @@ def alter(state: State, request: Request, now_ms: int) -> Decision:
     checker = ConfigChecker(state, is_forwarded=request.is_forwarded)
 
     def records_of(resource: Any, key: ResourceKey) -> list[VersionedRecord]:
-        if key[0] == BROKER_LOGGER_RESOURCE:
-            raise ApiError(INVALID_REQUEST, "Unexpected resource type BROKER_LOGGER.")
+        check_right(state, request, key, Operation.ALTER_CONFIGS)
         return checker.replacing(key, {one.name: one.value for one in resource.configs})
 
-    return _alter(state, request, checker, records_of, messages.AlterConfigsResponse, "AlterConfigsResourceResponse")
+    return _alter(state, request, checker, records_of, messages.AlterConfigsResponse)
 
 
-def _alter(state: State, request: Request, checker: ConfigChecker, records_of: Any, response: Any, struct: str) -> Decision:
+def _alter(state: State, request: Request, checker: ConfigChecker, records_of: RecordsOf, response: Any) -> Decision:
+    """Each resource by itself, all records in one batch, what clears the ELR last."""
     body = request.body
     counts = Counter((one.resource_type, one.resource_name) for one in body.resources)
-    results: dict[tuple[int, str, int], Any] = {}
-    records = BoundedRecords()
-    make = getattr(response, struct)
+    results: dict[object, Any] = {}
+    records, clearings = BoundedRecords(), BoundedRecords()
     for number, resource in enumerate(body.resources):
         key = resource.resource_type, resource.resource_name
         error = ApiError(NONE, None)
+        is_repeated = key[0] in STORED_TYPES and counts[key] > 1
         try:
-            if key[0] == BROKER_LOGGER_RESOURCE and response is messages.IncrementalAlterConfigsResponse:
-                _alter_loggers(state, request, resource)
-            else:
-                _check_resource_key(state, request, key, counts[key])
-                made = records_of(resource, key)
-                records.extend([*made, *checker.elr_clearings(made)])
+            if is_repeated:
+                raise ApiError(INVALID_REQUEST, "Duplicate resource.")
+            if key[0] not in RESOURCE_TYPES:
+                raise ApiError(UNSUPPORTED_VERSION, f"Unknown resource type {key[0]}.")
+            made = records_of(resource, key)
+            records.extend(made)
+            clearings.extend(checker.elr_clearings(made))
         except ApiError as refusal:
             if refusal.message == TOO_LARGE:
                 raise
             error = refusal
         # A resource that comes twice is answered once.
-        place = (*key, 0 if counts[key] > 1 and key[0] in RESOURCE_TYPES - {BROKER_LOGGER_RESOURCE} else number)
-        results[place] = make(error_code=error.code, error_message=error.message, resource_type=key[0], resource_name=key[1])
-    # What clears the ELR comes after all else.
-    clearings = [record for record in records if isinstance(record[0], messages.ClearElrRecord)]
-    ordered = [record for record in records if not isinstance(record[0], messages.ClearElrRecord)] + clearings
-    return Decision(response(responses=tuple(results.values())), () if body.validate_only else ordered)
-
-
-def _check_resource_key(state: State, request: Request, key: ResourceKey, count: int) -> None:
-    """Whether a resource is one, comes once, and is the sender's to change."""
-    kind, _name = key
-    if kind not in RESOURCE_TYPES:
-        raise ApiError(UNSUPPORTED_VERSION, f"Unknown resource type {kind}.")
-    if count > 1:
-        raise ApiError(INVALID_REQUEST, "Duplicate resource.")
-    check_right(state, request, key, Operation.ALTER_CONFIGS)
+        results[key if is_repeated else number] = response.AlterConfigsResourceResponse(
+            error_code=error.code, error_message=error.message, resource_type=key[0], resource_name=key[1]
+        )
+    answer = response(responses=tuple(results.values()))
+    if body.validate_only:
+        return Decision(answer)
+    records.extend(clearings)
+    return Decision(answer, records)
 
 
 def check_right(state: State, request: Request, key: ResourceKey, operation: Operation) -> None:
