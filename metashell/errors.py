@@ -40,6 +40,10 @@ class LogCorruptError(MetashellError):
         self.offset = offset
         self.reason = reason
 
+    def __reduce__(self) -> tuple[type[LogCorruptError], tuple[str, int, str]]:
+        # So that it can come from another process.
+        return type(self), (self.file, self.offset, self.reason)
+
 
 class KafkaError(MetashellError):
     """An error code that came over the wire: one class over a table."""

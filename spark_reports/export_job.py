@@ -52,7 +52,7 @@ class Task:
         storage, folder = storage_of(f"{self.scratch}/{uuid4().hex}")
         storage.create_dir(folder, recursive=True)
         try:
-            for table, batch in read_split(split, options=self.options):
+            for table, batch in read_split(split, self.options):
                 for where, part in parts_of(table, batch):
                     self._write(storage, folder, (table, where), part)
         finally:

@@ -24,6 +24,7 @@ _OUR_ERROR = re.compile(r"^\s*metashell\.errors\.(\w+): (.*)$", re.MULTILINE)
 
 def run(values: SimpleNamespace) -> int:
     """Do the job that the command line names."""
+    from metashell.reports.forms import left_out
     from spark_reports.session import open_session, require_parts
 
     require_parts()
@@ -42,7 +43,7 @@ def run(values: SimpleNamespace) -> int:
         spark.stop()
     if not fault_count:
         return STATUS_OK
-    complain(NAME, f"{fault_count} corrupt or unknown places were left out")
+    complain(NAME, left_out(fault_count))
     return STATUS_FAILED
 
 

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from metashell.columns.packages import require_packages
 from metashell.errors import MetashellError
 
 OLDEST_JAVA: Final = 17
 INSTALL_JAVA: Final = f"install Java {OLDEST_JAVA} or later (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
-INSTALL_EXTRA: Final = "install it by: pip install 'metashell[spark]'"
 DEFAULT_MASTER: Final = "local[*]"
 
 
@@ -85,11 +85,7 @@ def is_submitted() -> bool:
 
 def require_parts() -> None:
     """Errors: MetashellError that says what to install."""
-    from importlib.util import find_spec
-
-    for module in ("pyspark", "pyarrow", "numpy", "jinja2", "pygal"):
-        if find_spec(module) is None:
-            raise MetashellError(f"{module} is not installed; {INSTALL_EXTRA}")
+    require_packages("spark", "pyspark", "pyarrow", "numpy", "jinja2", "pygal")
     if not is_submitted():
         trouble = java_trouble()
         if trouble is not None:

@@ -56,7 +56,7 @@ class Wanted:
 
     def batches(self, split: Split) -> Iterator[pa.RecordBatch]:
         """The rows of a split."""
-        for table, batch in read_split(split, options=self.options):
+        for table, batch in read_split(split, self.options):
             if self.table == GROUP_MEMBERS and table in SOURCES:
                 batch, table = group_rows(table, batch), GROUP_MEMBERS
             if table == self.table and batch.num_rows:

@@ -19,7 +19,8 @@ from metashell.columns.inputs.splits import Piece, Split
 from metashell.errors import UsageError
 from metashell.log.inputs import InputFile
 from metashell.log.kinds import METADATA
-from metashell.log.segment import BatchFault, read_batches
+from metashell.log.segment import BadBatch, BatchFault, read_batches
+from metashell.log.tail import Tail
 from spark_reports.source import SPLIT_BYTES, SplitPartition, kind_of_log, load_paths, split_bytes, wanted
 
 Offset = dict[str, int]
@@ -79,12 +80,9 @@ class GrowingFilesReader(DataSourceStreamReader):
         end = start
         with open_input(file.path) as opened:
             for item in read_batches(opened, start=start):
-                if isinstance(item, BatchFault):
-                    if item.ends_walk:
-                        break
-                    end = max(end, item.position + item.size)
-                else:
-                    end = item.position + len(item.data)
+                if isinstance(item, Tail):
+                    break
+                end = item.position + (item.size if isinstance(item, BadBatch) else len(item.data))
         return end
 
     def _pieces(self, file: InputFile, start: int, end: int) -> Iterator[Piece]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool
-from metashell.cli.extras import needed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,16 +17,12 @@ NAME = "metashell export"
 
 def _export(values: SimpleNamespace) -> int:
     """Export what the command line names."""
-    from importlib.util import find_spec
-
-    with needed("arrow", "pyarrow and numpy"):
-        for name in ("pyarrow", "numpy"):
-            if find_spec(name) is None:
-                raise ModuleNotFoundError(name, name=name)
     from metashell.columns.export.options import ExportOptions
     from metashell.columns.export.progress import progress_bar
     from metashell.columns.export.run import export
+    from metashell.columns.packages import require_packages
 
+    require_packages("arrow", "pyarrow", "numpy")
     options = ExportOptions(
         paths=tuple(values.paths),
         out=values.out,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool
-from metashell.cli.extras import needed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,10 +13,12 @@ NAME = "metashell sql"
 
 def _answer(values: SimpleNamespace) -> int:
     """Answer the query that the command line holds."""
+    from metashell.columns.packages import require_packages
     from metashell.forms import counted, standard_output, write_rows
 
-    with needed("sql", "duckdb, pyarrow and numpy"):
-        from metashell.columns.sql.query import query
+    require_packages("sql", "duckdb", "pyarrow", "numpy")
+    from metashell.columns.sql.query import query
+
     answer = query(values.query, values.paths, on_error=values.on_error, show_secrets=values.show_secrets, log=values.log)
     write_rows(standard_output(), values.output, answer.columns, answer.rows)
     if answer.fault_count:

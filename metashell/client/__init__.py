@@ -1,4 +1,4 @@
-"""Requests to a cluster: several addresses, retries with back-off and a deadline, on top of `net`.
+"""Requests to a cluster: several addresses, retries with back-off and a deadline, on top of `metashell.net`.
 
 Promises: a call answers or fails within its deadline; a failure is one line that names each address that was tried and why it
 failed. It keeps one connection a node and sends nothing that it was not asked to send.
@@ -8,5 +8,5 @@ Public names: `Client(bootstrap, security=..., client_id=..., deadline_ms=...)` 
 `client.async_client` is the same on a running loop; `client_config(properties, environ=..., parse=...)` in `client.config` reads what
 a property file given as --command-config says (`Client(config.bootstrap, **config.options())`).
 
-Errors: `ConnectError` (no address answered), `KafkaError` (an error code), `UsageError`.
+Errors: `ConnectError` (no address answered), `UsageError`. An answer with an error code is an answer: the caller looks at it.
 """

@@ -17,6 +17,7 @@ from metashell.errors import UsageError
 from metashell.net.addresses import Address, AddressMap
 from metashell.net.client_connection import ClientConnection
 from metashell.net.frames import FRAME_LIMIT
+from metashell.net.reuse import reusable
 from metashell.net.security import PLAINTEXT, SecurityConfig
 from metashell.net.transport import Connection, ConnectionFailedError, connect
 
@@ -132,12 +133,8 @@ class AsyncClient:
     async def connection(self, address: Address) -> Connection:
         """The open connection to an address, made if there is none. Errors: ConnectionFailedError."""
         async with self._locks.setdefault(address, asyncio.Lock()):
-            found = self._connections.get(address)
-            if found is not None and found.expired:
-                found.retire()
-            elif found is not None and not found.closed:
+            if (found := reusable(self._connections, address)) is not None:
                 return found
-            self._connections.pop(address, None)
             made = await self._connect(address)
             self._connections[address] = made
             return made
@@ -155,8 +152,8 @@ class AsyncClient:
         return await connect(target, core=core, tls=self._tls, server_hostname=address.host, timeout_s=self._connect_timeout_s)
 
     def _out_of_time(self, failures: dict[Address, str], addresses: Sequence[Address], refused: bool) -> ConnectError:
-        told = failures or dict.fromkeys(addresses, f"no answer within {self._deadline_s:g} s")
-        return ConnectError(list(told.items()), authentication=refused)
+        reasons = failures or dict.fromkeys(addresses, f"no answer within {self._deadline_s:g} s")
+        return ConnectError(list(reasons.items()), authentication=refused)
 
     async def close(self) -> None:
         """Close all connections."""

@@ -9,7 +9,7 @@ from metashell.net.addresses import Address
 class ConnectError(MetashellError):
     """No answer: the message names each address that was tried and why it failed.
 
-    `attempts` holds the same as pairs; `authentication` tells that credentials or certificates were refused.
+    `attempts` holds the same as pairs; `authentication`: credentials or certificates were refused.
     """
 
     def __init__(self, attempts: list[tuple[Address, str]], *, authentication: bool = False) -> None:

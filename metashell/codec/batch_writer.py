@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from struct import Struct
+from typing import Any
 
 from metashell.codec.batches import CONTROL, CRC_START, LEAD_SIZE, LOG_APPEND_TIME, TRANSACTIONAL, Record
 from metashell.codec.compression import compress
+from metashell.codec.control import write_control_record
 from metashell.codec.crc32c import crc32c
 from metashell.errors import EncodeError
 
 _AFTER_CRC = Struct(">hiqqqhii")
 _BEFORE_CRC = Struct(">qiibI")
 _MAGIC = 2
+
+
+def write_control_bodies(base_offset: int, bodies: Iterable[tuple[int, Any]], timestamp: int, *, leader_epoch: int) -> bytes:
+    """The bytes of one batch of control records, given as (type, object) pairs. Errors: EncodeError for an object that does not fit."""
+    pairs = (write_control_record(type, body) for type, body in bodies)
+    records = [Record(offset, timestamp, key, value) for offset, (key, value) in enumerate(pairs, base_offset)]
+    return write_batch(base_offset, records, leader_epoch=leader_epoch, is_control=True)
 
 
 def write_batch(

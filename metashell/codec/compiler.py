@@ -13,10 +13,9 @@ from struct import error as struct_error
 from typing import Any
 
 from metashell.codec.plain import plain_read
-from metashell.codec.schema import FieldSchema, MessageSchema, StructSchema
+from metashell.codec.schema import FORMATS, FieldSchema, MessageSchema, StructSchema
 from metashell.codec.source import (
     ELEMENTS,
-    FORMATS,
     SIZES,
     UNROLLED_COUNT_MAX,
     UNSET,

@@ -12,8 +12,8 @@ from struct import error as struct_error
 from typing import Any
 
 from metashell.codec.primitives import encode_uvarint
-from metashell.codec.schema import FieldSchema, MessageSchema, StructSchema
-from metashell.codec.source import FORMATS, Source, default_of, groups, is_compact, is_fixed, start, used_structs
+from metashell.codec.schema import FORMATS, FieldSchema, MessageSchema, StructSchema
+from metashell.codec.source import Source, default_of, groups, is_compact, is_fixed, start, used_structs
 from metashell.errors import EncodeError
 
 Writer = Callable[[Any, bytearray], None]

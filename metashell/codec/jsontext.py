@@ -14,8 +14,8 @@ from typing import Any
 
 from metashell.codec.compiler import read_count
 from metashell.codec.json_forms import STRING_TEXTS, bool_text, bytes_text, double_json
-from metashell.codec.schema import FieldSchema, MessageSchema, StructSchema
-from metashell.codec.source import FORMATS, SIZES, Source, add_tag_loop, default_of, groups, is_compact, is_fixed, start, used_structs
+from metashell.codec.schema import FORMATS, FieldSchema, MessageSchema, StructSchema
+from metashell.codec.source import SIZES, Source, add_tag_loop, default_of, groups, is_compact, is_fixed, start, used_structs
 from metashell.values import UUID_TEXTS
 
 JsonReader = Callable[[bytes, int, int], str]

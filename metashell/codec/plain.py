@@ -12,20 +12,10 @@ from struct import Struct
 from typing import Any
 
 from metashell.codec.primitives import kafka_text, read_uvarint
-from metashell.codec.schema import FieldSchema, MessageSchema, StructSchema
+from metashell.codec.schema import FORMATS, FieldSchema, MessageSchema, StructSchema
 from metashell.errors import DecodeError
 
-FIXED = {
-    "bool": Struct(">?"),
-    "int8": Struct(">b"),
-    "int16": Struct(">h"),
-    "uint16": Struct(">H"),
-    "int32": Struct(">i"),
-    "uint32": Struct(">I"),
-    "int64": Struct(">q"),
-    "float64": Struct(">d"),
-    "uuid": Struct(">16s"),
-}
+FIXED = {name: Struct(">" + form) for name, form in FORMATS.items()}
 """The primitives of a fixed width, by their names in schemas."""
 
 

@@ -129,9 +129,10 @@ class MessageType:
 
     def to_json_value(self, value: Any, version: int) -> dict[str, Any]:
         """The same as Python values under Kafka's JSON names: bytes are base64 text, uuids base64url text."""
-        from metashell.codec.json_value import json_value
+        from json import loads
 
-        return json_value(value, self.schema, self.schema, version, self.make_struct)
+        shown: dict[str, Any] = loads(self.object_json(value, version))
+        return shown
 
 
 def message_type(family: str, name: str) -> MessageType:

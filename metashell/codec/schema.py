@@ -12,7 +12,19 @@ import keyword
 NEWEST = 32767
 """The upper end of `3+`: int16's largest, because a version is an int16 on the wire."""
 
-PRIMITIVES = frozenset(("bool", "int8", "int16", "uint16", "int32", "uint32", "int64", "float64", "uuid", "string", "bytes", "records"))
+FORMATS = {
+    "bool": "?",
+    "int8": "b",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "float64": "d",
+    "uuid": "16s",
+}
+"""The primitives of a fixed width, with their formats in `struct`."""
+PRIMITIVES = frozenset((*FORMATS, "string", "bytes", "records"))
 NO_DEFAULT = object()
 """Stands for "the schema names no default": the zero of the type then."""
 

@@ -10,21 +10,10 @@ from struct import Struct
 from typing import Any
 
 from metashell.codec.primitives import read_uvarint
-from metashell.codec.schema import NO_DEFAULT, FieldSchema, MessageSchema, StructSchema
+from metashell.codec.schema import FORMATS, NO_DEFAULT, FieldSchema, MessageSchema, StructSchema
 from metashell.errors import DecodeError
 from metashell.values import ZERO_UUID
 
-FORMATS = {
-    "bool": "?",
-    "int8": "b",
-    "int16": "h",
-    "uint16": "H",
-    "int32": "i",
-    "uint32": "I",
-    "int64": "q",
-    "float64": "d",
-    "uuid": "16s",
-}
 SIZES = {name: Struct(">" + form).size for name, form in FORMATS.items()}
 UNROLLED_COUNT_MAX = 16
 """Arrays up to this long are unpacked by a Struct of their own; longer ones make one."""

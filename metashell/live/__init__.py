@@ -5,11 +5,11 @@ Promises:
   because somebody looks. It never votes and never listens. Nothing is written anywhere.
 - Only what the leader says is committed is shown. A new leader, a restart or a snapshot in place of a log that was cut away
   shows as nothing but later images.
-- One thread has the sockets and a loop of its own. It publishes by swapping one reference; whoever reads that has a value that never
+- One thread has the sockets and a loop of its own. It publishes by swapping one reference, so a reader has a value that never
   changes. Each step from image to image can be subscribed to.
-- What hinders attaching is one line that names each address that was tried and why.
+- Where it cannot attach it says so in one line that names each address that was tried and why it failed.
 
 Public names: `attach` and `LiveSource` (`attach`), `Target` (`target`), `AttachError` (`failures`). Parts: `observer` drives the
-consensus core without I/O, `consumers` turn what is committed into images or hand it on as bytes, `links` are the connections,
-`driver` is the loop, `steps` the subscriptions. asyncio is imported by the functions that start the thread.
+consensus core without I/O, `consumers` turn what is committed into images or hand it on as bytes, `controllers` keeps the connections,
+`follow_loop` is the loop, `steps` the subscriptions. asyncio is imported by the functions that start the thread.
 """

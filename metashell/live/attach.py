@@ -27,7 +27,7 @@ _WAIT_S = 0.2
 
 
 class LiveView(NamedTuple):
-    """How things stand. `lag` counts committed records that the image does not have, None where no leader told how many there are."""
+    """How things stand. `lag` counts committed records that the image does not have, None where no leader has said how many there are."""
 
     image: MetadataImage
     lag: int | None
@@ -36,21 +36,21 @@ class LiveView(NamedTuple):
     leader_id: int
     epoch: int
     voter_ids: tuple[int, ...] = ()
-    """Static voters, as the leader told them where neither snapshot nor log does."""
+    """Static voters, as the leader named them where neither snapshot nor log does."""
 
     @property
     def details(self) -> dict[str, object]:
-        """What `status` tells of a quorum."""
+        """What `status` shows of a quorum."""
         leader = None if self.leader_id < 0 else {"id": self.leader_id, "epoch": self.epoch}
-        told: dict[str, object] = {
+        shown: dict[str, object] = {
             "leader": leader,
             "high_watermark": self.high_watermark,
             "lag": self.lag,
             "trouble": self.trouble or None,
         }
         if names_no_voters(self.image) and self.voter_ids:
-            return {"voters": [{"id": id, "directory_id": None} for id in self.voter_ids], **told}
-        return told
+            return {"voters": [{"id": id, "directory_id": None} for id in self.voter_ids], **shown}
+        return shown
 
 
 def names_no_voters(image: MetadataImage) -> bool:
@@ -71,7 +71,7 @@ class _Session:
     """The thread with the loop, and whether it is attached: everything that was committed at first has been consumed."""
 
     def __init__(self, target: Target, consumer: Consumer, dial: Dial, failed: Callable[[str], None]) -> None:
-        """`failed` is told, on the thread, when it ended although nobody asked it to."""
+        """`failed` is called on the thread, with the reason, when it ends by itself."""
         from metashell.live.follow_loop import FollowLoop
 
         self.target = target
@@ -127,7 +127,7 @@ class _Session:
         return self._follow.refused
 
     def voter_ids(self) -> tuple[int, ...]:
-        """The voters as the leader tells them, empty where it does not soon."""
+        """The voters as the leader names them, empty where it does not answer soon."""
         return self._follow.voter_ids()
 
     def close(self) -> None:
@@ -140,7 +140,7 @@ class _Session:
 
         try:
             asyncio.run(self._follow.run())
-        except BaseException as error:  # a thread has nobody to tell but who waits for it
+        except BaseException as error:  # raised again in the thread that waits for this one
             self._error = error
             self.failure = str(error) or type(error).__name__
             self._failed(f"the observer stopped: {self.failure}")

@@ -6,6 +6,7 @@ This module's functions run on the observer's loop.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from metashell.codec.api_keys import DESCRIBE_CLUSTER, FETCH, VOTE
@@ -13,6 +14,7 @@ from metashell.codec.messages import DescribeClusterRequest
 from metashell.errors import MetashellError
 from metashell.live.failures import Refused
 from metashell.net.addresses import PORT_MAX, Address, AddressMap
+from metashell.net.reuse import Reusable, reusable
 
 ENDPOINTS_FROM: Final = 17
 """The version of Fetch from which an answer says where the leader is."""
@@ -22,24 +24,19 @@ CONTROLLER_ENDPOINTS: Final = 2
 CONTROLLERS_MAX: Final = 100
 
 
-class Link(Protocol):
+class Link(Reusable, Protocol):
     """A connection that is ready for requests; net's Connection is one. Errors of `request`: ConnectionFailedError."""
 
     @property
     def versions(self) -> Mapping[int, int]: ...
     @property
     def core(self) -> Any: ...
-    @property
-    def closed(self) -> str: ...
-    @property
-    def expired(self) -> bool: ...
     async def request(self, message: Any, *, version: int | None = None, timeout_s: float = ...) -> Any: ...
-    def retire(self) -> None: ...
     def close(self, reason: str = ...) -> None: ...
 
 
 Dial = Callable[[Address, str], Awaitable[Link]]
-"""Opens a connection to an address whose certificate bears that host's name. Errors: ConnectionFailedError."""
+"""Opens a connection to an address whose certificate has that host's name. Errors: ConnectionFailedError."""
 
 
 class MixedClustersError(Refused):
@@ -64,7 +61,7 @@ class Controllers:
 
     @property
     def cluster_id(self) -> str | None:
-        """The id that the first controller told, None while none has."""
+        """The id that the first controller named, None while none has."""
         return self._cluster_id
 
     async def link(self, address: Address) -> Link:
@@ -94,12 +91,8 @@ class Controllers:
         return link
 
     async def _connect(self, address: Address) -> Link:
-        found = self._open.get(address)
-        if found is not None and found.expired:
-            found.retire()
-        elif found is not None and not found.closed:
+        if (found := reusable(self._open, address)) is not None:
             return found
-        self._open.pop(address, None)
         place = self._map.resolve(address)
         try:
             return await self._dial(place, address.host)
@@ -117,13 +110,11 @@ class Controllers:
 
     async def _check_cluster(self, address: Address, link: Link) -> None:
         """Every controller has to name the same cluster; what it says of the others is kept."""
-        if link.versions.get(DESCRIBE_CLUSTER, 0) < CONTROLLERS_FROM:
-            return
         try:
-            answer = await link.request(DescribeClusterRequest(endpoint_type=CONTROLLER_ENDPOINTS), timeout_s=self._timeout_s)
+            answer = await self._describe(link)
         except MetashellError as error:
             raise refused(error) from None
-        if answer.error_code or not answer.cluster_id:
+        if answer is None or not answer.cluster_id:
             return
         if self._cluster_id is None:
             self._cluster_id, self._named_by = answer.cluster_id, address
@@ -134,14 +125,19 @@ class Controllers:
     async def learn(self) -> None:
         """Ask a controller once more where all of them are: they come and go, and register some time after they have started."""
         link = next((link for link in self._open.values() if not link.closed), None)
-        if link is None or link.versions.get(DESCRIBE_CLUSTER, 0) < CONTROLLERS_FROM:
+        if link is None:
             return
-        try:
-            answer = await link.request(DescribeClusterRequest(endpoint_type=CONTROLLER_ENDPOINTS), timeout_s=self._timeout_s)
-        except MetashellError:
-            return  # whoever fetches over it will tell
-        if not answer.error_code and answer.cluster_id == self._cluster_id:
-            self._learn_from(answer)
+        with suppress(MetashellError):  # whoever fetches over it reports that
+            answer = await self._describe(link)
+            if answer is not None and answer.cluster_id == self._cluster_id:
+                self._learn_from(answer)
+
+    async def _describe(self, link: Link) -> Any | None:
+        """What a controller says of all of them, None where it is too old or answers with an error. Errors: those of the connection."""
+        if link.versions.get(DESCRIBE_CLUSTER, 0) < CONTROLLERS_FROM:
+            return None
+        answer = await link.request(DescribeClusterRequest(endpoint_type=CONTROLLER_ENDPOINTS), timeout_s=self._timeout_s)
+        return None if answer.error_code else answer
 
     def _learn_from(self, answer: Any) -> None:
         nodes = answer.brokers[:CONTROLLERS_MAX]

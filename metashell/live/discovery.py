@@ -43,7 +43,7 @@ async def controllers_of(broker: Link, timeout_s: float) -> tuple[Address, ...]:
 
 
 async def voters_of(leader: Link, timeout_s: float) -> tuple[int, ...]:
-    """The ids of the voters, ordered, as their leader tells; empty where it does not tell us."""
+    """The ids of the voters, ordered, as their leader names them; empty where it does not answer."""
     try:
         answer = await leader.request(describe_quorum_request(), timeout_s=timeout_s)
     except MetashellError:

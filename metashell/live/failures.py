@@ -13,7 +13,7 @@ class AttachError(MetashellError):
 
 
 class Refused(MetashellError):
-    """An exchange with a node failed; `final` tells that trying the same again cannot help, `absent` that no connection came of it."""
+    """An exchange with a node failed; `final`: trying the same again cannot help; `absent`: there was no connection."""
 
     def __init__(self, reason: str, *, final: bool = False, absent: bool = False) -> None:
         super().__init__(reason)
@@ -39,11 +39,11 @@ class Failures:
         return all(address in self._newest and self._newest[address].final for address in addresses)
 
     def are_hopeless(self, addresses: Iterable[Address]) -> bool:
-        """Whether no connection came of any of the addresses, other than for lack of time, or none is worth another try."""
+        """Whether none of the addresses took a connection (for another reason than time), or none is worth another try."""
         found = [self._newest.get(address) for address in addresses]
         return bool(found) and all(failure is not None and (failure.final or failure.absent) for failure in found)
 
     def text(self, addresses: Iterable[Address]) -> str:
         """`a:1: Connection refused; b:2: no answer`, of these addresses and all others that failed."""
-        told = dict.fromkeys(addresses, "no answer") | {address: str(failure) for address, failure in self._newest.items()}
-        return "; ".join(f"{address}: {reason}" for address, reason in told.items())
+        reasons = dict.fromkeys(addresses, "no answer") | {address: str(failure) for address, failure in self._newest.items()}
+        return "; ".join(f"{address}: {reason}" for address, reason in reasons.items())

@@ -25,7 +25,7 @@ from metashell.live.failures import AttachError, Failures, Refused
 from metashell.live.observer import REQUEST_TIMEOUT_MS, Observer
 from metashell.net.addresses import Address
 from metashell.raft.messages import FetchRequest, FetchResponse, FetchSnapshotRequest, FetchSnapshotResponse, Response
-from metashell.raft.wire import UnsupportedVersionError, api_key_of, decode_response, encode_request
+from metashell.raft.wire import UnsupportedVersionError, ask
 
 if TYPE_CHECKING:
     from metashell.live.consumers import Consumer
@@ -66,7 +66,7 @@ class FollowLoop:
     # ---- life
 
     async def run(self) -> None:
-        """Follow until `stop` is called. Errors: AttachError where trying again cannot help; what is broken in ours passes."""
+        """Follow until `stop` is called. Errors: AttachError where trying again cannot help; our own bugs pass."""
         self._loop = asyncio.get_running_loop()
         self._over = self._loop.create_future()
         if self._is_stopped:
@@ -178,7 +178,7 @@ class FollowLoop:
         return self.failures.are_hopeless((*(self.controllers or self._target.brokers), *self._connections.learned))
 
     def voter_ids(self) -> tuple[int, ...]:
-        """The voters as the leader tells them, empty where it does not soon. Called from another thread, which waits."""
+        """The voters as the leader names them, empty where it does not answer soon. Called from another thread, which waits."""
         from concurrent.futures import CancelledError
 
         if self._loop is None:
@@ -243,7 +243,7 @@ class FollowLoop:
         self._moved(self)
 
     def _next_candidate(self) -> Address:
-        """Whom to ask for the leader: in turn all that were named or learned, since whoever was named may be gone."""
+        """Which controller to ask for the leader: in turn all that were named or learned, since those named may be gone."""
         candidates = list(dict.fromkeys((*self.controllers, *self._connections.learned)))
         self._turn += 1
         return candidates[self._turn % len(candidates)]
@@ -254,13 +254,8 @@ class FollowLoop:
         assert isinstance(send.message, FetchRequest | FetchSnapshotRequest), "an observer only fetches"
         # Null is any cluster; once it is known, a node of another one refuses us.
         send.message.cluster_id = self._connections.cluster_id
-        key = api_key_of(send.message)
-        version = link.versions.get(key)
-        if version is None:
-            raise UnsupportedVersionError(f"{type(send.message).__name__}: no common version")
         try:
-            answer = await link.request(encode_request(send.message, version), version=version, timeout_s=REQUEST_TIMEOUT_MS / 1000)
-            return decode_response(key, version, answer)
+            return await ask(link, send.message, REQUEST_TIMEOUT_MS / 1000)
         except UnsupportedVersionError:
             raise
         except (MetashellError, DecodeError) as error:

@@ -33,7 +33,7 @@ RETRY_BACKOFF_MS: Final = 250
 
 
 class Observer:
-    """See the module. `label` is what batches are said to come from.
+    """See the module. `label` names the source of batches in faults.
 
     `high_watermark` is the newest that a leader named, -1 before; `end_offset` how far all is consumed.
     """

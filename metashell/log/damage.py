@@ -29,7 +29,7 @@ from metashell.log.files import OpenFile
 from metashell.log.names import DAMAGED, DAMAGED_SUFFIX
 from metashell.log.segment import BadBatch, BatchFault, read_batches
 from metashell.log.tail import Tail, whole_batch_behind
-from metashell.log.text_files import read_text_file
+from metashell.log.text_files import json_object, read_text_file
 from metashell.values import Recovering
 
 _VERSION: Final = 1
@@ -126,11 +126,17 @@ def read_note(directory: str) -> Recovering | None:
     except FileNotFoundError:
         return None
     try:
-        fields = json.loads(data)
-        version, until, epoch, reason = (fields[name] for name in ("version", "untilOffset", "epoch", "reason"))
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        fields = json_object(data)
+    except ValueError as error:
         raise LogCorruptError(path, 0, f"is no note of damage: {error}; {_WAY_OUT}") from error
-    if version != _VERSION or not isinstance(until, int | None) or not isinstance(epoch, int) or not isinstance(reason, str):
+    version, until, epoch, reason = (fields.get(name) for name in ("version", "untilOffset", "epoch", "reason"))
+    if (
+        version != _VERSION
+        or "untilOffset" not in fields
+        or not isinstance(until, int | None)
+        or not isinstance(epoch, int)
+        or not isinstance(reason, str)
+    ):
         raise LogCorruptError(path, 0, f"is no note of damage of version {_VERSION}; {_WAY_OUT}")
     return Recovering(until, epoch, reason)
 

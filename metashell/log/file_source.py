@@ -8,10 +8,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from metashell.codec.batches import RecordBatch
-from metashell.log.files import STREAM_NAMES, OpenFile
+from metashell.log.files import STREAM_NAMES, OpenFile, open_file
 from metashell.log.names import classify, parse_name
 from metashell.log.order import OrderCheck
-from metashell.log.segment import BatchFault, open_segment, read_batches
+from metashell.log.segment import BatchFault, read_batches
 from metashell.log.snapshot import checked_snapshot
 from metashell.log.source_fault import SourceFault, fault_of
 from metashell.values import OffsetAndEpoch
@@ -34,7 +34,7 @@ class FileSource:
         self.path = path
         self.faults: list[SourceFault] = []
         self.end_offset: int | None = None
-        self._file: OpenFile = open_segment(path)
+        self._file: OpenFile = open_file(path)
         items = read_batches(self._file)
         first = next(items, None)
         self._unread: Iterator[RecordBatch | BatchFault] | None = chain(() if first is None else (first,), items)

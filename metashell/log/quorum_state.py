@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from metashell.errors import LogCorruptError
 from metashell.log.atomic_file import replace_file
 from metashell.log.disk import Disk
-from metashell.log.text_files import read_text_file
+from metashell.log.text_files import json_object, read_text_file
 from metashell.values import ZERO_UUID, uuid_from_text, uuid_text
 
 NO_NODE = -1
@@ -41,10 +42,9 @@ def read_quorum_state(path: str) -> QuorumState:
     except FileNotFoundError:
         return QuorumState()
     try:
-        return _parse(json.loads(data))
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        reason = f"no {error.args[0]!r} in it" if isinstance(error, KeyError) else str(error)
-        raise LogCorruptError(path, 0, reason) from error
+        return _parse(json_object(data))
+    except ValueError as error:
+        raise LogCorruptError(path, 0, str(error)) from error
 
 
 def format_quorum_state(state: QuorumState) -> bytes:
@@ -84,25 +84,30 @@ def write_quorum_state(path: str, state: QuorumState, disk: Disk | None = None) 
     replace_file(disk or Disk(), path, format_quorum_state(state))
 
 
-def _parse(fields: object) -> QuorumState:
-    if not isinstance(fields, dict):
-        raise ValueError("not a JSON object")
+def _parse(fields: dict[str, Any]) -> QuorumState:
     version = _integer(fields, "data_version")
     if version not in SUPPORTED_VERSIONS:
         raise ValueError(f"data_version {version} is not known")
     directory_id = fields.get("votedDirectoryId")
+    if not isinstance(directory_id, str | None):
+        raise ValueError(f"votedDirectoryId {directory_id!r} is not a text")
+    voters = fields.get("currentVoters") or []
+    if not isinstance(voters, list) or not all(isinstance(voter, dict) for voter in voters):
+        raise ValueError("currentVoters is not a list of objects")
     return QuorumState(
         leader_epoch=_integer(fields, "leaderEpoch", NO_NODE),
         leader_id=_integer(fields, "leaderId", NO_NODE),
         voted_id=_integer(fields, "votedId", NO_NODE),
         voted_directory_id=ZERO_UUID if directory_id is None else uuid_from_text(directory_id),
-        current_voters=tuple(_integer(voter, "voterId") for voter in fields.get("currentVoters") or ()),
+        current_voters=tuple(_integer(voter, "voterId") for voter in voters),
         data_version=version,
     )
 
 
-def _integer(fields: dict[str, object], name: str, default: int | None = None) -> int:
-    value = fields[name] if default is None else fields.get(name, default)
+def _integer(fields: dict[str, Any], name: str, default: int | None = None) -> int:
+    value = fields.get(name, default)
+    if value is None and name not in fields:
+        raise ValueError(f"{name} is missing")
     if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError(f"{name} {value!r} is not a number")
     return value

@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 from metashell.codec.batches import CRC_START, HEADER_SIZE, MAGIC_END, BatchHeader, CheckedBatch, RecordBatch, unpack_header
 from metashell.codec.crc32c import crc32c
 from metashell.codec.framing import MAGIC_MAX, Stop
-from metashell.log.files import OpenFile, open_file
+from metashell.log.files import OpenFile
 from metashell.log.tail import Tail, judge_tail
 from metashell.log.window_reader import WINDOW_SIZE, WindowReader
 
@@ -42,24 +42,12 @@ class BadBatch(NamedTuple):
         return self.batch.header.base_offset
 
     @property
-    def ends_walk(self) -> bool:
-        return False
-
-    @property
     def may_be_tail(self) -> bool:
         return False
 
 
 BatchFault = BadBatch | Tail
 """A place in a file that holds no good batch."""
-
-
-def open_segment(path: str) -> OpenFile:
-    """A segment or checkpoint opened by path; `-` is standard input.
-
-    Errors: UsageError for a path that cannot be opened, or that is a directory.
-    """
-    return open_file(path)
 
 
 def read_batches(file: OpenFile, *, start: int = 0, max_bytes: int | None = None) -> Iterator[RecordBatch | BatchFault]:

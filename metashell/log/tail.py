@@ -45,10 +45,6 @@ class Tail(NamedTuple):
         return None
 
     @property
-    def ends_walk(self) -> bool:
-        return True
-
-    @property
     def may_be_tail(self) -> bool:
         """Whether the last segment of a directory ends like this when a write was cut off, or its file preallocated."""
         return self.looks_cut_off and self.behind is None

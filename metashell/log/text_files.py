@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from metashell.errors import LogCorruptError
 
 SIZE_MAX = 16 * 1024 * 1024
@@ -18,3 +20,23 @@ def read_text_file(path: str) -> bytes:
     if len(data) > SIZE_MAX:
         raise LogCorruptError(path, SIZE_MAX, f"is larger than {SIZE_MAX} bytes")
     return data
+
+
+def json_object(data: bytes) -> dict[str, Any]:
+    """The JSON object that a small file holds. Errors: ValueError, which says in one line what is wrong."""
+    import json
+
+    try:
+        value = json.loads(data)
+    except RecursionError:
+        raise ValueError("JSON nested too deeply") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start} is no text") from None
+    except json.JSONDecodeError as error:
+        text = error.doc.rstrip()
+        raise ValueError(
+            ("the JSON is cut off" if text else "the file is empty") if error.pos >= len(text) else f"no JSON from character {error.pos} on"
+        ) from None
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    return value

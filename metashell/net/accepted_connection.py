@@ -1,4 +1,4 @@
-"""One connection that a listener accepted: bytes between its socket and its core, requests to whoever answers them.
+"""One connection that a listener accepted: bytes between its socket and its core, requests to the function that answers them.
 
 This module imports asyncio, so it is itself imported inside functions.
 """

@@ -110,7 +110,7 @@ def answer_api_versions(request: Any, version: int, ranges: ApiRanges, features:
     """The response to an ApiVersionsRequest of a version that `ranges` has.
 
     A name or version of the client's software that is not as KIP-511 says is answered with INVALID_REQUEST. Features whose lowest
-    level is 0 are only told from version 4 on, because older clients cannot read them.
+    level is 0 are sent from version 4 on only, because older clients cannot read them.
     """
     if version >= 3 and not (_SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)):
         return ApiVersionsResponse(error_code=INVALID_REQUEST)

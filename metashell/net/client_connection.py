@@ -40,7 +40,7 @@ IN_FLIGHT_MAX: Final = 100
 SASL_ROUNDS_MAX: Final = 8
 SOFTWARE_NAME: Final = "metashell"
 TEXT_MAX: Final = 300
-"""Characters of a peer's text that are told."""
+"""Characters of a peer's text that are shown."""
 
 _HANDSHAKE_KEYS: Final = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)
 
@@ -119,7 +119,7 @@ class ClientConnection:
         self._out = bytearray()
 
     def limit_frames(self, size: int) -> None:
-        """From now on a response has at most `size` bytes: for who asks one thing at a time and knows what it may get."""
+        """From now on a response has at most `size` bytes: for a caller that asks one thing at a time and knows what it may get."""
         assert self.state is not State.NEW
         self._frame_limit = self._frames.limit = size
 
@@ -133,9 +133,9 @@ class ClientConnection:
         """The version of an API that this connection uses. Errors: UnsupportedApiError."""
         if api_key not in self.versions:
             ours, theirs = self._ranges.get(api_key), self.peer_ranges.get(api_key)
-            told = "does not have it" if theirs is None else f"has versions {theirs[0]} to {theirs[1]}"
+            has = "does not have it" if theirs is None else f"has versions {theirs[0]} to {theirs[1]}"
             known = "none" if ours is None else f"{ours[0]} to {ours[1]}"
-            raise UnsupportedApiError(f"api key {api_key}: the peer {told}, known here: {known}")
+            raise UnsupportedApiError(f"api key {api_key}: the peer {has}, known here: {known}")
         return self.versions[api_key]
 
     @property
@@ -180,7 +180,7 @@ class ClientConnection:
             self._events.append(Closed(reason, authentication_failed))
 
     def next_event(self) -> Ready | Answer | Closed | None:
-        """What happened next, None when there is nothing more to tell."""
+        """What happened next, None when nothing else did."""
         return self._events.popleft() if self._events else None
 
     def take_output(self) -> bytes:

@@ -64,7 +64,7 @@ def secured_options(security: ListenerSecurity, credentials: Credentials | None 
 def weakness(options: ListenerOptions) -> str | None:
     """Why anybody may ask, or read passwords on the way: in words what kind of listener it is, None for one that knows who asks.
 
-    A certificate that is only requested need not be shown: who has none is ANONYMOUS, as with PLAINTEXT.
+    A certificate that is only requested need not be shown: a peer without one is ANONYMOUS, as with PLAINTEXT.
     """
     if options.tls is None:
         if options.mechanisms is None:

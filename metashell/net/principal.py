@@ -1,4 +1,4 @@
-"""The name that Kafka gives to whoever has a client certificate. Source: KafkaPrincipal, SslAuthenticator; RFC 2253."""
+"""The name that Kafka gives to the owner of a client certificate. Source: KafkaPrincipal, SslAuthenticator; RFC 2253."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """SCRAM-SHA-256 and SCRAM-SHA-512: a password is proved to be known, by both sides, and never sent.
 
 The client checks the server's signature, so that a server that does not know the password is found out, and takes only iteration
-counts in bounds: one that is too low would make a stolen proof cheap to search, one that is too high would keep the client busy at
-the will of whoever answers. Names and passwords are taken as they are, as Kafka does, not prepared by RFC 4013.
+counts in bounds: one that is too low would make a stolen proof cheap to search, one that is too high would keep the client busy
+as long as the server likes. Names and passwords are taken as they are, as Kafka does, not prepared by RFC 4013.
 
 Source: RFC 5802, RFC 7677; KIP-84; org.apache.kafka.common.security.scram.internals.ScramSaslClient, ScramSaslServer, ScramFormatter.
 """
@@ -18,6 +18,7 @@ from functools import cache
 from os import urandom
 from typing import TYPE_CHECKING, Final
 
+from metashell.codec.scram_keys import scram_keys
 from metashell.net.sasl import SaslError, ScramCredential
 
 if TYPE_CHECKING:
@@ -172,8 +173,8 @@ def make_credential(mechanism: str, password: str, *, salt: bytes = b"", iterati
     algorithm = HASHES[mechanism]
     salt = salt or urandom(SALT_SIZE)
     salted = hashlib.pbkdf2_hmac(algorithm, password.encode("utf-8", "surrogateescape"), salt, iterations)
-    stored_key = hashlib.new(algorithm, _hmac(algorithm, salted, b"Client Key")).digest()
-    return ScramCredential(salt, stored_key, _hmac(algorithm, salted, b"Server Key"), iterations)
+    stored_key, server_key = scram_keys(algorithm, salted)
+    return ScramCredential(salt, stored_key, server_key, iterations)
 
 
 def make_nonce() -> str:

@@ -215,8 +215,8 @@ def _client_mechanism(values: Mapping[str, str], listener: str) -> tuple[str, st
 
 def _check_mechanism(mechanism: str, key: str) -> None:
     if mechanism not in MECHANISMS:
-        told = _REFUSED.get(mechanism, f"{mechanism or 'empty'} is not known")
-        raise UsageError(f"{key}: {told}; supported are {', '.join(MECHANISMS)}", mechanism)
+        reason = _REFUSED.get(mechanism, f"{mechanism or 'empty'} is not known")
+        raise UsageError(f"{key}: {reason}; supported are {', '.join(MECHANISMS)}", mechanism)
 
 
 def _login_module(properties: Mapping[str, str], listener: str, mechanism: str) -> LoginModule:

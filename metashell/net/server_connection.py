@@ -267,7 +267,7 @@ class ServerConnection:
             del self._open[self._slots.popleft()]
 
     def _refuse(self, header: RequestHeader, message: Any) -> None:
-        """Answer a SASL request that comes at the wrong time: who is known may stay, anybody else goes."""
+        """Answer a SASL request that comes at the wrong time: a peer that is authenticated may stay, any other is closed."""
         self._reply(header, message)
         if not self.principal:
             self._fail("the peer's SASL requests are out of order")

@@ -1,6 +1,6 @@
 """TLS of an accepted connection without I/O: bytes of the socket in, plain bytes out, and the other way.
 
-asyncio's own layer drops the alert that tells a peer why its handshake failed, and gives data before it gives the certificate.
+asyncio's own layer drops the alert that says to a peer why its handshake failed, and gives data before it gives the certificate.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PIECE: Final = 64 * 1024
 class TlsLayer:
     """The server's side of one TLS connection.
 
-    `done` tells that the handshake is over, `fault` why the connection cannot go on, `ended` that the peer said good-bye.
+    `done`: the handshake is over, `fault` why the connection cannot go on, `ended` that the peer said good-bye.
     """
 
     def __init__(self, context: ssl.SSLContext) -> None:

@@ -30,8 +30,8 @@ SESSION_PART: Final = 0.85
 class ConnectionFailedError(MetashellError):
     """A connection could not be made or ended; the message is the reason without the address.
 
-    `authentication` tells that the peer refused who we are, or we refused who it is, `unsupported` that it has no common version of
-    what was asked: trying again is of no use. `timed_out` tells that nothing came of it in time.
+    `authentication`: the peer refused our credentials, or we refused its certificate. `unsupported`: it has no common version of what was
+    asked. Neither is worth another try. `timed_out`: there was no connection in time.
     """
 
     def __init__(self, reason: str, *, authentication: bool = False, unsupported: bool = False, timed_out: bool = False) -> None:

@@ -8,11 +8,14 @@ from typing import Any
 from metashell.codec.redaction import REDACTED, is_sensitive_config
 from metashell.nodes.codes import CONFIG_TYPES
 from metashell.nodes.names import DEFAULT_ENTITY, entity_escape, entity_unescape
-from metashell.nodes.node import JsonValue, KeyedDirectory, Leaf, text_directory
+from metashell.nodes.node import KeyedDirectory, LeafKind, SubjectLeaf, text_directory
 from metashell.nodes.tree import Tree
 
 Resource = tuple[int, str]
 """The code of a type and a name, empty for the default resource."""
+
+Setting = tuple[Resource, str, str]
+"""A resource, a key and its value."""
 
 _TYPE_CODES = {name: code for code, name in CONFIG_TYPES.items()}
 _OWN_UNKNOWN = "UNKNOWN-"
@@ -63,35 +66,28 @@ def _kafka_resources(name: str, known: Iterable[Resource]) -> list[Resource]:
 
 def settings_node(name: str, resource: Resource, settings: Mapping[str, str], tree: Tree) -> KeyedDirectory:
     """The directory of one resource, with a leaf for each of its keys."""
-    return text_directory(name, settings, lambda name, key, value: ConfigNode(name, resource, key, value), tree.names)
+    return text_directory(name, settings, lambda name, key, value: SubjectLeaf(name, CONFIG, (resource, key, value)), tree.names)
 
 
-class ConfigNode(Leaf):
-    """One setting of one resource; its value is always text."""
+def config_words(setting: Setting) -> dict[str, Any]:
+    """The resource of a setting, and whether its value is a secret."""
+    (type, resource), key, _ = setting
+    return {
+        "resource_type": CONFIG_TYPES.get(type, f"{_OWN_UNKNOWN}{type}"),
+        "resource_name": resource or DEFAULT_ENTITY,
+        "sensitive": is_sensitive_config(type, key),
+    }
 
-    __slots__ = ("_key", "_resource", "_value")
 
-    def __init__(self, name: str, resource: Resource, key: str, value: str) -> None:
-        super().__init__(name, "config")
-        self._resource = resource
-        self._key = key
-        self._value = value
+def config_text(setting: Setting) -> str:
+    """The value, which is always text."""
+    return setting[2]
 
-    @property
-    def is_sensitive(self) -> bool:
-        return is_sensitive_config(self._resource[0], self._key)
 
-    @property
-    def envelope_info(self) -> dict[str, Any]:
-        type, resource = self._resource
-        return {
-            "resource_type": CONFIG_TYPES.get(type, f"UNKNOWN-{type}"),
-            "resource_name": resource or DEFAULT_ENTITY,
-            "sensitive": self.is_sensitive,
-        }
+def safe_config_text(setting: Setting) -> str:
+    """The value, hidden if it is a secret."""
+    (type, _), key, value = setting
+    return REDACTED if is_sensitive_config(type, key) else value
 
-    def kafka_text(self, redact: bool = False) -> str:
-        return REDACTED if redact and self.is_sensitive else self._value
 
-    def value(self, redact: bool = True) -> JsonValue:
-        return REDACTED if redact and self.is_sensitive else self._value
+CONFIG = LeafKind("config", config_text, config_text, config_words, safe_config_text, safe_config_text)

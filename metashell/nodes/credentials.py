@@ -6,16 +6,16 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from metashell.codec.redaction import REDACTED
-from metashell.codec.redaction import redact as redacted
+from metashell.codec.redaction import REDACTED, redact
 from metashell.nodes.codes import SCRAM_MECHANISMS
-from metashell.nodes.node import FixedDirectory, JsonValue, KeyedDirectory, Leaf, LeafKind, Node, SubjectLeaf, text_directory
+from metashell.nodes.node import FixedDirectory, JsonValue, KeyedDirectory, LeafKind, Node, SubjectLeaf, text_directory
 from metashell.nodes.tree import Tree
 
 if TYPE_CHECKING:
     from metashell.image import DelegationToken, ScramCredential
 
-_SCRAM_RECORD = "UserScramCredentialRecord"
+    Entry = tuple[str, int, ScramCredential]
+    """A user, a mechanism's code and the credential."""
 
 
 def scram_node(name: str, tree: Tree) -> FixedDirectory:
@@ -27,48 +27,45 @@ def scram_node(name: str, tree: Tree) -> FixedDirectory:
     def mechanism_node(name: str) -> Node:
         code = mechanisms[name]
         users: Mapping[str, ScramCredential] = tree.image.scram.get(code) or {}
-        return text_directory(name, users, lambda name, user, credential: ScramNode(name, user, code, credential), tree.names)
+        return text_directory(name, users, lambda name, user, one: SubjectLeaf(name, SCRAM, (user, code, one)), tree.names)
 
     return FixedDirectory(name, dict.fromkeys(mechanisms, mechanism_node))
 
 
-class ScramNode(Leaf):
-    """A user's credential; salt and keys are redacted in our own voice."""
+def scram_words(entry: Entry) -> dict[str, Any]:
+    """The mechanism's name."""
+    return {"mechanism": SCRAM_MECHANISMS.get(entry[1], f"UNKNOWN-{entry[1]}"), "sensitive": True}
 
-    __slots__ = ("_credential", "_mechanism", "_user")
 
-    def __init__(self, name: str, user: str, mechanism: int, credential: ScramCredential) -> None:
-        super().__init__(name, "scram")
-        self._user = user
-        self._mechanism = mechanism
-        self._credential = credential
+def scram_text(entry: Entry) -> str:
+    """Java's text of a credential. Source: ScramCredentialDataNode."""
+    credential = entry[2]
+    fields = f"storedKey={credential.stored_key.hex()}, serverKey={credential.server_key.hex()}, iterations={credential.iterations}"
+    return f"ScramCredentialData(salt={credential.salt.hex()}, {fields})"
 
-    @property
-    def envelope_info(self) -> dict[str, Any]:
-        return {"mechanism": SCRAM_MECHANISMS.get(self._mechanism, f"UNKNOWN-{self._mechanism}"), "sensitive": True}
 
-    def kafka_text(self, redact: bool = False) -> str:
-        credential = self._credential
-        fields = {
-            "salt": credential.salt.hex(),
-            "storedKey": credential.stored_key.hex(),
-            "serverKey": credential.server_key.hex(),
-            "iterations": credential.iterations,
-        }
-        # Kafka's own redaction hides the iterations too: ScramCredentialDataNode.
-        return f"ScramCredentialData({', '.join(f'{name}={REDACTED if redact else field}' for name, field in fields.items())})"
+def safe_scram_text(entry: Entry) -> str:
+    """The same redacted as Kafka does it, which hides the iterations too."""
+    fields = ", ".join(f"{name}={REDACTED}" for name in ("salt", "storedKey", "serverKey", "iterations"))
+    return f"ScramCredentialData({fields})"
 
-    def value(self, redact: bool = True) -> JsonValue:
-        credential = self._credential
-        value: dict[str, Any] = {
-            "name": self._user,
-            "mechanism": self._mechanism,
-            "salt": b64encode(credential.salt).decode("ascii"),
-            "storedKey": b64encode(credential.stored_key).decode("ascii"),
-            "serverKey": b64encode(credential.server_key).decode("ascii"),
-            "iterations": credential.iterations,
-        }
-        return redacted(_SCRAM_RECORD, value) if redact else value
+
+def scram_value(entry: Entry) -> dict[str, Any]:
+    """The credential under the field names of UserScramCredentialRecord."""
+    user, mechanism, credential = entry
+    return {
+        "name": user,
+        "mechanism": mechanism,
+        "salt": b64encode(credential.salt).decode("ascii"),
+        "storedKey": b64encode(credential.stored_key).decode("ascii"),
+        "serverKey": b64encode(credential.server_key).decode("ascii"),
+        "iterations": credential.iterations,
+    }
+
+
+def safe_scram_value(entry: Entry) -> JsonValue:
+    """The same without salt and keys."""
+    return redact("UserScramCredentialRecord", scram_value(entry))
 
 
 def tokens_node(name: str, tree: Tree) -> KeyedDirectory:
@@ -100,4 +97,5 @@ def token_value(entry: tuple[str, DelegationToken]) -> dict[str, Any]:
     }
 
 
+SCRAM = LeafKind("scram", scram_text, scram_value, scram_words, safe_scram_text, safe_scram_value)
 TOKEN = LeafKind("token", token_text, token_value)

@@ -93,16 +93,21 @@ class Leaf(Node):
 
 
 class LeafKind(NamedTuple):
-    """How leaves of one kind show their subject: Kafka's text, the JSON value, and what belongs beside that in snake_case."""
+    """How leaves of one kind show their subject: Kafka's text, the JSON value, and what belongs beside that in snake_case.
+
+    Those of a kind that holds secrets have `safe_text` and `safe_value` too, without the secrets.
+    """
 
     type: str
     text: Callable[[Any], str]
     value: Callable[[Any], JsonValue]
     info: Callable[[Any], dict[str, Any]] = lambda subject: {}
+    safe_text: Callable[[Any], str] | None = None
+    safe_value: Callable[[Any], JsonValue] | None = None
 
 
 class SubjectLeaf(Leaf):
-    """A leaf over something of the image that holds no secret; its text and value are made when they are asked for."""
+    """A leaf over something of the image; its text and value are made when they are needed."""
 
     __slots__ = ("_kind", "_subject")
 
@@ -116,10 +121,12 @@ class SubjectLeaf(Leaf):
         return self._kind.info(self._subject)
 
     def kafka_text(self, redact: bool = False) -> str:
-        return self._kind.text(self._subject)
+        kind = self._kind
+        return (kind.safe_text if redact and kind.safe_text else kind.text)(self._subject)
 
     def value(self, redact: bool = True) -> JsonValue:
-        return self._kind.value(self._subject)
+        kind = self._kind
+        return (kind.safe_value if redact and kind.safe_value else kind.value)(self._subject)
 
 
 class ValueLeaf(Leaf):

@@ -10,17 +10,19 @@ if TYPE_CHECKING:
 
 _HELP_COLUMN = 25
 _DEFAULT_WIDTH = 75
+_ARGUMENT_USAGE = {"1": "{0}", "?": "[{0}]", "*": "[{0} [{0} ...]]", "+": "{0} [{0} ...]"}
 
 
-def usage_text(spec: CommandSpec, tool: CommandSpec | None = None) -> str:
+def usage_text(spec: CommandSpec, tool: CommandSpec | None = None, *, has_help: bool = True) -> str:
     """The `usage:` lines, newline at the end; continuation lines begin behind the tool's name, also for a sub-command of `tool`."""
     lead = f"usage: {(tool or spec).name} "
-    parts = ["[-h]", *(_usage_part(option) for option in spec.options if not option.hidden and not option.exclusive)]
+    parts = ["[-h]"] if has_help else []
+    parts += [_usage_part(option) for option in spec.options if not option.hidden and not option.exclusive]
     parts += _exclusive_parts([option for option in spec.options if option.exclusive])
-    parts += [f"[{argument.label} [{argument.label} ...]]" for argument in spec.arguments]
+    parts += [_ARGUMENT_USAGE[argument.nargs].format(argument.label) for argument in spec.arguments]
     parts += [_choices_of(spec), "..."] if spec.commands else []
-    lines = [f"{lead}{spec.name} {parts[0]}" if tool else lead + parts[0]]
-    for part in parts[1:]:
+    lines = [f"{lead}{spec.name if tool else ''}".rstrip(" ")] if tool or not parts else [lead + parts.pop(0)]
+    for part in parts:
         if len(lines[-1]) + 1 + len(part) > text_width():
             lines.append(" " * len(lead) + part)
         else:
@@ -41,13 +43,30 @@ def _choices_of(spec: CommandSpec) -> str:
 
 def command_help_text(spec: CommandSpec, tool: CommandSpec | None = None) -> str:
     """The help of a tool with sub-commands, or of one of them."""
-    parts = [usage_text(spec, tool)]
-    if spec.commands:
-        parts += ["\n", *(f"{line}\n" for line in justified(spec.summary, text_width())), "\npositional arguments:\n"]
-        parts.append(f"  {_choices_of(spec)}\n")
-        parts += [_entry(f"  {command.name}", command.summary) for command in spec.commands]
-    parts += ["\noptional arguments:\n", *_option_entries(spec)]
-    return "".join(parts) + "\n"
+    summary = f"\n{_paragraph(spec.summary)}" if spec.commands else ""
+    return f"{usage_text(spec, tool)}{summary}{positional_text(spec)}{optional_text(spec)}"
+
+
+def help_text(spec: CommandSpec) -> str:
+    """The whole help of a tool without sub-commands."""
+    return f"{usage_text(spec)}\n{_paragraph(spec.summary)}{positional_text(spec)}{optional_text(spec)}"
+
+
+def positional_text(spec: CommandSpec) -> str:
+    """The section about the arguments or sub-commands, empty without any."""
+    entries = [f"  {_choices_of(spec)}\n"] if spec.commands else []
+    entries += [_entry(f"  {command.name}", command.summary) for command in spec.commands]
+    entries += [_entry(argument.label, argument.help) for argument in spec.arguments]
+    return "\npositional arguments:\n" + "".join(entries) if entries else ""
+
+
+def optional_text(spec: CommandSpec) -> str:
+    """The section about the options."""
+    return "\noptional arguments:\n" + "".join(_option_entries(spec))
+
+
+def _paragraph(text: str) -> str:
+    return "".join(f"{line}\n" for line in justified(text, text_width()))
 
 
 def _option_entries(spec: CommandSpec) -> list[str]:
@@ -57,15 +76,6 @@ def _option_entries(spec: CommandSpec) -> list[str]:
             value = "" if option.is_flag else f" {option.metavar}"
             entries.append(_entry(", ".join(f"{name}{value}" for name in option.names), option.help))
     return entries
-
-
-def help_text(spec: CommandSpec) -> str:
-    """The whole help of a tool without sub-commands."""
-    parts = [usage_text(spec), "\n", *(f"{line}\n" for line in justified(spec.summary, text_width())), "\n"]
-    parts.append("positional arguments:\n")
-    parts += [_entry(argument.label, argument.help) for argument in spec.arguments]
-    parts += ["\noptional arguments:\n", *_option_entries(spec)]
-    return "".join(parts)
 
 
 def text_width() -> int:

@@ -8,6 +8,7 @@ Source: joptsimple 5.0.4 and argparse4j 0.7.0, as used by DumpLogSegments and Me
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -74,21 +75,25 @@ def _joptsimple_value(option: Option, name: str, joined: str | None, words: list
 def parse_argparse4j(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
     """The values of a command line by the rules of kafka-metadata-shell; `help` says that help was asked for.
 
-    Shape: the one positional argument takes every word that is no option.
+    Shape: all words that are no options belong to the one positional argument; negative numbers are no options.
     Errors: UsageError in Kafka's words, without the usage lines above them.
     """
     values = _defaults(spec)
     positional: list[str] = []
+    nargs = spec.arguments[0].nargs if spec.arguments else ""
+    most = {"": 0, "1": 1, "?": 1}.get(nargs, len(argv))
     given: set[str] = set()
     words = list(argv)
+    are_options = True
     while words:
         word = words.pop(0)
-        if word == "--":
-            positional += words
-            break
-        if not _looks_like_an_option(word):
+        if are_options and word == "--":
+            are_options = False
+        elif not are_options or not _is_flag(word):
+            if len(positional) == most:
+                raise UsageError(f"unrecognized arguments: '{' '.join([word, *words])}'", word)
             positional.append(word)
-        elif word in ("-h", "--help") or _is_prefix_of_help(spec, word):
+        elif _asks_for_help(spec, word):
             values.help = True
             return values
         else:
@@ -97,8 +102,8 @@ def parse_argparse4j(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
             given.add(option.dest)
             value = True if option.is_flag else _argparse_value(option, joined, words)
             setattr(values, option.dest, (*getattr(values, option.dest), value) if option.multiple else value)
-    if not spec.arguments and positional:
-        raise UsageError(f"unrecognized arguments: '{positional[0]}'", positional[0])
+    if nargs in ("1", "+") and not positional:
+        raise UsageError("too few arguments")
     for option in spec.options:
         if option.required and not getattr(values, option.dest, None) and option.dest not in given:
             raise UsageError(f"argument {_both_names(option)} is required", option.names[0])
@@ -112,23 +117,28 @@ def parse_argparse4j_command(tool: CommandSpec, argv: Sequence[str]) -> tuple[Co
 
     Errors: UsageError in Kafka's words; its `argument` is "" where the tool's own words are wrong, else the sub-command's name is.
     """
-    names = [command.name for command in tool.commands]
-    if argv and (argv[0] in ("-h", "--help") or _is_prefix_of_help(tool, argv[0])):
-        return tool, SimpleNamespace(help=True)
     if not argv:
         raise UsageError("too few arguments")
-    if _looks_like_an_option(argv[0]):
+    if _is_flag(argv[0]):
+        if _asks_for_help(tool, argv[0]):
+            return tool, SimpleNamespace(help=True)
         raise UsageError(f"unrecognized arguments: '{argv[0]}'")
-    matches = [argv[0]] if argv[0] in names else [name for name in names if name.startswith(argv[0])]
-    if not matches:
-        raise UsageError(f"invalid choice: '{argv[0]}' (choose from {', '.join(repr(name) for name in names)})")
-    if len(matches) > 1:
-        raise UsageError(f"ambiguous command: {argv[0]} could match {', '.join(matches)}")
-    command = next(command for command in tool.commands if command.name == matches[0])
+    command = named_command(tool.commands, argv[0])
     try:
         return command, parse_argparse4j(command, argv[1:])
     except UsageError as error:
         raise UsageError(str(error), command.name) from None
+
+
+def named_command(commands: Sequence[CommandSpec], word: str) -> CommandSpec:
+    """The command of that name, or the only one whose name begins so. Errors: UsageError in Kafka's words."""
+    names = [command.name for command in commands]
+    matches = [word] if word in names else [name for name in names if name.startswith(word)]
+    if not matches:
+        raise UsageError(f"invalid choice: '{word}' (choose from {', '.join(repr(name) for name in names)})")
+    if len(matches) > 1:
+        raise UsageError(f"ambiguous command: {word} could match {', '.join(matches)}")
+    return commands[names.index(matches[0])]
 
 
 def splice_argument_files(words: Sequence[str]) -> list[str]:
@@ -155,8 +165,20 @@ def _refuse_rivals(spec: CommandSpec, option: Option, given: set[str]) -> None:
             raise UsageError(f"argument {_both_names(option)}: not allowed with argument {_both_names(other)}", option.names[0])
 
 
-def _is_prefix_of_help(spec: CommandSpec, word: str) -> bool:
-    return len(word) > 2 and "--help".startswith(word) and not _long_matches(spec, word)
+def _is_flag(word: str) -> bool:
+    return _looks_like_an_option(word) and not re.fullmatch(r"-\d+", word)
+
+
+def _asks_for_help(spec: CommandSpec, word: str) -> bool:
+    """Whether the word is `-h` or the begin of `--help`. Errors: UsageError where a value is joined to it."""
+    name, equals, value = word.partition("=")
+    if name.startswith("--"):
+        is_help = len(name) > 2 and "--help".startswith(name) and not _long_matches(spec, name)
+    else:
+        is_help = name.startswith("-h")
+    if is_help and equals and name in ("-h", "--help"):
+        raise UsageError(f"argument -h/--help: ignore implicit argument '{value}'", word)
+    return is_help
 
 
 def _long_matches(spec: CommandSpec, word: str) -> list[str]:
@@ -183,7 +205,7 @@ def _find_option(spec: CommandSpec, word: str) -> tuple[Option, str | None]:
 
 def _argparse_value(option: Option, joined: str | None, words: list[str]) -> object:
     if joined is None:
-        if not words or _looks_like_an_option(words[0]):
+        if not words or _is_flag(words[0]):
             raise UsageError(f"argument {_both_names(option)}: expected one argument", option.names[0])
         joined = words.pop(0)
     try:

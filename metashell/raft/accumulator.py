@@ -104,7 +104,7 @@ class BatchAccumulator:
         return None
 
     def prepare(self, epoch: int, values: Sequence[bytes], now_ms: int, timestamp: int) -> int:
-        """Add values that leave after `schedule`, and say the offset of the last.
+        """Add values that leave after `schedule`; returns the offset of the last.
 
         Errors: NotLeaderError for an earlier epoch; ValueError for a later one, for no values or an empty one; RecordBatchTooLargeError;
         BufferAllocationError. Nothing was added then.
@@ -140,7 +140,7 @@ class BatchAccumulator:
         return last_offset
 
     def append_control(self, values: Sequence[ControlValue], now_ms: int, timestamp: int) -> int:
-        """Add one batch of control records behind all data, due at once, and say the offset of its last record."""
+        """Add one batch of control records behind all data, due at once; returns the offset of its last record."""
         assert values, "an empty control batch"
         self._close()
         base_offset = self.next_offset

@@ -53,7 +53,7 @@ def check_fetched(data: bytes, log_end: int, last_epoch: int, local_epoch: int) 
 
 
 def _check_batches(data: bytes, checked: CheckedBatches, local_epoch: int) -> int:
-    """Check batch after batch, and say where the last one that may be taken ends."""
+    """Check batch after batch; returns where the last one that may be taken ends."""
     position, size = 0, len(data)
     end_offset, last_epoch = checked.end_offset, checked.last_epoch
     while size - position >= HEADER_SIZE:

@@ -1,6 +1,6 @@
 """Old snapshots and the log before them go, by size first and then by age; the newest snapshot always stays.
 
-Source: org.apache.kafka.raft.KafkaRaftLog.maybeClean, cleanSnapshots; kraft.md 11.5.
+Source: org.apache.kafka.raft.KafkaRaftLog.maybeClean, cleanSnapshots.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from metashell.values import OffsetAndEpoch
 
 
 def clean(node: Replica) -> bool:
-    """Drop what the settings allow to be dropped, and say whether anything was."""
+    """Drop what the settings allow to be dropped; returns whether anything was."""
     log, config, wall_ms = node.log, node.config, node.wall_ms()
     start = log.start_offset
     needed = needed_from(node)

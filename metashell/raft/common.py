@@ -1,6 +1,19 @@
-"""What all requests for a leader and all responses are checked for before their own rules apply (kraft.md 7).
+"""What all requests for a leader and all responses are checked for before their own rules apply.
 
-`handle_leader` decides whether a named leader is believed. Kafka dies of one that contradicts what it knows; here it is told and ignored.
+Every message names an epoch, and many a leader. With 5 as our own epoch and 1 as its leader:
+
+    epoch 4, any leader         the sender is behind: a request gets FENCED_LEADER_EPOCH, an answer is not used
+    epoch 5, leader 1 or none   nothing new: the message's own rules apply
+    epoch 5, leader 2           cannot be: an epoch has one leader. A complaint, and the message is ignored (Kafka's replica would die)
+    epoch 6, no leader          there was another election: unattached in epoch 6, and 1 is no longer believed
+    epoch 6, leader 2           follow 2, if it is known where 2 listens; else remember it, and look for its endpoints
+    epoch 6, leader is us       cannot be, or we lost what we wrote: a complaint
+
+Requests that only a leader answers never move the epoch, however high theirs is (`check_leader_request`): the asker will hear of its
+leader by other ways, and a stray replica with a large number must not unseat a leader by fetching. Votes, BeginQuorumEpoch,
+EndQuorumEpoch and all answers do move it.
+
+Source: org.apache.kafka.raft.KafkaRaftClient.maybeHandleCommonResponse, maybeTransition, validateLeaderOnlyRequest.
 """
 
 from __future__ import annotations
@@ -75,7 +88,8 @@ def is_plausible_epoch(node: Replica, epoch: int) -> bool:
 def handle_leader(node: Replica, leader_id: int, epoch: int, endpoints: Endpoints) -> bool:
     """Move to the epoch and leader that a consistent message names; whether the state changed.
 
-    A leader that is named without endpoints is remembered, and followed when they become known.
+    A leader that is named without endpoints is remembered, and followed when they become known: a Vote answer of an old version may say
+    "epoch 6, leader 2" and no more, and the next Fetch answer of a bootstrap server "epoch 6, leader 2, at host2:9093".
     """
     role = node.role
     if epoch > role.epoch:

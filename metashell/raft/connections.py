@@ -2,12 +2,17 @@
 
 A destination is a node id; bootstrap servers have -2, -3, ... An answer counts only while its correlation id is awaited, and all is
 forgotten when the replica's state changes, so that a late answer cannot be counted in the wrong round.
-Source: org.apache.kafka.raft.RequestManager; kraft.md 17.
+Source: org.apache.kafka.raft.RequestManager.
 """
 
 from __future__ import annotations
 
+from typing import NewType
+
 from metashell.raft.messages import Endpoint, Request
+
+CorrelationId = NewType("CorrelationId", int)
+"""Which request an answer belongs to; int32, and it wraps."""
 
 NEVER = 1 << 62
 """A time that does not come."""
@@ -21,7 +26,7 @@ class Awaited:
 
     __slots__ = ("backing_off", "correlation_id", "request", "since_ms")
 
-    def __init__(self, correlation_id: int, request: Request, since_ms: int) -> None:
+    def __init__(self, correlation_id: CorrelationId, request: Request, since_ms: int) -> None:
         self.correlation_id = correlation_id
         self.request = request
         self.since_ms = since_ms
@@ -41,7 +46,7 @@ class Connections:
         self._retry_backoff_ms = retry_backoff_ms
         self._bootstrap = bootstrap
         self._next_bootstrap = first
-        self._next_correlation_id = 0
+        self._next_correlation_id = CorrelationId(0)
         self.entries: dict[int, Awaited] = {}
 
     @property
@@ -79,14 +84,14 @@ class Connections:
         times = [entry.since_ms + timeout_ms for entry in self.entries.values() if not entry.backing_off]
         return min([time for time in times if time > now_ms], default=NEVER)
 
-    def sent(self, destination: int, request: Request, now_ms: int) -> int:
-        """Note that `request` leaves, and give its correlation id (int32, wraps)."""
+    def sent(self, destination: int, request: Request, now_ms: int) -> CorrelationId:
+        """Note that `request` leaves; returns its correlation id."""
         correlation_id = self._next_correlation_id
-        self._next_correlation_id = (correlation_id + 1) & 0x7FFFFFFF
+        self._next_correlation_id = CorrelationId((correlation_id + 1) & 0x7FFFFFFF)
         self.entries[destination] = Awaited(correlation_id, request, now_ms)
         return correlation_id
 
-    def take_awaited(self, destination: int, correlation_id: int) -> Request | None:
+    def take_awaited(self, destination: int, correlation_id: CorrelationId) -> Request | None:
         """The request that an answer belongs to, None for a late or foreign answer; the destination stays as it was."""
         entry = self.entries.get(destination)
         if entry is None or entry.backing_off or entry.correlation_id != correlation_id:

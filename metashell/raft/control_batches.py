@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from metashell.codec.batch_writer import write_batch
+from metashell.codec.batch_writer import write_control_bodies
 from metashell.codec.batches import BatchHeader, Record, RecordBatch
 from metashell.codec.control import (
     KRAFT_VERSION,
@@ -22,7 +22,6 @@ from metashell.codec.control import (
     SNAPSHOT_HEADER,
     control_type,
     read_control_record,
-    write_control_record,
 )
 from metashell.codec.registry import message_type
 from metashell.errors import DecodeError
@@ -69,12 +68,8 @@ SNAPSHOT_TYPES: Final = frozenset((SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSI
 
 def write_control_batch(base_offset: int, epoch: int, timestamp: int, values: Sequence[ControlValue]) -> bytes:
     """One batch of control records. Units: `timestamp` is Unix ms. Errors: EncodeError for an endpoint that does not fit."""
-    records = []
-    for offset, value in enumerate(values, base_offset):
-        type, body = _RECORD_OF[value.__class__](value)
-        key, raw = write_control_record(type, body)
-        records.append(Record(offset, timestamp, key, raw))
-    return write_batch(base_offset, records, leader_epoch=epoch, is_control=True)
+    bodies = [_RECORD_OF[value.__class__](value) for value in values]
+    return write_control_bodies(base_offset, bodies, timestamp, leader_epoch=epoch)
 
 
 def read_control_batch(data: bytes, header: BatchHeader, allowed: frozenset[int] = LOG_TYPES) -> list[ControlValue]:

@@ -1,6 +1,6 @@
-"""What DescribeQuorum tells: the leader's view of everybody who fetches.
+"""The answer to DescribeQuorum: the leader's view of all replicas that fetch.
 
-Source: KIP-595, KIP-836, KIP-853; org.apache.kafka.raft.LeaderState.describeQuorum; kraft.md 18.
+Source: KIP-595, KIP-836, KIP-853; org.apache.kafka.raft.LeaderState.describeQuorum.
 """
 
 from __future__ import annotations

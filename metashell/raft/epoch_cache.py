@@ -37,7 +37,7 @@ class EpochCache:
         return self._starts[index] if index < len(self._epochs) and self._epochs[index] == epoch else None
 
     def assign(self, epoch: int, start: int) -> bool:
-        """Let `epoch` begin at `start`, and say whether that changed anything: entries of a later epoch or a later start go."""
+        """Let `epoch` begin at `start`; returns whether that changed anything: entries of a later epoch or a later start go."""
         epochs, starts = self._epochs, self._starts
         if epochs:
             if epochs[-1] == epoch and starts[-1] <= start:
@@ -50,7 +50,7 @@ class EpochCache:
         return True
 
     def truncate_from_end(self, offset: int) -> bool:
-        """Drop entries that begin at or after `offset`, and say whether there were any."""
+        """Drop entries that begin at or after `offset`; returns whether there were any."""
         index = bisect_left(self._starts, offset)
         if index == len(self._starts):
             return False
@@ -58,7 +58,7 @@ class EpochCache:
         return True
 
     def truncate_from_start(self, offset: int) -> bool:
-        """Drop epochs that ended by `offset`, let the one that holds it begin there, and say whether that changed anything."""
+        """Drop epochs that ended by `offset`, let the one that holds it begin there; returns whether that changed anything."""
         index = bisect_right(self._starts, offset) - 1
         if index < 0 or (index == 0 and self._starts[0] == offset):
             return False
@@ -78,7 +78,7 @@ class EpochCache:
     def end_offset_for(self, epoch: int, log_end: int, last_epoch: int, earliest_snapshot: OffsetAndEpoch | None = None) -> tuple[int, int]:
         """(the last epoch not after `epoch`, where it ends) as this log knows it.
 
-        Shape: for an epoch after the latest one, (`last_epoch`, `log_end`), so that who claims it is told to truncate. A result that ends
+        Shape: for an epoch after the latest one, (`last_epoch`, `log_end`), so that a replica which claims it truncates. A result that ends
         where the earliest snapshot does is that snapshot's id, whose epoch may differ from the one asked for.
         Source: KafkaRaftLog.endOffsetForEpoch.
         """

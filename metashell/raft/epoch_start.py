@@ -1,4 +1,4 @@
-"""The batch that begins a leader's epoch. Source: org.apache.kafka.raft.LeaderState.appendStartOfEpochControlRecords; kraft.md 12.2."""
+"""The batch that begins a leader's epoch. Source: org.apache.kafka.raft.LeaderState.appendStartOfEpochControlRecords."""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
-"""BeginQuorumEpoch and EndQuorumEpoch: a leader says that it leads, or that it gives up (kraft.md 6; KIP-595, KIP-853).
+"""BeginQuorumEpoch and EndQuorumEpoch: a leader says that it leads, or that it gives up.
 
-Source: KafkaRaftClient.handleBeginQuorumEpochRequest, handleEndQuorumEpochRequest, LeaderState, ResignedState.
+A replica that fetches finds its leader anyway; BeginQuorumEpoch reaches a voter that looks at the wrong place. EndQuorumEpoch names the
+voters in the order in which they should stand: the first stands at once, so that two do not split the votes.
+
+Source: KIP-595, KIP-853; KafkaRaftClient.handleBeginQuorumEpochRequest, handleEndQuorumEpochRequest, LeaderState, ResignedState.
 """
 
 from __future__ import annotations
@@ -95,7 +98,7 @@ def successor_backoff(node: Replica, candidates: tuple[ReplicaKey, ...]) -> int:
 
 
 def send_begin(node: Replica, leader: Leader) -> int:
-    """Tell the voters that do not fetch who leads, it being time; when to do it again."""
+    """The time has come: announce this leader to the voters that do not fetch; when to do it again."""
     now, config = node.now_ms, node.config
     period = config.fetch_timeout_ms // 2
     leader.begin_deadline_ms = now + period
@@ -120,7 +123,8 @@ def handle_begin_response(node: Replica, source: int, response: BeginQuorumEpoch
 def send_end(node: Replica, role: Resigned) -> int:
     """Tell the voters that did not hear it that leadership is given up; when to look again.
 
-    Kafka sends no endpoints here, and kills a voter that lags behind the record by which this replica became one (kraft.md 22.3).
+    Kafka sends no endpoints here. A Kafka voter whose log does not have the record yet by which this replica became one cannot find out
+    where it is, and dies; with endpoints it goes on.
     """
     now, config, connections = node.now_ms, node.config, node.connections
     due = role.election_deadline_ms

@@ -1,6 +1,16 @@
-"""Fetching: what is asked of whom, and what an answer does to the log (kraft.md 8.1, 8.4, 10.2, 4.5).
+"""Fetching: what is asked of whom, and what an answer does to the log.
 
-At most one fetch is in flight over all destinations: two could append the same offsets twice.
+A follower asks its leader for what follows the end of its log, and says of which epoch its last batch is. While the leader does not answer
+it asks the bootstrap servers in turn, one of which may know another leader. Three kinds of answers:
+
+- batches that begin at the end of the log: they are appended;
+- a diverging epoch, where the logs part. Ours ends at 12, with epoch 3 from 8 on; the leader's epoch 3 ends at 10. It answers
+  "epoch 3 ends at 10": our 10 and 11 were never committed, since that leader was elected without them, and are cut off. If the leader
+  has no epoch 3 at all, it answers with the last epoch before it, and where that ends; the next fetch may be sent further back;
+- a snapshot id, where the leader's log begins later than ours ends (`snapshot_client`).
+
+What is committed is never cut, whoever asks for it. At most one fetch is in flight over all destinations: two could append the same offsets
+twice.
 Source: KafkaRaftClient.buildFetchRequest, handleFetchResponse, maybeSendFetchToBestNode; KafkaRaftLog.truncateToEndOffset.
 """
 

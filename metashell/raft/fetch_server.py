@@ -1,4 +1,8 @@
-"""How a leader answers Fetch: with batches, with where the logs part, or with the snapshot to begin from (kraft.md 8.2, 8.3).
+"""How a leader answers Fetch: with batches, with where the logs part, or with the snapshot to begin from.
+
+A log that ends at an offset with a batch of an epoch is the beginning of the leader's if the leader's log has that epoch and it ends there
+or later: an epoch has one leader, and a leader only appends. Where it ends earlier, or is not there, the logs part (`check_position`).
+A fetch that finds nothing waits until there is something to say, at most as long as it asked to.
 
 Source: KafkaRaftClient.handleFetchRequest, tryCompleteFetchRequest; KafkaRaftLog.validateOffsetAndEpoch.
 """

@@ -32,7 +32,7 @@ def act(node: Replica, leader: Leader) -> int:
 
 
 def drain(node: Replica, leader: Leader) -> None:
-    """Append what may leave the accumulator, and answer who waits for it; it counts for commit when it is durable."""
+    """Append what may leave the accumulator, and answer the fetches that wait for it; it counts for commit when it is durable."""
     batches = leader.accumulator.drain(node.now_ms)
     if not batches:
         return
@@ -45,7 +45,7 @@ def drain(node: Replica, leader: Leader) -> None:
 
 
 def watermark_advanced(node: Replica, leader: Leader) -> None:
-    """More is committed: tell the followers that wait, and finish what waited for it."""
+    """More is committed: answer the followers that wait, and finish what waited for it."""
     node.has_new_watermark = False
     high_watermark = node.high_watermark
     assert high_watermark is not None, "it advanced"

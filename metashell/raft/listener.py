@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NewType
+
 from metashell.raft.messages import NO_LEADER
+
+ListenerId = NewType("ListenerId", int)
 
 
 class Listener:
@@ -10,7 +14,7 @@ class Listener:
 
     __slots__ = ("epoch", "id", "is_busy", "leader_id", "next_offset")
 
-    def __init__(self, id: int) -> None:
+    def __init__(self, id: ListenerId) -> None:
         self.id = id
         self.next_offset = -1
         self.is_busy = False

@@ -1,7 +1,7 @@
 """What the application hears: who leads, and what is committed, each listener at its own pace.
 
 A listener gets one range at a time and says with `consumed` how far it came; only then the next one is handed out.
-Source: KafkaRaftClient.ListenerContext; kraft.md 16.
+Source: KafkaRaftClient.ListenerContext.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from metashell.raft.messages import NO_LEADER
 from metashell.raft.ready import Committed, LeaderChanged, SnapshotToLoad
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Leader, Resigned
+from metashell.values import Epoch, NodeId
 
 
 def progress_listeners(node: Replica) -> None:
@@ -41,7 +42,7 @@ def deliver(node: Replica, listener: Listener, high_watermark: int) -> None:
 
 
 def tell_leader(node: Replica, listener: Listener) -> None:
-    """Tell who leads, at most twice in an epoch: unknown, then known."""
+    """Announce the leader, at most twice in an epoch: unknown, then known."""
     role = node.role
     is_newer = role.epoch > listener.epoch or (role.leader_id != NO_LEADER and listener.leader_id == NO_LEADER)
     if not is_newer or role.__class__ is Resigned:
@@ -50,4 +51,4 @@ def tell_leader(node: Replica, listener: Listener) -> None:
     if role.__class__ is Leader and listener.next_offset <= role.epoch_start:
         return
     listener.epoch, listener.leader_id = role.epoch, role.leader_id
-    node.notify(LeaderChanged(listener.id, role.leader_id, role.epoch))
+    node.notify(LeaderChanged(listener.id, NodeId(role.leader_id), Epoch(role.epoch)))

@@ -67,7 +67,7 @@ class VoteResponse(PartitionResponse):
 
 @dataclass(slots=True)
 class BeginQuorumEpochRequest:
-    """A leader tells a voter that it leads."""
+    """A leader announces itself to a voter."""
 
     cluster_id: str | None
     voter_id: int
@@ -178,7 +178,7 @@ class RemoveRaftVoterRequest:
 
 @dataclass(slots=True)
 class UpdateRaftVoterRequest:
-    """A voter tells the leader its endpoints and the kraft.version levels it supports."""
+    """A voter's endpoints, and the kraft.version levels it supports, for the leader."""
 
     cluster_id: str | None
     epoch: int

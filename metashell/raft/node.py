@@ -1,9 +1,9 @@
-"""One replica of the quorum, without I/O: what comes in goes to the part whose business it is, and all that shall happen comes out.
+"""One replica of the quorum, without I/O: each call goes to the part that decides it, and what is to be done comes out.
 
 `RaftNode` decides and never waits. Every call gives one `Ready`; the driver works them off in the order in which they came (`ready` says
 how), and makes the next call when the election state of the one before is on disk. A step that changes the role appends nothing, so the
 log is never ahead of quorum-state.
-Times are of one monotonic clock, in ms. Nothing that a peer sends raises; what it must not send is counted in `complaints`.
+Times are those of one monotonic clock, in ms. Nothing that a peer sends raises; what it must not send is counted in `complaints`.
 
 The functions that decide (who gets a vote, what is committed, where to truncate, ...) are small and stand in a module each:
 `votes`, `common`, `progress`, `fetch_server`, `fetch_client`, `epochs`, `snapshot_server`, `snapshot_client`, `reconfiguration`.
@@ -36,9 +36,9 @@ from metashell.raft import (
     votes,
 )
 from metashell.raft.config import RaftConfig
-from metashell.raft.connections import NEVER
+from metashell.raft.connections import NEVER, CorrelationId
 from metashell.raft.errors import NotLeaderError
-from metashell.raft.listener import Listener
+from metashell.raft.listener import Listener, ListenerId
 from metashell.raft.listeners import progress_listeners
 from metashell.raft.messages import (
     AddRaftVoterRequest,
@@ -69,7 +69,7 @@ from metashell.raft.protocols import PartialSnapshot, ReplicatedLog
 from metashell.raft.ready import ElectionState, Ready
 from metashell.raft.replica import Random, Replica
 from metashell.raft.roles import Candidate, Follower, Leader, Prospective, Resigned
-from metashell.values import OffsetAndEpoch
+from metashell.values import Epoch, NodeId, Offset, OffsetAndEpoch
 
 RequestHandler: TypeAlias = Callable[[Replica, Any, Any, str], object]
 ResponseHandler: TypeAlias = Callable[[Replica, int, Any], bool]
@@ -106,13 +106,13 @@ class RaftNode(Replica):
     # What the driver reports
 
     def handle_request(self, token: Any, request: Request, listener: str, now_ms: int) -> Ready:
-        """A peer or client asks; the answer, now or in a later Ready, bears `token`. `listener` is the one the request came in on."""
+        """A peer or client asks; the answer, now or in a later Ready, has `token`. `listener` is the one the request came in on."""
         ready = self.begin(now_ms)
         _REQUESTS[request.__class__](self, token, request, listener.upper())
         self._finish()
         return ready
 
-    def handle_response(self, destination: int, correlation_id: int, response: Response, now_ms: int) -> Ready:
+    def handle_response(self, destination: int, correlation_id: CorrelationId, response: Response, now_ms: int) -> Ready:
         """The answer to a Send. One that is not awaited any more changes nothing."""
         ready = self.begin(now_ms)
         connections = self.connections
@@ -134,7 +134,7 @@ class RaftNode(Replica):
         self._finish()
         return ready
 
-    def handle_failure(self, destination: int, correlation_id: int, error_code: int, now_ms: int) -> Ready:
+    def handle_failure(self, destination: int, correlation_id: CorrelationId, error_code: int, now_ms: int) -> Ready:
         """A Send that got no answer: BROKER_NOT_AVAILABLE, NETWORK_EXCEPTION, or UNSUPPORTED_VERSION where it could not be encoded."""
         ready = self.begin(now_ms)
         request = self.connections.take_awaited(destination, correlation_id)
@@ -187,24 +187,24 @@ class RaftNode(Replica):
         return self.freezing
 
     def forget(self, token: Any) -> None:
-        """Nobody waits for the answers that bear a token any more: its connection was closed."""
+        """The connection of a token was closed: its answers are not needed any more."""
         self.parked.forget(token)
 
     # What the own application asks
 
-    def register(self, now_ms: int) -> tuple[int, Ready]:
+    def register(self, now_ms: int) -> tuple[ListenerId, Ready]:
         """A new listener's id. It begins as after a restart: with a snapshot, if there is one."""
         ready = self.begin(now_ms)
-        self.last_listener_id += 1
-        self.listeners[self.last_listener_id] = Listener(self.last_listener_id)
+        id = self.last_listener_id = ListenerId(self.last_listener_id + 1)
+        self.listeners[id] = Listener(id)
         self.has_news = True
         self._finish()
-        return self.last_listener_id, ready
+        return id, ready
 
-    def unregister(self, listener: int) -> None:
+    def unregister(self, listener: ListenerId) -> None:
         self.listeners.pop(listener, None)
 
-    def consumed(self, listener: int, end_offset: int, now_ms: int) -> Ready:
+    def consumed(self, listener: ListenerId, end_offset: int, now_ms: int) -> Ready:
         """A listener has taken in all before `end_offset`, of what it was handed."""
         ready = self.begin(now_ms)
         found = self.listeners.get(listener)
@@ -216,7 +216,7 @@ class RaftNode(Replica):
         self._finish()
         return ready
 
-    def prepare_append(self, epoch: int, values: Sequence[bytes], now_ms: int = 0) -> int:
+    def prepare_append(self, epoch: Epoch, values: Sequence[bytes], now_ms: int = 0) -> Offset:
         """The offset of the last of `values`, which will lie in one batch; they leave after `schedule_append`.
 
         Their timestamp is that of `now_ms`, or of the last step where that was later.
@@ -226,7 +226,7 @@ class RaftNode(Replica):
         if not isinstance(role, Leader) or role.resign_requested:
             raise NotLeaderError(f"append in epoch {epoch}, which this replica does not lead")
         self.now_ms = max(self.now_ms, now_ms)
-        return role.accumulator.prepare(epoch, values, self.now_ms, self.wall_ms())
+        return Offset(role.accumulator.prepare(epoch, values, self.now_ms, self.wall_ms()))
 
     def schedule_append(self, now_ms: int) -> Ready:
         """What was prepared may leave; it does when the linger time is over."""
@@ -236,7 +236,7 @@ class RaftNode(Replica):
         self._finish()
         return ready
 
-    def resign(self, epoch: int) -> None:
+    def resign(self, epoch: Epoch) -> None:
         """Give up leading `epoch` at the next poll, which is due at once.
 
         Errors: ValueError for an epoch that is to come, or that this replica knows and does not lead.
@@ -252,7 +252,7 @@ class RaftNode(Replica):
         """A writer of a snapshot, None where none may be made; after its `freeze`, call `snapshot_frozen`."""
         return snapshot_writer.create(self, id, last_contained_log_timestamp)
 
-    def upgrade_kraft_version(self, epoch: int, version: int, validate_only: bool) -> int | None:
+    def upgrade_kraft_version(self, epoch: Epoch, version: int, validate_only: bool) -> int | None:
         """Finalize a level of kraft.version. Shape and errors: `voter_update.upgrade_kraft_version`. A poll is due then."""
         offset = voter_update.upgrade_kraft_version(self, epoch, version, validate_only)
         self.next_poll = self.now_ms
@@ -276,17 +276,17 @@ class RaftNode(Replica):
         return self._shut_down
 
     @property
-    def epoch(self) -> int:
-        return self.role.epoch
+    def epoch(self) -> Epoch:
+        return Epoch(self.role.epoch)
 
     @property
     def state_name(self) -> str:
         return self.role.name
 
     @property
-    def leader_id(self) -> int:
+    def leader_id(self) -> NodeId:
         """-1 where none is known."""
-        return self.role.leader_id
+        return NodeId(self.role.leader_id)
 
     @property
     def downloading(self) -> OffsetAndEpoch | None:
@@ -343,7 +343,7 @@ class RaftNode(Replica):
             leading.watermark_advanced(self, self.role)
         self.next_poll = self.now_ms
 
-    def _settle(self, destination: int, correlation_id: int, is_fine: bool) -> None:
+    def _settle(self, destination: int, correlation_id: CorrelationId, is_fine: bool) -> None:
         # A transition, or a new request to the same destination, has replaced what was awaited.
         if self.connections.take_awaited(destination, correlation_id) is None:
             return

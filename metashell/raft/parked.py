@@ -79,7 +79,7 @@ class ParkedFetches:
         return taken
 
     def forget(self, token: Any) -> None:
-        """Take out all that bear a token."""
+        """Take out all fetches with a token."""
         for number in self._by_token.pop(id(token), ()):
             del self._by_number[number]
         self._sweep()

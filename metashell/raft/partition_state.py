@@ -36,7 +36,7 @@ class History(Generic[T]):
         return self.values[index] if index >= 0 else None
 
     def truncate_new(self, offset: int) -> bool:
-        """Drop what was written at or after `offset`, and say whether there was any."""
+        """Drop what was written at or after `offset`; returns whether there was any."""
         index = bisect_left(self.offsets, offset)
         dropped = index < len(self.offsets)
         del self.offsets[index:], self.values[index:]
@@ -73,7 +73,7 @@ class PartitionState:
         self.kraft_version = 0
 
     def apply(self, offset: int, value: ControlValue) -> bool:
-        """Fold in the control record at `offset`, and say whether it was of the quorum's."""
+        """Fold in the control record at `offset`; returns whether it was of the quorum's."""
         if value.__class__ is VoterSet:
             assert isinstance(value, VoterSet)
             if self._sets.offsets and not self._sets.values[-1].overlaps(value):
@@ -114,7 +114,7 @@ class PartitionState:
         return high_watermark is not None and self.voters_offset is not None and self.voters_offset < high_watermark
 
     def truncate_new(self, offset: int) -> bool:
-        """The log lost all from `offset` on. Says whether voters or level may have changed."""
+        """The log lost all from `offset` on. Returns whether voters or level may have changed."""
         sets, levels = self._sets.truncate_new(offset), self._levels.truncate_new(offset)
         if sets or levels:
             self._refresh()

@@ -1,4 +1,4 @@
-"""What each state does on its own when time passes, and when it will next (kraft.md 4.5)."""
+"""What each state does on its own when time passes, and when it will next."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def act_follower(node: Replica, role: Follower) -> int:
         transitions.become_prospective(node)
         return now
     if now >= due:
-        # It does not stand itself, but it no longer hears from the leader: others that ask for its pre-vote shall have it. An observer
+        # It does not stand itself, but it no longer hears from the leader: others that ask for its pre-vote get it. An observer
         # may be a voter of the others by a record that it does not have yet.
         role.has_fetched = False
     # An observer that hears nothing of its leader looks for another one; to ask the old one to join would only keep it from that.

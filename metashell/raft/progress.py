@@ -1,4 +1,8 @@
-"""What a leader knows of those who fetch, and what follows: the high watermark, and whether a majority is still there (kraft.md 9).
+"""What a leader knows of those who fetch, and what follows: the high watermark, and whether a majority is still there.
+
+A fetch for offset 40 says that its sender has all before 40. Of three voters, the leader durable to 50, one at 40 and one at 30, two have
+all before 40: the high watermark is 40, and what lies before it is committed. Of five at 50, 45, 40, 30 and 10 it is 40 as well: the
+third highest. It rises only with a record of the leader's own epoch (`may_commit`), and never falls.
 
 Offsets of the own log count only as far as they are durable, which is stricter than Kafka.
 Source: org.apache.kafka.raft.LeaderState.
@@ -46,7 +50,7 @@ def is_same_replica(entry: ReplicaKey, key: ReplicaKey) -> bool:
 
 
 def find(leader: Leader, id: int, directory_id: bytes) -> tuple[Progress, bool]:
-    """The progress of who fetches, and whether it counts as a voter; observers are remembered by their whole key."""
+    """The progress of a replica that fetches, and whether it counts as a voter; observers are remembered by their whole key."""
     entry = leader.voters.get(id)
     if entry is not None:
         known = entry.key.directory_id

@@ -30,7 +30,7 @@ class PartialSnapshot(Protocol):
         """Make it complete: fsync, atomic rename, fsync of the directory; durable on return. It is then among the log's `snapshots`."""
 
     def begin_freeze(self) -> Callable[[], None]:
-        """The same in three steps, for who cannot wait: this, then the slow part that is given, in any thread, then `end_freeze`."""
+        """The same in three steps, for a caller that cannot wait: this, then the slow part it returns, in any thread, then `end_freeze`."""
 
     def end_freeze(self) -> None:
         """The slow part is done: it is among the log's `snapshots` now."""
@@ -67,7 +67,7 @@ class ReplicatedLog(Protocol):
         """(epoch, start offset) of each epoch that has batches, or that this replica began, ascending; as recovered or last written."""
 
     def write_leader_epochs(self, entries: Sequence[tuple[int, int]]) -> None:
-        """Replace leader-epoch-checkpoint; durable at some time, since nothing rests on it: it can be derived from the batches."""
+        """Replace leader-epoch-checkpoint; durable some time later, since nothing depends on it: it can be derived from the batches."""
 
     def append(self, data: bytes, end_offset: int) -> None:
         """Add whole batches whose first base offset is the log's end; `end_offset` is the end after them."""

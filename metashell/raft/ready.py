@@ -1,4 +1,4 @@
-"""What a step of the core wants done, in the only order in which it may be done.
+"""What a step of the core wants done, in the only order that is safe.
 
 A `Ready` names the election state that has to be on disk before any of its messages leaves the process. The messages are handed out
 only for a proof that it is: a `Durable`, which whoever writes quorum-state gives back. Nothing else in the core sends.
@@ -10,7 +10,7 @@ A driver takes each Ready in the order in which the core gave them:
 4. `freeze` asks that the downloaded snapshot be made complete and durable; then `node.snapshot_frozen(id, now_ms)`;
 5. `notices` go to the listeners.
 The log itself is written by the core through `ReplicatedLog`, into the system's cache; only 3 makes it durable. `appended` asks for
-nothing: it is what a leader wrote so, in memory, for who would read it back when it is committed.
+nothing: it is what a leader wrote, in memory, so that it need not be read back when it is committed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from metashell.raft.accumulator import AppendedBatch
+from metashell.raft.connections import CorrelationId
+from metashell.raft.listener import ListenerId
 from metashell.raft.messages import Endpoint, Request, Response
-from metashell.values import OffsetAndEpoch, ReplicaKey
+from metashell.values import Epoch, NodeId, OffsetAndEpoch, ReplicaKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Send:
 
     destination: int
     endpoint: Endpoint
-    correlation_id: int
+    correlation_id: CorrelationId
     message: Request
 
 
@@ -87,18 +89,18 @@ class Reply:
 
 @dataclass(slots=True)
 class LeaderChanged:
-    """For one listener: who leads (-1: not known) in an epoch. The new leader itself is told once all before its epoch was consumed."""
+    """For one listener: who leads (-1: not known) in an epoch. The new leader itself hears it once all before its epoch was consumed."""
 
-    listener: int
-    leader_id: int
-    epoch: int
+    listener: ListenerId
+    leader_id: NodeId
+    epoch: Epoch
 
 
 @dataclass(slots=True)
 class Committed:
     """For one listener: `base_offset` up to `end_offset` is committed; read it, then `node.consumed(listener, end_offset)`."""
 
-    listener: int
+    listener: ListenerId
     base_offset: int
     end_offset: int
 
@@ -107,7 +109,7 @@ class Committed:
 class SnapshotToLoad:
     """For one listener: forget all, load this snapshot, then call `node.consumed(listener, id.offset)`."""
 
-    listener: int
+    listener: ListenerId
     id: OffsetAndEpoch
 
 

@@ -3,7 +3,7 @@
 Every check stands in the order in which Kafka makes them, since each has an error of its own. `leader.change` is the operation in
 progress. No change begins before the leader committed a record of its epoch, nor while a voter set is not committed: two sets that are
 in force somewhere then never differ by more than one voter, and their majorities overlap.
-Source: KIP-853; org.apache.kafka.raft.internals.AddVoterHandler, RemoveVoterHandler; kraft.md 14.1, 14.2.
+Source: KIP-853; org.apache.kafka.raft.internals.AddVoterHandler, RemoveVoterHandler.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def check_add(node: Replica, request: AddRaftVoterRequest) -> Refusal:
 
 
 def are_plausible(endpoints: Endpoints) -> bool:
-    """Whether endpoints are such as a node can have, so that they may be written into the log for good."""
+    """Whether a node can have these endpoints, so that they may be written into the log for good."""
     return len(endpoints) <= LISTENERS_MAX and all(
         len(name) <= NAME_MAX and 0 < len(host) <= NAME_MAX for name, (host, _) in endpoints.items()
     )

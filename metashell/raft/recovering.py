@@ -14,11 +14,11 @@ positions count: they say only what is on its disk now. It votes again when one 
    those who stored a committed record at least one is among them, and not this one. Either has all that is committed, at the same
    offsets, and what this replica acknowledged lies below `until_offset`.
 2. It has a durable batch of an epoch later than the newest that it knew, `epoch`. Then all before that batch is the later leader's log, by
-   the same argument: however much was lost, this holds, so it is the only way where nothing tells how far the log went.
+   the same argument: however much was lost, this holds, so it is the only way where it is not known how far the log went.
 
 A crash meanwhile changes nothing: the log's note of the damage is durable before anything is cut, and is removed only here. Where those
-without damage are no majority, and no leader is left, nobody can be elected: no rule can tell then what was committed, so an operator has
-to decide.
+without damage are no majority, and no leader is left, nobody can be elected: no rule can find out then what was committed, so an operator
+has to decide.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a replica is made of: its role, log, voters, outbound connections, and the Ready of the step that runs.
 
 The other modules of the core are functions over one `Replica`; `node.RaftNode` is the one that drivers hold. A step begins with
-`begin` and ends with `finish`; in between all that shall happen is added to `ready`.
+`begin` and ends with `finish`; in between all that is to be done is added to `ready`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from metashell.raft.config import RaftConfig
 from metashell.raft.connections import NEVER, Connections
 from metashell.raft.epoch_cache import EpochCache
-from metashell.raft.listener import Listener
+from metashell.raft.listener import Listener, ListenerId
 from metashell.raft.messages import NO_LEADER, Endpoint, Endpoints, LogClaim, PlainRequest, Request, Response
 from metashell.raft.parked import ParkedFetches
 from metashell.raft.partition_state import PartitionState
@@ -103,8 +103,8 @@ class Replica:
         self.freezing: PartialSnapshot | None = None
         self.recovering = log.recovering
         self.parked = ParkedFetches()
-        self.listeners: dict[int, Listener] = {}
-        self.last_listener_id = 0
+        self.listeners: dict[ListenerId, Listener] = {}
+        self.last_listener_id = ListenerId(0)
         self.complaints = 0
         self.last_complaint = ""
         self.shutdown_deadline_ms = NEVER
@@ -145,7 +145,7 @@ class Replica:
         self.ready.notices.append(notice)
 
     def complain(self, text: str) -> None:
-        """A peer sent what must not be: it is told here and otherwise ignored."""
+        """A peer sent what it must not send: it is counted here and otherwise ignored."""
         self.complaints += 1
         self.last_complaint = text
 
@@ -199,8 +199,8 @@ class Replica:
     def durable_log_end(self) -> DurableEnd | None:
         """The proof that the whole log is durable; None while some of it is not, and then its fsync is asked for.
 
-        There is none for a part of the log. An end before an unsynced tail would be durable, too, but who waits for the rest makes itself
-        electable in the time of one fsync, and who cannot sync must not lead.
+        There is none for a part of the log. An end before an unsynced tail would be durable, too, but a replica that waits for the rest
+        can be elected one fsync later, and one that cannot sync must not lead.
         """
         if self.durable_end >= self.log_end:
             return DurableEnd(self.log_end, self.last_epoch)

@@ -1,7 +1,7 @@
 """The answers that say no more than an error, and who leads.
 
-A leader is named only together with an endpoint on the listener that was asked: a Kafka peer that is told of a leader it cannot reach
-dies (kraft.md 22.3). An asker is never told that it leads: it does not, or it would not ask (22.2).
+A leader is named only together with an endpoint on the listener that was asked: a Kafka peer that hears of a leader it cannot reach dies.
+No answer says that its asker leads. It may have led and been restarted, and then it is resigned; in any other state it dies of that, too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The states of a replica: what each one knows. They hold data; `transitions` makes them, `polling` moves them on.
 
-Times are absolute ms of the caller's monotonic clock. Source: org.apache.kafka.raft.EpochState and its classes; kraft.md 4.
+Times are absolute ms of the caller's monotonic clock. Source: org.apache.kafka.raft.EpochState and its classes.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ class Leader(EpochState):
 
 
 class Resigned(EpochState):
-    """Led its epoch and gave it up, or was restarted after it led; tells the voters."""
+    """Led its epoch and gave it up, or was restarted after it led; announces that to the voters."""
 
     __slots__ = ("acknowledged", "election_deadline_ms", "successors")
     name: Final = "resigned"

@@ -1,7 +1,7 @@
-"""What a follower tells the leader of itself: a voter its endpoints and levels, an observer with auto-join that it wants to vote.
+"""What a follower reports to the leader about itself: a voter its endpoints and levels, an observer with auto-join its wish to vote.
 
 Both replace a fetch, once an update period. Source: KIP-853, KIP-1186; org.apache.kafka.raft.KafkaRaftClient.pollFollowerAsVoter,
-pollFollowerAsObserver; kraft.md 14.4, 14.5.
+pollFollowerAsObserver.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def maybe_send(node: Replica, follower: Follower) -> bool:
 
 
 def request_to_send(node: Replica, follower: Follower) -> UpdateRaftVoterRequest | AddRaftVoterRequest | RemoveRaftVoterRequest | None:
-    """What the leader has to be told now, None for nothing."""
+    """What to send to the leader now, None for nothing."""
     if node.is_voter:
         return _update_request(node, follower) if needs_update(node, follower) else None
     config = node.config
@@ -49,7 +49,7 @@ def request_to_send(node: Replica, follower: Follower) -> UpdateRaftVoterRequest
 
 
 def needs_update(node: Replica, follower: Follower) -> bool:
-    """Whether the voter set is not true of this voter; without one in the log, whether this leader was not told yet."""
+    """Whether the voter set is wrong about this voter; without one in the log, whether this leader has not heard from it yet."""
     if node.partition.kraft_version < 1:
         return not follower.has_updated_leader
     return node.voters.voters.get(node.local_id) != own_voter(node)

@@ -84,7 +84,7 @@ class SnapshotCheck:
         self._rest = bytearray(whole[taken:])
 
     def _read_batches(self, data: bytes) -> int:
-        """Take in all whole batches, and say where the last one ends."""
+        """Take in all whole batches; returns where the last one ends."""
         position, size = 0, len(data)
         while size - position >= HEADER_SIZE:
             header = BatchHeader(*unpack_header(data, position))

@@ -1,4 +1,4 @@
-"""Downloading a snapshot from the leader, page by page (kraft.md 11.3).
+"""Downloading a snapshot from the leader, page by page.
 
 The last page asks the driver to freeze the file; when that is durable the log begins anew at the snapshot. A download ends with the
 state of the replica: none is resumed under another leader.

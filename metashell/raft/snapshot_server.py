@@ -1,4 +1,4 @@
-"""How a leader answers FetchSnapshot: a page of one of its snapshots (kraft.md 11.3).
+"""How a leader answers FetchSnapshot: a page of one of its snapshots.
 
 Source: KafkaRaftClient.handleFetchSnapshotRequest; KIP-630.
 """

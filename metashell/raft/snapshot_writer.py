@@ -2,7 +2,7 @@
 
 A snapshot stands for all before its end offset, so that has to be committed, and to lie between two batches: a follower that loads one
 which ends inside a batch could never append the next (KAFKA-19112 [4.0]).
-Source: KIP-630; org.apache.kafka.snapshot.RecordsSnapshotWriter, KafkaRaftLog.createNewSnapshot; kraft.md 11.
+Source: KIP-630; org.apache.kafka.snapshot.RecordsSnapshotWriter, KafkaRaftLog.createNewSnapshot.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from metashell.raft.replica import Replica
 from metashell.values import OffsetAndEpoch
 
 RECORDS_MAX: Final = 10_000
-"""Records of one batch, lest a reader has to hold too many at once."""
+"""Records of one batch, so that no reader has to hold too many at once."""
 
 
 class SnapshotWriter:
@@ -135,7 +135,7 @@ def refusal(node: Replica, id: OffsetAndEpoch) -> str | None:
 
 
 def create(node: Replica, id: OffsetAndEpoch, last_contained_log_timestamp: int) -> SnapshotWriter | None:
-    """A writer of a new snapshot, None where none may be made (`refusal` says why). `frozen` is to be told when it is complete."""
+    """A writer of a new snapshot, None where none may be made (`refusal` says why). Call `frozen` when it is complete."""
     if refusal(node, id) is not None:
         return None
     head = snapshot_head(node.partition, id, last_contained_log_timestamp)

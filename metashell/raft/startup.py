@@ -1,8 +1,15 @@
-"""How a replica starts: what its log and quorum-state say it is (kraft.md 4.4).
+"""How a replica starts: what its log and quorum-state say it is. The first line that fits decides:
 
-Nobody starts as leader: one that led its epoch resigns, so that no offset of it is ever written twice. Nobody starts as candidate: the
-vote for itself stands, but the votes of others were given to a log that may have been longer than the one that is left, so none is asked
-for again in that epoch. (Kafka's candidates go on. Their logs cannot have become shorter, because they sync before they fetch again.)
+    quorum-state is of an older epoch than the log      unattached in the log's epoch: what quorum-state says is out of date
+    quorum-state says that this replica led             resigned: it does not lead that epoch again
+    it names a leader that the voter set has            follower of it; a vote is kept
+    else                                                unattached; a leader's id and a vote are kept
+
+Nobody starts as leader: say it wrote offset 9 of epoch 6 and died before that was on disk. Leading epoch 6 again it would write another
+offset 9 of epoch 6, and a follower that has the first one could not tell them apart.
+Nobody starts as candidate: the vote for itself stands, but the votes of others were given to a log that may have been longer than the one
+that is left, so none is asked for again in that epoch. (Kafka's candidates go on. Their logs cannot have become shorter, because they
+sync before they fetch again.)
 Source: org.apache.kafka.raft.QuorumState.initialize, KafkaRaftClient.initialize.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Stats:
-    """Counts and sums since the replica started; who wants rates takes differences.
+    """Counts and sums since the replica started; differences give rates.
 
     Units: latencies are ms; a batch's commit latency is shared among its records, as Kafka's.
     """

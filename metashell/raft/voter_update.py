@@ -1,8 +1,8 @@
-"""UpdateRaftVoter at the leader: a voter tells its endpoints and the levels of kraft.version that it supports.
+"""UpdateRaftVoter at the leader: a voter's endpoints, and the levels of kraft.version that it supports.
 
 At level 1 and above that is a voter set in the log, answered when appended. At level 0 the leader remembers it in memory only, so that
 the upgrade to level 1 can write who the voters are. Source: KIP-853; org.apache.kafka.raft.internals.UpdateVoterHandler,
-KRaftVersionUpgrade; kraft.md 13.3, 14.3.
+KRaftVersionUpgrade.
 """
 
 from __future__ import annotations

@@ -1,4 +1,16 @@
-"""Elections: who gets a vote or pre-vote, and what its answer does to who asked (kraft.md 5; KIP-595, KIP-996)."""
+"""Elections: who gets a vote or pre-vote, and what the answer does to the replica that asked.
+
+A vote goes to the first that asks in an epoch whose leader is not known, if its log holds all that ours does. "All" is decided by the
+epoch of the last batch before the length: a log that ends at offset 7 with a batch of epoch 4 beats one that ends at 90 with epoch 3,
+because whoever led epoch 4 had every committed record, and what lies beyond that in epoch 3 was never committed. So a majority that
+stored a record votes for nobody without it.
+
+A vote is on disk before it is granted, so after a restart it is still known. Asked again by the same candidate, say because the answer was
+lost, it is granted again; any other candidate of that epoch is refused. A pre-vote binds nobody, is not written down, and may be granted
+to any number; only who still hears from a leader, or leads, refuses it whatever the log is.
+
+Source: KIP-595, KIP-996; KafkaRaftClient.handleVoteRequest, handleVoteResponse.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +103,7 @@ def grants_vote(role: Role, candidate: ReplicaKey, up_to_date: bool) -> bool:
 
 
 def grants_pre_vote(role: Role, up_to_date: bool) -> bool:
-    """Whether a pre-vote is granted: not by a leader, nor by who hears from one."""
+    """Whether a pre-vote is granted: not by a leader, nor by a replica that hears from one."""
     match role:
         case Leader():
             return False

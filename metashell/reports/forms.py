@@ -8,7 +8,7 @@ from datetime import datetime
 from io import StringIO
 from typing import TYPE_CHECKING, Final
 
-from metashell.forms import Display, write_rows
+from metashell.forms import Display, counted, write_rows
 from metashell.log.identity import name_of
 from metashell.reports.catalog import Report
 from metashell.reports.page import render_page, time_text
@@ -17,11 +17,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+def left_out(fault_count: int) -> str:
+    """What a reader must know of faults that were skipped."""
+    return f"left out: {counted(fault_count, 'corrupt or unknown place')}"
+
+
 def notes_on(fault_count: int, *, show_secrets: bool) -> tuple[str, ...]:
     """What a reader must know of how the input was read."""
     notes = []
     if fault_count:
-        notes.append(f"{fault_count} corrupt or unknown places in the input were left out.")
+        notes.append(f"{left_out(fault_count).capitalize()}.")
     if show_secrets:
         notes.append("Secrets were asked for and are not redacted.")
     return tuple(notes)

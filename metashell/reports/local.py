@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.errors import MetashellError
 from metashell.reports.answer import as_declared, base_schema
 from metashell.reports.catalog import Report, view_text
-from metashell.reports.inputs import FAULTS, answerable, base_batches, tables_by_log
+from metashell.reports.inputs import answerable, base_batches, tables_by_log
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,23 +44,16 @@ def run_local(reports: Sequence[Report], paths: Sequence[str], *, on_error: Any 
     Errors: LogCorruptError at the first fault unless `on_error` is "skip"; UsageError for a path that cannot be read, and where none of
     the reports has its log here.
     """
-    from metashell.columns import ReadOptions, plan_splits, read_split
+    from metashell.columns import ReadOptions, plan_splits
     from metashell.columns.inputs.splits import logs_of
     from metashell.columns.sql.confined import Database
-    from metashell.columns.sql.spool import Spools
+    from metashell.columns.sql.spool import read_tables
 
     splits = plan_splits(paths, every_checkpoint=any(report.wants_checkpoints for report in reports))
     reports, left_out = answerable(reports, logs_of(splits), paths)
     base_tables = sorted({table for report in reports for table in report.tables})
     options = ReadOptions(tables_by_log=tables_by_log(reports), on_error=on_error, show_secrets=show_secrets, payloads=False)
-    fault_count = 0
-    with Spools() as spools:
-        for split in splits:
-            for table, batch in read_split(split, options=options):
-                fault_count += batch.num_rows if table == FAULTS else 0
-                for base, rows in base_batches(base_tables, table, batch):
-                    spools.add(base, rows)
-        found = spools.tables()
+    found, fault_count = read_tables(splits, options, partial(base_batches, base_tables))
     tables = {table: found[table] if table in found else base_schema(table).empty_table() for table in base_tables}
     database = Database(tables, DUCKDB_MACROS)
     return LocalAnswers({report.name: ask(database, report) for report in reports}, fault_count, tuple(left_out))

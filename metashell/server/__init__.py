@@ -10,7 +10,7 @@ Promises:
   record that does not decode or does not fit. It is never skipped, or a snapshot without it would be believed by others.
 - What peers may make it hold is bounded (connections, requests, answers, frames of 64 KiB, destinations); what they send never raises here.
 - It decides nothing that the core could decide.
-- An answer at a version that cannot say where the leader is names none once kraft.version is 1 (`wire.hide_leader`).
+- An answer at a version that cannot say where the leader is names none once kraft.version is 1 (`hide_leader`).
 
 It does not authorize: who reaches a listener and passes its authentication may ask whatever a controller may (Kafka wants the right
 CLUSTER_ACTION for it): votes, epochs, fetches in a voter's name, changes of the voters. Bind it to loopback or to a network of
@@ -21,7 +21,7 @@ Public names, by module (those that import asyncio are imported inside functions
 - `election_store`: `ElectionStore`, which reads and writes quorum-state and alone makes a `Durable`.
 - `replica_server`: `ReplicaServer(Parts(log=..., store=..., ...))`: `await open(*listeners)`, `start(config)`, `await append(values)`,
   `await stop()` (graceful), `await kill()`, `failure` (a future: why it ended), `counters`.
-- `driver`: `Driver`, which performs what a step of the core wants, and is asked by who decides what to append:
+- `driver`: `Driver`, which performs what a step of the core wants, and takes what the application decides to append:
   `prepare(epoch, values) -> offset`, `schedule()`, `committed(offset, epoch)` (a future), `resign(epoch)`.
 - `links`: `Links`, connections to peers. `inbound`: `Inbound`, requests of peers. `describe_cluster`: how Kafka's tools find the leader.
 - `feed`: `Feed`, what a state machine is given; `own_batches`: what the replica itself appended, from memory; `snapshot_maker`: snapshots,

@@ -6,6 +6,7 @@ from asyncio import Future
 from heapq import heappop, heappush
 
 from metashell.raft.errors import NotLeaderError
+from metashell.values import Epoch, Offset
 
 
 class CommitWaits:
@@ -14,8 +15,8 @@ class CommitWaits:
     __slots__ = ("_count", "_epoch", "_waits")
 
     def __init__(self) -> None:
-        self._waits: list[tuple[int, int, Future[None]]] = []
-        self._epoch = -1
+        self._waits: list[tuple[Offset, int, Future[None]]] = []
+        self._epoch = Epoch(-1)
         self._count = 0
 
     @property
@@ -23,7 +24,7 @@ class CommitWaits:
         """Whether anybody waits."""
         return bool(self._waits)
 
-    def add(self, offset: int, epoch: int, committed: Future[None]) -> None:
+    def add(self, offset: Offset, epoch: Epoch, committed: Future[None]) -> None:
         """`committed` is done when `offset` is committed, and fails when leadership of `epoch`, which lasts, ends before that is known."""
         if epoch != self._epoch:
             self._fail()
@@ -31,7 +32,7 @@ class CommitWaits:
         self._count += 1
         heappush(self._waits, (offset, self._count, committed))
 
-    def settle(self, led_epoch: int | None, high_watermark: int | None) -> None:
+    def settle(self, led_epoch: Epoch | None, high_watermark: int | None) -> None:
         """The replica leads `led_epoch`, None for none, and knows that all before `high_watermark` is committed."""
         waits = self._waits
         if led_epoch != self._epoch:
@@ -49,8 +50,8 @@ class CommitWaits:
         self._waits.clear()
 
 
-def fail(committed: Future[None], offset: int, epoch: int) -> None:
-    """Tell that leadership of an epoch is over, and with it what is known of the offset."""
+def fail(committed: Future[None], offset: Offset, epoch: Epoch) -> None:
+    """Leadership of an epoch is over: whether the offset will be committed is not known."""
     committed.set_exception(NotLeaderError(f"leadership of epoch {epoch} ended before offset {offset} was committed"))
-    # So that nobody is told of an error that whoever asked has lost interest in.
+    # Looked at here, so that asyncio does not log it where the caller has lost interest.
     committed.exception()

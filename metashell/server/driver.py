@@ -31,9 +31,10 @@ from metashell.server.own_batches import OwnBatches
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from metashell.raft.connections import CorrelationId
     from metashell.raft.node import RaftNode
     from metashell.server.durable_log import DurableLog
-    from metashell.values import OffsetAndEpoch
+    from metashell.values import Epoch, Offset, OffsetAndEpoch
 
 LOG_NAME: Final = "metadata log"
 
@@ -122,11 +123,11 @@ class Driver:
         """A peer asks something; the answer comes with the token, now or later. Nothing is done where it has gone meanwhile."""
         self._step(lambda now_ms: None if token.cancelled else self.node.handle_request(token, request, listener, now_ms))
 
-    def response(self, destination: int, correlation_id: int, response: Response) -> None:
+    def response(self, destination: int, correlation_id: CorrelationId, response: Response) -> None:
         """A peer answers."""
         self._step(lambda now_ms: self.node.handle_response(destination, correlation_id, response, now_ms))
 
-    def failed(self, destination: int, correlation_id: int, error_code: int) -> None:
+    def failed(self, destination: int, correlation_id: CorrelationId, error_code: int) -> None:
         """A request had no answer."""
         self._step(lambda now_ms: self.node.handle_failure(destination, correlation_id, error_code, now_ms))
 
@@ -139,19 +140,18 @@ class Driver:
         """Any other call into the core: it gets the time and gives a Ready."""
         self._step(call)
 
-    def prepare(self, epoch: int, values: Sequence[bytes]) -> int:
-        """Give values their place as one atomic batch of an epoch, and say the offset of the last; they leave after `schedule`.
+    def prepare(self, epoch: Epoch, values: Sequence[bytes]) -> Offset:
+        """Give values their place as one atomic batch of an epoch; returns the offset of the last; they leave after `schedule`.
 
         They are appended in exactly that epoch, at these offsets, or never.
-        Errors: NotLeaderError where this replica does not lead that epoch, or has been told to resign; RecordBatchTooLargeError;
+        Errors: NotLeaderError where this replica does not lead that epoch, or is about to resign; RecordBatchTooLargeError;
         BufferAllocationError; ValueError for no values. Nothing was prepared then.
         """
         if self._is_stopped:
             raise NotLeaderError("the replica is stopped")
         if epoch != self.node.epoch:
             raise NotLeaderError(f"append in epoch {epoch}, the epoch is {self.node.epoch}")
-        offset: int = self.node.prepare_append(epoch, values, self.now_ms())
-        return offset
+        return self.node.prepare_append(epoch, values, self.now_ms())
 
     def schedule(self) -> None:
         """All that was prepared may leave; it does when the linger time is over.
@@ -166,7 +166,7 @@ class Driver:
         self._is_scheduled = False
         self._step(self.node.schedule_append)
 
-    def committed(self, offset: int, epoch: int) -> asyncio.Future[None]:
+    def committed(self, offset: Offset, epoch: Epoch) -> asyncio.Future[None]:
         """Done when an offset that was prepared in an epoch is committed.
 
         It fails with NotLeaderError where leadership of that epoch ends before that is known: it may be committed or not.
@@ -179,11 +179,11 @@ class Driver:
         elif watermark is not None and offset < watermark:
             committed.set_result(None)
         else:
-            # The step that changes anything of it tells.
+            # The step that commits it, or ends the leadership, settles this.
             self._commits.add(offset, epoch, committed)
         return committed
 
-    def resign(self, epoch: int) -> None:
+    def resign(self, epoch: Epoch) -> None:
         """Give up leading `epoch`, as a step of its own; nothing more is prepared in it from now on.
 
         Errors: ValueError for an epoch that is to come, or that this replica knows and does not lead.
@@ -191,10 +191,10 @@ class Driver:
         self.node.resign(epoch)
         self._step(self.node.poll)
 
-    async def append(self, values: Sequence[bytes]) -> int:
+    async def append(self, values: Sequence[bytes]) -> Offset:
         """Append values in the present epoch and wait until they are committed; returns the last one's offset.
 
-        For tests and tools: who decides on what it knows names the epoch of that. Errors: as `prepare` and `committed`.
+        For tests and tools: an application that decides names the epoch in which it did. Errors: as `prepare` and `committed`.
         """
         epoch = self.node.epoch
         offset = self.prepare(epoch, values)

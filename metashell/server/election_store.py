@@ -1,6 +1,6 @@
 """`quorum-state` on disk: the one place that can say that an election state survives a crash.
 
-Source: org.apache.kafka.raft.FileQuorumStateStore; kraft.md 2.2.
+Source: org.apache.kafka.raft.FileQuorumStateStore.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from metashell.codec.batches import RecordBatch
 from metashell.codec.framing import frames_of
 from metashell.errors import LogCorruptError
+from metashell.raft.listener import ListenerId
 from metashell.raft.ready import Committed, LeaderChanged, Notice, Ready, SnapshotToLoad, TruncatedTo
 from metashell.raft.snapshot_check import SnapshotCheck
 from metashell.server.driver import LOG_NAME
@@ -41,7 +42,7 @@ class Feed:
         self._driver = driver
         self._log = log
         self._notices: asyncio.Queue[Notice] = asyncio.Queue()
-        self._id = -1
+        self._id = ListenerId(-1)
         self._maker = SnapshotMaker(driver, log)
         self._task = asyncio.get_running_loop().create_task(driver.held.watched(self._run))
 

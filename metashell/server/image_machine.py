@@ -1,9 +1,9 @@
 """An application that keeps the metadata image of what is committed, and makes snapshots of it.
 
 It decides nothing and writes no records: enough for a voter that replicates, votes and hands snapshots to others. What it cannot apply
-stops it: an image without it would be kept and served as a snapshot, and be believed by whoever loads that. This module imports
+stops it: an image without it would be kept and served as a snapshot, and every replica that loads it would believe it. This module imports
 asyncio, so it is itself imported inside functions.
-Source: org.apache.kafka.image.loader.MetadataLoader, org.apache.kafka.image.publisher.SnapshotGenerator; kraft.md 11.2.
+Source: org.apache.kafka.image.loader.MetadataLoader, org.apache.kafka.image.publisher.SnapshotGenerator.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from metashell.errors import LogCorruptError
 from metashell.image import EMPTY_IMAGE, ImageLoader, MetadataImage
 from metashell.image.writer import write_image
 from metashell.server.state_machine import SnapshotToMake
-from metashell.values import OffsetAndEpoch
+from metashell.values import Epoch, NodeId, OffsetAndEpoch
 
 SNAPSHOT_AFTER_SIZE: Final = 20 * 1024 * 1024
 """Bytes of the log between two snapshots; metadata.log.max.record.bytes.between.snapshots of Kafka."""
 
 
 class ImageMachine:
-    """A `StateMachine`. `snapshot_after_size` are bytes of committed batches; `leader_id` and `epoch` are what it was told last."""
+    """A `StateMachine`. `snapshot_after_size` are bytes of committed batches; `leader_id` and `epoch` are the newest."""
 
     def __init__(self, snapshot_after_size: int = SNAPSHOT_AFTER_SIZE, on_leader: Callable[[int, int], None] | None = None) -> None:
         self.leader_id = -1
@@ -62,7 +62,7 @@ class ImageMachine:
         self._loader = loader
         self._size = 0
 
-    def handle_leader_change(self, leader_id: int, epoch: int) -> None:
+    def handle_leader_change(self, leader_id: NodeId, epoch: Epoch) -> None:
         """See StateMachine."""
         self.leader_id, self.epoch = leader_id, epoch
         self._on_leader(leader_id, epoch)

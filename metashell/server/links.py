@@ -19,12 +19,13 @@ from metashell.net.client_connection import ClientConnection
 from metashell.net.transport import Connection, ConnectionFailedError, connect
 from metashell.raft.messages import Endpoint, FetchRequest, FetchSnapshotRequest, Request, Response
 from metashell.raft.ready import Send
-from metashell.raft.wire import OURS, UnsupportedVersionError, api_key_of, decode_response, encode_request
+from metashell.raft.wire import OURS, UnsupportedVersionError, ask
 
 if TYPE_CHECKING:
     import ssl
 
     from metashell.net.sasl import SaslClient
+    from metashell.raft.connections import CorrelationId
 
 RECONNECT_MIN_S: Final = 0.05
 RECONNECT_MAX_S: Final = 0.5
@@ -32,15 +33,15 @@ ANSWER_SIZE_MAX: Final = 64 * 1024
 """Bytes of an answer beside its records."""
 BATCH_SIZE_MAX: Final = 8 * 1024 * 1024
 LINKS_MAX: Final = 64
-"""Destinations before those without a request under way are given up: who asks to add voters may name any number of them."""
+"""Destinations before those without a request under way are given up: a request to add a voter may name any destination."""
 
 
 class Answers(Protocol):
     """Who hears of answers."""
 
-    def response(self, destination: int, correlation_id: int, response: Response) -> None: ...
+    def response(self, destination: int, correlation_id: CorrelationId, response: Response) -> None: ...
 
-    def failed(self, destination: int, correlation_id: int, error_code: int) -> None: ...
+    def failed(self, destination: int, correlation_id: CorrelationId, error_code: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,13 +130,8 @@ class Links:
             connection = None
         if connection is None or connection.closed:
             connection = await self._open(link, timeout_s)
-        key = api_key_of(request)
-        version = connection.versions.get(key)
-        if version is None:
-            raise UnsupportedVersionError(f"the peer has no common version of api key {key}")
         connection.core.limit_frames(answer_size_max(request))
-        answer = await connection.request(encode_request(request, version), version=version, timeout_s=timeout_s)
-        return decode_response(key, version, answer)
+        return await ask(connection, request, timeout_s)
 
     async def _open(self, link: _Link, timeout_s: float) -> Connection:
         options = self._options

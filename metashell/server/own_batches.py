@@ -1,7 +1,7 @@
 """What a leader appended, in memory until its own application has it: nothing is read back from the disk, checked and decoded for that.
 
 It is the end of the log as the core wrote it, cut when the log is cut; so what is committed of it is what the log has at these offsets,
-whoever leads by then. A gap, or more than `SIZE_MAX` bytes, drops the older ones: they are read from the log like anyone's.
+whichever replica leads by then. A gap, or more than `SIZE_MAX` bytes, drops the older ones: they are read from the log like anyone's.
 """
 
 from __future__ import annotations

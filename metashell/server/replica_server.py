@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from metashell.raft.replica import Random
     from metashell.raft.roles import Role
     from metashell.server.durable_log import DurableLog
-    from metashell.values import Recovering
+    from metashell.values import Offset, Recovering
 
 STOP_GRACE_S: Final = 1.0
 REQUEST_SIZE_MAX: Final = 64 * 1024
@@ -59,7 +59,7 @@ class PeerSecurity:
 class Parts:
     """What a replica is given: its disk, chance, and who listens to it.
 
-    `election` is what the store has; `wall_ms` is Unix ms now. `on_event` gets one line for each event of note.
+    `election` is what the store has; `wall_ms` is Unix ms now. `on_event` gets one line for each event that an operator wants to see.
     """
 
     log: DurableLog
@@ -190,7 +190,7 @@ class ReplicaServer:
         """Done when the replica has stopped: with the error that stopped it, or None."""
         return self.driver.failure
 
-    async def append(self, values: Sequence[bytes]) -> int:
+    async def append(self, values: Sequence[bytes]) -> Offset:
         """Append values as one atomic batch, wait until it is committed, return the last offset. Errors: RaftError."""
         return await self.driver.append(values)
 
@@ -242,7 +242,7 @@ class ReplicaServer:
         return describe_cluster(request.message, config.cluster_id, node.leader_id, controllers)
 
     def _look(self) -> None:
-        """Tell a change of state, and what a peer must not have sent, in one line each."""
+        """Report a change of state, and what a peer must not have sent, in one line each."""
         if self.driver.is_stopped:
             return
         node = self.node

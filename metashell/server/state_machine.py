@@ -1,6 +1,6 @@
-"""What a replica's application is told: what is committed, snapshots to begin with, who leads.
+"""What a replica's application hears: what is committed, snapshots to begin with, who leads.
 
-Source: org.apache.kafka.raft.RaftClient.Listener; kraft.md 16.
+Source: org.apache.kafka.raft.RaftClient.Listener.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from metashell.codec.batches import RecordBatch
 from metashell.codec.checked_batches import checked_batches
-from metashell.values import OffsetAndEpoch
+from metashell.values import Epoch, NodeId, OffsetAndEpoch
 
 
 class SnapshotToMake(NamedTuple):
@@ -37,7 +37,7 @@ class StateMachine(Protocol):
     async def handle_load_snapshot(self, id: OffsetAndEpoch, batches: Iterable[RecordBatch]) -> None:
         """Forget everything, then load a snapshot; the log goes on at its end offset."""
 
-    def handle_leader_change(self, leader_id: int, epoch: int) -> None:
+    def handle_leader_change(self, leader_id: NodeId, epoch: Epoch) -> None:
         """Who leads, -1 for nobody known; the new leader itself hears it when it has all that was committed before."""
 
     def begin_shutdown(self) -> None:
@@ -53,7 +53,7 @@ class NoMachine:
     async def handle_load_snapshot(self, id: OffsetAndEpoch, batches: Iterable[RecordBatch]) -> None:
         return None
 
-    def handle_leader_change(self, leader_id: int, epoch: int) -> None:
+    def handle_leader_change(self, leader_id: NodeId, epoch: Epoch) -> None:
         return None
 
     def begin_shutdown(self) -> None:

@@ -21,6 +21,15 @@ def write_objects(ctx: Context, items: Iterable[Object], *, columns: Sequence[st
     forms.write_objects(ctx.display, ctx.output, items, columns=columns, constant=ctx.certainty(), single=single)
 
 
+def write_answer(ctx: Context, objects: Iterable[Object], lines: Iterable[str], **shape: Any) -> None:
+    """Write an answer in the form that was asked for, from objects or from lines; only one of the two is read."""
+    if ctx.output in forms.OBJECT_FORMS:
+        write_objects(ctx, objects, **shape)
+        return
+    for line in lines:
+        ctx.line(line)
+
+
 def node_object(ctx: Context, path: str, node: Node, **fields: Any) -> Object:
     """The object about a node: `path` and `type`, the fields, and how far all that is shown is certain."""
     return {"path": path, "type": node.type, **fields, **ctx.certainty()}

@@ -21,14 +21,16 @@ _TEXT_LIMIT = 100
 
 def summarize(ctx: Context, node: Node) -> Fields:
     """The fields of a node's line, in snake_case; empty fields are left out."""
-    maker = _MAKERS.get(node.type)
-    if maker is not None:
-        return maker(ctx, node)
+    if node.type == "topic":
+        return _topic(ctx, node)
     if isinstance(node, Directory):
-        return {"entries": node.child_count()}
+        return {} if node.type in _MAKERS else {"entries": node.child_count()}
     assert isinstance(node, Leaf)
     value = node.value(ctx.redact)
-    return {} if value is None else {"value": value}
+    if value is None:
+        return {}
+    maker = _MAKERS.get(node.type)
+    return {"value": value} if maker is None else maker(value, node.envelope_info)
 
 
 def summary_text(fields: Fields) -> str:
@@ -54,28 +56,17 @@ def _short(text: str) -> str:
     return text if len(text) <= _TEXT_LIMIT else f"{text[: _TEXT_LIMIT - 3]}..."
 
 
-def _record(ctx: Context, node: Node) -> dict[str, Any]:
-    assert isinstance(node, Leaf)
-    value = node.value(ctx.redact)
-    assert isinstance(value, dict)
-    return value
-
-
 def _topic(ctx: Context, node: Node) -> Fields:
     info = node.envelope_info
     fields = {"partitions": info["partition_count"]}
     topic = ctx.image.topics.by_id.get(uuid_from_text(info["topic_id"]))
     if topic is not None:
-        health = topic_health(topic)
-        fields |= {name: count for name, count in health.items() if count}
+        fields |= {name: count for name, count in topic_health(topic).items() if count}
     return fields | {"id": info["topic_id"]}
 
 
-def _partition(ctx: Context, node: Node) -> Fields:
-    if not isinstance(node, Leaf):
-        return {}
-    value = _record(ctx, node)
-    fields = {name: value[name] for name in ("leader", "isr", "replicas")}
+def _partition(value: Any, info: Fields) -> Fields:
+    fields = _picked(value, "leader", "isr", "replicas")
     if value["leader"] < 0:
         fields["state"] = "leaderless"
     elif is_under_replicated(value["isr"], value["replicas"], value["addingReplicas"]):
@@ -84,69 +75,34 @@ def _partition(ctx: Context, node: Node) -> Fields:
     return fields | {name: value[name] for name in optional if value[name]}
 
 
-def _broker(ctx: Context, node: Node) -> Fields:
-    if not isinstance(node, Leaf):
-        return {}
-    value = _record(ctx, node)
+def _broker(value: Any, info: Fields) -> Fields:
     state = "fenced" if value["fenced"] else "shutting_down" if value["inControlledShutdown"] else "active"
-    fields: Fields = {"state": state}
-    if value["rack"] is not None:
-        fields["rack"] = value["rack"]
-    return fields | {"epoch": value["brokerEpoch"], **node.envelope_info}
+    rack = {} if value["rack"] is None else {"rack": value["rack"]}
+    return {"state": state, **rack, "epoch": value["brokerEpoch"], **info}
 
 
-def _controller(ctx: Context, node: Node) -> Fields:
-    return dict(node.envelope_info)
-
-
-def _acl(ctx: Context, node: Node) -> Fields:
-    value, words = _record(ctx, node), node.envelope_info
+def _acl(value: Any, info: Fields) -> Fields:
     return {
-        "permission": words["permission_type"],
-        "principal": value["principal"],
-        "host": value["host"],
-        "operation": words["operation"],
-        "resource": f"{words['resource_type']}:{value['resourceName']}",
-        "pattern": words["pattern_type"],
+        "permission": info["permission_type"],
+        **_picked(value, "principal", "host"),
+        "operation": info["operation"],
+        "resource": f"{info['resource_type']}:{value['resourceName']}",
+        "pattern": info["pattern_type"],
     }
 
 
-def _scram(ctx: Context, node: Node) -> Fields:
-    return {"iterations": _record(ctx, node)["iterations"]}
+def _picked(value: Any, *names: str) -> Fields:
+    return {name: value[name] for name in names}
 
 
-def _token(ctx: Context, node: Node) -> Fields:
-    value = _record(ctx, node)
-    return {"owner": value["owner"], "expiration_timestamp": value["expirationTimestamp"]}
-
-
-def _provenance(ctx: Context, node: Node) -> Fields:
-    value = _record(ctx, node)
-    return {name: value[name] for name in ("offset", "epoch", "certain_to", "end_offset", "faults")}
-
-
-def _voters(ctx: Context, node: Node) -> Fields:
-    assert isinstance(node, Leaf)
-    value = node.value(ctx.redact)
-    return {"ids": [voter["voterId"] for voter in value["voters"]]} if isinstance(value, dict) else {}
-
-
-def _faults(ctx: Context, node: Node) -> Fields:
-    assert isinstance(node, Leaf)
-    value = node.value(ctx.redact)
-    assert isinstance(value, list)
-    return {"entries": len(value)}
-
-
-_MAKERS: dict[str, Callable[[Context, Node], Fields]] = {
-    "topic": _topic,
+_MAKERS: dict[str, Callable[[Any, Fields], Fields]] = {
     "partition": _partition,
     "broker": _broker,
-    "controller": _controller,
+    "controller": lambda value, info: info,
     "acl": _acl,
-    "scram": _scram,
-    "token": _token,
-    "provenance": _provenance,
-    "voters": _voters,
-    "faults": _faults,
+    "scram": lambda value, info: _picked(value, "iterations"),
+    "token": lambda value, info: {"owner": value["owner"], "expiration_timestamp": value["expirationTimestamp"]},
+    "provenance": lambda value, info: _picked(value, "offset", "epoch", "certain_to", "end_offset", "faults"),
+    "voters": lambda value, info: {"ids": [voter["voterId"] for voter in value["voters"]]},
+    "faults": lambda value, info: {"entries": len(value)},
 }

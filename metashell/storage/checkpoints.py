@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metashell.codec.batch_writer import write_batch
+from metashell.codec.batch_writer import write_batch, write_control_bodies
 from metashell.codec.batches import Record
 from metashell.codec.control import (
     KRAFT_VERSION,
     KRAFT_VOTERS,
     SNAPSHOT_FOOTER,
     SNAPSHOT_HEADER,
-    write_control_record,
 )
 from metashell.codec.frame import write_metadata_record
 from metashell.codec.messages import KRaftVersionRecord, SnapshotFooterRecord, SnapshotHeaderRecord, VotersRecord
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from metashell.storage.voters import Voter
 
 _KRAFT_VERSION_MAX = 1
+_FOOTER = ((SNAPSHOT_FOOTER, SnapshotFooterRecord(version=0)),)
 
 
 def bootstrap_checkpoint(records: Sequence[Any], now_ms: int) -> bytes:
@@ -33,9 +33,9 @@ def bootstrap_checkpoint(records: Sequence[Any], now_ms: int) -> bytes:
     data = [Record(offset, now_ms, None, value) for offset, value in enumerate(values, 1)]
     header = SnapshotHeaderRecord(version=0, last_contained_log_timestamp=0)
     return (
-        _control_batch(0, [(SNAPSHOT_HEADER, header)], now_ms)
+        write_control_bodies(0, [(SNAPSHOT_HEADER, header)], now_ms, leader_epoch=0)
         + write_batch(1, data, leader_epoch=0)
-        + _control_batch(len(data) + 1, [(SNAPSHOT_FOOTER, SnapshotFooterRecord(version=0))], now_ms)
+        + write_control_bodies(len(data) + 1, _FOOTER, now_ms, leader_epoch=0)
     )
 
 
@@ -47,8 +47,7 @@ def voters_checkpoint(voters: Sequence[Voter], listener: str, kraft_version: int
     if kraft_version > 0:
         head.append((KRAFT_VERSION, KRaftVersionRecord(version=0, k_raft_version=kraft_version)))
         head.append((KRAFT_VOTERS, _voters_record(voters, listener)))
-    footer = [(SNAPSHOT_FOOTER, SnapshotFooterRecord(version=0))]
-    return _control_batch(0, head, now_ms) + _control_batch(len(head), footer, now_ms)
+    return write_control_bodies(0, head, now_ms, leader_epoch=0) + write_control_bodies(len(head), _FOOTER, now_ms, leader_epoch=0)
 
 
 def _voters_record(voters: Sequence[Voter], listener: str) -> VotersRecord:
@@ -64,11 +63,3 @@ def _voters_record(voters: Sequence[Voter], listener: str) -> VotersRecord:
             for voter in voters
         ),
     )
-
-
-def _control_batch(base_offset: int, bodies: Sequence[tuple[int, Any]], now_ms: int) -> bytes:
-    records = []
-    for offset, (type, body) in enumerate(bodies, base_offset):
-        key, value = write_control_record(type, body)
-        records.append(Record(offset, now_ms, key, value))
-    return write_batch(base_offset, records, leader_epoch=0, is_control=True)

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from metashell.storage.errors import ConfigError
+from metashell.storage.java import java_int
 from metashell.storage.listeners import names_of, normalised, pairs, protocol_map
 from metashell.storage.quorum_servers import voter_ports
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from metashell.storage.listeners import Listeners
 
 _CODEC_MAX: Final = 4
+_HOUR: Final = 3_600_000
 _REQUIREMENT: Final = "requirement failed: "
 _HOST_CHARACTERS = re.compile(r"[0-9a-zA-Z\-%._:]*")
 _AT_LEAST, _AT_MOST, _LESS = "greater than or equal to", "less than or equal to", "less than"
@@ -94,10 +96,12 @@ def _check_logs(values: ConfigValues) -> None:
     number = values.number
     if number("node.id") != number("broker.id"):
         raise ConfigError("You must set `node.id` to the same value as `broker.id`.")
-    _require(_log_roll_ms(values) >= 1, "log.roll.ms must be greater than or equal to 1")
-    _require(_log_roll_jitter_ms(values) >= 0, "log.roll.jitter.ms must be greater than or equal to 0")
-    retention = _log_retention_ms(values)
-    _require(retention >= 1 or retention == -1, "log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
+    _require(_milliseconds(values, ("log.roll.ms", 1), ("log.roll.hours", _HOUR)) >= 1, "log.roll.ms must be greater than or equal to 1")
+    jitter = _milliseconds(values, ("log.roll.jitter.ms", 1), ("log.roll.jitter.hours", _HOUR))
+    _require(jitter >= 0, "log.roll.jitter.ms must be greater than or equal to 0")
+    retention = _milliseconds(values, ("log.retention.ms", 1), ("log.retention.minutes", 60_000), ("log.retention.hours", _HOUR))
+    # Every negative number is unlimited.
+    _require(retention != 0, "log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
     if number("log.cleaner.threads") == 0:
         raise ConfigError("/ by zero")
     _require(
@@ -115,23 +119,10 @@ def _check_logs(values: ConfigValues) -> None:
     )
 
 
-def _log_roll_ms(values: ConfigValues) -> int:
-    told = values.maybe_number("log.roll.ms")
-    return 3_600_000 * values.number("log.roll.hours") if told is None else told
-
-
-def _log_roll_jitter_ms(values: ConfigValues) -> int:
-    told = values.maybe_number("log.roll.jitter.ms")
-    return 3_600_000 * values.number("log.roll.jitter.hours") if told is None else told
-
-
-def _log_retention_ms(values: ConfigValues) -> int:
-    told = values.maybe_number("log.retention.ms")
-    if told is None and (minutes := values.maybe_number("log.retention.minutes")) is not None:
-        told = 60_000 * minutes
-    if told is None:
-        told = 3_600_000 * values.number("log.retention.hours")
-    return -1 if told < 0 else told
+def _milliseconds(values: ConfigValues, *settings: tuple[str, int]) -> int:
+    """The first of the settings that has a value, in ms; each comes with its unit in ms, and the last has a default."""
+    counts = ((values.maybe_number(name), unit_ms) for name, unit_ms in settings)
+    return next(count * unit_ms for count, unit_ms in counts if count is not None)
 
 
 def _check_roles(values: ConfigValues, listeners: Listeners) -> None:
@@ -297,7 +288,7 @@ def _check_overrides(values: ConfigValues) -> None:
         "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.",
     )
     for count in overrides.values():
-        if not re.fullmatch(r"[+-]?[0-9]{1,10}", count):
+        if java_int(count) is None:
             raise ConfigError(f'For input string: "{count}"')
     invalid = [address for address in overrides if not _HOST_CHARACTERS.fullmatch(address)]
     if invalid:

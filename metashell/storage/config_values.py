@@ -11,6 +11,7 @@ from os.path import dirname, join
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.storage.errors import ConfigError
+from metashell.storage.java import JAVA_BLANKS, java_int
 from metashell.storage.quorum_servers import check_bootstrap_servers, voter_ports
 
 if TYPE_CHECKING:
@@ -18,10 +19,7 @@ if TYPE_CHECKING:
 
 Value = str | int | float | bool | tuple[str, ...] | None
 
-JAVA_BLANKS: Final = "".join(map(chr, range(0x21)))
-"""What String.trim takes away."""
 _COMMA = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
-_INTEGER = re.compile(r"[+-]?[0-9]+")
 _DOUBLE = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)")
 _BITS = {"SHORT": 16, "INT": 32, "LONG": 64}
 _REQUIRED = "(required)"
@@ -100,46 +98,30 @@ def parse_value(key: ConfigKey, text: str) -> Value:
 
     Errors: ConfigError in Kafka's words.
     """
+    trimmed = text.strip(JAVA_BLANKS)
     match key.type:
         case "BOOLEAN":
-            return _boolean(key, text)
-        case "SHORT" | "INT" | "LONG":
-            return _integer(key, text)
-        case "DOUBLE":
-            return _double(key, text)
+            if trimmed.lower() not in ("true", "false"):
+                raise invalid(key, text, "Expected value to be either true or false")
+            return trimmed.lower() == "true"
+        case "SHORT" | "INT" | "LONG" | "DOUBLE":
+            number = _double(trimmed) if key.type == "DOUBLE" else java_int(trimmed, _BITS[key.type])
+            if number is None:
+                raise invalid(key, text, f"Not a number of type {key.type}")
+            return number
         case "LIST":
-            return _words(key, text.strip(JAVA_BLANKS))
+            words = tuple(_COMMA.split(trimmed)) if trimmed else ()
+            # Only lists that may not repeat a value lose repetitions; Kafka warns and goes on.
+            return tuple(dict.fromkeys(words)) if key.check.startswith("ValidList") else words
         case _:
             # Classes are taken as they are named: they may be anywhere on the server's class path.
-            return text.strip(JAVA_BLANKS)
+            return trimmed
 
 
-def _boolean(key: ConfigKey, typed: str) -> bool:
-    text = typed.strip(JAVA_BLANKS)
-    if text.lower() not in ("true", "false"):
-        raise invalid(key, typed, "Expected value to be either true or false")
-    return text.lower() == "true"
-
-
-def _integer(key: ConfigKey, typed: str) -> int:
-    text = typed.strip(JAVA_BLANKS)
-    limit = 1 << (_BITS[key.type] - 1)
-    if not _INTEGER.fullmatch(text) or len(text) > 30 or not -limit <= int(text) < limit:
-        raise invalid(key, typed, f"Not a number of type {key.type}")
-    return int(text)
-
-
-def _double(key: ConfigKey, typed: str) -> float:
-    text = typed.strip(JAVA_BLANKS)
+def _double(text: str) -> float | None:
     if not _DOUBLE.fullmatch(text):
-        raise invalid(key, typed, f"Not a number of type {key.type}")
+        return None
     return float(text.rstrip("fFdD") if text[-1] in "fFdD" and "Inf" not in text else text)
-
-
-def _words(key: ConfigKey, text: str) -> tuple[str, ...]:
-    words = tuple(_COMMA.split(text)) if text else ()
-    # Only lists that may not repeat a value lose repetitions; Kafka warns and goes on.
-    return tuple(dict.fromkeys(words)) if key.check.startswith("ValidList") else words
 
 
 def invalid(key: ConfigKey, value: object, why: str) -> ConfigError:
@@ -179,14 +161,9 @@ def _check_range(key: ConfigKey, value: Value, settings: Mapping[str, str]) -> N
 
 def _check_one_of(key: ConfigKey, value: Value, settings: Mapping[str, str]) -> None:
     known = settings["validStrings"].split(",")
-    if value not in known:
-        raise invalid(key, value, f"String must be one of: {', '.join(known)}")
-
-
-def _check_one_of_any_case(key: ConfigKey, value: Value, settings: Mapping[str, str]) -> None:
-    known = settings["validStrings"].split(",")
-    if str(value).upper() not in known:
-        raise invalid(key, value, f"String must be one of (case insensitive): {', '.join(known)}")
+    any_case = key.check.startswith("CaseInsensitive")
+    if (str(value).upper() if any_case else value) not in known:
+        raise invalid(key, value, f"String must be one of{' (case insensitive)' if any_case else ''}: {', '.join(known)}")
 
 
 def _check_list(key: ConfigKey, value: Value, settings: Mapping[str, str]) -> None:
@@ -217,24 +194,20 @@ def _check_nothing(key: ConfigKey, value: Value, settings: Mapping[str, str]) ->
     """A value that is set is never null."""
 
 
-def _check_voters(key: ConfigKey, value: Value, settings: Mapping[str, str]) -> None:
+def _check_quorum(key: ConfigKey, value: Value, settings: Mapping[str, str]) -> None:
     assert isinstance(value, tuple)
-    voter_ports(value)
-
-
-def _check_bootstrap_servers(key: ConfigKey, value: Value, settings: Mapping[str, str]) -> None:
-    assert isinstance(value, tuple)
-    check_bootstrap_servers(value)
+    check = voter_ports if key.check == "ControllerQuorumVotersValidator" else check_bootstrap_servers
+    check(value)
 
 
 _CHECKS: Final[dict[str, Callable[[ConfigKey, Value, Mapping[str, str]], None]]] = {
     "Range": _check_range,
     "ValidString": _check_one_of,
-    "CaseInsensitiveValidString": _check_one_of_any_case,
+    "CaseInsensitiveValidString": _check_one_of,
     "ValidList": _check_list,
     "NonEmptyString": _check_not_empty,
     "LambdaValidator": _check_gzip_level,
     "NonNullValidator": _check_nothing,
-    "ControllerQuorumVotersValidator": _check_voters,
-    "ControllerQuorumBootstrapServersValidator": _check_bootstrap_servers,
+    "ControllerQuorumVotersValidator": _check_quorum,
+    "ControllerQuorumBootstrapServersValidator": _check_quorum,
 }

@@ -49,23 +49,28 @@ def load_ensemble(directories: Iterable[str]) -> Ensemble:
     """The directories, each read once; those that are missing count as empty."""
     found = Ensemble()
     for path in directories:
-        try:
-            found.formatted[path] = read_meta_properties(os.path.join(path, META_PROPERTIES))
-        except FileNotFoundError:
-            found.empty.append(path)
-            _read_prepared(found, path)
-        except LogCorruptError as error:
-            found.errors[path] = error.reason
-        except OSError as error:
-            found.errors[path] = error.strerror or str(error)
+        match read_meta(path):
+            case None:
+                found.empty.append(path)
+                if isinstance(prepared := read_meta(path, PREPARED), MetaProperties):
+                    found.prepared[path] = prepared
+            case str(reason):
+                found.errors[path] = reason
+            case meta:
+                found.formatted[path] = meta
     return found
 
 
-def _read_prepared(found: Ensemble, path: str) -> None:
+def read_meta(path: str, name: str = META_PROPERTIES) -> MetaProperties | str | None:
+    """What the meta.properties of a directory says: None where there is none, the reason where it cannot be read."""
     try:
-        found.prepared[path] = read_meta_properties(os.path.join(path, PREPARED))
-    except (OSError, LogCorruptError):
-        return
+        return read_meta_properties(os.path.join(path, name))
+    except FileNotFoundError:
+        return None
+    except LogCorruptError as error:
+        return error.reason
+    except OSError as error:
+        return error.strerror or str(error)
 
 
 def verify_ensemble(ensemble: Ensemble, cluster_id: str, node_id: int) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, SCRAM_LEVEL, metadata_version_name
 from metashell.storage.errors import ConfigError, StorageError
+from metashell.storage.java import java_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -78,19 +79,11 @@ def parse_feature_levels(texts: Iterable[str]) -> dict[str, int]:
         name, equals, number = text.partition("=")
         if not equals:
             raise ConfigError(f"Can't parse feature=level string {text}: equals sign not found.")
-        level = maybe_short(number.strip())
+        level = java_int(number.strip(), 16)
         if level is None:
             raise ConfigError(f"Can't parse feature=level string {text}: unable to parse {number.strip()} as a short.")
         levels[name.strip()] = level
     return levels
-
-
-def maybe_short(text: str) -> int | None:
-    """The int16 that a text is; None where it is none."""
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
-        return None
-    return int(text) if -(1 << 15) <= int(text) < 1 << 15 else None
 
 
 def effective_metadata_version(release: int | None, asked: Mapping[str, int], *, unstable: bool) -> int:
@@ -185,7 +178,7 @@ def dependencies(text: str) -> Dependencies:
     name, equals, number = text.partition("=")
     if not equals or "=" in number:
         raise StorageError(f"Invalid feature format: {text}. Expected format: 'feature=version' (e.g. 'group.version=1')")
-    level = maybe_short(number)
+    level = java_int(number, 16)
     if level is None:
         raise StorageError(f"Invalid version format: {number} for feature {name}")
     if name == METADATA_VERSION:

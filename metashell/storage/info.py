@@ -9,13 +9,18 @@ import os
 import posixpath
 from typing import TYPE_CHECKING, NamedTuple
 
-from metashell.errors import LogCorruptError
-from metashell.log.meta_properties import META_PROPERTIES, MetaProperties, read_meta_properties
-from metashell.storage.ensemble import ASIDE_SUFFIX, PREPARED
+from metashell.log.meta_properties import META_PROPERTIES, MetaProperties
+from metashell.storage.ensemble import ASIDE_SUFFIX, PREPARED, read_meta
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_PROBLEMS = {
+    "missing": "{path} does not exist",
+    "not_a_directory": "{path} is not a directory",
+    "not_formatted": "{path} is not formatted.",
+    "unreadable": f"Error loading {{path}}/{META_PROPERTIES}: {{reason}}",
+}
 _LEFTOVERS = (PREPARED, "bootstrap.checkpoint" + ASIDE_SUFFIX, "bootstrap.checkpoint")
 
 
@@ -79,15 +84,13 @@ def _look_at(path: str) -> DirectoryInfo:
         state = "not_a_directory" if os.path.exists(path) else "missing"
         dangling = "" if os.path.exists(path) or not os.path.islink(path) else "a symbolic link to nothing"
         return DirectoryInfo(path=path, state=state, explanation=dangling)
-    file = os.path.join(path, META_PROPERTIES)
-    try:
-        return DirectoryInfo(path=path, state="formatted", meta=read_meta_properties(file))
-    except FileNotFoundError:
-        return DirectoryInfo(path=path, state="not_formatted", explanation=_leftovers(path))
-    except LogCorruptError as error:
-        return DirectoryInfo(path=path, state="unreadable", explanation=error.reason)
-    except OSError as error:
-        return DirectoryInfo(path=path, state="unreadable", explanation=error.strerror or str(error))
+    match read_meta(path):
+        case None:
+            return DirectoryInfo(path=path, state="not_formatted", explanation=_leftovers(path))
+        case str(reason):
+            return DirectoryInfo(path=path, state="unreadable", explanation=reason)
+        case meta:
+            return DirectoryInfo(path=path, state="formatted", meta=meta)
 
 
 def _leftovers(path: str) -> str:
@@ -98,17 +101,8 @@ def _leftovers(path: str) -> str:
 
 
 def _problems_of(directory: DirectoryInfo, first: MetaProperties | None) -> list[str]:
-    path = directory.path
-    match directory.state:
-        case "missing":
-            return [f"{path} does not exist"]
-        case "not_a_directory":
-            return [f"{path} is not a directory"]
-        case "not_formatted":
-            return [f"{path} is not formatted."]
-        case "unreadable":
-            return [f"Error loading {path}/{META_PROPERTIES}: {directory.explanation}"]
-    assert directory.meta is not None
+    if directory.meta is None:
+        return [_PROBLEMS[directory.state].format(path=directory.path, reason=directory.explanation)]
     if first is None:
         return []
     if first.cluster_id != directory.meta.cluster_id:

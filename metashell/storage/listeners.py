@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from metashell.storage.config_values import JAVA_BLANKS
 from metashell.storage.errors import ConfigError
+from metashell.storage.java import JAVA_BLANKS, java_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -140,11 +140,12 @@ def _endpoint(listener: str, protocols: dict[str, str]) -> Endpoint:
     if match is None:
         raise ConfigError(f"Unable to parse {listener} to a broker endpoint")
     name = normalised(match[1])
-    if not -(1 << 31) <= int(match[3]) < 1 << 31:
+    port = java_int(match[3])
+    if port is None:
         raise ConfigError(f'For input string: "{match[3]}"')
     if name not in protocols:
         raise ConfigError(f"No security protocol defined for listener {name}")
-    return Endpoint(name, protocols[name], match[2] or None, int(match[3]))
+    return Endpoint(name, protocols[name], match[2] or None, port)
 
 
 def _check_names(endpoints: Sequence[Endpoint], listeners: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from metashell.storage.errors import ConfigError
+from metashell.storage.java import java_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 _VOTERS: Final = "controller.quorum.voters"
 _SERVERS: Final = "controller.quorum.bootstrap.servers"
 _HOST_PORT = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
-_INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
 
 
 def voter_ports(entries: Iterable[str]) -> dict[int, int]:
@@ -31,7 +31,9 @@ def voter_ports(entries: Iterable[str]) -> dict[int, int]:
             parts.pop()
         if len(parts) != 2:
             raise ConfigError(f"Invalid configuration value for {_VOTERS}. Each entry should be in the form `{{id}}@{{host}}:{{port}}`.")
-        node_id = _voter_id(parts[0])
+        node_id = java_int(parts[0])
+        if node_id is None:
+            raise ConfigError(f"Failed to parse voter ID as an integer from {parts[0]}")
         if _HOST_PORT.fullmatch(parts[1]) is None:
             raise ConfigError(
                 f"Failed to parse host name from entry {entry} for the configuration {_VOTERS}. "
@@ -39,12 +41,6 @@ def voter_ports(entries: Iterable[str]) -> dict[int, int]:
             )
         found[node_id] = _port_of(parts[1])
     return found
-
-
-def _voter_id(text: str) -> int:
-    if not _INTEGER.fullmatch(text) or abs(int(text)) >= 1 << 31:
-        raise ConfigError(f"Failed to parse voter ID as an integer from {text}")
-    return int(text)
 
 
 def check_bootstrap_servers(entries: Iterable[str]) -> None:
@@ -59,9 +55,10 @@ def check_bootstrap_servers(entries: Iterable[str]) -> None:
 
 
 def _port_of(address: str) -> int:
-    port = address.rpartition(":")[2]
-    if int(port) >= 1 << 31:
-        raise ConfigError(f'For input string: "{port}"')
-    if int(port) > 0xFFFF:
-        raise ConfigError(f"port out of range:{port}")
-    return int(port)
+    text = address.rpartition(":")[2]
+    port = java_int(text)
+    if port is None:
+        raise ConfigError(f'For input string: "{text}"')
+    if port > 0xFFFF:
+        raise ConfigError(f"port out of range:{text}")
+    return port

@@ -7,15 +7,15 @@ Source: org.apache.kafka.metadata.storage.ScramParser; KIP-900; RFC 5802.
 from __future__ import annotations
 
 import hashlib
-import hmac
 import re
 from base64 import b64decode
 from binascii import Error as Base64Error
 from typing import TYPE_CHECKING, Final
 
 from metashell.codec.messages import UserScramCredentialRecord
-from metashell.storage.config_values import JAVA_BLANKS
+from metashell.codec.scram_keys import scram_keys
 from metashell.storage.errors import StorageError
+from metashell.storage.java import JAVA_BLANKS, java_int
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _MECHANISMS: Final = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
 _KEYS: Final = ("name", "password", "salt", "saltedpassword", "iterations")
 _ITERATIONS_MIN, _ITERATIONS_MAX = 4096, 16384
-_INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
 
 
 def parse_scram(text: str, make_salt: Callable[[], bytes]) -> UserScramCredentialRecord:
@@ -50,13 +49,9 @@ def parse_scram(text: str, make_salt: Callable[[], bytes]) -> UserScramCredentia
     if settings:
         raise StorageError(f"Unknown SCRAM configurations ({len(settings)}); known are {', '.join(_KEYS)}")
     _check_iterations(iterations, mechanism.replace("-", "_"))
+    stored_key, server_key = scram_keys(algorithm, salted)
     return UserScramCredentialRecord(
-        name=name,
-        mechanism=number,
-        salt=salt,
-        stored_key=hashlib.new(algorithm, _hmac(algorithm, salted, b"Client Key")).digest(),
-        server_key=_hmac(algorithm, salted, b"Server Key"),
-        iterations=iterations,
+        name=name, mechanism=number, salt=salt, stored_key=stored_key, server_key=server_key, iterations=iterations
     )
 
 
@@ -86,9 +81,10 @@ def _base64(text: str, what: str) -> bytes:
 
 
 def _iterations(text: str) -> int:
-    if not _INTEGER.fullmatch(text):
+    iterations = java_int(text)
+    if iterations is None:
         raise StorageError("Failed to parse iterations count")
-    return int(text)
+    return iterations
 
 
 def _salted_password(settings: dict[str, str], algorithm: str, salt: bytes, iterations: int, *, salt_given: bool) -> bytes:
@@ -111,7 +107,3 @@ def _check_iterations(iterations: int, mechanism: str) -> None:
         raise StorageError(f"The 'iterations' value must be >= {_ITERATIONS_MIN} for add-scram using {mechanism}")
     if iterations > _ITERATIONS_MAX:
         raise StorageError(f"The 'iterations' value must be <= {_ITERATIONS_MAX} for add-scram using {mechanism}")
-
-
-def _hmac(algorithm: str, key: bytes, text: bytes) -> bytes:
-    return hmac.new(key, text, algorithm).digest()

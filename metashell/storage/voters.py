@@ -5,14 +5,11 @@ Source: org.apache.kafka.raft.DynamicVoters, DynamicVoter; KIP-853.
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
-from metashell.storage.config_values import JAVA_BLANKS
 from metashell.storage.errors import ConfigError
+from metashell.storage.java import JAVA_BLANKS, java_int
 from metashell.values import uuid_from_text, uuid_text
-
-_INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
 
 
 class Voter(NamedTuple):
@@ -90,9 +87,10 @@ def _split_host(rest: str) -> tuple[str, str]:
 
 
 def _number(text: str, complaint: str) -> int:
-    if not _INTEGER.fullmatch(text) or not -(1 << 31) <= int(text) < 1 << 31:
+    number = java_int(text)
+    if number is None:
         raise ConfigError(complaint)
-    return int(text)
+    return number
 
 
 def stored_host(host: str) -> str:

@@ -11,6 +11,7 @@ from metashell.codec.control import LEADER_CHANGE
 from metashell.log.files import OpenFile
 from metashell.log.order import OrderCheck
 from metashell.log.segment import BatchFault
+from metashell.log.tail import Tail
 from metashell.verify.finding import Report
 from metashell.verify.indexes import NEVER, OffsetIndexCheck, TimeIndexCheck, TransactionIndexCheck
 from metashell.verify.records import LogKind, RecordCheck, looks_like_metadata
@@ -200,7 +201,7 @@ class LogWalk:
         """Tell of a bad place. What the indexes say of it cannot be judged."""
         state = self.state
         offset = -1 if fault.offset is None else fault.offset
-        self._is_cut_short = fault.ends_walk
+        self._is_cut_short = isinstance(fault, Tail)
         if active is not None and fault.may_be_tail:
             self.report.note(fault.file, fault.reason, position=fault.position, offset=offset)
             return

@@ -7,15 +7,16 @@ import io
 import json
 import re
 import subprocess
-import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from metashell.cli.extras import needed
+from metashell.cli import export, report, sql
+from metashell.columns import packages
 from metashell.columns.export.progress import progress_bar
-from metashell.errors import UsageError
 from tests.cli.conftest import Run, command_line, environment
+from tests.running import run_main
 
 
 def test_export_writes_tables_and_says_how_many_rows(run: Run, segment: str, tmp_path: Path) -> None:
@@ -69,10 +70,22 @@ def test_standard_input_and_compressed_files_are_read_once_and_whole(run: Run, s
     assert done.stdout.decode() == want
 
 
-def test_a_missing_package_is_one_line_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(UsageError, match=r"pip install 'metashell\[sql\]'"), needed("sql", "duckdb"):
-        import duckdb  # noqa: F401
+@pytest.mark.parametrize(
+    ("main", "words", "extra"),
+    [
+        (export.main, [".", "--out", "out"], "arrow"),
+        (sql.main, ["select 1", "."], "sql"),
+        (report.main, ["broker_sessions", ".", "--out", "out"], "report"),
+    ],
+)
+def test_a_missing_package_is_one_line_that_says_what_to_install(
+    main: Callable[[Sequence[str] | None], int], words: list[str], extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "find_spec", lambda name: None if name == "pyarrow" else name)
+    done = run_main(main, words, cwd=tmp_path)
+    assert done.status == 1
+    assert done.stderr.endswith(f": pyarrow is not installed; install it by: pip install 'metashell[{extra}]'\n")
+    assert done.stderr.count("\n") == 1 and not list(tmp_path.iterdir())
 
 
 class Terminal(io.StringIO):

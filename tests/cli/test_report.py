@@ -50,14 +50,3 @@ def test_a_corrupt_file_is_one_line_and_leaves_no_answer(tmp_path: Path) -> None
     skipped = run_main(main, [*words, "--on-error", "skip"], cwd=tmp_path)
     assert skipped.status == 1
     assert (tmp_path / "out/topic_history.csv").exists()
-
-
-def test_a_missing_package_is_told_with_what_to_install(tmp_path: Path, monkeypatch: object) -> None:
-    import importlib.util
-
-    import pytest
-
-    assert isinstance(monkeypatch, pytest.MonkeyPatch)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    done = run_main(main, ["broker_sessions", NODE, "--out", "."], cwd=tmp_path)
-    assert (done.status, done.stderr) == (1, "metashell report: pyarrow is not installed; install it by: pip install 'metashell[report]'\n")

@@ -12,7 +12,8 @@ import pytest
 from metashell.codec.compression import GZIP, LZ4, ZSTD, compress
 from metashell.codec.legacy import message_crc, read_message_header, read_messages
 from metashell.errors import DecodeError
-from metashell.log.segment import open_segment, read_batches
+from metashell.log.files import open_file
+from metashell.log.segment import read_batches
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 LOG = GOLDEN / "legacy" / "00000000000000000000.log"
@@ -33,7 +34,7 @@ def test_every_message_reads_as_kafka_prints_it() -> None:
     expected = LINE.findall((GOLDEN / "legacy" / "print.txt").read_text())
     assert len(expected) == 30
     found = []
-    with open_segment(str(LOG)) as file:
+    with open_file(str(LOG)) as file:
         for batch in read_batches(file):
             for record in read_messages(batch.data):
                 assert record.crc_is_valid
@@ -44,7 +45,7 @@ def test_every_message_reads_as_kafka_prints_it() -> None:
 
 
 def test_batches_of_messages_give_records_like_any_other() -> None:
-    with open_segment(str(LOG)) as file:
+    with open_file(str(LOG)) as file:
         batches = list(read_batches(file))
     assert all(batch.crc_fault() is None for batch in batches)
     assert [record.offset for batch in batches for record in batch.records()][:6] == [0, 1, 3, 4, 5, 7]

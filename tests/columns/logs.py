@@ -16,7 +16,9 @@ from metashell.codec.primitives import encode_uvarint
 from metashell.codec.registry import message_type
 from metashell.columns.names import key_table_name, record_table_name
 from metashell.errors import DecodeError
-from metashell.log.segment import BatchFault, open_segment, read_batches
+from metashell.log.files import open_file
+from metashell.log.segment import BatchFault, read_batches
+from metashell.log.tail import Tail
 from tests.codec.values import ValueMaker, versions_of
 
 Row = dict[str, Any]
@@ -109,10 +111,10 @@ def wrapped(number: int) -> int:
 def rows_by_objects(path: Path, log: str = "metadata") -> dict[str, list[Row]]:
     """What the tables of a log have to hold, from codec's objects alone, up to where its framing breaks."""
     found: dict[str, list[Row]] = defaultdict(list)
-    with open_segment(str(path)) as file:
+    with open_file(str(path)) as file:
         for item in read_batches(file):
             if isinstance(item, BatchFault):
-                if item.ends_walk:
+                if isinstance(item, Tail):
                     break
                 continue
             try:

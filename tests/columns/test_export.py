@@ -26,7 +26,7 @@ from metashell.columns.export.manifest import MANIFEST, WORK_FOLDER
 from metashell.columns.export.options import ExportOptions
 from metashell.columns.export.run import ExportReport, export
 from metashell.columns.export.workers import Workers
-from metashell.errors import LogCorruptError, UsageError
+from metashell.errors import LogCorruptError, PathError, UsageError
 from tests.columns.logs import any_log
 
 NAME = "00000000000000000000.log"
@@ -145,6 +145,24 @@ def test_an_error_does_not_wait_for_work_that_has_begun() -> None:
 
 def _wait_for_ever() -> None:
     threading.Event().wait()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_file_that_is_gone_when_its_turn_comes_is_an_error_of_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / NAME).write_bytes(topics_log())
+    options = ExportOptions(
+        paths=(str(tmp_path / "a"), str(tmp_path / "b")), out=str(tmp_path / "out"), form="jsonl", jobs=jobs, target_bytes=1000
+    )
+
+    def lose_the_last(_: int) -> None:
+        (tmp_path / "b" / NAME).unlink()
+
+    with pytest.raises(PathError, match=NAME):
+        export(options, planned=lose_the_last)
 
 
 def test_a_failed_export_leaves_the_one_before_it_as_it_was(tmp_path: Path) -> None:

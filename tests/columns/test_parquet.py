@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metashell.columns import plan_splits, read_split, tables
+from metashell.columns import ReadOptions, plan_splits, read_split, tables
 from metashell.columns.export import parquet as parquet_module
 from metashell.columns.export.parquet import ParquetTable
 from tests.columns.logs import any_log
@@ -26,7 +26,7 @@ def batches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[pa.Recor
         path.parent.mkdir()
         path.write_bytes(any_log(random.Random(seed), batch_count=20))
         for split in plan_splits(str(path), log="metadata"):
-            for name, batch in read_split(split, set(tables()), on_error="skip"):
+            for name, batch in read_split(split, ReadOptions(tables=set(tables()), on_error="skip")):
                 found.setdefault(name, []).append(batch)
     return found
 

@@ -11,7 +11,7 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem, _MockFileSystem
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
-from metashell.columns import plan_splits, read_split
+from metashell.columns import ReadOptions, plan_splits, read_split
 from metashell.columns.inputs import remote
 from metashell.errors import LogCorruptError, UsageError
 
@@ -45,7 +45,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 def offsets_of(uri: str, target_bytes: int = 300) -> dict[str, list[int]]:
     rows: dict[str, list[int]] = {}
     for split in plan_splits(uri, target_bytes):
-        for _, batch in read_split(split, ["no_op"]):
+        for _, batch in read_split(split, ReadOptions(tables=["no_op"])):
             for cluster, offset in zip(batch.column("cluster_id").to_pylist(), batch.column("offset").to_pylist(), strict=True):
                 rows.setdefault(cluster, []).append(offset)
     return rows

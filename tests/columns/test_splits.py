@@ -12,12 +12,13 @@ import pytest
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
-from metashell.columns import Split, plan_splits, read_split
+from metashell.columns import ReadOptions, Split, plan_splits, read_split
+from metashell.columns.decode.options import OnError
 from metashell.columns.inputs.chain import resync
 from metashell.columns.inputs.splits import cut_points, file_pieces
 from metashell.errors import LogCorruptError, UsageError
+from metashell.log.files import open_file
 from metashell.log.inputs import InputFile
-from metashell.log.segment import open_segment
 from tests.columns.logs import any_log
 
 NAME = "00000000000000000000.log"
@@ -31,10 +32,10 @@ def batch(first: int, count: int, codec_id: int = 0) -> bytes:
     return write_batch(first, [no_op(first + index) for index in range(count)], leader_epoch=1, codec_id=codec_id)
 
 
-def offsets_of(splits: list[Split], on_error: str = "fail") -> list[int]:
+def offsets_of(splits: list[Split], on_error: OnError = "fail") -> list[int]:
     found: list[int] = []
     for split in splits:
-        for name, table in read_split(split, ["records"], on_error=on_error):  # type: ignore[arg-type]
+        for name, table in read_split(split, ReadOptions(tables=["records"], on_error=on_error)):
             if name == "records":
                 found += table.column("offset").to_pylist()
     return found
@@ -75,7 +76,7 @@ def test_cuts_lie_on_the_chain_and_never_in_a_value(tmp_path: Path) -> None:
     while at < len(data):
         starts.add(at)
         at += int.from_bytes(data[at + 8 : at + 12], "big") + 12
-    with open_segment(str(path)) as file:
+    with open_file(str(path)) as file:
         for target in range(30, len(data), 11):
             assert set(cut_points(file, len(data), target)) <= starts
 
@@ -144,7 +145,7 @@ def test_a_true_index_spares_walking_the_file(tmp_path: Path) -> None:
     path = tmp_path / NAME
     path.write_bytes(data)
     (tmp_path / NAME.replace(".log", ".index")).write_bytes(index_of(data))
-    with open_segment(str(path)) as file:
+    with open_file(str(path)) as file:
         read = 0
         plainly = file.read_at
 
@@ -178,7 +179,7 @@ def test_a_batch_inside_a_value_is_never_taken_for_where_the_chain_goes_on(tmp_p
     broken[at + 8 : at + 12] = b"\0\0\0\0"
     path = tmp_path / NAME
     path.write_bytes(broken)
-    with open_segment(str(path)) as file:
+    with open_file(str(path)) as file:
         assert resync(file, at, len(broken)) == at + len(middle)
     assert offsets_of(plan_splits(str(path)), "skip") == [0, 1, 2, 4, 5, 6, 7]
 
@@ -187,7 +188,7 @@ def test_where_no_chain_leads_to_the_end_all_that_is_left_is_one_fault(tmp_path:
     broken = batch(0, 3) + b"\0\0\0\0\0\0\0\3\0\0\0\1garbage" + batch(3, 5)[:-1]
     path = tmp_path / NAME
     path.write_bytes(broken)
-    faults = [table for split in plan_splits(str(path)) for name, table in read_split(split, [], on_error="skip")]
+    faults = [table for split in plan_splits(str(path)) for name, table in read_split(split, ReadOptions(tables=(), on_error="skip"))]
     assert [fault["size"] for table in faults for fault in table.to_pylist()] == [len(broken) - len(batch(0, 3))]
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from metashell.columns.sql.spool import Spools
+from metashell.columns import ReadOptions
+from metashell.columns.sql import spool
 
 SCHEMA = pa.schema([("cluster_id", pa.string()), ("file", pa.string()), ("offset", pa.int64()), ("isr", pa.list_(pa.int32()))])
 
@@ -23,22 +25,30 @@ def rows(file: str, first: int, count: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(columns, schema=SCHEMA)
 
 
-def test_rows_of_many_files_come_back_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def splits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
+    """Splits that are lists of (table, batch) themselves, and an empty folder for temporary files."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(spool, "read_split", lambda split, _: iter(split))
+    return []
+
+
+def as_they_are(name: str, batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBatch]]:
+    return [(name, batch)] if name != "faults" else []
+
+
+def test_rows_of_many_files_come_back_in_order(splits: list[Any], tmp_path: Path) -> None:
     batches = [rows(f"file-{number % 3}", number, number + 1) for number in range(20)]
-    with Spools() as spools:
-        for batch in batches:
-            spools.add("partition", batch)
-        spools.add("topic", batches[0].slice(0, 0))
-        found = spools.tables()
-    assert list(found) == ["partition"]
+    splits += [[("partition", batch) for batch in batches[:7]], [("topic", batches[0].slice(0, 0))]]
+    splits += [[("faults", rows("a", 0, 3))], [("partition", batch) for batch in batches[7:]]]
+    found, fault_count = spool.read_tables(splits, ReadOptions(), as_they_are)
+    assert (list(found), fault_count) == (["partition"], 3)
     assert found["partition"].to_pylist() == pa.Table.from_batches(batches).to_pylist()
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_left_unfinished_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(KeyError), Spools() as spools:
-        spools.add("partition", rows("a", 0, 3))
-        raise KeyError
+def test_what_is_left_unfinished_is_closed(splits: list[Any], tmp_path: Path) -> None:
+    splits += [[("partition", rows("a", 0, 3)), ("no batch",)]]
+    with pytest.raises(ValueError, match="unpack"):
+        spool.read_tables(splits, ReadOptions(), as_they_are)
     assert not list(tmp_path.iterdir())

@@ -31,7 +31,7 @@ def rows_by_columns(path: Path, log: str = "metadata", target_bytes: int = 1 << 
     found: dict[str, list[Row]] = defaultdict(list)
     chosen = ReadOptions(**{"tables": set(tables()), "on_error": "skip", "show_secrets": True, **options})
     for split in plan_splits(str(path), target_bytes, log=log):
-        for name, batch in read_split(split, options=chosen):
+        for name, batch in read_split(split, chosen):
             assert batch.schema.equals(tables()[name]), name
             batch.validate(full=True)
             found[name] += batch.to_pylist()

@@ -11,8 +11,8 @@ from struct import pack
 import pytest
 
 from metashell.errors import UsageError
-from metashell.log import open_source
 from metashell.log.directory_source import DirectorySource
+from metashell.log.source import open_source
 from metashell.values import OffsetAndEpoch
 from tests.log.conftest import offsets
 

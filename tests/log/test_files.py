@@ -75,8 +75,8 @@ def test_a_pipe_is_read_as_a_stream(batch) -> None:
 
 def test_standard_input_is_read_by_any_of_its_names(batch) -> None:
     program = (
-        "import sys; from metashell.log import open_segment, read_batches\n"
-        "with open_segment(sys.argv[1]) as file: print(len(list(read_batches(file))))"
+        "import sys; from metashell.log.files import open_file; from metashell.log.segment import read_batches\n"
+        "with open_file(sys.argv[1]) as file: print(len(list(read_batches(file))))"
     )
     data = b"".join(batch(at) for at in range(5))
     for name in ("-", "/dev/stdin"):

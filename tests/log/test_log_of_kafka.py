@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from metashell.log.files import open_file
 from metashell.log.metadata_log import MetadataLog
 from metashell.log.names import METADATA_DIRECTORY, segment_name
 from metashell.log.quorum_state import format_quorum_state, read_quorum_state
-from metashell.log.segment import open_segment, read_batches
+from metashell.log.segment import read_batches
 from tests.log.log_history import batches_of, end_of
 
 SEGMENT_SIZE = 24576
@@ -63,7 +64,7 @@ def test_the_same_batches_make_the_same_files(golden: Path, tmp_path: Path) -> N
         folder.mkdir()
         log = MetadataLog.open(str(folder), segment_size=SEGMENT_SIZE)
         for path in sorted(directory.glob("*.log")):
-            with open_segment(str(path)) as file:
+            with open_file(str(path)) as file:
                 for batch in read_batches(file):
                     log.append(batch.data, end_of(batch.data))
         active = sorted(directory.glob("*.log"))[-1].stem

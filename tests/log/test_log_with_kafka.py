@@ -12,10 +12,11 @@ from metashell.cli.kafka_dump_log import main as kafka_dump_log
 from metashell.cli.kafka_storage import main as kafka_storage
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
+from metashell.log.files import open_file
 from metashell.log.metadata_log import MetadataLog
 from metashell.log.names import METADATA_DIRECTORY
 from metashell.log.quorum_state import read_quorum_state, write_quorum_state
-from metashell.log.segment import open_segment, read_batches
+from metashell.log.segment import read_batches
 from metashell.values import OffsetAndEpoch
 from tests.java import KAFKA, jars, java, kafka, kafka_command
 from tests.log.log_history import batches_of, end_of
@@ -157,7 +158,7 @@ def test_a_directory_that_we_wrote_starts_a_controller(nodes: tuple[str, Cluster
     config = controller(place, version, source)
     run_until_it_wrote(place, config, source, 20_000)
     (segment,) = (source / METADATA_DIRECTORY).glob("*.log")
-    with open_segment(str(segment)) as file:
+    with open_file(str(segment)) as file:
         batches = [item.data for item in read_batches(file) if hasattr(item, "header")]
 
     log_dir.mkdir()

@@ -49,17 +49,23 @@ def test_a_missing_file_is_the_state_before_any_election(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "Expecting value"),
+        ("", "the file is empty"),
+        ('{"data_version":1,', "the JSON is cut off"),
+        ('{"data_version":1}}', "no JSON from character 18 on"),
+        ("{x}", "no JSON from character 1 on"),
+        (b"\xff{}", "byte 0 is no text"),
         ("[]", "not a JSON object"),
-        ("{}", "no 'data_version' in it"),
+        ("{}", "data_version is missing"),
         ('{"data_version":2}', "data_version 2 is not known"),
         ('{"data_version":1,"leaderId":"one"}', "leaderId 'one' is not a number"),
         ('{"data_version":1,"votedDirectoryId":"x"}', "uuid text"),
-        ('{"data_version":0,"currentVoters":[3]}', ""),
-        ("[" * 100_000, ""),
+        ('{"data_version":0,"currentVoters":[3]}', "currentVoters is not a list of objects"),
+        ('{"data_version":0,"currentVoters":3}', "currentVoters is not a list of objects"),
+        ('{"data_version":1,"votedDirectoryId":3}', "votedDirectoryId 3 is not a text"),
+        ("[" * 100_000, "JSON nested too deeply"),
     ],
 )
-def test_what_is_no_quorum_state_is_one_line_that_names_the_file(path: Path, text: str, reason: str) -> None:
+def test_what_is_no_quorum_state_is_one_line_that_names_the_file(path: Path, text: str | bytes, reason: str) -> None:
     with pytest.raises(LogCorruptError) as caught:
         state_of(path, text)
     assert str(caught.value).startswith(f"{path}: ")

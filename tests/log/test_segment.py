@@ -14,7 +14,8 @@ from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import CheckedBatch, Record, RecordBatch, crc_fault
 from metashell.log import segment
 from metashell.log.files import open_file
-from metashell.log.segment import BadBatch, BatchFault, open_segment, read_batches
+from metashell.log.segment import BadBatch, BatchFault, read_batches
+from metashell.log.tail import Tail
 
 
 class BytesFile:
@@ -82,7 +83,7 @@ def test_every_truncation_gives_the_batches_before_it_and_one_fault(batch) -> No
             continue
         assert [item.data for item in batches] == parts[:complete]
         assert (last.position, last.size) == (ends[complete], size - ends[complete])
-        assert last.ends_walk and last.may_be_tail
+        assert isinstance(last, Tail) and last.may_be_tail
 
 
 def test_every_flipped_bit_leaves_what_precedes_it_and_is_named_or_outside_the_checksum(batch) -> None:
@@ -125,7 +126,8 @@ def test_a_length_below_the_smallest_message_ends_the_walk(batch, length: int) -
     bad = bytearray(batch(1))
     bad[8:12] = length.to_bytes(4, "big", signed=True)
     _, fault = walk(batch(0) + bytes(bad) + batch(2))
-    assert (fault.kind, fault.offset, fault.ends_walk) == ("bad-size", 1, True)
+    assert isinstance(fault, Tail)
+    assert (fault.kind, fault.offset) == ("bad-size", 1)
     assert fault.size == 2 * len(bad)
 
 
@@ -146,7 +148,7 @@ def test_a_batch_shorter_than_its_header_is_passed_over(batch) -> None:
     short[8:12] = (28).to_bytes(4, "big")
     items = walk(batch(0) + bytes(short) + batch(2))
     assert [getattr(item, "kind", "batch") for item in items] == ["batch", "bad-size", "batch"]
-    assert not items[1].ends_walk
+    assert isinstance(items[1], BadBatch)
 
 
 @pytest.mark.parametrize("magic", [3, 127, 128, 255])
@@ -170,7 +172,7 @@ def test_a_wrong_checksum_is_told_and_passed_over(batch) -> None:
 
 def test_a_foreign_file_is_one_fault() -> None:
     (fault,) = walk(b"#!/bin/sh\n# no log at all, and long enough to hold a header of any kind\n" * 10)
-    assert fault.position == 0 and fault.ends_walk
+    assert isinstance(fault, Tail) and fault.position == 0
     assert (fault.kind, fault.offset, fault.may_be_tail) == ("bad-magic", None, False)
     assert fault.reason.startswith("no batch: magic ")
 
@@ -212,7 +214,7 @@ def test_a_large_batch_is_read_once_and_no_second_copy_is_kept(tmp_path: Path) -
         for offset in range(4):
             out.write(write_batch(offset, [Record(offset, 0, None, value)], leader_epoch=0))
     tracemalloc.start()
-    with open_segment(str(path)) as file:
+    with open_file(str(path)) as file:
         for item in read_batches(file):
             assert isinstance(item, RecordBatch)
     peak = tracemalloc.get_traced_memory()[1]

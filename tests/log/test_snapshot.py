@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from metashell.log.segment import open_segment, read_batches
+from metashell.log.files import open_file
+from metashell.log.segment import read_batches
 from metashell.log.snapshot import checked_snapshot, first_snapshot_fault
 
 
 def faults_of(path: Path, data: bytes) -> list[str]:
     path.write_bytes(data)
     faults: list = []
-    with open_segment(str(path)) as file:
+    with open_file(str(path)) as file:
         for _ in checked_snapshot(read_batches(file), file.name, faults):
             pass
         first = first_snapshot_fault(file)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from metashell.errors import UsageError
-from metashell.log import FileSource, open_source
+from metashell.log.file_source import FileSource
+from metashell.log.source import open_source
 from metashell.values import OffsetAndEpoch
 from tests.log.conftest import offsets
 
@@ -124,7 +125,9 @@ def test_an_empty_checkpoint_is_incomplete(source) -> None:
 
 
 def test_standard_input_may_be_a_checkpoint(checkpoint) -> None:
-    program = "from metashell.log import open_source\nwith open_source('-') as s: print(s.kind, len(list(s.snapshot_batches())), s.faults)"
+    program = (
+        "from metashell.log.source import open_source\nwith open_source('-') as s: print(s.kind, len(list(s.snapshot_batches())), s.faults)"
+    )
     done = subprocess.run([sys.executable, "-c", program], input=checkpoint(2), capture_output=True, check=True)
     assert done.stdout == b"checkpoint 3 []\n"
 

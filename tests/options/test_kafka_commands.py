@@ -86,3 +86,10 @@ def test_the_lines_of_a_file_stand_for_words(tmp_path: Path) -> None:
     assert splice_argument_files([f"@{tmp_path}/words", "x"]) == ["info", "-c", "a b", "x"]
     with pytest.raises(UsageError, match="missing"):
         splice_argument_files(["@missing"])
+
+
+def test_numbers_are_words_and_joined_help_is_help() -> None:
+    assert error("-1").startswith("invalid choice: '-1'")
+    assert error("random-uuid", "-1", "-h") == "unrecognized arguments: '-1 -h'"
+    assert error("random-uuid", "-h=3") == "argument -h/--help: ignore implicit argument '3'"
+    assert parse_argparse4j_command(KAFKA_STORAGE, ["random-uuid", "-hx"])[1].help

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from metashell.errors import UsageError
-from metashell.shell.kafka_usage import KAFKA_COMMANDS, KafkaHelp, man_text, parse_kafka
+from metashell.shell.kafka_usage import KAFKA_COMMANDS, KafkaHelp, man_text, parse_kafka, shell_help
 from metashell.shell.words import split_line
 
 ALL = "'cat', 'cd', 'exit', 'find', 'help', 'history', 'ls', 'man', 'pwd', 'tree'"
@@ -100,3 +100,45 @@ def test_one_shot_knows_four_commands_and_does_not_split_words():
 def test_a_man_page_ends_after_the_usage_where_there_is_no_argument():
     assert man_text(KAFKA_COMMANDS["pwd"]) == "pwd: Print the current working directory.\n\nusage: pwd\n"
     assert man_text(KAFKA_COMMANDS["cat"]).startswith("cat: Show the contents of metadata files.\n\nusage: cat targets [targets ...]\n\n")
+
+
+HELP_AT_50 = """\
+Welcome to the Apache Kafka metadata shell.
+
+usage:  {cat,cd,exit,find,help,history,ls,man,pwd,tree}
+        ...
+
+positional arguments:
+  {cat,cd,exit,find,help,history,ls,man,pwd,tree}
+    cat                  Show  the   contents
+                         of metadata files.
+    cd                   Set   the    current
+                         working directory.
+    exit                 Exit  the   metadata
+                         shell.
+    find                 Search for  nodes in
+                         the        directory
+                         hierarchy.
+    help                 Display  this   help
+                         message.
+    history              Print        command
+                         history.
+    ls                   List metadata nodes.
+    man                  Show the  help  text
+                         for    a    specific
+                         command.
+    pwd                  Print  the   current
+                         working directory.
+    tree                 Show  the   contents
+                         of  metadata   nodes
+                         in a tree structure.
+"""
+
+
+def test_help_is_wrapped_where_kafka_wraps_it(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "50")
+    assert shell_help() == HELP_AT_50
+    assert man_text(KAFKA_COMMANDS["ls"]) == (
+        "ls: List metadata nodes.\n\nusage: ls [targets [targets ...]]\n\npositional arguments:\n"
+        "  targets                The  metadata   node\n                         paths to list.\n"
+    )

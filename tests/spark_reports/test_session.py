@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from metashell.columns import packages
 from metashell.options.report_tools import JOBS, REPORT_SUMMARIES
 from spark_reports import main as program
 from spark_reports import session
@@ -34,9 +35,7 @@ def test_an_old_java_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 
 def test_a_missing_extra_is_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    import importlib.util
-
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(packages, "find_spec", lambda name: None)
     assert program.main(["broker_sessions", "x", "--out", "y"]) == 1
     assert capsys.readouterr().err == "spark-reports: pyspark is not installed; install it by: pip install 'metashell[spark]'\n"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from metashell.columns import plan_splits, read_split, tables
+from metashell.columns import ReadOptions, plan_splits, read_split, tables
 from metashell.errors import UsageError
 from metashell.reports import REPORTS
 from metashell.reports.local import run_local
@@ -23,7 +23,7 @@ LOG = STOPPED / "node-2/d1/__cluster_metadata-0/00000000000000000000.log"
 
 def here(path: Path, table: str) -> pa.Table:
     """A table as columns/ reads it in this process."""
-    batches = [batch for split in plan_splits(str(path)) for name, batch in read_split(split, {table}) if name == table]
+    batches = [batch for split in plan_splits(str(path)) for name, batch in read_split(split, ReadOptions(tables={table})) if name == table]
     return pa.Table.from_batches(batches, schema=tables()[table])
 
 
@@ -167,6 +167,6 @@ def test_pages_and_status_tell_how_much_was_skipped(
     monkeypatch.setattr(session, "open_session", lambda *_: spark)
     monkeypatch.setattr(type(spark), "stop", lambda _: None)
     assert command.main(words) == 1
-    assert capsys.readouterr().err == "spark-reports: 1 corrupt or unknown places were left out\n"
-    assert "1 corrupt or unknown places" in (tmp_path / "out" / "broker_sessions.html").read_text()
+    assert capsys.readouterr().err == "spark-reports: left out: 1 corrupt or unknown place\n"
+    assert "Left out: 1 corrupt or unknown place." in (tmp_path / "out" / "broker_sessions.html").read_text()
     assert run_local([REPORTS["broker_sessions"]], [str(tmp_path / LOG.name)], on_error="skip").fault_count == 1

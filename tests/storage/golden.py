@@ -12,8 +12,9 @@ from typing import Any
 
 from metashell.codec.control import SNAPSHOT_HEADER, read_control_record
 from metashell.codec.frame import read_metadata_record
+from metashell.log.files import open_file
 from metashell.log.properties import parse_properties
-from metashell.log.segment import open_segment, read_batches
+from metashell.log.segment import read_batches
 
 CASES = Path(__file__).resolve().parents[1] / "golden" / "storage" / "cases.jsonl.xz"
 SECRETS = re.compile(r"(salt|storedKey|serverKey)=\[[^\]]*\]")
@@ -65,7 +66,7 @@ def _checkpoint(path: Path, data: bytes) -> list[object]:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     found: list[object] = []
-    with open_segment(str(path)) as file:
+    with open_file(str(path)) as file:
         for batch in read_batches(file):
             header = batch.header
             assert batch.crc_fault() is None

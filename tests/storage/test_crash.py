@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from metashell.log.segment import open_segment, read_batches
+from metashell.log.files import open_file
+from metashell.log.segment import read_batches
 from metashell.storage.config import NodeConfig, config_of
 from metashell.storage.ensemble import load_ensemble
 from metashell.storage.errors import StorageError
@@ -95,7 +96,7 @@ def read_whole(path: str) -> bytes:
         data = Path(path).read_bytes()
     except FileNotFoundError:
         raise CrashError(f"{path} is missing") from None
-    with open_segment(path) as file:
+    with open_file(path) as file:
         sizes = [batch.header.size_bytes for batch in read_batches(file) if hasattr(batch, "header") and batch.crc_fault() is None]
     if sum(sizes) != len(data) or not data:
         raise CrashError(f"{path} is not whole")

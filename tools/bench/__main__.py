@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NO_BENCH = ("__init__", "__main__", "common", "gen_metadata")
+NO_BENCH = ("__init__", "__main__", "common", "gen_metadata", "table")
 
 
 def benches() -> dict[str, str]:

@@ -107,12 +107,12 @@ def arrow() -> None:
 
 def to_arrow(log: Path, tables: list[str] | None) -> tuple[float, int]:
     """CPU seconds of one pass over a log on one core, and its records."""
-    from metashell.columns import plan_splits, read_split
+    from metashell.columns import ReadOptions, plan_splits, read_split
 
     rows = 0
     started = time.process_time()
     for split in plan_splits(str(log), 1 << 40):
-        for name, batch in read_split(split, tables):
+        for name, batch in read_split(split, ReadOptions(tables=tables)):
             rows += batch.num_rows if name != "batches" else 0
     return time.process_time() - started, rows
 

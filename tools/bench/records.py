@@ -18,7 +18,8 @@ from metashell.codec.batches import RecordBatch
 from metashell.codec.frame import metadata_message
 from metashell.codec.usual_records import usual_headers
 from metashell.dump import DumpOptions, run_dump
-from metashell.log.segment import open_segment, read_batches
+from metashell.log.files import open_file
+from metashell.log.segment import read_batches
 from tools.bench.common import generated, print_interpreter
 
 Reader = Callable[[bytes, int, int], object]
@@ -55,7 +56,7 @@ def read_objects(log: Path) -> int:
     """Decode every record of the log to an object, and keep those of one batch at a time."""
     readers: dict[bytes, Reader] = {}
     count = 0
-    with open_segment(str(log)) as file:
+    with open_file(str(log)) as file:
         for batch in read_batches(file):
             assert isinstance(batch, RecordBatch)
             if not batch.header.is_control:

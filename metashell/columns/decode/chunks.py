@@ -20,6 +20,7 @@ from metashell.columns.decode.vectors import Buffer
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
 from metashell.log.segment import BatchFault, read_batches
+from metashell.log.tail import Tail
 
 WINDOW_BYTES = 4 << 20
 """How much of a file is decoded at once: some 30 000 partition records."""
@@ -111,7 +112,7 @@ class Chunk:
 def read_chunks(file: OpenFile, start: int, max_decompressed: int) -> Iterator[Chunk | BatchFault]:
     """The batches of a regular file from a place on, by the chunk, and the faults between them.
 
-    A fault that ends the walk (`ends_walk`) is the last item.
+    A `Tail` is the last item.
     """
     position = start
     while True:
@@ -129,7 +130,7 @@ def read_chunks(file: OpenFile, start: int, max_decompressed: int) -> Iterator[C
             yield chunk
         if isinstance(item, BatchFault):
             yield item
-            if item.ends_walk:
+            if isinstance(item, Tail):
                 return
             at = item.size
         if not at:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -15,7 +15,7 @@ from metashell.codec.uris import shown_uri
 from metashell.columns.decode.chunks import Chunk, read_chunks, read_stream_chunks
 from metashell.columns.decode.common import batches_table, control_table, faults_table
 from metashell.columns.decode.faults import Fault, fault_of_item, fault_of_records
-from metashell.columns.decode.options import OnError, ReadOptions
+from metashell.columns.decode.options import ReadOptions
 from metashell.columns.decode.place import Place
 from metashell.columns.decode.records import RecordTables
 from metashell.columns.inputs.chain import resync
@@ -32,23 +32,14 @@ from metashell.log.tail import Tail
 _EMPTY: Final = partial(Tail, kind="truncated", position=0, size=0, reason="the file is empty")
 
 
-def read_split(
-    split: Split,
-    tables: Collection[str] | None = None,
-    *,
-    on_error: OnError = "fail",
-    show_secrets: bool = False,
-    options: ReadOptions | None = None,
-) -> Iterator[tuple[str, pa.RecordBatch]]:
+def read_split(split: Split, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
     """The tables of a split as (name, record batch) pairs, in the order of the log; tables without rows give nothing.
 
-    `options` takes the place of the other arguments.
     Errors: LogCorruptError at the first fault, unless they are skipped: then they are rows of `faults`, wanted or not.
     UsageError for a file that cannot be opened.
     """
-    chosen = options or ReadOptions(tables=tables, on_error=on_error, show_secrets=show_secrets)
     for piece in split.pieces:
-        yield from read_piece(piece, chosen)
+        yield from read_piece(piece, options)
 
 
 def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:

@@ -18,7 +18,7 @@ from metashell.columns.export.publish import are_published, has_parts, publish, 
 from metashell.columns.export.workers import Workers, is_large
 from metashell.columns.inputs.splits import Split, iter_splits, logs_of, require_logs
 from metashell.columns.names import table_names
-from metashell.errors import LogCorruptError, UsageError
+from metashell.errors import UsageError
 
 if TYPE_CHECKING:
     from metashell.columns.export.split import SplitResult
@@ -79,7 +79,8 @@ def _export(options: ExportOptions, workers: Workers, progress: Progress | None,
     numbers = (number for number in range(len(splits) + len(taken)) if number not in taken)
     tasks = [(next(numbers), split, options, work) for _, split in missing]
     for index, result in workers.results(_export_split, tasks):
-        _check(result)
+        if result.error is not None:
+            raise result.error
         number = missing[index][0]
         journal.add({"split": keys[number], "part": tasks[index][0], "rows": result.rows})
         if progress is not None:
@@ -151,11 +152,3 @@ def _prepare_worker() -> None:
     from metashell.columns.export.split import prepare_worker
 
     prepare_worker()
-
-
-def _check(result: SplitResult) -> None:
-    """Errors: LogCorruptError and UsageError of a split that failed."""
-    if result.fault is not None:
-        raise LogCorruptError(*result.fault)
-    if result.usage_error is not None:
-        raise UsageError(result.usage_error)

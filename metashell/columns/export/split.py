@@ -13,18 +13,17 @@ from metashell.columns.export.options import ExportOptions, part_path
 from metashell.columns.export.writers import PartFile
 from metashell.columns.inputs.splits import Split
 from metashell.columns.schemas import FAULTS, tables
-from metashell.errors import LogCorruptError, UsageError
+from metashell.errors import LogCorruptError, MetashellError, UsageError
 
 _HELD_BYTES_MAX = 96 << 20
 
 
 @dataclass(slots=True)
 class SplitResult:
-    """The result of a split: rows by table, or the fault that ended it as (file, offset, reason)."""
+    """The result of a split: rows by table, or the error that ended it."""
 
     rows: dict[str, int] = field(default_factory=dict)
-    fault: tuple[str, int, str] | None = None
-    usage_error: str | None = None
+    error: MetashellError | None = None
 
 
 def prepare_worker() -> None:
@@ -39,7 +38,7 @@ def export_split(number: int, split: Split, options: ExportOptions, folder: str)
     parts: dict[str, PartFile] = {}
     reading = ReadOptions(tables=options.tables, on_error=options.on_error, show_secrets=options.show_secrets)
     try:
-        for table, batch in read_split(split, options=reading):
+        for table, batch in read_split(split, reading):
             part = parts.get(table)
             if part is None:
                 schema = marked_schema(batch.schema, show_secrets=options.show_secrets)
@@ -53,10 +52,7 @@ def export_split(number: int, split: Split, options: ExportOptions, folder: str)
     except (LogCorruptError, UsageError) as error:
         for part in parts.values():
             part.drop()
-        if isinstance(error, LogCorruptError):
-            result.fault = (error.file, error.offset, error.reason)
-        else:
-            result.usage_error = str(error)
+        result.error = error
     result.rows = {table: part.rows for table, part in parts.items()}
     result.rows.setdefault(FAULTS, 0)
     return result

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from metashell.columns.decode.options import ReadOptions
-from metashell.columns.decode.reader import read_split
-from metashell.columns.inputs.splits import Split, absent_log, has_log, logs_of, plan_splits
-from metashell.columns.schemas import FAULTS, UUID_MARK, tables
+from metashell.columns.inputs.splits import absent_log, has_log, logs_of, plan_splits
+from metashell.columns.schemas import UUID_MARK, tables
 from metashell.columns.sql.confined import Database, RefusedError
-from metashell.columns.sql.spool import Spools
+from metashell.columns.sql.spool import read_tables
 from metashell.columns.texts import row_values
 from metashell.errors import UsageError
 
@@ -47,7 +46,8 @@ def query(text: str, paths: Sequence[str], *, on_error: OnError = "fail", show_s
     # Every word that is a table's name counts: DuckDB's own list of a query's tables fails for joins with USING (2.0).
     wanted = set(re.findall("[a-z0-9_]+", text.lower())) & set(known)
     splits = plan_splits(paths, log=log)
-    read, fault_count = _read(splits, ReadOptions(tables=sorted(wanted), on_error=on_error, show_secrets=show_secrets))
+    options = ReadOptions(tables=sorted(wanted), on_error=on_error, show_secrets=show_secrets)
+    read, fault_count = read_tables(splits if wanted else (), options, lambda name, batch: [(name, batch)] if name in wanted else [])
     # A table of a log that is not there is no empty table; its name may still be that of a column.
     absent = {name for name in wanted if not has_log(logs_of(splits), name)}
     database = Database({name: read.get(name, schema.empty_table()) for name, schema in known.items() if name not in absent}, _MACROS)
@@ -59,19 +59,6 @@ def query(text: str, paths: Sequence[str], *, on_error: OnError = "fail", show_s
             raise absent_log(paths, named[1].lower()) from None
         raise UsageError(str(error)) from error
     return Answer(list(schema.names), _rows(schema, batches), fault_count)
-
-
-def _read(splits: list[Split], options: ReadOptions) -> tuple[dict[str, pa.Table], int]:
-    """The wanted tables that have rows, and the number of faults."""
-    fault_count = 0
-    with Spools() as spools:
-        for split in splits if options.tables else ():
-            for name, batch in read_split(split, options=options):
-                if name == FAULTS:
-                    fault_count += batch.num_rows
-                if options.wants(name):
-                    spools.add(name, batch)
-        return spools.tables(), fault_count
 
 
 def _rows(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[list[Any]]:

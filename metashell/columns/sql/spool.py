@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import mmap
 import tempfile
-from typing import Any, Self
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, closing
+from typing import Any
 
 import pyarrow as pa
 
+from metashell.columns.decode.options import ReadOptions
 from metashell.columns.decode.place import with_names_once
+from metashell.columns.decode.reader import read_split
+from metashell.columns.inputs.splits import Split
+from metashell.columns.schemas import FAULTS
+
+Kept = Callable[[str, pa.RecordBatch], Iterable[tuple[str, pa.RecordBatch]]]
 
 
 class Spool:
@@ -38,26 +46,20 @@ class Spool:
         self._file.close()
 
 
-class Spools:
-    """Tables by name, those that have rows."""
+def read_tables(splits: Iterable[Split], options: ReadOptions, kept: Kept) -> tuple[dict[str, pa.Table], int]:
+    """The tables of splits that have rows, and the number of faults; `kept` names the tables that a batch becomes rows of.
 
-    def __init__(self) -> None:
-        self._spools: dict[str, Spool] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for spool in self._spools.values():
-            spool.close()
-
-    def add(self, name: str, batch: pa.RecordBatch) -> None:
-        if not batch.num_rows:
-            return
-        if name not in self._spools:
-            self._spools[name] = Spool()
-        self._spools[name].add(batch)
-
-    def tables(self) -> dict[str, pa.Table]:
-        """What was added. Nothing can be added afterwards."""
-        return {name: spool.table() for name, spool in self._spools.items()}
+    Errors: those of `read_split`.
+    """
+    fault_count = 0
+    with ExitStack() as unfinished:
+        spools: dict[str, Spool] = {}
+        for split in splits:
+            for name, batch in read_split(split, options):
+                fault_count += batch.num_rows if name == FAULTS else 0
+                for table, rows in kept(name, batch):
+                    if rows.num_rows and table not in spools:
+                        spools[table] = unfinished.enter_context(closing(Spool()))
+                    if rows.num_rows:
+                        spools[table].add(rows)
+        return {table: spool.table() for table, spool in spools.items()}, fault_count

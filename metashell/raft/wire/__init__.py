@@ -6,9 +6,10 @@ not, `UnsupportedVersionError` is raised before anything is sent. `hide_leader` 
 an answer is encoded.
 
 Public names: `encode_request`, `decode_request`, `encode_response`, `decode_response` (`table`),
-`hide_leader` (`hiding`), `api_key_of`, `OURS`, `UnsupportedVersionError` (`versions`).
+`ask` (`asking`), `hide_leader` (`hiding`), `api_key_of`, `OURS`, `UnsupportedVersionError` (`versions`).
 """
 
+from metashell.raft.wire.asking import ask
 from metashell.raft.wire.hiding import hide_leader
 from metashell.raft.wire.table import decode_request, decode_response, encode_request, encode_response
 from metashell.raft.wire.versions import OURS, UnsupportedVersionError, api_key_of
@@ -17,6 +18,7 @@ __all__ = [
     "OURS",
     "UnsupportedVersionError",
     "api_key_of",
+    "ask",
     "decode_request",
     "decode_response",
     "encode_request",

@@ -17,7 +17,7 @@ from metashell.raft.wire.versions import OURS
 KRAFT_VERSION: Final = "kraft.version"
 FEATURES_FROM: Final = 3
 FEATURES_FROM_ZERO: Final = 4
-"""Older clients cannot read a feature whose lowest level is 0, so they are not told of it."""
+"""Older clients cannot read a feature whose lowest level is 0, so it is left out for them."""
 
 
 def describe_request_to(message: flat.DescribeQuorumRequest, version: int) -> codec.DescribeQuorumRequest:

@@ -1,8 +1,8 @@
-"""Whom an answer may name as leader, where its version cannot say where that leader is (kraft.md 22.3).
+"""Whom an answer may name as leader, where its version cannot say where that leader is.
 
-A replica that is told of a leader whose endpoint it cannot find out dies, if it is Kafka's. At kraft.version 0 it finds the leader among
-its static voters. From level 1 on the voters are in the log, which who asks may not have: so an answer of a version without endpoints then
-names nobody. Who asks at such a version is no voter there (a voter of level 1 is of 3.9 or later, and those have endpoints in every
+A Kafka replica that learns of a leader whose endpoint it cannot find out dies. At kraft.version 0 it finds the leader among
+its static voters. From level 1 on the voters are in the log, which the asker may not have: so an answer of a version without endpoints then
+names nobody. An asker of such a version is no voter there (a voter of level 1 is of 3.9 or later, and those have endpoints in every
 message), so it loses nothing but a leader that it might not reach.
 """
 
@@ -29,7 +29,7 @@ def hide_leader(message: flat.Response, version: int, kraft_version: int) -> fla
     """The answer as it may be sent at a version: the same object where it may be sent as it is.
 
     A Fetch or FetchSnapshot that was served becomes NOT_LEADER_OR_FOLLOWER: an answer without error of a leader that is not named
-    would kill who asked without knowing it.
+    would kill an asker that does not know it.
     """
     since = _FROM.get(type(message), 0)
     if version >= since or kraft_version < 1:

@@ -24,11 +24,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metashell.forms import OBJECT_FORMS
 from metashell.options import Argument, Option
 from metashell.shell.command import NODE_PATH, make_command
 from metashell.shell.globs import compile_component
-from metashell.shell.output import node_object, write_objects
+from metashell.shell.output import node_object, write_answer
 from metashell.shell.walk import descend, kafka_find
 
 if TYPE_CHECKING:
@@ -56,11 +55,8 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
                     ctx.line(line)
         return
     found = _search(ctx, targets, args)
-    if ctx.output in OBJECT_FORMS:
-        write_objects(ctx, (node_object(ctx, path, node) for path, node in found), columns=("path", "type"))
-        return
-    for path, _ in found:
-        ctx.line(path)
+    objects = (node_object(ctx, path, node) for path, node in found)
+    write_answer(ctx, objects, (path for path, _ in found), columns=("path", "type"))
 
 
 def _search(ctx: Context, targets: tuple[str, ...], args: SimpleNamespace) -> Iterator[tuple[str, Node]]:

@@ -27,12 +27,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metashell.forms import OBJECT_FORMS, aligned
+from metashell.forms import aligned
 from metashell.options import Argument
 from metashell.shell.command import COMMAND_NAME, make_command
 from metashell.shell.commands.man import run as show_page
-from metashell.shell.kafka_usage import HELP_TEXT
-from metashell.shell.output import write_objects
+from metashell.shell.kafka_usage import shell_help
+from metashell.shell.output import write_answer
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -47,12 +47,10 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     if args.command is not None:
         show_page(ctx, args)
     elif ctx.speaks_kafka:
-        ctx.write(HELP_TEXT)
-    elif ctx.output in OBJECT_FORMS:
-        write_objects(ctx, ({"name": command.name, "summary": command.spec.summary} for command in COMMANDS))
+        ctx.write(shell_help())
     else:
-        for line in aligned([(command.name, command.spec.summary) for command in COMMANDS]):
-            ctx.line(line)
+        rows = [(command.name, command.spec.summary) for command in COMMANDS]
+        write_answer(ctx, [{"name": name, "summary": summary} for name, summary in rows], aligned(rows))
 
 
 COMMAND = make_command(run, __doc__, arguments=(Argument(name="command", nargs="?", kind=COMMAND_NAME, help="a command's name"),))

@@ -15,11 +15,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metashell.forms import OBJECT_FORMS
 from metashell.options import Argument
 from metashell.shell.command import make_command
 from metashell.shell.history import last_entries
-from metashell.shell.output import write_objects
+from metashell.shell.output import write_answer
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -29,12 +28,9 @@ if TYPE_CHECKING:
 
 def run(ctx: Context, args: SimpleNamespace) -> None:
     """Print the lines that were typed so far, in the prompt also those of earlier runs."""
-    entries = last_entries(ctx.history, args.count)
-    if ctx.output in OBJECT_FORMS:
-        write_objects(ctx, ({"number": number, "line": line} for number, line in entries))
-        return
-    for number, line in entries:
-        ctx.line(f"{number: 5d}  {line}")
+    entries = list(last_entries(ctx.history, args.count))
+    objects = [{"number": number, "line": line} for number, line in entries]
+    write_answer(ctx, objects, (f"{number: 5d}  {line}" for number, line in entries))
 
 
 COMMAND = make_command(run, __doc__, arguments=(Argument(name="count", nargs="?", type="integer", help="how many lines, all by default"),))

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metashell.forms import OBJECT_FORMS
 from metashell.shell.command import make_command
-from metashell.shell.output import node_object, write_objects
+from metashell.shell.output import node_object, write_answer
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -24,11 +23,8 @@ if TYPE_CHECKING:
 
 def run(ctx: Context, args: SimpleNamespace) -> None:
     """Print the working directory."""
-    if ctx.output in OBJECT_FORMS:
-        nodes = [match.node for match in ctx.matches(ctx.cwd)]
-        write_objects(ctx, (node_object(ctx, ctx.cwd, node) for node in nodes), single=True)
-    else:
-        ctx.line(ctx.cwd)
+    objects = (node_object(ctx, ctx.cwd, match.node) for match in ctx.matches(ctx.cwd))
+    write_answer(ctx, objects, [ctx.cwd], single=True)
 
 
 COMMAND = make_command(run, __doc__)

@@ -33,12 +33,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metashell.forms import OBJECT_FORMS, aligned, counted
+from metashell.forms import aligned, counted
 from metashell.nodes.java_text import utc_time_text
 from metashell.nodes.provenance import fault_value
 from metashell.shell.command import make_command
 from metashell.shell.health import image_health
-from metashell.shell.output import write_objects
+from metashell.shell.output import write_answer
 from metashell.values import uuid_text
 
 if TYPE_CHECKING:
@@ -55,11 +55,7 @@ _LOG, _NOTE = "log", "quorum-state"
 def run(ctx: Context, args: SimpleNamespace) -> None:
     """Print the state of the image as a whole."""
     status = describe(ctx)
-    if ctx.output in OBJECT_FORMS:
-        write_objects(ctx, [status], single=True)
-        return
-    for line in aligned(_lines(ctx, status)):
-        ctx.line(line)
+    write_answer(ctx, [status], aligned(_lines(ctx, status)), single=True)
 
 
 def describe(ctx: Context) -> dict[str, Any]:

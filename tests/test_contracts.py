@@ -1,0 +1,41 @@
+"""The contracts of the packages around the quorum name only what is there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("metashell.raft", "metashell.raft.wire", "metashell.net", "metashell.server", "metashell.live", "metashell.client")
+NAME = re.compile(r"`(?:await )?([A-Za-z_][A-Za-z_.]*)")
+
+
+def names_in(folder: Path) -> set[str]:
+    """Modules below a folder, and all that they define, take as parameters, or import."""
+    found: set[str] = set()
+    for path in folder.rglob("*.py"):
+        found.add(path.stem)
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name) | ast.arg(name) | ast.alias(name):
+                    found.add(name)
+                case ast.Attribute(attr=name) | ast.Name(id=name, ctx=ast.Store()):
+                    found.add(name)
+    return found
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_what_a_contract_names_is_there(package: str) -> None:
+    text = import_module(package).__doc__ or ""
+    folder = ROOT.joinpath(*package.split("."))
+    code = " ".join(line for line in text.splitlines() if line.startswith("    "))
+    known = names_in(folder).union(re.findall(r"\w+", code))
+    named = [name.strip(".") for name in NAME.findall(text) if not name.startswith("metashell.")]
+    assert len(named) > 3
+    assert [name for name in named if not known.issuperset(name.split("."))] == []
+    far = [name for name in NAME.findall(text) if name.startswith("metashell.")]
+    assert [name for name in far if not any(ROOT.glob("/".join(name.split(".")) + end) for end in (".py", "/__init__.py"))] == []

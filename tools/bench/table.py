@@ -1,0 +1,147 @@
+"""The tables of docs/speed.md and README.md, from what the benches print: `python -m tools.bench.table` runs them and writes both.
+
+    python -m tools.bench.table [BENCH...]        only the rows of these benches; the others stay as they are
+    python -m tools.bench.table --from FILE...    no run: the output of benches that was kept in files
+
+Best on an otherwise idle machine: the page says what the load was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from tools.generated import ROOT
+
+PAGE, README = ROOT / "docs" / "speed.md", ROOT / "README.md"
+BEGIN, END = "<!-- rows: python -m tools.bench.table -->\n", "<!-- end of rows -->\n"
+PAIR = re.compile(
+    r"^(?P<what>.+?)\s+(?P<wall>[\d.]+) s\s+(?P<cpu>[\d.]+) s cpu\s+(?P<mib>\d+) MiB(?: first byte (?P<first>[\d.]+) s)?"
+    r"(?: \| Kafka\s+(?P<kafka_wall>[\d.]+) s\s+(?P<kafka_cpu>[\d.]+) s cpu\s+(?P<kafka_mib>\d+) MiB)?"
+)
+CONDITIONS = re.compile(r"CPython (?P<python>\S+),.* (?P<cores>\d+) cores, load (?P<load>[\d.]+)$")
+
+
+class Row(NamedTuple):
+    """A row of the table: the bench that prints it, how its line begins, and what the table calls it.
+
+    `pattern` finds the figure in a line that is no pair of ours and Kafka's; the groups `ours` and `kafka` are texts.
+    """
+
+    bench: str
+    line: str
+    shown: str
+    pattern: str = ""
+    in_readme: bool = False
+
+
+ROWS = (
+    Row("startup", "kafka-shell --snapshot FILE ls /", "`kafka-shell ... ls /` of a small file", in_readme=True),
+    Row("startup", "kafka-shell ... cat LEAF", "`kafka-shell ... cat` of a small file"),
+    Row("startup", "dump-log FILE", "`dump-log` of a small file"),
+    Row("startup", "kafka-dump-log --files FILE", "`kafka-dump-log` of a small file"),
+    Row("dump_log", "JSON lines 1000000", "`dump-log` of 1 million records to a file, JSON lines", in_readme=True),
+    Row("dump_log", "Kafka's text 1000000", "`kafka-dump-log` of the same, Kafka's text"),
+    Row("shell", "cat of one broker", "`cat` of a broker, 1 million partitions in 100 000 topics", in_readme=True),
+    Row("shell", "ls -l", "`ls -l` of those topics, first line"),
+    Row("live", "attach to", "attach to a live quorum of 100 000 partitions and answer"),
+    Row("live", "follow, a quiet quorum", "follow it while nothing happens", r"(?P<ours>[\d.]+%) of a core"),
+    Row("storage", "kafka-storage format", "`kafka-storage format`", in_readme=True),
+    Row("disk_files", "group log", "`kafka-dump-log` of a group log, 100 000 records"),
+    Row("verify", "log of 1 000 000 records", "`metashell verify` of 1 million records"),
+    Row("verify", "digest of", "`metashell verify --digest`, 1 million partitions"),
+    Row("columns", "export of 10000000 records", "`metashell export` of 10 million records to Parquet", r"(?P<ours>[\d.]+ s) by two"),
+    Row("quorum", "failover, three of ours", "a new leader after the old one was killed", r"(?P<ours>median [\d.]+ s)"),
+)
+
+
+def kept(lines: list[str]) -> dict[str, str]:
+    """The rows of a table in a page, by what they are called."""
+    return {line.split(" | ")[0].removeprefix("| "): line for line in lines if line.startswith("| ")}
+
+
+def made(output: str, bench: str) -> dict[str, str]:
+    """The rows that a bench's output gives."""
+    rows = {}
+    for row in ROWS:
+        line = next((line for line in output.splitlines() if line.startswith(row.line)), None) if row.bench == bench else None
+        if line is not None and (cells := _cells(row, line)):
+            rows[row.shown] = f"| {row.shown} | {' | '.join(cells)} | `{bench}` |"
+    return rows
+
+
+def _cells(row: Row, line: str) -> list[str]:
+    """Ours, Kafka's, and how many times less ours is in time and in CPU time; empty where the line has no figure."""
+    if row.pattern:
+        found = re.search(row.pattern, line)
+        return [found["ours"], "", "", ""] if found else []
+    pair = PAIR.match(line)
+    if pair is None:
+        return []
+    ours = _seconds(pair["first"]) if pair["first"] else f"{_seconds(pair['wall'])}, {pair['mib']} MiB"
+    if pair["kafka_wall"] is None:
+        return [ours, "", "", ""]
+    ratios = [float(pair[f"kafka_{what}"]) / max(float(pair[what]), 0.001) for what in ("wall", "cpu")]
+    return [ours, f"{_seconds(pair['kafka_wall'])}, {pair['kafka_mib']} MiB", *(f"{ratio:.1f}" for ratio in ratios)]
+
+
+def _seconds(text: str) -> str:
+    """Seconds with two digits after the first that is not 0, or with one after the point."""
+    value = float(text)
+    return f"{value:.{3 if value < 1 else 2 if value < 10 else 1}f} s"
+
+
+def write(page: Path, rows: dict[str, str], order: list[str]) -> None:
+    """Put rows into a page's table, in that order; those that it had and that are not new stay."""
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    table, after = rest.split(END)
+    head = table.splitlines()[:2]
+    known = {**kept(table.splitlines()[2:]), **rows}
+    lines = [*head, *(known[name] for name in order if name in known)]
+    page.write_text(before + BEGIN + "".join(f"{line}\n" for line in lines) + END + after, encoding="utf-8")
+
+
+def note_conditions(outputs: list[str]) -> None:
+    """Say in the page what was measured with, and how busy the machine was."""
+    found = [match for output in outputs for line in output.splitlines() if (match := CONDITIONS.search(line))]
+    if not found:
+        return
+    loads = sorted(float(match["load"]) for match in found)
+    text = f"Measured with CPython {found[0]['python']} on {found[0]['cores']} cores, load {loads[0]:g} to {loads[-1]:g}."
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(re.sub(r"^Measured with CPython .*$", text, page, flags=re.MULTILINE), encoding="utf-8")
+
+
+def run(bench: str) -> str:
+    """The output of one bench. Errors: SystemExit where it fails."""
+    done = subprocess.run([sys.executable, "-m", f"tools.bench.{bench}"], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{bench}: status {done.returncode}")
+    print(done.stdout, end="", flush=True)
+    return f"== {bench}\n{done.stdout}"
+
+
+def main() -> int:
+    """Make the rows and write both pages."""
+    benches = list(dict.fromkeys(row.bench for row in ROWS))
+    parser = argparse.ArgumentParser(prog="python -m tools.bench.table", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("bench", nargs="*", metavar="BENCH", help=f"of {', '.join(benches)}; by default all")
+    parser.add_argument("--from", dest="files", nargs="+", metavar="FILE", help="read what `python -m tools.bench` printed")
+    given = parser.parse_args()
+    outputs = [Path(file).read_text(encoding="utf-8") for file in given.files or ()] or [run(bench) for bench in given.bench or benches]
+    rows = {}
+    for part in re.split(r"^== ", "\n".join(outputs), flags=re.MULTILINE):
+        name, _, output = part.partition("\n")
+        rows.update(made(output, name.strip()))
+    write(PAGE, rows, [row.shown for row in ROWS])
+    write(README, rows, [row.shown for row in ROWS if row.in_readme])
+    note_conditions(outputs)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
