@@ -37,14 +37,15 @@ def _string_hash(text: str) -> int:
 _FIBONACCI = 0x9E3779B97F4A7C15
 
 
-def timeline_order(ids: Sequence[int]) -> tuple[int, ...]:
+def timeline_order(ids: Sequence[int], *, was_changed: bool = False) -> tuple[int, ...]:
     """Ids as a TimelineHashMap that got them in this order iterates.
 
-    They lie in a table of a power of two slots, by Fibonacci hashing; it doubles when it is overfull, and a slot is read from its end.
+    They lie in a table of a power of two slots, by Fibonacci hashing; it doubles when one more would be too many, also when the one is
+    not new but changes what is there. A slot is read from its end.
     Source: org.apache.kafka.timeline.BaseHashTable, SnapshottableHashTable.
     """
     bits = 1
-    while len(ids) * 3 / 4 > 1 << bits:
+    while (len(ids) + was_changed) * 3 / 4 > 1 << bits:
         bits += 1
     slots: dict[int, list[int]] = {}
     for id in ids:

@@ -101,7 +101,11 @@ def _grow(state: State, changes: Changes, request: Request, wanted: Any, now_ms:
 
 def _replication_factor(topic: TopicImage) -> int:
     """How many replicas a partition of the topic has: the one that Kafka looks at, for they may differ."""
-    return len(topic.partitions[timeline_order(range(topic.partition_count))[0]].replicas)
+    partitions = topic.partitions
+    first, first_if_changed = (timeline_order(range(len(partitions)), was_changed=changed)[0] for changed in (False, True))
+    if first != first_if_changed and any(partition.partition_epoch for partition in partitions.values()):
+        first = first_if_changed
+    return len(partitions[first].replicas)
 
 
 def _result(name: str, error: ApiError) -> Any:
