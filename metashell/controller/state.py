@@ -101,10 +101,12 @@ class State:
 
         def with_quorum(view: View) -> View:
             features = view.image.features._replace(kraft_version=kraft_version)
-            return view._replace(image=view.image._replace(voters=voters, features=features))
+            before = None if view.before_transaction is None else with_quorum(view.before_transaction)
+            return view._replace(image=view.image._replace(voters=voters, features=features), before_transaction=before)
 
-        self.tip, self.committed = with_quorum(self.tip), with_quorum(self.committed)
+        self.committed = with_quorum(self.committed)
         self._written = deque((offset, with_quorum(view)) for offset, view in self._written)
+        self.tip = self._written[-1][1] if self._written else self.committed
 
     def replay(self, records: Sequence[VersionedRecord], base_offset: int) -> None:
         """Fold a batch of records into the tip.
@@ -207,10 +209,13 @@ class State:
             # They will be made from images that no longer have these topics.
             self._removed.clear()
             return
+        topics = self.image.topics
         for name, topic_id in self._removed:
-            if name not in self.image.topics.by_name:
+            if name not in topics.by_name:
                 self.hints.forget_topic(name)
-            self.hints.forget_partitions(topic_id)
+            # A transaction that was aborted brings its topics back.
+            if topic_id not in topics.by_id:
+                self.hints.forget_partitions(topic_id)
         self._removed.clear()
 
     def renounce(self) -> None:

@@ -8,6 +8,7 @@ from metashell.codec import messages
 from metashell.codec.error_codes import NOT_CONTROLLER
 from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.controller import Purgatory, QuorumController
+from metashell.controller.partitions import hints
 from metashell.controller.records import feature_level
 from tests.controller.cluster import Cluster
 
@@ -93,3 +94,36 @@ def test_a_transaction_that_never_began_cannot_end(record: object) -> None:
 
     with pytest.raises(ReplayError, match="never began"):
         Cluster().controller.replay([(record, 0)], 100)
+
+
+def test_a_topic_that_an_aborted_transaction_removed_is_found_by_its_brokers_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The room of what is gone is reclaimed at once.
+    monkeypatch.setattr(hints, "_GONE_MIN", 0)
+    cluster = Cluster()
+    cluster.register(1, 2)
+    topic_id = cluster.create("a.b", (1, 2))
+    for record in (
+        messages.BeginTransactionRecord(),
+        messages.RemoveTopicRecord(topic_id=topic_id),
+        messages.AbortTransactionRecord(),
+    ):
+        cluster.controller.replay([(record, 0)], cluster.end_offset)
+        cluster.controller.commit(cluster.end_offset)
+        cluster.end_offset += 1
+
+    assert (topic_id, 0) in set(cluster.state.hints.of_broker(1))
+    assert cluster.state.hints.colliding("a_b", cluster.state.image.topics.by_name.__contains__) == "a.b"
+    cluster.beat(1, want_fence=True)
+    assert cluster.state.partition(topic_id, 0).leader == 2
+
+
+def test_what_raft_says_of_the_quorum_counts_in_every_view() -> None:
+    cluster = Cluster()
+    cluster.controller.replay([(messages.BeginTransactionRecord(), 0)], cluster.end_offset)
+
+    cluster.state.set_quorum(None, 0)
+
+    assert cluster.state.image.features.kraft_version == 0
+    assert cluster.state.stable.features.kraft_version == 0
+    cluster.controller.renounce()
+    assert cluster.state.tip is cluster.state.committed
