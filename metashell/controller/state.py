@@ -177,7 +177,7 @@ class State:
             self.heartbeats.remove(broker_id)
             self.heartbeats.register(broker_id, record.fenced)
         elif kind == "BrokerRegistrationChangeRecord" and not record.fenced:
-            return
+            self.heartbeats.forget_offset(broker_id)
         else:
             fenced = record.fenced == 1 if kind == "BrokerRegistrationChangeRecord" else kind == "FenceBrokerRecord"
             self.heartbeats.register(broker_id, fenced)

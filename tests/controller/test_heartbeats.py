@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from metashell.codec import messages
 from metashell.controller.cluster.heartbeats import Heartbeats
 from tests.controller.cluster import Cluster
 
@@ -44,6 +45,24 @@ def test_a_leaving_broker_goes_once_all_others_have_seen_who_leads_instead() -> 
     assert not cluster.beat(1, want_shut_down=True).should_shut_down
     cluster.beat(3)
 
+    assert cluster.beat(1, want_shut_down=True).should_shut_down
+
+
+def test_a_leaving_broker_waits_for_who_changed_its_registration_since() -> None:
+    cluster = Cluster()
+    cluster.register(1, 2)
+    cluster.create("t", (1, 2))
+    cluster.beat(1, want_shut_down=True)
+    cluster.beat(2)
+    # Broker 2 says which directories it wants nothing new in: a record, after which nobody knows how far it has read.
+    broker = cluster.state.image.cluster.brokers[2]
+    body = messages.BrokerHeartbeatRequest(
+        broker_id=2, broker_epoch=broker.epoch, current_metadata_offset=cluster.end_offset - 1, cordoned_log_dirs=()
+    )
+    cluster.ask(63, 2, body)
+
+    assert not cluster.beat(1, want_shut_down=True).should_shut_down
+    cluster.beat(2)
     assert cluster.beat(1, want_shut_down=True).should_shut_down
 
 

@@ -68,6 +68,12 @@ class Heartbeats:
         offset = -1 if beat.fenced == fenced else beat.metadata_offset
         self.touch(broker_id, fenced, offset)
 
+    def forget_offset(self, broker_id: int) -> None:
+        """A registration changed in something else than fencing: how far the broker has read is unknown until its next heartbeat."""
+        beat = self._beats.get(broker_id)
+        if beat is not None:
+            beat.metadata_offset = -1
+
     def touch(self, broker_id: int, fenced: bool, metadata_offset: int) -> None:
         beat = self._beats.get(broker_id)
         if beat is None:
