@@ -8,7 +8,9 @@ from functools import cache
 # C0 without tab and line feed, DEL, C1, separators of lines, marks that reorder text or cannot be seen, and lone surrogates.
 _UNSEEN = "\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
 _SURROGATES = "[\ud800-\udfff]"
-_UNSAFE = f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_UNSEEN}]"
+UNSAFE_CHARACTERS = f"\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_UNSEEN}"
+"""What a terminal must not get, as the inside of a character class; without tab and line feed."""
+_UNSAFE = f"[{UNSAFE_CHARACTERS}]"
 _BYTE_FIRST, _BYTE_LAST = 0xDC80, 0xDCFF
 """The surrogates by which Python carries a byte of a name that is not UTF-8."""
 

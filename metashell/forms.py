@@ -24,7 +24,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, islice
 from typing import Any, Final, Protocol
@@ -249,7 +249,7 @@ class _Escaping:
 def csv_cell(value: Any) -> Any:
     """A value as one field of CSV: null is empty, lists and objects are JSON."""
     if isinstance(value, str | int | float) and not isinstance(value, bool):
-        return value
+        return _finite(value)
     return "" if value is None else compact_json(value)
 
 
@@ -267,7 +267,12 @@ class Table:
         for row in sample:
             widths = [max(width, text_width(_table_cell(value))) for width, value in zip(widths, row, strict=True)]
         self._to_the_right = [_are_numbers([row[index] for row in sample]) for index in range(len(columns))]
-        self._widths = [min(width, _PADDED_MAX) for width in widths] if display.width is None else fitted(widths, display.width)
+        # A number that is cut misleads, so only other columns are narrowed.
+        numbers = [index for index, is_number in enumerate(self._to_the_right) if is_number]
+        if display.width is None:
+            self._widths = [min(width, _PADDED_MAX) for width in widths]
+        else:
+            self._widths = fitted(widths, display.width, numbers)
         shown = len(self._widths)
         if display.width is not None and shown == len(columns) and not self._to_the_right[-1]:
             # What comes after the sample may be wider, and here is room for it.
@@ -326,20 +331,22 @@ def _cut(text: str, width: int) -> str:
     return (_CUT + kept if is_path else kept + _CUT) + " " * left
 
 
-def fitted(widths: Sequence[int], limit: int) -> list[int]:
+def fitted(widths: Sequence[int], limit: int, whole: Collection[int] = ()) -> list[int]:
     """The widths that columns get on a terminal of `limit` columns: all where they fit, else the widest give way first.
 
-    Shape: fewer than were asked for where even narrow ones do not fit. Each has 1 or more.
+    Shape: columns in `whole` are not narrowed. The result is shorter where even narrow columns do not fit; each width is 1 or more.
     """
+    least = [width if index in whole else min(width, _NARROW) for index, width in enumerate(widths)]
     gap = len(_GAP)
     shown = len(widths)
-    while shown > 1 and sum(min(width, _NARROW) for width in widths[:shown]) + gap * (shown - 1) > limit:
+    while shown > 1 and sum(least[:shown]) + gap * (shown - 1) > limit:
         shown -= 1
     left = max(limit - gap * (shown - 1), 1)
     found = [0] * shown
-    # The narrowest take what they need; what they leave of an equal share is the wider ones'.
-    for rank, index in enumerate(sorted(range(shown), key=lambda index: widths[index])):
-        found[index] = min(widths[index], max(left // (shown - rank), 1))
+    # The narrowest take what they need; what they leave of an equal share goes to the wider ones.
+    for rank, index in enumerate(sorted(range(shown), key=lambda index: (index not in whole, widths[index]))):
+        share = left if index in whole else left // (shown - rank)
+        found[index] = min(widths[index], max(share, 1))
         left -= found[index]
     return found
 

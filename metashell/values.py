@@ -8,14 +8,6 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
-from typing import NewType
-
-NodeId = NewType("NodeId", int)
-"""The id of a broker or controller; -1 where none is known."""
-Epoch = NewType("Epoch", int)
-"""The number of an election."""
-Offset = NewType("Offset", int)
-"""A position in the log."""
 
 ZERO_UUID = bytes(16)
 METADATA_TOPIC_ID = bytes(15) + b"\x01"

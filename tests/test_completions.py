@@ -25,7 +25,8 @@ CASES = [
     ("kafka-shell -s l ls --lon", {"--long"}),
     ("kafka-shell --demo find -type to", {"topic", "token"}),
     ("kafka-shell --demo ls /image/c", {"/image/clientQuotas", "/image/cluster", "/image/configs"}),
-    ("kafka-metadata-shell -s x ", {"cat", "find", "ls", "tree"}),
+    ("kafka-shell LICEN", {"LICENSE"}),
+    ("kafka-metadata-shell -s x tr", {"tree"}),
     ("dump-log LICEN", {"LICENSE"}),
     ("dump-log --type GROUP_METADATA_", set()),
     ("dump-log --type REGISTER_B", {"REGISTER_BROKER_RECORD"}),
@@ -100,6 +101,12 @@ RUNNERS: dict[str, Callable[[str, str], set[str]]] = {"bash": in_bash, "fish": i
 def test_a_shell_offers_what_may_come_next(shell: str, line: str, offered: set[str]) -> None:
     path = f"{ROOT}/.venv/bin:{os.environ['PATH']}"
     assert RUNNERS[shell](line, path) == offered
+
+
+def test_bash_completes_commands_and_paths_behind_a_path_to_open() -> None:
+    path = f"{ROOT}/.venv/bin:{os.environ['PATH']}"
+    assert in_bash("kafka-shell metashell/demo/data tre", path) == {"tree"}
+    assert in_bash("kafka-shell metashell/demo/data ls /image/sc", path) == {"/image/scram"}
 
 
 def test_bash_takes_an_equals_sign_for_a_word() -> None:

@@ -119,6 +119,7 @@ def test_a_table_has_numbers_to_the_right_and_a_dash_for_nothing():
 def test_the_widest_columns_give_way_first():
     assert fitted([3, 40, 30], 40) == [3, 17, 16]
     assert fitted([3, 40, 5], 100) == [3, 40, 5]
+    assert fitted([13, 40, 40], 40, [0]) == [13, 11, 12]
     text = rows_text("table", ["id", "path"], [[7, "/image/topics/byName/orders"]], width=20)
     assert text == "ID  PATH\n 7  …s/byName/orders\n"
     assert rows_text("table", ["id", "name"], [[7, "a name that is long"]], width=14) == "ID  NAME\n 7  a name th…\n"
@@ -156,6 +157,7 @@ def test_two_columns_of_one_name_are_both_there():
 
 def test_numbers_that_json_lacks_are_strings():
     assert rows_text("jsonl", ["a"], [[float("nan")], [[float("-inf")]]]) == '{"a":"NaN"}\n{"a":["-Infinity"]}\n'
+    assert rows_text("csv", ["a"], [[float("nan")], [float("inf")], [1.0]]) == "a\nNaN\nInfinity\n1.0\n"
     assert rows_text("table", ["a"], [[float("nan")], [1.5]]) == "  A\nNaN\n1.5\n"
 
 
@@ -194,6 +196,14 @@ def test_an_indented_value_keeps_to_the_width_of_the_terminal(width):
     write_value(shown.display, value)
     assert json.loads(shown.text) == value
     assert max(map(len, shown.text.splitlines())) <= max(width, len('      "name": "group.version",'))
+
+
+@given(st.text(st.characters()), st.booleans())
+def test_a_line_is_its_text_and_a_line_feed(text, is_terminal):
+    one, other = Shown(is_terminal=is_terminal), Shown(is_terminal=is_terminal)
+    one.display.line(text)
+    other.display.text(text)
+    assert one.text == other.text + "\n"
 
 
 def test_text_is_written_as_utf_8_wherever_it_goes():

@@ -166,6 +166,13 @@ def test_every_page_and_file_that_is_linked_is_there() -> None:
             assert not anchor or anchor in anchors(linked), f"{page}: {found['target']}"
 
 
+def test_every_path_of_the_checkout_that_is_named_is_there() -> None:
+    named = re.compile(r"`((?:metashell|tests|tools|spark_reports|docs|man)/[a-z0-9_/.*-]+)`")
+    for page in PAGES:
+        for path in named.findall((ROOT / page).read_text(encoding="utf-8")):
+            assert any(ROOT.glob(path.rstrip("/"))), f"{page}: {path}"
+
+
 def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)

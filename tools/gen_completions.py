@@ -195,7 +195,10 @@ def _zsh_words(line: Line) -> Iterator[str]:
         label = line.spec.arguments[place - 1].label if place <= len(line.spec.arguments) else " "
         action = _zsh_action(kind, line)
         if kind.name in ("commands", "tools", "own"):
-            yield f"'1:command:({' '.join(kind.words)})' '*::word:{action}'"
+            first = f"({' '.join(kind.words)})"
+            if kind.name == "commands":
+                first = f' _alternative "commands:command:{first}" files:file:_files'
+            yield f"'1:command:{first}' '*::word:{action}'"
             return
         yield f"'{place if place < len(line.kinds) else '*'}:{label}:{action}'"
 
@@ -235,6 +238,8 @@ def _fish_tool(spec: CommandSpec) -> Iterator[str]:
     yield from _fish_line(spec.name, line, "-n '__metashell_words_are 0' " if starts_line else "")
     match line.kinds[0].name:
         case "commands":
+            # A first word that is no command is the path to open.
+            yield f"complete -c {spec.name} -n '__metashell_words_are 0' -F"
             followers = [command.spec for command in COMMANDS if command.name in line.kinds[0].words]
         case "own":
             followers = list(spec.commands)

@@ -22,9 +22,9 @@ RUNS = ("properties", *SEEDS, "starts", "mutation")
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=600, help="stop before the next round once they are over")
+    parser.add_argument("--seconds", type=float, default=600, help="start no new round after this time")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--run", action="append", choices=RUNS, help="all, if none is named")
+    parser.add_argument("--run", action="append", choices=RUNS, help="run this one only; by default all")
     parser.add_argument("paths", nargs="*", default=["tests"])
     arguments = parser.parse_args()
     end = time.monotonic() + arguments.seconds

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 
 def names_quorum(values: SimpleNamespace) -> bool:
-    """Whether the command line names a quorum. Errors: UsageError for two of them, and for their options where there is none."""
-    if values.bootstrap_controller and values.bootstrap_server:
-        raise UsageError("--bootstrap-controller and --bootstrap-server exclude each other", "--bootstrap-server")
+    """Whether the command line names a quorum. Errors: UsageError for its options without one."""
     found = bool(values.bootstrap_controller or values.bootstrap_server)
     for name, given in (("--command-config", values.command_config), ("--address-map", values.address_map)):
         if given and not found:

@@ -34,14 +34,10 @@ def run(words: list[str]) -> int:
 def _run_on_source(values: SimpleNamespace) -> int:
     from metashell.cli.attaching import names_quorum
     from metashell.cli.loading import load, run_commands, tell_faults
-    from metashell.errors import UsageError
 
-    given = [name for name, is_given in _sources(values) if is_given]
-    if len(given) > 1:
-        raise UsageError(f"{given[0]} and {given[1]} exclude each other")
     if names_quorum(values):
         return _run_on_quorum(values)
-    if not given:
+    if not values.demo and not values.snapshot:
         raise _nothing_to_open(values.command)
     loaded = load(_path(values), certain_only=values.certain_only, max_decompressed=values.max_decompressed)
     tell_faults(NAME, loaded, verbose=values.verbose)
@@ -81,15 +77,6 @@ def _noted_election(path: str) -> Leader | None:
     except (MetashellError, OSError):
         return None
     return Leader(state.leader_id, state.leader_epoch, tuple(sorted(state.current_voters)))
-
-
-def _sources(values: SimpleNamespace) -> list[tuple[str, object]]:
-    return [
-        ("--demo", values.demo),
-        ("--snapshot", values.snapshot),
-        ("--bootstrap-controller", values.bootstrap_controller),
-        ("--bootstrap-server", values.bootstrap_server),
-    ]
 
 
 def _run_on_quorum(values: SimpleNamespace) -> int:

@@ -27,7 +27,8 @@ def name_source(values: SimpleNamespace, words: Sequence[str]) -> list[str]:
         return words
     first = values.command[0]
     if find_command(first) is None and ("/" in first or os.path.exists(first)):
-        words.insert(len(words) - len(values.command), "--snapshot")
+        del words[len(words) - len(values.command)]
+        return ["--snapshot", first, *words]
     return words
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool
 
 TYPE_CHECKING = False
@@ -20,7 +22,7 @@ def _answer(values: SimpleNamespace) -> int:
     from metashell.columns.sql.query import query
 
     answer = query(values.query, values.paths, on_error=values.on_error, show_secrets=values.show_secrets, log=values.log)
-    write_rows(standard_output(), values.output, answer.columns, answer.rows)
+    write_rows(standard_output(note=partial(complain, NAME)), values.output, answer.columns, answer.rows)
     if answer.fault_count:
         complain(NAME, f"{counted(answer.fault_count, 'fault')} skipped; the table faults has the details")
         return STATUS_FAILED

@@ -74,7 +74,7 @@ def _write_tagged(source: Source, struct: StructSchema, schema: MessageSchema, v
     for field in struct.tagged(version):
         default = default_of(field, make)
         source.add(f"v = o.{field.attribute}")
-        # An array may be any sequence, so an empty default is told by length; null is not the empty array.
+        # An array may be any sequence, so an empty default is compared by length; null is not the empty array.
         differs = "v is None or len(v)" if field.is_array and default == () else f"v != {source.constant('default', default)}"
         with source.block(f"if {differs}:"):
             source.add("w = bytearray()")

@@ -54,7 +54,7 @@ class UnknownRecord:
 
 
 class Frame:
-    """Where a record's body lies: `buf[body_start:end]`, and what it is said to be."""
+    """Where a record's body lies: `buf[body_start:end]`, and the type and version that its frame names."""
 
     __slots__ = ("body_start", "frame_version", "type_id", "version")
 

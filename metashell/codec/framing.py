@@ -36,7 +36,7 @@ class Stop(NamedTuple):
 
     `end`: nothing is left; `short`: too little for any batch; `bad-size`: a length that no batch has; `truncated`: a length that leads
     past the end; `too-large`: a length above `size_max`. `left` counts the bytes from `position` to the end, -1 where only reading can
-    tell; `length` is what the length field says, -1 without one; `tail` holds those of the bytes that were read.
+    show it; `length` is what the length field says, -1 without one; `tail` holds those of the bytes that were read.
     """
 
     kind: StopKind

@@ -17,9 +17,6 @@ _NAMES = (
     *("4.0-IV0", "4.0-IV1", "4.0-IV2", "4.0-IV3", "4.1-IV0", "4.1-IV1", "4.2-IV0", "4.2-IV1"),
     *("4.3-IV0", "4.4-IV0", "4.4-IV1", "4.4-IV2"),
 )
-METADATA_VERSION_LEVELS: Final[dict[str, int]] = {name: level for level, name in enumerate(_NAMES, 1)}
-"""Name to level, `{"3.0-IV1": 1, ...}`."""
-
 OLDEST_LEVEL: Final = 1
 NEWEST_LEVEL: Final = len(_NAMES)
 

@@ -55,7 +55,7 @@ NONE = Versions(1, 0)
 class FieldSchema:
     """One field: wire name, type and what holds in which versions.
 
-    `type` is a primitive's name or a struct's; `is_array` tells `[]type`. `tag` is None for an untagged
+    `type` is a primitive's name or a struct's; `is_array` stands for `[]type`. `tag` is None for an untagged
     field. `default` is NO_DEFAULT, None, or a value of the type.
     """
 

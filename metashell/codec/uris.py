@@ -38,7 +38,7 @@ _SHOWN_PARAMETERS = frozenset(
         "tls_verify_certificates",
     )
 )
-"""Parameters of stores that tell nothing secret; every other one is cut, since nobody knows what it is."""
+"""Parameters of stores that hold no secret; every other one is cut, since we do not know what it is."""
 _PIECE_SIZE_MIN = 4
 """Shorter pieces of a URI occur in any sentence."""
 

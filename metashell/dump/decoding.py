@@ -5,33 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from metashell.dump.options import Decoder, DumpOptions
+from metashell.dump.options import DECODER_FLAGS, DumpOptions
 from metashell.errors import UsageError
 from metashell.log.files import OpenFile
 from metashell.log.identity import name_of
 from metashell.log.inputs import log_of_file, other_log
-from metashell.log.kinds import DATA, KNOWN_LOGS, METADATA, OFFSETS, REMOTE_LOG, SHARE, TRANSACTIONS, LogKind
+from metashell.log.kinds import DATA, KNOWN_LOGS, LogKind
 
-LOG_OF_DECODER: Final[dict[Decoder, LogKind]] = {
-    "metadata": METADATA,
-    "offsets": OFFSETS,
-    "transactions": TRANSACTIONS,
-    "share": SHARE,
-    "remote-log": REMOTE_LOG,
-}
-_FLAGS: Final[dict[LogKind, str]] = {
-    METADATA: "cluster_metadata_decoder",
-    OFFSETS: "offsets_decoder",
-    TRANSACTIONS: "transaction_log_decoder",
-    SHARE: "share_group_state_decoder",
-    REMOTE_LOG: "remote_log_metadata_decoder",
-}
+_FLAGS: Final = {log: flag for flag, log in DECODER_FLAGS.items()}
 
 
 def wanted_logs(options: DumpOptions) -> Collection[LogKind]:
     """The logs that a run wants of a folder: that of its decoder, or those that have the wanted types; empty where it says nothing."""
-    if options.decoder != "classes":
-        return (LOG_OF_DECODER[options.decoder],)
+    decoder = options.decoder
+    if decoder != "classes":
+        return (decoder,)
     if not options.types:
         return ()
     from metashell.dump.record_types import logs_with_types
@@ -46,18 +34,18 @@ def options_for(options: DumpOptions, label: str, log: LogKind | None, file: Ope
     Errors: UsageError where the decoder is that of another log, or the wanted types are.
     """
     is_sure = log is not None
-    if options.decoder == "classes" and not _needs_decoder(options):
+    decoder = options.decoder
+    if decoder == "classes" and not _needs_decoder(options):
         return options
     if log is None:
         log, is_sure = log_of_file(label, file)
-    if options.decoder != "classes":
-        wanted = LOG_OF_DECODER[options.decoder]
-        if log not in (None, wanted) and (is_sure or log != DATA):
-            raise other_log(label, log, wanted)
+    if decoder != "classes":
+        if log not in (None, decoder) and (is_sure or log != DATA):
+            raise other_log(label, log, decoder)
         return options
     if options.types:
         log = _log_with_types(options.types, label, log)
-    if log in _FLAGS:
+    if log is not None and log != DATA:
         return options._replace(is_decoder_implied=True, **{_FLAGS[log]: True})  # type: ignore[arg-type]
     return options if options.summary else options._replace(print_data_log=True)
 

@@ -1,14 +1,22 @@
 """Everything that decides what one run of dump-log prints, for both voices."""
 
 import re
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from metashell.codec.compression import MAX_DECOMPRESSED
 
 Voice = Literal["own", "kafka"]
 Output = Literal["jsonl", "json", "kafka", "table"]
 Batches = Literal["no", "also", "only"]
-Decoder = Literal["offsets", "transactions", "metadata", "remote-log", "share", "classes"]
+Decoder = Literal["offsets", "transactions", "metadata", "remote_log", "share", "classes"]
+DECODER_FLAGS: Final[dict[str, Decoder]] = {
+    "offsets_decoder": "offsets",
+    "transaction_log_decoder": "transactions",
+    "cluster_metadata_decoder": "metadata",
+    "remote_log_metadata_decoder": "remote_log",
+    "share_group_state_decoder": "share",
+}
+"""Flag -> decoder, called as the log that it reads; of several the first counts, as in Kafka's tool."""
 
 MAX_BYTES_DEFAULT = 2147483647
 """Kafka's default of --max-bytes; only with it are bytes left over at the end of a file reported."""
@@ -65,15 +73,7 @@ class DumpOptions(NamedTuple):
     @property
     def decoder(self) -> Decoder:
         """What decodes records: of several, the one that Kafka's tool takes; `classes` where none is asked for."""
-        if self.offsets_decoder:
-            return "offsets"
-        if self.transaction_log_decoder:
-            return "transactions"
-        if self.cluster_metadata_decoder:
-            return "metadata"
-        if self.remote_log_metadata_decoder:
-            return "remote-log"
-        return "share" if self.share_group_state_decoder else "classes"
+        return next((decoder for flag, decoder in DECODER_FLAGS.items() if getattr(self, flag)), "classes")
 
     @property
     def prints_contents(self) -> bool:

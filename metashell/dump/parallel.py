@@ -31,6 +31,7 @@ from metashell.log.window_reader import WindowReader
 _START = Struct("<q")
 _TURN = Struct("<??qi")
 _NO_MORE = -1
+_WINDOW_SIZE_MIN = 1 << 18
 Pipe = tuple[int, int]
 End = tuple[str | None, tuple[Any, ...] | None]
 """How the walk ended: the message of a Halt, and the fields of the Stop."""
@@ -77,6 +78,8 @@ def _pack_turn(goes_on: bool, last: Place) -> bytes:
 
 def dump_in_parallel(writer: Writer, reader: WindowReader, output: Output, jobs: int) -> Stop:
     """Write the whole file; `writer` gets what all workers found. Raises Halt."""
+    # The text that waits in all processes together is no more than in two with whole windows.
+    reader.window_size = max(reader.window_size * 2 // jobs, _WINDOW_SIZE_MIN)
     starts = [os.pipe() for _ in range(jobs)]
     turns = [os.pipe() for _ in range(jobs)]
     os.write(starts[0][1], _START.pack(0))

@@ -34,7 +34,7 @@ class BrokerRegistration(NamedTuple):
     """A broker as it registered, with what changed since.
 
     Shape: listeners ordered by name, one a name; `supported_features` maps a feature to (lowest, highest) level;
-    `directories` are in Kafka's order of uuids; `cordoned_directories` is None while the broker has not told them.
+    `directories` are in Kafka's order of uuids; `cordoned_directories` is None while the broker has not reported them.
     Source: org.apache.kafka.metadata.BrokerRegistration.
     """
 

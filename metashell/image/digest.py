@@ -1,7 +1,7 @@
 """A hash of an image, the same for every way that leads to it: what replicas, snapshots and replayed logs are compared by.
 
 Hashed are the records that write the image, each in the newest version, ordered by type and key: SHA-256 over their framed
-bytes, which tell by themselves where each one ends. So neither the source nor the history shows, nor the metadata.version
+bytes, each of which shows where it ends. So neither the source nor the history shows, nor the metadata.version
 in which something was once written (but for the level itself, which is part of the image). What is normalised:
 
 - A partition without directories has those that it stands for, MIGRATING for each replica. Eligible leader replicas that

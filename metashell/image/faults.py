@@ -32,7 +32,7 @@ class Fault(NamedTuple):
 class ReplayError(MetashellError):
     """A record that does not fit the image it is replayed on.
 
-    `applied` tells whether it changed the image all the same: a level that is newer than ours, for example, is kept.
+    `applied` says whether it changed the image all the same: a level that is newer than ours, for example, is kept.
     """
 
     def __init__(self, message: str, *, applied: bool = False) -> None:

@@ -49,7 +49,7 @@ class RecordSink(Protocol):
 
 
 class BrokenBatchError(DecodeError):
-    """A batch whose records cannot be told apart from `index` on."""
+    """A batch whose records cannot be separated from `index` on."""
 
     def __init__(self, index: int, message: str) -> None:
         super().__init__(message)

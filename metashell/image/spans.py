@@ -105,7 +105,7 @@ def walk_span(span: Span) -> tuple[list[int], list[int], list[int]]:
 
 
 def walk_ids(span: Span) -> list[int]:
-    """The ids alone: half the work of `walk_span`, for whoever counts or lists."""
+    """The ids alone: half the work of `walk_span`, for counting and listing."""
     buf, at, _, count = span
     partition_ids: list[int] = []
     for _ in range(count):

@@ -1,7 +1,7 @@
 """From one image to a later one, and which places of the metadata differ between them.
 
 A place is named by what it is, not by a path: `("partition", topic id, 3)`, `("config", 2, "orders", "retention.ms")`. The
-records between two images tell which places they touched; without them (a snapshot took their place) both images are compared.
+records between two images show which places they touched; without them (a snapshot took their place) both images are compared.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _touched_by(batch: Batch, step: Step) -> Iterator[tuple[Place, Origin]]:
                 for place in finder(read.body, step):
                     yield place, origin
     except (DecodeError, FrameError):
-        return  # the image's faults tell of it
+        return  # the image's faults name it
 
 
 _AREA_MAX = 128 << 20

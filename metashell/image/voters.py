@@ -32,7 +32,7 @@ class VoterSet(NamedTuple):
 
 
 class Leader(NamedTuple):
-    """Who won the newest election that the log tells of, and the ids of who could vote, ordered; static voters are named nowhere else."""
+    """Who won the newest election that the log records, and the ids of who could vote, ordered; static voters are named nowhere else."""
 
     id: int
     epoch: int

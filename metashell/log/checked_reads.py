@@ -1,6 +1,6 @@
 """What is read of a log that is written: from the disk never without the checksums of its batches, else from memory.
 
-A disk may give back other bytes than it was given, at any time. So each batch is checked on its way from the disk to whoever asked, be it
+A disk may give back other bytes than it was given, at any time. So each batch is checked on its way from the disk to its reader, be that
 the own application, a follower that fetches, or one that downloads a snapshot; the last appends are kept in memory, where followers that
 keep up find them.
 """

@@ -1,14 +1,14 @@
 """What was lost of a log that had been durable, and the note of it that lies beside the log until it is whole again.
 
 Whatever a crash leaves of a write that was not synced is a torn tail: the bytes end early, or whole sectors of them are zero. It is cut
-off, for nobody was told of it. All else is damage:
+off, for nobody got an answer about it. All else is damage:
 
 - the log ends before its recovery point;
 - something behind the place where it ends is whole, and that place does not look like a write that was cut off;
 - without a recovery point, as in a directory that comes from Kafka: anything whole behind that place whatever it looks like, a later
   segment, or an epoch in leader-epoch-checkpoint that begins behind it.
 
-What cannot be told apart: a damaged last batch with nothing behind it, at or above the recovery point, from a torn tail; and above the
+What cannot be distinguished: a damaged last batch with nothing behind it, at or above the recovery point, from a torn tail; and above the
 recovery point a whole sector of zeros from one that was never written.
 
 The note, `damaged`, is one line of JSON, on disk before anything is cut or renamed. Kafka ignores it.

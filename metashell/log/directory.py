@@ -1,7 +1,7 @@
 """The directory of a log: which segments and checkpoints lie in it.
 
 The directory is opened once and its files are opened relative to it. A running node may add, rename and remove
-files at any moment, so a listing is what was there once; whoever opens a listed file is ready not to find it.
+files at any moment, so a listing is what was there once; a listed file may be gone when it is opened.
 """
 
 import os

@@ -76,7 +76,7 @@ class DirectorySource:
         """The batches of the checkpoint in use, numbered from 0."""
         self._snapshot_faults = []
         if self._snapshot is not None:
-            # A damaged checkpoint is used only when there is nothing better; its first fault is told already.
+            # A damaged checkpoint is used only when there is nothing better; its first fault is reported already.
             told = list(self._choice_faults)
             yield from checked_snapshot(read_batches(self._snapshot), self._snapshot.name, self._snapshot_faults)
             self._snapshot_faults = [fault for fault in self._snapshot_faults if fault not in told]
@@ -84,7 +84,7 @@ class DirectorySource:
     def log_batches(self, from_offset: int = 0) -> Iterator[RecordBatch]:
         """The batches that hold offsets from the checkpoint's end, or `from_offset` if that is later, to the log's end.
 
-        The first batch may start below that offset: snapshots older than 4.0 end at any record. Whoever replays it
+        The first batch may start below that offset: snapshots older than 4.0 end at any record. The replay
         has to skip its earlier records.
         """
         self._log_faults = []
@@ -156,7 +156,7 @@ class DirectorySource:
         self.end_offset = header.last_offset + 1
 
     def _check_length(self, file: OpenFile, position: int) -> None:
-        """Tell when the log was cut while it was read: a follower does that with what a new leader has not."""
+        """Report that the log was cut while it was read: a follower does that with what a new leader has not."""
         size = file.size()
         if size is not None and size < position:
             reason = f"was cut to {size} bytes while it was read; what lay after that may not be in the log any more"
@@ -209,7 +209,7 @@ class DirectorySource:
             return None
 
     def _open_snapshot(self, listing: Listing) -> None:
-        """Choose the newest complete checkpoint; those that are newer and at fault are told.
+        """Choose the newest complete checkpoint; newer ones that are at fault are reported.
 
         Without any, the log is enough if it starts at 0; else the newest checkpoint that opens is better than none.
         """

@@ -132,7 +132,7 @@ class DirectoryLock:
         return fd
 
     def _is_still_named(self, fd: int) -> bool:
-        """Whether the locked file is the one that bears the name: whoever made it may have removed it just now."""
+        """Whether the locked file still has this name: its maker may have removed it just now."""
         with suppress(FileNotFoundError):
             return os.path.samestat(os.stat(self._path), os.fstat(fd))
         return False

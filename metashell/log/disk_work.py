@@ -1,7 +1,7 @@
 """What a change of the log asks of the disk: carried out at once, or left to another thread.
 
 A log is changed in memory by calls that must return at once, and a disk may take seconds. After `defer` such a call leaves its steps
-here, in the order in which they have to happen. Whoever drives the log takes them after the call, has them carried out by a thread, and
+here, in the order in which they have to happen. The driver of the log takes them after the call, has them carried out by a thread, and
 lets nobody see the call's result before that. What is durable before what is thus the same in both ways:
 
 - a cut (the log truncated, or begun anew at a snapshot) is on disk before anything is written behind it, so recovery never meets a new
@@ -40,7 +40,7 @@ class Work:
 
 
 class DiskWork:
-    """The steps of one log. `failed` is told an error, which then goes on to whoever carries them out."""
+    """The steps of one log. `failed` gets an error, which is then raised to the thread that carries them out."""
 
     __slots__ = ("_failed", "_is_deferred", "_taken", "_waiting")
 

@@ -29,7 +29,10 @@ class Closing:
 
 
 class FrontToBack(Closing):
-    """A file whose size only reading tells. `_more` gives up to so many bytes that were not read before; none at the end, or in trouble."""
+    """A file whose size is known only once it is read.
+
+    `_more` gives up to so many bytes that were not read before; none at the end, or in trouble.
+    """
 
     def __init__(self) -> None:
         self._position = 0

@@ -23,7 +23,7 @@ SourceKind = Literal["checkpoint", "bootstrap", "segment", "directory"]
 
 
 class FileSource:
-    """One checkpoint, bootstrap checkpoint or segment; what it is, its name tells or else its first record.
+    """One checkpoint, bootstrap checkpoint or segment; its name says what it is, or else its first record.
 
     A pipe can be read once only: one of `snapshot_batches` and `log_batches`, to the end.
     """
@@ -63,7 +63,7 @@ class FileSource:
         """The batches of a checkpoint, numbered from 0; none if this is a segment.
 
         A checkpoint that does not start with its header, or end with its footer, is a fault in `faults` once it is read,
-        and nothing of a faulty one is certain. One whose name does not tell its end offset is numbered by itself.
+        and nothing of a faulty one is certain. One whose name has no end offset is numbered by itself.
         """
         if self.kind == "segment":
             return

@@ -2,7 +2,7 @@
 
 Files are only ever read: no lock, no mmap (a file cut under a map kills the process), nothing created. A file that shrinks
 or vanishes under a reader ends earlier, as if it had been that short. What cannot be read any further is
-told through `trouble` rather than raised, so that everything before it is still used.
+reported through `trouble` rather than raised, so that everything before it is still used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class OpenFile(Protocol):
     """A file that is open for reading.
 
     `read_at` gives up to `size` bytes, fewer only at the end; a stream takes no position before the last one given.
-    `size()` is what there is now, None when only reading can tell. `peek` gives the first bytes, which may be read again, also of a
+    `size()` is what there is now, None when only reading can show it. `peek` gives the first bytes, which may be read again, also of a
     stream, before anything else was read. `batch_size_max` bounds what one batch may make a
     reader hold where the bytes do not bound it themselves.
     """

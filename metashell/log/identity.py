@@ -1,4 +1,4 @@
-"""Which log bytes belong to: told by their content where that is decisive, else by the place where they lie.
+"""Which log bytes belong to: decided by their content where that is clear, else by the place where they lie.
 
 Content: the metadata log is the only one with control records of the quorum, its records have no key and their frames decode; a
 record of a coordinator's log has a key that is exactly one of that log's keys. Place: the name of a partition's directory, and the
@@ -26,7 +26,7 @@ _PARTITION_NAME: Final = re.compile(r"(.+)-(\d+)(?:[.-].*-(?:delete|future|stray
 
 
 class Content(NamedTuple):
-    """What batches tell: the log they are of (None: nothing that tells), and whether there was any.
+    """What batches show: the log they are of (None: not known), and whether there was any.
 
     `is_proven` means a control record that no other log has, `is_sure` that many records were looked at.
     """
@@ -41,7 +41,7 @@ NOTHING: Final = Content(None, has_batches=False)
 
 
 def kind_of(place: LogKind | None, content: Content) -> LogKind | None:
-    """The log that something belongs to by both, None where neither tells."""
+    """The log that something belongs to by both, None where neither says."""
     if content.is_proven:
         return METADATA
     if place == DATA or (content.kind in (None, DATA) and place is not None):
@@ -53,7 +53,7 @@ def kind_of(place: LogKind | None, content: Content) -> LogKind | None:
 
 
 def content_of(items: Iterator[RecordBatch | BatchFault]) -> tuple[Content, Iterator[RecordBatch | BatchFault]]:
-    """What the first batches tell, and all of them again."""
+    """What the first batches show, and all of them again."""
     looked_at: list[RecordBatch | BatchFault] = []
 
     def noted() -> Iterator[RecordBatch]:
@@ -109,7 +109,7 @@ def partition_name(directory: str) -> tuple[str, int] | None:
 def kind_of_place(
     directory: str, names: Collection[str], topic_id: Callable[[], bytes | None], is_in_node: Callable[[], bool]
 ) -> LogKind | None:
-    """The log that a directory holds by its name and the names of its files, None where they do not tell.
+    """The log that a directory holds by its name and the names of its files, None where they do not say.
 
     `topic_id` gives the bytes of its partition.metadata; `is_in_node` says whether a meta.properties lies beside the directory.
     """
@@ -132,7 +132,7 @@ def _is_checkpoint(name: str) -> bool:
 
 
 def name_of(kind: LogKind, directory: str = "") -> str:
-    """The log in words; of a topic with its name, where the directory tells it."""
+    """The log in words; of a topic with its name, where the directory has it."""
     partition = partition_name(directory)
     return f"the log of topic {partition[0]}, partition {partition[1]}" if kind == DATA and partition is not None else LOG_NAMES[kind]
 

@@ -79,7 +79,7 @@ LOCAL: Final = LocalTree()
 
 
 class InputFile(NamedTuple):
-    """A file to read: the log it belongs to (None: nothing tells) and the cluster it is of.
+    """A file to read: the log it belongs to (None: not known) and the cluster it is of.
 
     `checkpoint` names the checkpoint that it is, empty for a segment. `may_end_early` marks the last segment of a directory, whose torn or
     empty tail is no fault.
@@ -239,7 +239,7 @@ def _found(folder: str, listing: Listing, place: LogKind | None, clusters: "_Clu
 
 
 def needed_checkpoint(listing: Listing, open_name: Callable[[str], OpenFile]) -> str | None:
-    """The name of the newest complete checkpoint, where the segments do not tell the whole story."""
+    """The name of the newest complete checkpoint, where the segments do not hold everything."""
     if listing.segments and listing.segments[0].base_offset == 0:
         return None
     from metashell.log.snapshot import first_snapshot_fault
@@ -255,7 +255,7 @@ def needed_checkpoint(listing: Listing, open_name: Callable[[str], OpenFile]) ->
 
 
 def checkpoint_id(name: str) -> str:
-    """What a checkpoint is told apart by: its name as Kafka writes it, else that of its file; empty for the name of a segment."""
+    """What identifies a checkpoint: its name as Kafka writes it, else that of its file; empty for the name of a segment."""
     parsed = parse_name(name)
     if parsed is not None and parsed.snapshot_id is not None:
         return checkpoint_name(parsed.snapshot_id)
@@ -291,7 +291,7 @@ def named_file(path: str, tree: Tree = LOCAL, folder: str | None = None) -> Inpu
 
 
 def content_of_file(file: OpenFile) -> Content:
-    """What the first batches of an opened file tell. What can only be read front to back can be read as before."""
+    """What the first batches of an opened file show. What can only be read front to back can be read as before."""
     return _look_into(file)[0]
 
 
@@ -332,7 +332,7 @@ def _content_of_path(place: str, tree: Tree) -> Content:
         with tree.open(place) as file:
             return content_of_file(file)
     except UsageError:
-        return Content(None)  # whoever reads it will say why it cannot be opened
+        return Content(None)  # the reader will say why it cannot be opened
 
 
 class _Head:
@@ -378,7 +378,7 @@ def place_of(folder: str, names: Collection[str], tree: Tree = LOCAL) -> LogKind
 
 
 def cluster_of(folder: str, tree: Tree = LOCAL) -> str:
-    """The id of the cluster that a log's folder belongs to; without a meta.properties that tells, the folder itself."""
+    """The id of the cluster that a log's folder belongs to; the folder itself without a meta.properties that names it."""
     return _Clusters(tree).of(folder)
 
 

@@ -133,7 +133,7 @@ class LogSegment:
         if limit >= self.size and end_offset >= self.end_offset:
             return self.size
         stop = first.position + first.size
-        # Both floors are starts of batches that may be read; a batch of the index before `first` tells nothing.
+        # Both floors are starts of batches that may be read; a batch of the index before `first` says nothing.
         known = min(self.index.floor_of_position(limit), self.index.floor(end_offset - 1))
         for place in self.places(max(stop, known)):
             if place.base_offset >= end_offset or place.position + place.size > limit:

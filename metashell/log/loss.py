@@ -12,7 +12,10 @@ from metashell.log.recovery_point import DurableTo
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What was lost, told in `reason`. `until_offset` is where the log ended, None where nothing tells; `epoch` the newest that it had."""
+    """What was lost; `reason` says it in words.
+
+    `until_offset` is where the log ended, None where that is not known; `epoch` the newest that it had.
+    """
 
     until_offset: int | None
     epoch: int

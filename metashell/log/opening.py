@@ -157,7 +157,7 @@ class Opening:
             return Recovering(None, 0, error.reason)
 
     def _quorum_epoch(self) -> int:
-        """The newest epoch that the replica knew, 0 where quorum-state does not say: whoever starts the replica has to read it, too."""
+        """The newest epoch that the replica knew, 0 where quorum-state does not say; the starter of the replica reads it, too."""
         try:
             return max(0, read_quorum_state(os.path.join(self._directory, QUORUM_STATE)).leader_epoch)
         except (OSError, LogCorruptError):

@@ -1,6 +1,6 @@
 """One frame of a zstd or lz4 file, expanded while it is read.
 
-The library expands a frame only as a whole, to where it is told to write: to a pipe. A thread of its own writes there, as far as the
+The library expands a frame only as a whole, into a file that it is given: a pipe. A thread of its own writes there, as far as the
 pipe holds (64 KiB), so what is expanded never lies in memory. The frame's own bytes do: they are gathered first, by the
 lengths that its blocks begin with, and a frame of more than 512 MiB is refused.
 Source: RFC 8878 (zstd); the LZ4 frame format, version 1.6.
@@ -53,7 +53,7 @@ class Frame:
         return b""
 
     def close(self) -> None:
-        """Whoever still writes finds that nobody reads any more."""
+        """The thread that still writes gets an error, because nobody reads any more."""
         if self._pipe >= 0:
             os.close(self._pipe)
             self._pipe = -1

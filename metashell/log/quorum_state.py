@@ -78,7 +78,7 @@ def format_quorum_state(state: QuorumState) -> bytes:
 def write_quorum_state(path: str, state: QuorumState, disk: Disk | None = None) -> None:
     """Replace the file at `path` in one step; durable on return.
 
-    Errors: OSError, after which the old or the new state may be on disk: whoever wrote must stop.
+    Errors: OSError, after which the old or the new state may be on disk: the writer must stop.
     Source: kraft.md 2.2; FileQuorumStateStore.
     """
     replace_file(disk or Disk(), path, format_quorum_state(state))

@@ -39,7 +39,7 @@ _PRODUCER_SUFFIXES: Final = (".snapshot", ".txnindex")
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Something that recovery changed, for whoever reports: the file, the byte it was cut at (0: it was removed), and why.
+    """Something that recovery changed, to be reported: the file, the byte it was cut at (0: it was removed), and why.
 
     `kept_as` is the name under which the file still lies there as it was, empty where that was not worth it.
     """
@@ -197,8 +197,8 @@ class Scan:
     def _wrong_epoch(self, batch: RecordBatch) -> str | None:
         """Why the epoch of a batch cannot be true.
 
-        No CRC covers it, so nothing else would tell; and a replica that believed a later epoch than it has would win elections without what
-        is committed.
+        No CRC covers it, so nothing else would show it; and a replica that believed a later epoch than it has would win elections
+        without what is committed.
         """
         header, point = batch.header, self._point
         if header.base_offset in self._distrusted:

@@ -1,4 +1,4 @@
-"""`recovery-point`: how far a log was known to be durable, which tells rot from a write that was cut off.
+"""`recovery-point`: how far a log was known to be durable, which distinguishes rot from a write that was cut off.
 
 A batch that was being written when the machine stopped may be there in part, and later ones of the same flush in whole. Below the recovery
 point that cannot be: all of it was synced, so what is bad or missing there was damaged, or lost, afterwards.
@@ -9,7 +9,7 @@ is at most a little too low. Kafka knows no such file of this log, and may have 
 it compares its epoch with that of quorum-state.
 
 Shape: `0 OFFSET EPOCH CRC`, one line of fixed width; OFFSET is exclusive, EPOCH that of the batch before it, CRC the CRC-32C of what is
-before it, in hex. A file that does not read so tells nothing.
+before it, in hex. A file of another form says nothing.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def format_recovery_point(point: DurableTo) -> bytes:
 
 
 class RecoveryPoint:
-    """The file of an open log, and the epochs that it needs of it. Errors of all that writes: OSError, also told to `failed`."""
+    """The file of an open log, and the epochs that it needs of it. Errors of all that writes: OSError, which `failed` gets too."""
 
     __slots__ = ("_disk", "_epochs", "_failed", "_fd", "_flight", "_unsynced", "known")
 
@@ -82,7 +82,7 @@ class RecoveryPoint:
             self.sync()
 
     def tell(self, failed: Callable[[OSError], None]) -> None:
-        """From now on an error is told to `failed` before it is raised."""
+        """From now on `failed` gets an error before it is raised."""
         self._failed = failed
 
     # What happens to the log
@@ -113,7 +113,7 @@ class RecoveryPoint:
         """The log begins anew at a snapshot: what has to be done, and be durable, before its files go, and what when they are gone.
 
         In between the file claims nothing of an old log that reaches the snapshot's end. That may hold a batch that ends just there and is
-        of another epoch: whoever believed the new point would take it for damaged.
+        of another epoch: a reader that believed the new point would take it for damaged.
         """
         point = DurableTo(offset, epoch)
         self._epochs = [(epoch, offset)]

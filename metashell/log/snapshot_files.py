@@ -75,7 +75,7 @@ class SnapshotFiles:
 class SnapshotPart:
     """A `PartialSnapshot`: written front to back, then frozen or dropped.
 
-    Errors: OSError, also told to `failed`, after which it is only closed. `frozen` is told of a complete one.
+    Errors: OSError, which `failed` gets too, after which it is only closed. `frozen` is called for a complete one.
     """
 
     def __init__(

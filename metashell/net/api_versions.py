@@ -74,11 +74,6 @@ class CommonVersions(Mapping[int, int]):
         return repr(dict(self))
 
 
-def common_versions(ours: ApiRanges, theirs: ApiRanges) -> dict[int, int]:
-    """For each API that both have a common version of, the highest of them."""
-    return dict(CommonVersions(ours, theirs))
-
-
 def ranges_of(response: Any) -> dict[int, tuple[int, int]]:
     """The ranges in an ApiVersionsResponse."""
     return {entry.api_key: (entry.min_version, entry.max_version) for entry in response.api_keys[:API_KEYS_MAX]}

@@ -1,7 +1,7 @@
 """Names of nodes: how each voice turns a text from the data into a path component and back.
 
 Kafka's voice uses texts unchanged. Our own percent-escapes what a path cannot hold or a terminal must not
-get: `%`, `/`, control and bidirectional characters, and the names `.` and `..` (`%2E`, `%2E%2E`); the empty
+get: `%`, `/`, control, bidirectional and invisible characters, and the names `.` and `..` (`%2E`, `%2E%2E`); the empty
 name is a lone `%`. Every escaped name stands for exactly one text.
 """
 
@@ -11,12 +11,14 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from metashell.escape import UNSAFE_CHARACTERS
+
 DEFAULT_ENTITY = "<default>"
 """How the own voice names the default entity of quotas and configs."""
 
 EMPTY_NAME = "%"
 
-_UNSAFE = "%/\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_UNSAFE = f"%/\t\n{UNSAFE_CHARACTERS}"
 # Patterns as texts, which re compiles at their first use: most commands start and end without any of them.
 _ESCAPED = f"[{_UNSAFE}]"
 _ESCAPED_IN_ENTITY = f"[{_UNSAFE}()\\\\]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metashell.options import shared
 from metashell.options.quorum import QUORUM_OPTIONS
-from metashell.options.spec import Argument, CommandSpec, Option, file_option, flag
+from metashell.options.spec import CommandSpec, Option, file_option, flag, path_argument
 
 _FILES = file_option("--files", metavar="A,B", help="the files to dump, separated by commas")._replace(type="str")
 _CLUSTER_METADATA = flag("--cluster-metadata-decoder", help="decode records of the metadata log and its checkpoints")
@@ -102,12 +102,12 @@ DUMP_LOG = CommandSpec(
             metavar="only",
             type="optional-choice",
             choices=("also", "only"),
-            help="print batches too, or nothing else",
+            help="print batches along with records; =only prints nothing else",
         ),
         flag("--follow", "-f", help="wait at the end for what the node writes, or the quorum commits, next; Ctrl-C ends it"),
         *QUORUM_OPTIONS,
         flag("--summary", help="print counts by type and version, offsets, time span, epochs, gaps and compression; a table without -o"),
-        shared.output("jsonl", "json", "kafka", default=None)._replace(help="form of the output, by default jsonl, one object a line"),
+        shared.output("jsonl", "json", "kafka", default=None)._replace(help="one object a line (jsonl, the default), or another form"),
         shared.SHOW_SECRETS,
         shared.MAX_DECOMPRESSED,
         shared.JOBS,
@@ -115,14 +115,7 @@ DUMP_LOG = CommandSpec(
         shared.VERSION,
     ),
     arguments=(
-        Argument(
-            name="file",
-            nargs="*",
-            metavar="FILE",
-            type="path",
-            kind="file",
-            help="a .log, a .checkpoint, a directory of them, -, an index, a .snapshot or a text checkpoint",
-        ),
+        path_argument("file", "FILE", "*", "a .log, a .checkpoint, a directory of them, -, an index, a .snapshot or a text checkpoint"),
     ),
     examples=(
         ("dump-log --cluster-metadata-decoder 00000000000000000000.log | jq .type", "the type of every record"),

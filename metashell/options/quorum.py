@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from metashell.options.spec import Option, file_option
 
+SOURCE = "source"
+"""The options that say what to open exclude each other."""
+
 CONTROLLERS = Option(
     names=("--bootstrap-controller", "--controllers", "-C"),
     metavar="HOST:PORT,...",
     help="attach to the quorum of these controllers as an observer; ID@HOST:PORT works too",
+    exclusive=SOURCE,
 )
 BOOTSTRAP_SERVER = Option(
     names=("--bootstrap-server", "-b"),
     metavar="HOST:PORT,...",
     help="ask these brokers for the controllers, and attach there",
+    exclusive=SOURCE,
 )
 COMMAND_CONFIG = file_option("--command-config", "--config", "-c", help="property file of a Kafka client: security.protocol, sasl.*, ssl.*")
 ADDRESS_MAP = Option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metashell.options.spec import Argument, Option, choice, file_option, flag
+from metashell.options.spec import Option, choice, file_option, flag, path_argument
 
 OUTPUT_FORMS = ("text", "json", "jsonl", "table", "csv", "kafka")
 
@@ -33,12 +33,8 @@ ON_ERROR = choice(
     default="fail",
     help="at a corrupt batch or record: end the run, or skip it and list it among the faults",
 )
-LOG_PATHS = Argument(
-    name="paths",
-    metavar="PATH",
-    nargs="+",
-    kind="file",
-    help="logs, checkpoints, directories of them at any depth, quoted patterns, or URIs such as s3://bucket/folder",
+LOG_PATHS = path_argument(
+    "paths", "PATH", "+", "logs, checkpoints, directories of them at any depth, quoted patterns, or URIs such as s3://bucket/folder"
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metashell.options import shared
-from metashell.options.quorum import QUORUM_OPTIONS
+from metashell.options.quorum import QUORUM_OPTIONS, SOURCE
 from metashell.options.spec import Argument, CommandSpec, file_option, flag
 
 _SNAPSHOT = file_option(
@@ -11,6 +11,7 @@ _SNAPSHOT = file_option(
     "-s",
     metavar="PATH",
     help="a .checkpoint, a bootstrap.checkpoint or a .log segment, a metadata directory, or the log directory above it",
+    exclusive=SOURCE,
 )
 _COMMAND = Argument(name="command", nargs="*", kind="command", help="a command of the shell and its words; `help` lists them")
 
@@ -35,7 +36,7 @@ KAFKA_SHELL = CommandSpec(
     options=(
         _SNAPSHOT,
         *QUORUM_OPTIONS,
-        flag("--demo", help="open the directory of a real controller that ships with the package"),
+        flag("--demo", help="open the directory of a real controller that ships with the package", exclusive=SOURCE),
         shared.OUTPUT,
         shared.CERTAIN_ONLY,
         shared.SHOW_SECRETS,
@@ -75,7 +76,7 @@ KAFKA_METADATA_SHELL = CommandSpec(
         locks anything, and answers from the whole file. One-shot commands are cat, find, ls and tree.
         """,
     options=(
-        _SNAPSHOT._replace(metavar="SNAPSHOT", required=True, help="The metadata snapshot file to read."),
+        _SNAPSHOT._replace(metavar="SNAPSHOT", required=True, exclusive="", help="The metadata snapshot file to read."),
         shared.own_forms(*shared.OUTPUT_FORMS),
     ),
     arguments=(_COMMAND._replace(metavar="command", help="The command to run."),),

@@ -79,6 +79,11 @@ class Argument(NamedTuple):
         return f"[{text}]" if self.nargs in "?*" else text
 
 
+def path_argument(name: str, metavar: str, nargs: str, help: str) -> Argument:
+    """A positional argument that is a path, or several."""
+    return Argument(name=name, metavar=metavar, nargs=nargs, type="path", kind="file", help=help)
+
+
 class CommandSpec(NamedTuple):
     """A command: its words for people, and what it takes.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metashell.options import shared
-from metashell.options.spec import Argument, CommandSpec, Option, flag
+from metashell.options.spec import CommandSpec, Option, flag, path_argument
 
 VERIFY = CommandSpec(
     name="metashell-verify",
@@ -48,13 +48,11 @@ VERIFY = CommandSpec(
         shared.VERSION,
     ),
     arguments=(
-        Argument(
-            name="paths",
-            nargs="+",
-            metavar="PATH",
-            type="path",
-            kind="file",
-            help="a directory, a .log, a .checkpoint, an index, a producer snapshot, one of the small files of a log directory, or -",
+        path_argument(
+            "paths",
+            "PATH",
+            "+",
+            "a directory, a .log, a .checkpoint, an index, a producer snapshot, one of the small files of a log directory, or -",
         ),
     ),
     examples=(

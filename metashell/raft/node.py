@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from metashell.codec.error_codes import BROKER_NOT_AVAILABLE, NONE, UNSUPPORTED_VERSION
+from metashell.ids import Epoch, NodeId, Offset
 from metashell.raft import (
     cleaner,
     describe,
@@ -69,7 +70,7 @@ from metashell.raft.protocols import PartialSnapshot, ReplicatedLog
 from metashell.raft.ready import ElectionState, Ready
 from metashell.raft.replica import Random, Replica
 from metashell.raft.roles import Candidate, Follower, Leader, Prospective, Resigned
-from metashell.values import Epoch, NodeId, Offset, OffsetAndEpoch
+from metashell.values import OffsetAndEpoch
 
 RequestHandler: TypeAlias = Callable[[Replica, Any, Any, str], object]
 ResponseHandler: TypeAlias = Callable[[Replica, int, Any], bool]

@@ -19,11 +19,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from metashell.ids import Epoch, NodeId
 from metashell.raft.accumulator import AppendedBatch
 from metashell.raft.connections import CorrelationId
 from metashell.raft.listener import ListenerId
 from metashell.raft.messages import Endpoint, Request, Response
-from metashell.values import Epoch, NodeId, OffsetAndEpoch, ReplicaKey
+from metashell.values import OffsetAndEpoch, ReplicaKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ because whoever led epoch 4 had every committed record, and what lies beyond tha
 stored a record votes for nobody without it.
 
 A vote is on disk before it is granted, so after a restart it is still known. Asked again by the same candidate, say because the answer was
-lost, it is granted again; any other candidate of that epoch is refused. A pre-vote binds nobody, is not written down, and may be granted
-to any number; only who still hears from a leader, or leads, refuses it whatever the log is.
+lost, it is granted again if its log is still long enough; any other candidate of that epoch is refused. A pre-vote binds nobody, is not
+written down, and may be granted to any number; only a replica that leads, or still hears from its leader, refuses it whatever the log is.
 
 Source: KIP-595, KIP-996; KafkaRaftClient.handleVoteRequest, handleVoteResponse.
 """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from asyncio import Future
 from heapq import heappop, heappush
 
+from metashell.ids import Epoch, Offset
 from metashell.raft.errors import NotLeaderError
-from metashell.values import Epoch, Offset
 
 
 class CommitWaits:

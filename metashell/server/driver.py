@@ -31,10 +31,11 @@ from metashell.server.own_batches import OwnBatches
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from metashell.ids import Epoch, Offset
     from metashell.raft.connections import CorrelationId
     from metashell.raft.node import RaftNode
     from metashell.server.durable_log import DurableLog
-    from metashell.values import Epoch, Offset, OffsetAndEpoch
+    from metashell.values import OffsetAndEpoch
 
 LOG_NAME: Final = "metadata log"
 

@@ -15,10 +15,11 @@ from typing import Final
 from metashell.codec.batches import RecordBatch
 from metashell.codec.frame import write_metadata_record
 from metashell.errors import LogCorruptError
+from metashell.ids import Epoch, NodeId
 from metashell.image import EMPTY_IMAGE, ImageLoader, MetadataImage
 from metashell.image.writer import write_image
 from metashell.server.state_machine import SnapshotToMake
-from metashell.values import Epoch, NodeId, OffsetAndEpoch
+from metashell.values import OffsetAndEpoch
 
 SNAPSHOT_AFTER_SIZE: Final = 20 * 1024 * 1024
 """Bytes of the log between two snapshots; metadata.log.max.record.bytes.between.snapshots of Kafka."""

@@ -29,13 +29,14 @@ from metashell.server.state_machine import NoMachine, StateMachine
 if TYPE_CHECKING:
     import ssl
 
+    from metashell.ids import Offset
     from metashell.net.accepted_connection import ServerRequest
     from metashell.net.sasl import SaslClient
     from metashell.raft.ready import ElectionState
     from metashell.raft.replica import Random
     from metashell.raft.roles import Role
     from metashell.server.durable_log import DurableLog
-    from metashell.values import Offset, Recovering
+    from metashell.values import Recovering
 
 STOP_GRACE_S: Final = 1.0
 REQUEST_SIZE_MAX: Final = 64 * 1024

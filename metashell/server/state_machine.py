@@ -10,7 +10,8 @@ from typing import NamedTuple, Protocol
 
 from metashell.codec.batches import RecordBatch
 from metashell.codec.checked_batches import checked_batches
-from metashell.values import Epoch, NodeId, OffsetAndEpoch
+from metashell.ids import Epoch, NodeId
+from metashell.values import OffsetAndEpoch
 
 
 class SnapshotToMake(NamedTuple):

@@ -40,7 +40,7 @@ def bootstrap_checkpoint(records: Sequence[Any], now_ms: int) -> bytes:
 
 
 def voters_checkpoint(voters: Sequence[Voter], listener: str, kraft_version: int, now_ms: int) -> bytes:
-    """The checkpoint before offset 0, which tells a new quorum who its voters are."""
+    """The checkpoint before offset 0, which names the voters of a new quorum."""
     head: list[tuple[int, Any]] = [
         (SNAPSHOT_HEADER, SnapshotHeaderRecord(version=0, last_contained_log_timestamp=now_ms)),
     ]

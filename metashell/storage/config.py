@@ -1,7 +1,7 @@
-"""The configuration of a server, as far as formatting its directories depends on it; the whole of it is checked.
+"""The configuration of a server: what formatting its directories needs of it, and a check of the rest.
 
-What Kafka's own tool refuses to load is refused here too, in the same words. Two things are not looked at: classes, which may
-be anywhere on the server's class path, and values that a config provider would have to fetch.
+What Kafka's own tool refuses to load is refused here too, with the same message. Two things are not checked: classes, which may be
+anywhere on the server's class path, and values that a config provider would have to fetch.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def config_of(properties: Mapping[str, str]) -> NodeConfig:
     listeners = read_listeners(values)
     check_rules(values, listeners)
     data = log_dirs(values)
-    told = values.text("metadata.log.dir")
-    metadata = data[0] if told is None else told
+    own = values.text("metadata.log.dir")
+    metadata = data[0] if own is None else own
     return NodeConfig(
         node_id=values.number("node.id"),
         roles=frozenset(values.words("process.roles")),

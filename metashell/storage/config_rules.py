@@ -25,7 +25,7 @@ _AT_LEAST, _AT_MOST, _LESS = "greater than or equal to", "less than or equal to"
 
 
 def check_rules(values: ConfigValues, listeners: Listeners) -> None:
-    """Hold a whole configuration against every rule between its settings.
+    """Check a whole configuration by every rule between its settings.
 
     Errors: ConfigError in Kafka's words, for the first rule that is broken.
     """
@@ -180,9 +180,8 @@ def _check_only_controller(values: ConfigValues, listeners: Listeners) -> None:
         len(listeners.advertised_to_controllers) == len(listeners.all),
         "The listeners config must only contain KRaft controller listeners from controller.listener.names when process.roles=controller",
     )
-    told = values.text("inter.broker.listener.name")
     _require(
-        told is None or listeners.inter_broker_name not in values.words("controller.listener.names"),
+        values.text("inter.broker.listener.name") is None or listeners.inter_broker_name not in values.words("controller.listener.names"),
         "controller.listener.names must not contain an explicitly set inter.broker.listener.name configuration value "
         "when process.roles=controller'",
     )
@@ -240,8 +239,7 @@ def _check_cordoned(values: ConfigValues) -> None:
 
 def log_dirs(values: ConfigValues) -> tuple[str, ...]:
     """The directories for data: log.dirs, or else log.dir."""
-    told = values.maybe_words("log.dirs")
-    return values.words("log.dir") if told is None else told
+    return values.words("log.dir" if values.value("log.dirs") is None else "log.dirs")
 
 
 def _check_addresses(listeners: Listeners) -> None:
@@ -275,9 +273,9 @@ def _check_connections(values: ConfigValues, listeners: Listeners) -> None:
 
 
 def _sasl_mechanisms(values: ConfigValues, listener: str) -> tuple[str, ...]:
-    """The mechanisms of a listener: its own setting, which stands under its name in lower case, or the general one."""
-    told = values.originals.get(f"listener.name.{listener.lower()}.sasl.enabled.mechanisms")
-    return values.words("sasl.enabled.mechanisms") if told is None else tuple(re.split(r"\s*,\s*", told.strip()))
+    """The mechanisms of a listener: its own setting, under its name in lower case, or the general one."""
+    own = values.originals.get(f"listener.name.{listener.lower()}.sasl.enabled.mechanisms")
+    return values.words("sasl.enabled.mechanisms") if own is None else tuple(re.split(r"\s*,\s*", own.strip()))
 
 
 def _check_overrides(values: ConfigValues) -> None:

@@ -94,7 +94,7 @@ def _checked(originals: Mapping[str, str]) -> dict[str, Value]:
 
 
 def parse_value(key: ConfigKey, text: str) -> Value:
-    """The value that `text` stands for.
+    """The value that `text` means.
 
     Errors: ConfigError in Kafka's words.
     """
@@ -141,7 +141,7 @@ def _java_text(value: object) -> str:
 
 
 def check_value(key: ConfigKey, value: Value) -> None:
-    """Hold a value against the key's own check.
+    """Check a value as its key demands.
 
     Errors: ConfigError in Kafka's words.
     """

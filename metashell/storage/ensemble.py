@@ -74,7 +74,7 @@ def read_meta(path: str, name: str = META_PROPERTIES) -> MetaProperties | str | 
 
 
 def verify_ensemble(ensemble: Ensemble, cluster_id: str, node_id: int) -> None:
-    """Hold the formatted directories against the node that they should belong to, and against each other.
+    """Check that the formatted directories belong to the node, and to each other.
 
     Errors: ConfigError in Kafka's words.
     """

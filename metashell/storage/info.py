@@ -10,6 +10,7 @@ import posixpath
 from typing import TYPE_CHECKING, NamedTuple
 
 from metashell.log.meta_properties import META_PROPERTIES, MetaProperties
+from metashell.log.names import BOOTSTRAP_CHECKPOINT
 from metashell.storage.ensemble import ASIDE_SUFFIX, PREPARED, read_meta
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _PROBLEMS = {
     "not_formatted": "{path} is not formatted.",
     "unreadable": f"Error loading {{path}}/{META_PROPERTIES}: {{reason}}",
 }
-_LEFTOVERS = (PREPARED, "bootstrap.checkpoint" + ASIDE_SUFFIX, "bootstrap.checkpoint")
+_LEFTOVERS = (PREPARED, BOOTSTRAP_CHECKPOINT + ASIDE_SUFFIX, BOOTSTRAP_CHECKPOINT)
 
 
 class DirectoryInfo(NamedTuple):

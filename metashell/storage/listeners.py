@@ -31,7 +31,7 @@ class Endpoint(NamedTuple):
 
 
 class Listeners(NamedTuple):
-    """What a server listens on, and what of it others are told."""
+    """What a server listens on, and what it advertises."""
 
     all: tuple[Endpoint, ...]
     of_controller: tuple[Endpoint, ...]
@@ -48,15 +48,15 @@ def read_listeners(values: ConfigValues) -> Listeners:
     """
     protocols = protocol_map(values)
     own = _endpoints(values.words("listeners"), protocols, distinct_ports=True)
-    told = values.maybe_words("advertised.listeners")
-    advertised = own if told is None else _endpoints(told, protocols, distinct_ports=False)
+    words = values.maybe_words("advertised.listeners")
+    advertised = own if words is None else _endpoints(words, protocols, distinct_ports=False)
     controllers = values.words("controller.listener.names")
     of_controller = tuple(endpoint for endpoint in own if endpoint.name in controllers)
     name, protocol = _inter_broker(values, protocols)
     return Listeners(
         all=own,
         of_controller=of_controller,
-        advertised_to_controllers=_advertised_controllers(controllers, () if told is None else advertised, of_controller),
+        advertised_to_controllers=_advertised_controllers(controllers, () if words is None else advertised, of_controller),
         advertised_to_brokers=tuple(endpoint for endpoint in advertised if endpoint.name not in controllers),
         inter_broker_name=name,
         inter_broker_protocol=protocol,
@@ -166,41 +166,29 @@ def _check_ports(endpoints: Sequence[Endpoint], listeners: Sequence[str]) -> Non
 
 
 def _check_shared_port(port: int, hosts: Sequence[str | None], shown: str) -> None:
-    addresses = [host for host in hosts if host is not None and _is_address(host)]
-    names_count = len(hosts) - len(addresses)
+    versions = [version for host in hosts if (version := _ip_version(host)) is not None]
+    names_count = len(hosts) - len(versions)
     if names_count > 1:
         raise ConfigError(f"Each listener must have a different port, listeners: {shown}")
-    if len(addresses) != 2:
+    if len(versions) != 2:
         raise ConfigError(
             "Each listener must have a different port unless exactly one listener has an IPv4 address and the other IPv6 address, "
             f"listeners: {shown}, port: {port}"
         )
-    if names_count or _is_ipv4(addresses[0]) == _is_ipv4(addresses[1]):
+    if names_count or versions[0] == versions[1]:
         raise ConfigError(
             f"If you have two listeners on the same port then one needs to be IPv4 and the other IPv6, listeners: {shown}, port: {port}"
         )
 
 
-def _is_address(host: str) -> bool:
-    from ipaddress import AddressValueError, IPv6Address
-
-    if _is_ipv4(host):
-        return True
-    try:
-        IPv6Address(host.partition("%")[0])
-    except AddressValueError:
-        return False
-    return True
-
-
-def _is_ipv4(host: str) -> bool:
-    from ipaddress import AddressValueError, IPv4Address
+def _ip_version(host: str | None) -> int | None:
+    """4 or 6 for an address, None for a name. An IPv6 address may name its zone."""
+    from ipaddress import ip_address
 
     try:
-        IPv4Address(host)
-    except AddressValueError:
-        return False
-    return True
+        return ip_address(host.partition("%")[0] if host and ":" in host else host or "").version
+    except ValueError:
+        return None
 
 
 def _inter_broker(values: ConfigValues, protocols: dict[str, str]) -> tuple[str, str]:

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 from metashell.errors import MetashellError
 from metashell.log.disk import DirectoryLock, Disk
 from metashell.log.meta_properties import META_PROPERTIES
+from metashell.log.names import METADATA_DIRECTORY
 from metashell.storage.ensemble import ASIDE_SUFFIX, PREPARED
 from metashell.storage.errors import StorageError
-from metashell.storage.plan import METADATA_PARTITION, VOTERS_CHECKPOINT
+from metashell.storage.plan import VOTERS_CHECKPOINT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,8 +44,8 @@ class Formatting:
         self._seen: dict[tuple[int, int], str] = {}
         self._failed: PlannedDirectory | None = None
 
-    def run(self, tell: Callable[[PlannedDirectory], None]) -> None:
-        """Write everything; `tell` is called before each directory's third step, and where one cannot be written for those up to it.
+    def run(self, report: Callable[[PlannedDirectory], None]) -> None:
+        """Write everything; `report` is called before each directory's third step, and if one cannot be written for those up to it.
 
         Errors: StorageError that names the directory; what was written aside until then is removed again.
         """
@@ -52,19 +53,19 @@ class Formatting:
             try:
                 self._prepare()
             except StorageError:
-                self._tell_tried(tell)
+                self._report_tried(report)
                 raise
             for directory in self._plan.directories:
-                tell(directory)
+                report(directory)
                 self._attempt(directory, self._put_in_place)
         finally:
             for lock in self._locks:
                 lock.release()
 
-    def _tell_tried(self, tell: Callable[[PlannedDirectory], None]) -> None:
+    def _report_tried(self, report: Callable[[PlannedDirectory], None]) -> None:
         """Name the directories as Kafka's tool does, which has tried them one after the other when one fails."""
         for directory in self._plan.directories:
-            tell(directory)
+            report(directory)
             if directory is self._failed:
                 break
 
@@ -98,7 +99,7 @@ class Formatting:
             self._make_directory_below(directory.path)
 
     def _make_directory_below(self, path: str) -> None:
-        partition = os.path.join(path, METADATA_PARTITION)
+        partition = os.path.join(path, METADATA_DIRECTORY)
         if not os.path.isdir(partition):
             self._disk.make_directory(partition)
             self._made.append(partition)
@@ -163,7 +164,7 @@ class Formatting:
 
         A partition that has a log was in use; then nothing in it is touched.
         """
-        partition = os.path.join(directory.path, METADATA_PARTITION)
+        partition = os.path.join(directory.path, METADATA_DIRECTORY)
         if directory.holds_voters or not os.path.isdir(partition):
             return
         names = os.listdir(partition)
@@ -189,13 +190,13 @@ class Formatting:
                 self._disk.remove_directory(path)
 
 
-def perform(plan: FormatPlan, tell: Callable[[PlannedDirectory], None], disk: Disk | None = None) -> None:
+def perform(plan: FormatPlan, report: Callable[[PlannedDirectory], None], disk: Disk | None = None) -> None:
     """Carry out a plan.
 
-    Shape: `tell` gets each directory before it becomes a formatted one; `disk` stands for the file system in tests.
+    Shape: `report` gets each directory just before it becomes a formatted one; `disk` replaces the file system in tests.
     Errors: StorageError where something cannot be written; MetashellError where a running process holds a directory.
     """
-    Formatting(plan, disk or Disk()).run(tell)
+    Formatting(plan, disk or Disk()).run(report)
 
 
 def aside(directory: PlannedDirectory, file: PlannedFile) -> str:
@@ -205,7 +206,7 @@ def aside(directory: PlannedDirectory, file: PlannedFile) -> str:
 
 def _places(directory: PlannedDirectory) -> list[str]:
     """The directories that hold the files, the innermost first."""
-    inner = [os.path.join(directory.path, METADATA_PARTITION)] if directory.holds_voters else []
+    inner = [os.path.join(directory.path, METADATA_DIRECTORY)] if directory.holds_voters else []
     return [*inner, directory.path]
 
 

@@ -1,6 +1,6 @@
 """What a format would write, decided from the configuration, the command line and what is on disk; nothing is written here.
 
-The order of the checks is Kafka's, so that of two mistakes the same one is told.
+The order of the checks is Kafka's, so that of two mistakes the same one is reported.
 Source: kafka.tools.StorageTool, org.apache.kafka.metadata.storage.Formatter of 4.3.1; tools.md 3.2.
 """
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from metashell.codec.messages import FeatureLevelRecord
 from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, metadata_version_name
 from metashell.log.meta_properties import META_PROPERTIES, MetaProperties, format_meta_properties
+from metashell.log.names import BOOTSTRAP_CHECKPOINT, METADATA_DIRECTORY
 from metashell.storage.checkpoints import bootstrap_checkpoint, voters_checkpoint
 from metashell.storage.ensemble import Ensemble, in_hash_order, load_ensemble, verify_ensemble
 from metashell.storage.errors import ConfigError, StorageError
@@ -28,9 +29,7 @@ if TYPE_CHECKING:
 
     from metashell.storage.config import NodeConfig
 
-BOOTSTRAP_CHECKPOINT: Final = "bootstrap.checkpoint"
-METADATA_PARTITION: Final = "__cluster_metadata-0"
-VOTERS_CHECKPOINT: Final = f"{METADATA_PARTITION}/00000000000000000000-0000000000.checkpoint"
+VOTERS_CHECKPOINT: Final = f"{METADATA_DIRECTORY}/00000000000000000000-0000000000.checkpoint"
 
 DATA, METADATA = "data directory", "metadata directory"
 DYNAMIC, VOTER = "dynamic metadata directory", "dynamic metadata voter directory"
@@ -53,7 +52,7 @@ class FormatRequest(NamedTuple):
 
 
 class Given(NamedTuple):
-    """Time and chance, from outside: `date` is the line that stands in properties files."""
+    """Time and chance, from outside: `date` is the line in properties files."""
 
     now_ms: int
     date: str

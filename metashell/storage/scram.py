@@ -1,6 +1,6 @@
 """SCRAM credentials from `MECHANISM=[name=...,password=...]` words, as records for the first metadata log.
 
-Nothing here repeats what may be a part of a password: where Kafka's message would, ours says what is wrong without it.
+No message repeats what may be part of a password: where Kafka's would, ours says what is wrong without it.
 Source: org.apache.kafka.metadata.storage.ScramParser; KIP-900; RFC 5802.
 """
 

@@ -2,11 +2,11 @@
 
 Promises:
 - Each thing that does not hold is one finding with its file, byte and offset; the rest is checked all the same.
-- A torn or zero-filled tail of a directory's last segment is how a node stops, so it is told as information; so is what
+- A torn or zero-filled tail of a directory's last segment is how a node stops, so it is reported as information; so is what
   a running node changes meanwhile. In a file that was named it is a finding.
 - Nothing is written, locked or repaired. Files are streamed: memory does not grow with them, but for a digest, which is
   made of an image.
-- A finding is about bytes on disk. What records mean to each other is judged by the image alone, whose faults `--digest` tells.
+- A finding is about bytes on disk. What records mean to each other is judged by the image alone, whose faults `--digest` reports.
 """
 
 from metashell.verify.finding import Finding, Report

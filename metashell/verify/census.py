@@ -28,7 +28,7 @@ class Census:
         return True
 
     def finish(self, report: Report) -> None:
-        """Tell where the log directories do not fit each other."""
+        """Report where the log directories do not fit each other."""
         self._compare_ids(report)
         clusters: dict[str | None, list[MetadataPlace]] = {}
         for place in self.metadata:

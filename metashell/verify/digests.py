@@ -48,7 +48,7 @@ def digest_of(path: str, report: Report, options: VerifyOptions) -> Digest:
 
 
 def _refuse_coordinator(path: str) -> None:
-    """The log of a coordinator has no image, and each of its records would be told as a fault of one."""
+    """The log of a coordinator has no image, and each of its records would be reported as a fault of one."""
     if path in STREAM_NAMES:
         return
     kind = kind_of_path(path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path)))

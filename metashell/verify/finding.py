@@ -60,7 +60,7 @@ class Report:
             self._tell(finding)
 
     def end_file(self, file: str) -> None:
-        """Tell how many findings of a file were held back, and forget it."""
+        """Report how many findings of a file were held back, and forget it."""
         for severity in self.by_severity:
             held_back = self._told.pop((file, severity), 0) - FINDINGS_MAX
             if held_back > 0:

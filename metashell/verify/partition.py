@@ -42,7 +42,7 @@ _LEFT_OVER = re.compile(r".*\.(?:deleted|swap|cleaned|part|tmp)", re.DOTALL)
 
 
 class PartitionFacts(NamedTuple):
-    """What a partition's directory told, for what lies above it: where its log starts and ends, -1 where it has none.
+    """What a partition's directory showed, for what lies above it: where its log starts and ends, -1 where it has none.
 
     Of a metadata log `checkpoints` are the names of the whole ones, and `certain_to` is where the newest ends, 0 without one.
     """

@@ -25,7 +25,7 @@ _PRODUCER_SUFFIX = ".snapshot"
 
 
 class Promises(NamedTuple):
-    """What was said before the log was read; what cannot be read is told when the file itself is checked."""
+    """What was said before the log was read; what cannot be read is reported when the file itself is checked."""
 
     path: str
     entries: tuple[EpochEntry, ...]
@@ -83,7 +83,7 @@ def _check_election(promises: Promises, election: QuorumState, newest: int, repo
     if election.leader_id == NO_NODE or election.leader_epoch <= newest:
         return
     if any(entry.epoch == election.leader_epoch for entry in promises.entries):
-        return  # told of the entry
+        return  # reported for the entry
     place = os.path.join(promises.path, QUORUM_STATE)
     what = f"node {election.leader_id} leads epoch {election.leader_epoch}, of which the log has nothing: its last epoch is {newest}"
     report.warn(place, what)

@@ -1,7 +1,7 @@
 """What must hold inside one batch: its header's numbers, the boundaries of its records, and what they say they are.
 
 The usual batch of a metadata log is gone over by the tight loop; whatever is not framed like it is read again with every
-check, which then tells what is odd.
+check, which then reports what is odd.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class UncheckedRecords(RecordCheck):
 
 
 def looks_like_metadata(batch: RecordBatch) -> bool | None:
-    """Whether a batch is of the metadata log or of a checkpoint; None where it does not tell."""
+    """Whether a batch is of the metadata log or of a checkpoint; None where that is not clear."""
     header = batch.header
     if header.magic != 2:
         return False

@@ -47,7 +47,7 @@ def compare_replicas(places: list[MetadataPlace], report: Report) -> None:
 
 
 class _Place(NamedTuple):
-    """Where a batch lies, and what tells it from another: the bytes that its checksum covers."""
+    """Where a batch lies, and what distinguishes it from another: the bytes that its checksum covers."""
 
     file: str
     position: int
@@ -100,7 +100,7 @@ def _tell(a: _Place, b: _Place, certain: int, report: Report) -> None:
 
 
 def _places(path: str) -> Iterator[_Place]:
-    """The good batches of a directory's log, in order. What cannot be read was told when the directory was checked by itself."""
+    """The good batches of a directory's log, in order. What cannot be read was reported when the directory was checked by itself."""
     directory = MetadataDirectory(path)
     try:
         for entry in directory.list().segments:

@@ -1,4 +1,4 @@
-"""A whole run: every path is checked, whatever is wrong with another, and the status tells."""
+"""A whole run: every path is checked, whatever is wrong with another, and the status says whether all is fine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run_verify(options: VerifyOptions, display: Display) -> int:
 
 
 def _run_starts(options: VerifyOptions, writer: Writer, report: Report) -> int:
-    """Tell of each log directory whether a server would start on it; status 0 if all would, and lose nothing."""
+    """Say for each log directory whether a server would start on it; status 0 if all would, and lose nothing."""
     from metashell.verify.start_answers import tell_start
     from metashell.verify.start_places import node_id_of
 

@@ -26,7 +26,7 @@ OFFSET_CHECKPOINTS = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEANER_OFFS
 
 
 def read_small(path: str, report: Report, read: Callable[[str], T]) -> T | None:
-    """What `read` makes of a small file; None where it cannot be read or does not parse, which is told.
+    """What `read` makes of a small file; None where it cannot be read or does not parse, which is reported.
 
     The error's offset is a byte of the file.
     """

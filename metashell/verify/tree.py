@@ -35,7 +35,7 @@ _MEANS = {HIGH_WATERMARKS: "high watermark", LOG_STARTS: "log start", CLEANER_OF
 def check_directory(path: str, report: Report, options: VerifyOptions, census: Census | None = None) -> None:
     """Check a partition's directory, a log directory, or all that lie below a folder.
 
-    What several directories have to agree about is told when the `census` is finished, which is here where none is given.
+    What several directories have to agree about is reported when the `census` is finished, which is here where none is given.
     Errors: UsageError where there is none of these; OSError.
     """
     taken = Census() if census is None else census
@@ -75,7 +75,7 @@ class _Tree:
         return bool(found)
 
     def _is_something(self, place: str, depth: int) -> bool:
-        """As `_check_below`, of a folder that cannot be listed too: that is told, and the others are checked."""
+        """As `_check_below`, of a folder that cannot be listed too: that is reported, and the others are checked."""
         try:
             return self._check_below(place, depth - 1)
         except OSError as error:
@@ -83,7 +83,7 @@ class _Tree:
             return True
 
     def _folders_in(self, path: str) -> list[str]:
-        """The folders in a folder, in order. Links are not followed, since they may lead round in circles, and that is told."""
+        """The folders in a folder, in order. Links are not followed, since they may lead round in circles, and that is reported."""
         below = []
         with os.scandir(path) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):

@@ -198,7 +198,7 @@ class LogWalk:
         return min(state.earlier_end if is_first_of_segment else state.expected_offset, first_offset)
 
     def _take_fault(self, fault: BatchFault, indexes: SegmentIndexes, active: OpenFile | None) -> None:
-        """Tell of a bad place. What the indexes say of it cannot be judged."""
+        """Report a bad place. What the indexes say of it cannot be judged."""
         state = self.state
         offset = -1 if fault.offset is None else fault.offset
         self._is_cut_short = isinstance(fault, Tail)

@@ -40,6 +40,7 @@ PATH_FIRST = [
     ("{dir}", "ls", "/image", "--certain-only"),
     ("-v", "{dir}", "ls", "/image"),
     ("{dir}", "--", "ls", "/image"),
+    ("--", "{dir}", "ls", "/image"),
 ]
 
 
@@ -64,7 +65,7 @@ def test_a_word_that_is_nothing_is_named(run: Run) -> None:
 
 def test_two_sources_exclude_each_other_also_where_one_is_the_first_word(run: Run) -> None:
     result = run("kafka-shell", demo_directory(), "ls", "--demo")
-    assert (result.returncode, result.stderr) == (2, "kafka-shell: --demo and --snapshot exclude each other\n")
+    assert (result.returncode, result.stderr) == (2, "kafka-shell: --snapshot and --demo exclude each other\n")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_a_metadata_log_can_be_the_standard_input(segment: str) -> None:
     ("words", "message"),
     [
         (["ls", "/"], "nothing to open: name a file or directory first (kafka-shell DIR ls /), a quorum with -C, or try --demo"),
-        (["--demo", "-s", "x", "ls"], "--demo and --snapshot exclude each other"),
+        (["--demo", "-s", "x", "ls"], "--snapshot and --demo exclude each other"),
         (["--snapsot", "x"], "unknown option --snapsot (did you mean --snapshot?)"),
         (["--demo", "-o", "jsom", "ls"], "option --output: 'jsom' is not one of the choices (did you mean json?)"),
         (["-s"], "option -s needs a value"),

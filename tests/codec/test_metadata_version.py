@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from metashell.codec.metadata_version import (
-    METADATA_VERSION_LEVELS,
     NEWEST_LEVEL,
     metadata_version_name,
     record_versions,
@@ -18,7 +17,6 @@ from metashell.codec.metadata_version import (
 )
 def test_levels_have_kafkas_names(level: int, name: str):
     assert metadata_version_name(level) == name
-    assert METADATA_VERSION_LEVELS[name] == level
 
 
 def test_a_level_that_is_not_known_is_named_by_its_number():

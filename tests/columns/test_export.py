@@ -133,6 +133,23 @@ def test_processes_end_with_one_that_is_killed(tmp_path: Path) -> None:
     assert (done.stdout, done.returncode) == (b"2\n", -signal.SIGKILL)
 
 
+def test_processes_that_share_what_is_loaded_write_what_one_writes(tmp_path: Path) -> None:
+    """In a process of its own, which has not loaded pyarrow: only then its workers are forks."""
+    (tmp_path / NAME).write_bytes(topics_log())
+    script = (
+        "import sys\n"
+        "from metashell.columns.export.options import ExportOptions\n"
+        "from metashell.columns.export.run import export\n"
+        "assert 'pyarrow' not in sys.modules\n"
+        "options = ExportOptions(paths=(sys.argv[1],), out=sys.argv[2], jobs=2, target_bytes=2000)\n"
+        "print(export(options).split_count)\n"
+    )
+    argv = [sys.executable, "-c", script, str(tmp_path / NAME), str(tmp_path / "out")]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+    assert int(done.stdout) > 2
+    assert names_in(tmp_path / "out") == [f"t{number}" for number in range(300)]
+
+
 def test_an_error_does_not_wait_for_work_that_has_begun() -> None:
     with pytest.raises(KeyboardInterrupt), Workers(2, os.getpid, os.getpid) as workers:
         workers.start(2)

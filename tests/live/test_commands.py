@@ -119,7 +119,7 @@ def test_dump_log_prints_what_is_committed_and_ends(run: Run, words: list[str]):
     [
         (["-C", "a:1", "-b", "b:1"], "--bootstrap-controller and --bootstrap-server exclude each other"),
         (["-C", "a:1", "-s", "x"], "--snapshot and --bootstrap-controller exclude each other"),
-        (["--demo", "-b", "b:1"], "--demo and --bootstrap-server exclude each other"),
+        (["--demo", "-b", "b:1"], "--bootstrap-server and --demo exclude each other"),
         (["-s", "x", "-c", "f"], "--command-config goes with --bootstrap-controller or --bootstrap-server"),
         (["-C", "a"], "'a' is not HOST:PORT"),
         (["-C", "a:1", "--address-map", "a:1"], "'a:1' is not HOST:PORT=HOST:PORT"),

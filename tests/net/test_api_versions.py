@@ -11,7 +11,6 @@ from metashell.net.api_versions import (
     NodeFeatures,
     answer_api_versions,
     answer_unknown_api_versions,
-    common_versions,
     features_of,
     ranges_of,
     supported_ranges,
@@ -24,8 +23,8 @@ FEATURES = NodeFeatures({"kraft.version": (0, 1), "metadata.version": (1, 29)}, 
 def test_the_highest_common_version_is_taken_and_apis_without_one_are_left_out() -> None:
     ours = {1: (4, 17), 3: (0, 5), 52: (2, 2), 60: (0, 1)}
     theirs = {1: (0, 12), 3: (6, 9), 52: (0, 1), 18: (0, 4), 60: (1, 7)}
-    assert common_versions(ours, theirs) == {1: 12, 60: 1}
-    assert common_versions(theirs, ours) == {1: 12, 60: 1}
+    assert dict(CommonVersions(ours, theirs)) == {1: 12, 60: 1}
+    assert dict(CommonVersions(theirs, ours)) == {1: 12, 60: 1}
 
 
 def test_versions_are_found_when_they_are_asked_for() -> None:

@@ -1,4 +1,4 @@
-"""What all responses have in common: kraft.md 7.2 to 7.4. The answers to a candidate's votes stand for all."""
+"""What all responses have in common. The answers to a candidate's votes stand for all."""
 
 from __future__ import annotations
 

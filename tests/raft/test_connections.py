@@ -1,4 +1,4 @@
-"""What is outstanding at each destination: kraft.md 17."""
+"""What is outstanding at each destination."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_truncation_from_the_start_moves_the_epoch_that_holds_the_offset():
 
 
 class Naive:
-    """The same with one list, rebuilt at each change as kraft.md 10.1 words it."""
+    """The same with one list, rebuilt at each change."""
 
     def __init__(self) -> None:
         self.entries: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""BeginQuorumEpoch and EndQuorumEpoch, both sides: kraft.md 6, and the transition rule 7.3."""
+"""BeginQuorumEpoch and EndQuorumEpoch, both sides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a replica fetches, truncates, appends and downloads: kraft.md 8.1, 8.4, 10.2, 11.3, 4.5, 17."""
+"""How a replica fetches, truncates, appends and downloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a leader answers Fetch and FetchSnapshot: kraft.md 8.2, 8.3, 9, 11.3."""
+"""How a leader answers Fetch and FetchSnapshot."""
 
 from __future__ import annotations
 

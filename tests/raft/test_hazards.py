@@ -1,4 +1,4 @@
-"""Messages that make a Kafka replica die (kraft.md 22): ours survives each of them, and sends none."""
+"""Messages that make a Kafka replica die: ours survives each of them, and sends none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the application hears and asks: kraft.md 16, 4.3; and the figures of 19."""
+"""What the application hears and asks, and the figures."""
 
 from __future__ import annotations
 

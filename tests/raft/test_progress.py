@@ -1,4 +1,4 @@
-"""The high watermark of a leader: kraft.md 9.2 and the vectors of 25."""
+"""The high watermark of a leader: the offset that a majority has."""
 
 from __future__ import annotations
 

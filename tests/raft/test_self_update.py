@@ -1,4 +1,4 @@
-"""What an answer to its own update does to the follower that sent it (kraft.md 14.4)."""
+"""What an answer to its own update does to the follower that sent it."""
 
 from __future__ import annotations
 

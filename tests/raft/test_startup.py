@@ -1,4 +1,4 @@
-"""What a replica is when it starts: kraft.md 4.4."""
+"""What a replica is when it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of transitions, kraft.md 4.2: epochs, votes and timers; and what may never happen."""
+"""The table of transitions: epochs, votes and timers; and what may never happen."""
 
 from __future__ import annotations
 

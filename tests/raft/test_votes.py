@@ -1,4 +1,4 @@
-"""Who gets a vote or a pre-vote, and what the answers do: kraft.md 5."""
+"""Who gets a vote or a pre-vote, and what the answers do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replay a seed, or hunt: `python -m tests.simulation SEED [--trace]`, `python -m tests.simulation FIRST --count N`.
+"""Replays a seed, or searches many: `python -m tests.simulation SEED [--trace]`, `python -m tests.simulation FIRST --count N`.
 
 `--production` runs the server itself instead of the core alone, with seeds and planted bugs of its own.
 """
@@ -20,14 +20,14 @@ from tests.simulation.trace import Trace
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("seed", type=int)
-    parser.add_argument("--count", type=int, default=1, help="so many seeds from SEED on")
-    parser.add_argument("--events", type=int, default=0, help="the least that a run has")
+    parser.add_argument("--count", type=int, default=1, help="how many seeds, beginning with SEED")
+    parser.add_argument("--events", type=int, default=0, help="least number of events of a run")
     parser.add_argument("--production", action="store_true", help="run the server on a simulated clock, network and disk")
     parser.add_argument("--trace", action="store_true", help="print every message, timer and fault")
-    parser.add_argument("--last", type=int, default=0, help="print so many last lines of the trace of a failure")
-    parser.add_argument("--without", default="", help="options that take their plain value, separated by commas")
+    parser.add_argument("--last", type=int, default=0, help="print the last LAST lines of the trace of a failure")
+    parser.add_argument("--without", default="", help="give these options, separated by commas, their plain value")
     parser.add_argument("--shrink", action="store_true", help="find the fewest faults that still break the rule")
-    parser.add_argument("--bug", default="", help="with this planted bug")
+    parser.add_argument("--bug", default="", help="run with this planted bug")
     parser.add_argument("--profile", default=None, help="let every seed follow this profile of faults ('': none)")
     parser.add_argument("--go-on", action="store_true", help="do not stop at the first failure")
     arguments = parser.parse_args()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -11,9 +12,11 @@ import pytest
 from metashell.cli.verify import main as verify
 from metashell.demo import demo_directory
 from metashell.forms import Display
+from metashell.log.files import RegularFile
 from metashell.verify import VerifyOptions, run_verify
+from metashell.verify.start.batches import placed_batches
 from metashell.verify.start.forecast import forecast
-from metashell.verify.start.verdict import StartVerdict
+from metashell.verify.start.verdict import Ends, StartVerdict
 from tests.interop.start_bases import CHECKPOINT, LOG, make_base
 from tests.interop.start_cases import cases
 from tests.running import run_main
@@ -135,7 +138,7 @@ def test_what_is_not_known_is_not_safe(tmp_path: Path):
     verdict = forecast(str(tmp_path / "d"), str(place))
     assert verdict.starts is None
     assert not verdict.is_safe
-    assert str(verdict).startswith("it cannot be told")
+    assert str(verdict).startswith("it is not known whether")
 
 
 # ---- as it is printed
@@ -223,3 +226,15 @@ def test_nothing_is_changed(tmp_path: Path):
 
     assert run_verify(VerifyOptions(paths=(str(tmp_path / "d"),), start_safe=True), Display(Nothing())) == 0
     assert state(tmp_path) == before
+
+
+def test_a_disk_that_gives_an_error_ends_the_walk_as_no_end_of_a_file_does(tmp_path: Path):
+    class Broken(RegularFile):
+        def read_at(self, position: int, size: int) -> bytes:
+            self.trouble = "Input/output error"
+            return b""
+
+    path = tmp_path / "a.log"
+    path.write_bytes(bytes(100))
+    with Broken(os.open(path, os.O_RDONLY), str(path)) as file, pytest.raises(Ends, match="Input/output error"):
+        list(placed_batches(file))

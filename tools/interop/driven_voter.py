@@ -1,6 +1,6 @@
 """A voter of ours that may lead, and appends on command: commands are lines on standard input, answers are JSON lines on standard output.
 
-append COUNT IN_FLIGHT SIZE    append COUNT batches of one record of SIZE bytes, IN_FLIGHT at a time, and wait for their commits
+append COUNT IN_FLIGHT SIZE    append COUNT records of SIZE bytes, each for itself, IN_FLIGHT at a time, and wait for their commits
 no-ops COUNT IN_FLIGHT         the same with NoOpRecords, which Kafka's controllers accept
 state                          role, epoch and offsets of the replica
 

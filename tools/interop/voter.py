@@ -4,8 +4,8 @@
 
 It votes, replicates and makes snapshots. Without --may-stand it never asks for votes itself, because nothing here can act as the active
 controller. It does not authorize: a client that reaches a listener and authenticates may do whatever a controller may. So an address that
-other machines reach needs a listener with SASL, or with TLS and ssl.client.auth=required; --allow-plaintext overrides that. SIGTERM and
-SIGINT stop it gracefully. It ends with one line and status 1 when its disk or directory fails.
+other machines reach needs TLS, and with it SASL or ssl.client.auth=required; --allow-plaintext overrides that. SIGTERM and SIGINT stop it
+gracefully. It ends with one line and status 1 when its disk or directory fails.
 
 A voter whose log lost records that it may have acknowledged says so on stderr, and has no vote until a leader has sent them again. A voter
 that lost its quorum-state, and a sole voter with a damaged log, do not start. With --accept-loss they start with what is left, as Kafka
@@ -222,12 +222,12 @@ async def run(path: str, *, may_stand: bool, allow_plaintext: bool, accept_loss:
 
 def main(argv: list[str] | None = None) -> int:
     """See the module."""
-    parser = argparse.ArgumentParser(prog="voter", description="A controller of ours in a quorum.")
+    parser = argparse.ArgumentParser(prog="voter", description="Runs our own replica as a controller of a quorum.")
     parser.add_argument("config")
-    parser.add_argument("--may-stand", action="store_true", help="ask for votes, and so lead")
-    parser.add_argument("--allow-plaintext", action="store_true", help="listen where others reach it without TLS, or with TLS to anybody")
-    parser.add_argument("--accept-loss", action="store_true", help="vote although records or a vote of this one are lost, as Kafka does")
-    parser.add_argument("-v", action="store_true", dest="verbose", help="one line on stderr for each event of note")
+    parser.add_argument("--may-stand", action="store_true", help="ask for votes, so that it may lead")
+    parser.add_argument("--allow-plaintext", action="store_true", help="let other machines in without TLS, or by TLS alone")
+    parser.add_argument("--accept-loss", action="store_true", help="vote although records or a vote were lost, as Kafka does")
+    parser.add_argument("-v", action="store_true", dest="verbose", help="print events on stderr")
     options = parser.parse_args(argv)
 
     def tell(line: str) -> None:

@@ -1,6 +1,6 @@
 """Changes raft/ and log/ line by line and runs tests and simulation until one fails: `python -m tools.mutation --count 300`.
 
-Status 0: at least 95 % of the mutations that are not listed as equivalent were found, and the list is right. 1: not so. 2: no answer.
+Status 0: at least 95 % of the mutations that are not listed as equivalent were found, and the list is right. 1: otherwise. 2: no answer.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ def ended_as_by_a_key() -> Iterator[None]:
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m tools.mutation", description=__doc__)
-    made.add_argument("--module", action="append", metavar="raft/votes.py", help="only this one; may be given again")
-    made.add_argument("--count", type=int, default=COUNT, help=f"about so many, spread evenly ({COUNT})")
+    made.add_argument("--module", action="append", metavar="raft/votes.py", help="a module to change; may be repeated")
+    made.add_argument("--count", type=int, default=COUNT, help=f"about how many mutations, spread evenly ({COUNT})")
     made.add_argument("--all", action="store_true", help="every mutation")
-    made.add_argument("--equivalent", action="store_true", help="also every one that is listed as equivalent: none of them may be killed")
-    made.add_argument("--seed", type=int, default=0, help="which sample; the same seed takes the same mutations")
-    made.add_argument("--sample", action="store_true", help="those of `make test`, each by the files of tests that stand beside it")
-    made.add_argument("--one", action="append", metavar="ID", help="only this one, anew; may be given again")
+    made.add_argument("--equivalent", action="store_true", help="also every one that is listed as equivalent: no test may find these")
+    made.add_argument("--seed", type=int, default=0, help="chooses the sample: the same seed gives the same mutations")
+    made.add_argument("--sample", action="store_true", help="those of `make test`, each with its tests of sample.tsv")
+    made.add_argument("--one", action="append", metavar="ID", help="run this mutation again; may be repeated")
     made.add_argument("--jobs", type=int, default=2, help="processes at once (2)")
     made.add_argument("--seconds", type=float, default=60.0, help="time for each mutation (60)")
     made.add_argument("--fresh", action="store_true", help="do not use results of earlier runs")
-    made.add_argument("--log", metavar="FILE", help="what the tests print is added to it")
+    made.add_argument("--log", metavar="FILE", help="append the output of the tests to this file")
     made.add_argument("--list", action="store_true", help="print the mutations that would be taken")
     made.add_argument("-o", "--output", choices=("text", "json"), default="text")
     return made

@@ -160,6 +160,7 @@ complete -c kafka-shell -n '__metashell_words_are 0' -l verbose -s v -d 'report 
 complete -c kafka-shell -n '__metashell_words_are 0' -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
 complete -c kafka-shell -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c kafka-shell -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_words_are 0' -F
 complete -c kafka-shell -n '__metashell_words_are 0' -x -a cat -d 'print the contents of metadata leaves'
 complete -c kafka-shell -n '__metashell_command_is cat' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is cat' -l help -s h -d 'show the help and exit'
@@ -238,7 +239,7 @@ complete -c dump-log -l since -x -d 'only records of this time or later: ISO 860
 complete -c dump-log -l until -x -d 'only records of this time or earlier'
 complete -c dump-log -l key -x -d 'only records whose key contains a match'
 complete -c dump-log -l value -x -d 'only records whose printed value contains a match'
-complete -c dump-log -l batches -d 'print batches too, or nothing else'
+complete -c dump-log -l batches -d 'print batches along with records; =only prints nothing else'
 complete -c dump-log -l follow -s f -d 'wait at the end for what the node writes, or the quorum commits, next; Ctrl-C ends it'
 complete -c dump-log -l bootstrap-controller -l controllers -s C -x -d 'attach to the quorum of these controllers as an observer; ID@HOST:PORT works too'
 complete -c dump-log -l bootstrap-server -s b -x -d 'ask these brokers for the controllers, and attach there'
@@ -246,7 +247,7 @@ complete -c dump-log -l command-config -l config -s c -r -F -d 'property file of
 complete -c dump-log -l address-map -x -d 'connect to the second address in place of the first, where controllers advertise one that is not reachable from here'
 complete -c dump-log -l timeout -x -d 'give up attaching after this time (10; 2 if no address accepts a connection); an attached observer has no limit'
 complete -c dump-log -l summary -d 'print counts by type and version, offsets, time span, epochs, gaps and compression; a table without -o'
-complete -c dump-log -l output -s o -x -a 'jsonl json kafka' -d 'form of the output, by default jsonl, one object a line'
+complete -c dump-log -l output -s o -x -a 'jsonl json kafka' -d 'one object a line (jsonl, the default), or another form'
 complete -c dump-log -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
 complete -c dump-log -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
 complete -c dump-log -l jobs -s j -x -d 'number of processes; 0 means one for each core'
@@ -257,6 +258,7 @@ complete -c dump-log -n '__metashell_words_are_at_least 0' -F
 complete -c kafka-metadata-shell -f
 complete -c kafka-metadata-shell -n '__metashell_words_are 0' -l snapshot -s s -r -F -d 'The metadata snapshot file to read.'
 complete -c kafka-metadata-shell -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
+complete -c kafka-metadata-shell -n '__metashell_words_are 0' -F
 complete -c kafka-metadata-shell -n '__metashell_words_are 0' -x -a cat -d 'print the contents of metadata leaves'
 complete -c kafka-metadata-shell -n '__metashell_command_is cat; and __metashell_words_are_at_least 1' -x -a '(__metashell_nodes)'
 complete -c kafka-metadata-shell -n '__metashell_words_are 0' -x -a find -d 'search for nodes below directories'

@@ -104,7 +104,7 @@ def payloads_of(options: DumpOptions, file: OpenFile | None = None) -> Payloads:
             from metashell.dump.kafka.coordinator import CoordinatorPayloads
 
             return CoordinatorPayloads(log)
-        case "remote-log":
+        case "remote_log":
             from metashell.dump.kafka.remote_log import RemoteLogPayloads
 
             return RemoteLogPayloads()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from metashell.codec.batches import LOG_APPEND_TIME, BatchHeader
 from metashell.codec.control import CONTROL_TYPE_NAMES
-from metashell.dump.decoding import LOG_OF_DECODER
 from metashell.dump.options import DumpOptions
 from metashell.log.kinds import METADATA
 
@@ -78,7 +77,7 @@ def _wanted_types(options: DumpOptions) -> tuple[frozenset[int], frozenset[int]]
     """
     from metashell.dump.record_types import is_number, logs_with_types, plain_type, type_names, type_words, unknown_type
 
-    log = LOG_OF_DECODER.get(options.decoder, METADATA)
+    log = METADATA if options.decoder == "classes" else options.decoder
     names = type_names(log)
     others = options.is_decoder_implied and logs_with_types(options.types)
     records = {plain_type(name): number for number, name in names.items()}

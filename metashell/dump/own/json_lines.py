@@ -81,6 +81,7 @@ class JsonWriter(Writer):
         self.shows_records = options.iterates_deep and options.batches != "only"
         self.is_plain = self.shows_records and not (self.shows_batches or filters.has_pattern or filters.has_range)
         self.last_batch: tuple[BatchHeader, int, bytes] | None = None
+        self.may_skip = options.decoder != "metadata"
         self.is_keyed = options.decoder in ("offsets", "transactions", "share")
         self.decoder = self._make_decoder()
 
@@ -101,7 +102,7 @@ class JsonWriter(Writer):
             self.loop = make_keyed_loop(f"{start}{_KEYED_LINE}", f"{start}{_KEYED_TOMBSTONE}", head=head)
             self.texts = keyed_loop_texts(texts, self.filters.wants_type)
             return KeyedDecoder(texts)
-        framed = FramedTexts("metadata" if options.decoder == "metadata" else "remote_log", show_secrets=options.show_secrets)
+        framed = FramedTexts(options.decoder, show_secrets=options.show_secrets)
         if options.decoder == "metadata":
             self.loop = make_loop(f"{start}{_LINE}", may_skip=self.filters.types is not None, head=head)
             self.texts = metadata_loop_texts(framed, self.filters.wants_type)
@@ -156,7 +157,7 @@ class JsonWriter(Writer):
         self.last = (header.last_offset, header.leader_epoch)
 
     def _compare(self, position: int, last: tuple[int, int], here: tuple[int, int]) -> None:
-        reason = order_fault(last[0] + 1, last[1], here, may_skip=self.options.decoder != "metadata")
+        reason = order_fault(last[0] + 1, last[1], here, may_skip=self.may_skip)
         if reason is not None:
             self.findings.fault(position, f"position {position}: {reason}")
 

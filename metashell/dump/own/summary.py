@@ -15,14 +15,13 @@ from metashell.codec.coordinator import PREFIX_SIZE, int16_at
 from metashell.codec.frame import FrameError, read_frame, record_type_name
 from metashell.codec.framing import Stop
 from metashell.codec.record_walk import RecordFields
-from metashell.dump.decoding import LOG_OF_DECODER
 from metashell.dump.inputs import Input, shown_path
 from metashell.dump.own.json_lines import JsonWriter
 from metashell.dump.own.session import Session
 from metashell.dump.record_types import type_names
 from metashell.dump.windows import dump_in_turn
 from metashell.forms import compact_json
-from metashell.log.kinds import DATA, METADATA, REMOTE_LOG
+from metashell.log.kinds import DATA, METADATA, REMOTE_LOG, LogKind
 from metashell.log.window_reader import WindowReader
 
 GAPS_SHOWN_MAX = 20
@@ -48,7 +47,8 @@ class SummaryWriter(JsonWriter):
         self.magics: dict[int, int] = {}
         self.types: dict[TypeCount, list[int]] = {}
         self.producers: set[int] = set()
-        self.log = LOG_OF_DECODER.get(self.options.decoder, DATA)
+        decoder = self.options.decoder
+        self.log: LogKind = DATA if decoder == "classes" else decoder
         self.type_names = type_names(self.log)
 
     def flush(self) -> None:

@@ -20,7 +20,6 @@ LAST_EPOCH_FROM: Final = 12
 REPLICA_STATE_FROM: Final = 15
 ENDPOINTS_FROM: Final = 17
 """The schema has NodeEndpoints from 16 on; raft fills them from 17 on."""
-TOP_ERROR_FROM: Final = 7
 
 
 def fetch_request_to(message: flat.FetchRequest, version: int) -> codec.FetchRequest:

@@ -16,6 +16,7 @@ from metashell.codec.framing import FRAME_SIZE_MAX, MAGIC_MAX, Stop
 from metashell.codec.legacy import LegacyBatch, message_crc, read_message_header
 from metashell.log.files import RegularFile
 from metashell.log.window_reader import WindowReader
+from metashell.verify.start.verdict import Ends
 
 
 class Placed(NamedTuple):
@@ -45,7 +46,7 @@ class BadLengthError(Exception):
 
 
 def placed_batches(file: RegularFile) -> Iterator[Placed]:
-    """What lies in a segment, up to where Kafka sees its end. Errors: BadLengthError."""
+    """What lies in a segment, up to where Kafka sees its end. Errors: BadLengthError; Ends where the disk gives an error."""
     reader = WindowReader(file, None, FRAME_SIZE_MAX)
     position = 0
     while True:
@@ -55,6 +56,8 @@ def placed_batches(file: RegularFile) -> Iterator[Placed]:
         position = window.next
         if window.stop is not None:
             break
+    if file.trouble is not None:
+        raise Ends(file.name, file.trouble, position=window.stop.position)
     if window.stop.kind == "bad-size":
         raise BadLengthError(window.stop)
 

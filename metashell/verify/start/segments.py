@@ -59,8 +59,6 @@ def recover_segment(path: str, base_offset: int, epochs: EpochCache, *, is_early
             segment.batches = []
             segment.valid_size = 0
             segment.reason = f"{error}, so all of the segment is given up"
-        if file.trouble is not None:
-            raise Ends(path, file.trouble)
         return segment
     finally:
         file.close()

@@ -11,7 +11,7 @@ becomes a segment of its own, named by its offset."""
 
 
 class Ends(Exception):
-    """Kafka would end here, for this reason; with `is_known` false it cannot be told what it would do."""
+    """Kafka would end here, for this reason; with `is_known` false we do not know what it would do."""
 
     def __init__(self, file: str, reason: str, *, position: int = -1, offset: int = -1, is_known: bool = True) -> None:
         super().__init__(reason)
@@ -53,7 +53,7 @@ class Change:
 
 @dataclass(slots=True)
 class StartVerdict:
-    """The answer for one log directory. `starts` is None where it cannot be told.
+    """The answer for one log directory. `starts` is None where that is not known.
 
     `end_offset` and `epoch` are the log's end and last epoch after the start, before anything is written; None where it does not come so
     far. `lost` is what goes, or is gone already; `unnoticed` what cannot be right and Kafka takes without a word.
@@ -78,7 +78,7 @@ class StartVerdict:
 
     def __str__(self) -> str:
         if self.starts is None:
-            return f"it cannot be told whether Kafka would start: {self.reason}"
+            return f"it is not known whether Kafka would start: {self.reason}"
         if not self.starts:
             return f"Kafka would not start: {self.reason}"
         log = f"log from offset {self.start_offset} to {self.end_offset}, epoch {self.epoch}"

@@ -17,6 +17,8 @@ from metashell.raft.wire.versions import UnsupportedVersionError
 from metashell.values import ZERO_UUID, OffsetAndEpoch, ReplicaKey
 
 _M = TypeVar("_M")
+TOP_ERROR_FROM: Final = 7
+"""The version of Fetch from which an answer has an error of its own."""
 
 
 def drop(message: _M, version: int) -> _M:
@@ -81,7 +83,7 @@ def _fetch_request(message: flat.FetchRequest, version: int) -> flat.FetchReques
 
 
 def _fetch_response(message: flat.FetchResponse, version: int) -> flat.FetchResponse:
-    if message.top_error and version < fetching.TOP_ERROR_FROM:
+    if message.top_error and version < TOP_ERROR_FROM:
         return flat.FetchResponse(shape_ok=False)
     alone = _alone(message)
     if alone is not None:

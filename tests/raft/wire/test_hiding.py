@@ -1,4 +1,4 @@
-"""Nobody is told of a leader that it could not find: kraft.md 22.3."""
+"""Nobody is told of a leader that it could not find."""
 
 from __future__ import annotations
 

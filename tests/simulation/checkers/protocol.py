@@ -1,6 +1,6 @@
 """What may leave a replica, and what an answer may be to the one who gets it (C3, C4, C5): looked at for every message.
 
-C4: what a message says must be in the sender's crash-surviving image when it leaves. C5: nothing that kills a real Kafka (kraft.md 22).
+C4: what a message says must be in the sender's crash-surviving image when it leaves. C5: nothing that kills a real Kafka.
 """
 
 from __future__ import annotations
