@@ -19,7 +19,7 @@ from metashell.codec.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from metashell.controller.decision import ApiError, BoundedRecords, Decision
-from metashell.controller.partitions.bulk import Changes
+from metashell.controller.partitions.bulk import Changes, Found
 from metashell.controller.partitions.change import NO_LEADER, Election
 from metashell.controller.request import Request
 from metashell.controller.state import State, partition_of
@@ -111,21 +111,21 @@ def refuse(request: Request, code: int, message: str | None) -> Any:
 def elect_preferred(state: State, now_ms: int) -> tuple[Decision, bool]:
     """Periodic: let preferred replicas lead again, where they can."""
     changes = Changes(state)
-    records: list[VersionedRecord] = []
-    for topic, partition_id, partition in changes.unpreferred():
-        if len(records) >= ELECTIONS_MAX:
-            return Decision(None, records, atomic=False), True
-        records += _election_records(changes, topic, partition_id, partition, Election.PREFERRED)
-    return Decision(None, records, atomic=False), False
+    return _elect_some(changes, changes.unpreferred(), Election.PREFERRED)
 
 
 def elect_unclean(state: State, now_ms: int) -> tuple[Decision, bool]:
     """Periodic: let any live replica lead partitions without leader, where their topics allow that."""
     changes = Changes(state)
+    allowed = (found for found in changes.leaderless() if changes.rules.allows_unclean(found[0].name))
+    return _elect_some(changes, allowed, Election.UNCLEAN)
+
+
+def _elect_some(changes: Changes, partitions: Iterable[Found], election: Election) -> tuple[Decision, bool]:
+    """Elections in as many partitions as one run holds, and whether there may be more."""
     records: list[VersionedRecord] = []
-    for topic, partition_id, partition in changes.leaderless():
+    for topic, partition_id, partition in partitions:
         if len(records) >= ELECTIONS_MAX:
             return Decision(None, records, atomic=False), True
-        if changes.rules.allows_unclean(topic.name):
-            records += _election_records(changes, topic, partition_id, partition, Election.UNCLEAN)
+        records += _election_records(changes, topic, partition_id, partition, election)
     return Decision(None, records, atomic=False), False
