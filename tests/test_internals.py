@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import FrameType
 
 import pytest
-
-from tests.running import run_main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "internals.md"
@@ -48,21 +44,37 @@ def resolve(name: str) -> object:
     return found
 
 
-@contextmanager
-def called(into: set[str]) -> Iterator[None]:
-    """Gather the names of the functions of metashell that are called in the block."""
+# What is compiled or remembered once in a process would not be called again, so each way has a process of its own.
+CALLED = """
+import sys
+from importlib import import_module
 
-    def note(frame: FrameType, event: str, _: object) -> None:
-        module = frame.f_globals.get("__name__", "")
-        if event == "call" and module.startswith("metashell."):
-            into.add(f"{module.removeprefix('metashell.')}.{frame.f_code.co_qualname}")
+seen = set()
 
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        yield
-    finally:
-        sys.setprofile(before)
+
+def note(frame, event, _):
+    module = frame.f_globals.get("__name__", "")
+    if event == "call" and module.startswith("metashell."):
+        seen.add(f"{module.removeprefix('metashell.')}.{frame.f_code.co_qualname}")
+
+
+main = import_module(sys.argv[1]).main
+sys.setprofile(note)
+try:
+    status = main(sys.argv[3:])
+finally:
+    sys.setprofile(None)
+with open(sys.argv[2], "w") as found:
+    found.write("\\n".join(seen))
+sys.exit(status)
+"""
+
+
+def called(module: str, words: list[str], into: Path) -> set[str]:
+    """The names of the functions of metashell that a command calls."""
+    run = subprocess.run([sys.executable, "-c", CALLED, module, str(into), *words], cwd=ROOT, capture_output=True, timeout=120, check=False)
+    assert run.returncode == 0, run.stderr
+    return set(into.read_text(encoding="utf-8").split("\n"))
 
 
 def test_every_name_on_the_page_is_there() -> None:
@@ -86,13 +98,10 @@ def home(name: str) -> str:
 
 
 @pytest.mark.parametrize("heading", ["A record, from a file to stdout", "A partition, from a checkpoint to `cat`"])
-def test_every_function_of_a_way_is_called_by_its_command(heading: str) -> None:
+def test_every_function_of_a_way_is_called_by_its_command(heading: str, tmp_path: Path) -> None:
     text = sections()[heading]
     command, *words = shlex.split(COMMAND.findall(text)[0])
-    main: Callable[[list[str]], int] = import_module(MAINS[command]).main
-    seen: set[str] = set()
-    with called(seen):
-        assert run_main(main, words, cwd=ROOT).status == 0
+    seen = called(MAINS[command], words, tmp_path / "seen")
     steps = "".join(re.findall(r"^ *\d+\. .*\n(?:   .*\n)*", text, flags=re.MULTILINE))
     functions = {name for name in names_in(steps) if callable(resolve(name))}
     assert len(functions) > 15

@@ -95,7 +95,11 @@ class LogHeads:
 
 def walk_offset_index(data: bytes, base_offset: int, heads: LogHeads | None) -> Iterator[OffsetEntry]:
     """The entries of an offset index, up to the zeros of a preallocated one, each compared with the log if there is one."""
-    for relative, position in _used_entries(data, OFFSET_ENTRY, 0):
+    is_first = True
+    for relative, position in OFFSET_ENTRY.iter_unpack(whole_entries(data, OFFSET_ENTRY)):
+        if relative == 0 and not is_first:
+            return
+        is_first = False
         offset = base_offset + relative
         if heads is None:
             yield OffsetEntry(offset, position, offset, None)
@@ -104,16 +108,6 @@ def walk_offset_index(data: bytes, base_offset: int, heads: LogHeads | None) -> 
             yield OffsetEntry(offset, position, heads.last_offset(position), None)
         except DecodeError as error:
             yield OffsetEntry(offset, position, 0, str(error))
-
-
-def _used_entries(data: bytes, form: Struct, offset_at: int) -> Iterator[tuple[int, ...]]:
-    """The entries up to the zeros of a preallocated index; the relative offset is the number `offset_at` of an entry."""
-    is_first = True
-    for entry in form.iter_unpack(whole_entries(data, form)):
-        if entry[offset_at] == 0 and not is_first:
-            return
-        is_first = False
-        yield entry
 
 
 class LogBatches:
@@ -200,7 +194,9 @@ def walk_time_index(
     """The entries of a time index, up to the zeros of a preallocated one, each compared with the log if there is one."""
     batches = LogBatches(log, max_decompressed) if log is not None else None
     size = (log.size() or 0) if log is not None else 0
-    for timestamp, relative in _used_entries(data, TIME_ENTRY, 1):
+    for number, (timestamp, relative) in enumerate(TIME_ENTRY.iter_unpack(whole_entries(data, TIME_ENTRY))):
+        if relative == 0 and number:
+            return
         offset = base_offset + relative
         if batches is None:
             yield TimeEntry(timestamp, offset, offset, timestamp, None)

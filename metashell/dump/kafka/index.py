@@ -7,13 +7,13 @@ Source: DumpLogSegments.dumpIndex, dumpTimeIndex, dumpTxnIndex, dumpProducerIdSn
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from typing import TypeVar
+from itertools import islice
 
 from metashell.codec.java_errors import java_read_error
 from metashell.codec.registry import message_type
-from metashell.dump.index_walk import LogHeads, OffsetEntry, TimeEntry, walk_offset_index, walk_time_index
+from metashell.dump.index_walk import LogHeads, TimeEntry, walk_offset_index, walk_time_index
 from metashell.dump.kafka.java import java_absolute, java_long, java_sequence_before
 from metashell.dump.options import DumpOptions
 from metashell.dump.output import Output, TextSink
@@ -33,7 +33,6 @@ from metashell.log.indexes import (
     read_producer_header,
 )
 
-Entry = TypeVar("Entry", OffsetEntry, TimeEntry)
 _LINES_AT_A_TIME = 1 << 14
 _NO_TIMESTAMP = -1
 
@@ -123,13 +122,19 @@ class IndexDump:
         self._write([f"{path} passed sanity check.\n"])
 
     def _offset_entries(self, path: str, data: bytes, base_offset: int, log: RegularFile) -> None:
-        def hold(entry: OffsetEntry) -> None:
-            if entry.last_offset != entry.offset:
-                self.diagnostics.mismatches.setdefault(where, {})[entry.offset] = entry.last_offset
-
-        where = java_absolute(path)
         entries = walk_offset_index(data, base_offset, LogHeads(log, self.options.max_message_size))
-        self._entries(path, entries, "offset: %d position: %d\n", hold)
+        shows = not self.options.verify_index_only
+        while batch := list(islice(entries, _LINES_AT_A_TIME)):
+            lines: list[str] = []
+            for offset, position, last_offset, trouble in batch:
+                if trouble is not None:
+                    self._write(lines)
+                    raise Halt(f"{path}: entry of offset {offset}: {trouble}")
+                if last_offset != offset:
+                    self.diagnostics.mismatches.setdefault(java_absolute(path), {})[offset] = last_offset
+                if shows:
+                    lines.append(f"offset: {offset} position: {position}\n")
+            self._write(lines)
 
     def time_index(self, path: str, name: str) -> None:
         base_offset = java_long(path, name.partition(".")[0])
@@ -141,23 +146,20 @@ class IndexDump:
                 self._time_sanity(path, data, base_offset)
                 return
             entries = walk_time_index(data, base_offset, offsets, log, self.options.max_decompressed)
-            self._entries(path, entries, "timestamp: %d offset: %d\n", _TimeCheck(path, self.diagnostics).hold)
+            self._time_entries(path, entries)
 
-    def _entries(self, path: str, entries: Iterable[Entry], form: str, hold: Callable[[Entry], None]) -> None:
-        """Write the line of each entry, and note what does not hold. Raises Halt at the first one that has no batch."""
-        shows = not self.options.verify_index_only
-        lines: list[str] = []
-        for entry in entries:
-            if entry.trouble is not None:
-                self._write(lines)
-                raise Halt(f"{path}: entry of offset {entry.offset}: {entry.trouble}")
-            hold(entry)
-            if shows:
-                lines.append(form % entry[:2])
-            if len(lines) >= _LINES_AT_A_TIME:
-                self._write(lines)
-                lines.clear()
-        self._write(lines)
+    def _time_entries(self, path: str, entries: Iterator[TimeEntry]) -> None:
+        check = _TimeCheck(path, self.diagnostics)
+        while batch := list(islice(entries, _LINES_AT_A_TIME)):
+            lines: list[str] = []
+            for entry in batch:
+                if entry.trouble is not None:
+                    self._write(lines)
+                    raise Halt(f"{path}: entry of offset {entry.offset}: {entry.trouble}")
+                check.hold(entry)
+                if not self.options.verify_index_only:
+                    lines.append(f"timestamp: {entry.timestamp} offset: {entry.offset}\n")
+            self._write(lines)
 
     def _time_sanity(self, path: str, data: bytes, base_offset: int) -> None:
         count = len(data) // TIME_ENTRY.size

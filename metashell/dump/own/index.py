@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from itertools import islice
 from typing import Any, NamedTuple
 
 from metashell.codec.framing import FRAME_SIZE_MAX
@@ -53,6 +54,7 @@ SIZE_MAX = 1 << 30
 _META_KEYS = frozenset(("version", "cluster.id", "node.id", "broker.id", "directory.id"))
 """What Kafka writes to meta.properties. What else stands there may be a server's configuration."""
 _LINES_AT_A_TIME = 1 << 14
+_NUMBER_MAX = 1 << 64
 Faults = Iterator[tuple[str, str]]
 """What is wrong with an entry: further members of the fault's line, each with a comma behind it, and the reason."""
 
@@ -116,9 +118,29 @@ class OwnIndex:
                 lines.append(f"{head}{place}}}\n")
             for more, reason in faults(entry, before):
                 self.fault("mismatch", f"{place},{more}", reason)
-            if len(lines) >= _LINES_AT_A_TIME:
+            if not count % _LINES_AT_A_TIME:
                 self.flush()
             before = entry
+        return count
+
+    def offset_entries(self, entries: Iterator[OffsetEntry]) -> int:
+        """The same as `entries(OFFSET, entries)`, written out since an index may have a million of them."""
+        head = f'{{"kind":"offset-entry","file":{self.label},"offset":'
+        lines, shows = self.lines, self.shows
+        before: OffsetEntry | None = None
+        before_offset = before_position = -_NUMBER_MAX
+        count = 0
+        while batch := list(islice(entries, _LINES_AT_A_TIME)):
+            count += len(batch)
+            for entry in batch:
+                offset, position, last_offset, trouble = entry
+                if shows:
+                    lines.append(f'{head}{offset},"position":{position}}}\n')
+                if last_offset != offset or trouble is not None or offset <= before_offset or position <= before_position:
+                    for more, reason in _offset_faults(entry, before):
+                        self.fault("mismatch", f"{_offset_members(entry)},{more}", reason)
+                before, before_offset, before_position = entry, offset, position
+            self.flush()
         return count
 
     def fault(self, kind: str, place: str, reason: str) -> None:
@@ -139,7 +161,7 @@ class OwnIndex:
             # Kafka's default is its tool's, not the log's: a larger batch is no fault.
             size_max = FRAME_SIZE_MAX if size_max == MAX_MESSAGE_SIZE_DEFAULT else size_max
             heads = LogHeads(log, size_max) if log is not None else None
-            count = self.entries(OFFSET, walk_offset_index(data, base_offset, heads))
+            count = self.offset_entries(walk_offset_index(data, base_offset, heads))
         self.tail(data, count, OFFSET_ENTRY.size)
 
     def time_index(self, data: bytes) -> None:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from metashell.dump.index_walk import OffsetEntry
+from metashell.dump.options import DumpOptions
+from metashell.dump.output import Output
+from metashell.dump.own.index import OFFSET, OwnIndex
+from metashell.dump.own.session import Session
 from tests.dump.making import dump
 from tools.handmade_files import NAME
 
@@ -137,3 +146,19 @@ def test_a_missing_index_is_one_line(tmp_path: Path) -> None:
     status, rows, err = run(tmp_path / f"{NAME}.index")
     assert (status, rows, err) == (1, [], f"dump-log: {tmp_path}/{NAME}.index: No such file or directory\n")
     assert list(tmp_path.iterdir()) == []
+
+
+numbers = st.integers(-3, 12)
+offset_entries = st.lists(st.builds(OffsetEntry, numbers, numbers, numbers, st.sampled_from((None, None, "no batch"))), max_size=12)
+
+
+@given(entries=offset_entries, shows=st.booleans())
+def test_the_loop_over_offset_entries_writes_what_the_table_says(entries: list[OffsetEntry], shows: bool) -> None:
+    def written(write: Callable[[OwnIndex], int]) -> tuple[int, bytes, list[tuple[int, str]], int]:
+        out = io.BytesIO()
+        index = OwnIndex(Session(DumpOptions(files=(), verify_index_only=not shows), Output(out), io.StringIO()), "0.index")
+        count = write(index)
+        index.flush()
+        return count, out.getvalue(), index.findings.faults, index.findings.fault_count
+
+    assert written(lambda index: index.offset_entries(iter(entries))) == written(lambda index: index.entries(OFFSET, entries))
