@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from metashell.image.acls import AclsDelta
@@ -22,32 +23,25 @@ class MetadataDelta:
 
     Use: `replay` any number of records, then `apply` once. What a transaction does goes to a delta of its own, which
     is applied or dropped. An image's faults, provenance, voters and leader are the loader's; they are carried over.
+    An area that no record names stays the very object that it was: most batches touch one.
     """
 
-    __slots__ = (
-        "acls",
-        "client_quotas",
-        "cluster",
-        "configs",
-        "delegation_tokens",
-        "features",
-        "image",
-        "producer_ids",
-        "scram",
-        "topics",
-    )
+    __slots__ = ("_areas", "image")
 
     def __init__(self, image: MetadataImage) -> None:
         self.image = image
-        self.features = FeaturesDelta(image.features)
-        self.cluster = ClusterDelta(image.cluster)
-        self.topics = TopicsDelta(image.topics)
-        self.configs = ConfigsDelta(image.configs)
-        self.client_quotas = ClientQuotasDelta(image.client_quotas)
-        self.producer_ids = ProducerIdsDelta(image.producer_ids)
-        self.acls = AclsDelta(image.acls)
-        self.scram = ScramDelta(image.scram)
-        self.delegation_tokens = DelegationTokensDelta(image.delegation_tokens)
+        self._areas: dict[str, Any] = {}
+
+    @property
+    def topics(self) -> TopicsDelta:
+        return self._area("topics")  # type: ignore[no-any-return]
+
+    def _area(self, name: str) -> Any:
+        """The delta of one area, made when it is first needed."""
+        area = self._areas.get(name)
+        if area is None:
+            area = self._areas[name] = _AREAS[name](getattr(self.image, name))
+        return area
 
     def replay(self, record: Any) -> None:
         """Gather what one metadata record (an object of codec) changes.
@@ -58,29 +52,32 @@ class MetadataDelta:
         if route is None:
             raise ReplayError(f"{type(record).__name__} is no record that an image is made of")
         area, method = route
-        getattr(getattr(self, area) if area else self, method)(record)
+        getattr(self._area(area) if area else self, method)(record)
 
     def apply(self) -> MetadataImage:
         """The next image; the delta has done its work then."""
-        return self.image._replace(
-            features=self.features.apply(),
-            cluster=self.cluster.apply(),
-            topics=self.topics.apply(),
-            configs=self.configs.apply(),
-            client_quotas=self.client_quotas.apply(),
-            producer_ids=self.producer_ids.apply(),
-            acls=self.acls.apply(),
-            scram=self.scram.apply(),
-            delegation_tokens=self.delegation_tokens.apply(),
-        )
+        return self.image._replace(**{name: area.apply() for name, area in self._areas.items()})
 
     def remove_topic(self, record: Any) -> None:
         """Drop a topic and its configuration, which no record of its own removes."""
-        self.configs.forget_topic(self.topics.replay_remove_topic(record))
+        self._area("configs").forget_topic(self.topics.replay_remove_topic(record))
 
     def skip(self, record: Any) -> None:
         """Take a record that only advances the log."""
 
+
+_AREAS: dict[str, Callable[[Any], Any]] = {
+    "features": FeaturesDelta,
+    "cluster": ClusterDelta,
+    "topics": TopicsDelta,
+    "configs": ConfigsDelta,
+    "client_quotas": ClientQuotasDelta,
+    "producer_ids": ProducerIdsDelta,
+    "acls": AclsDelta,
+    "scram": ScramDelta,
+    "delegation_tokens": DelegationTokensDelta,
+}
+"""What gathers the changes of each area of an image."""
 
 _ROUTES = {
     "RegisterBrokerRecord": ("cluster", "replay_register_broker"),

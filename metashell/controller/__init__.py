@@ -1,0 +1,63 @@
+"""The quorum controller of KIP-631 as it is in Kafka 4.3.1, without I/O: a request and the state give records and an answer.
+
+Promises:
+- `QuorumController.decide(request, now)` reads state and returns a `Decision(answer, records, atomic)`; it changes nothing that a
+  follower would have to know. `replay(records, base_offset)` is the only thing that changes the state of the cluster, on the active
+  controller, on standbys and at start alike.
+- No clock, no chance, no sockets, no files: `now_ms` and a `Chance` (uuids, numbers, shuffles) are handed in, deadlines are handed out.
+- A decision never raises for a request that decodes. Where Kafka gives up its leadership, closes the connection or halts because of
+  what one client sent, the answer is INVALID_REQUEST or the API's own code, and leadership stays.
+- Order of checks, error codes and error messages are Kafka's: tools show them to people.
+
+Shape of the state (`state.py`). A `View` is a value: an image, the offset of each broker's registration record, and the view before an
+open transaction. The state has two of them: `tip`, with every record that was written, and `committed`, with every record that the quorum
+committed. A batch that is replayed makes the next tip; a commit moves `committed` to the view of that offset; losing leadership is
+`tip = committed`. What readers may see is `stable`: `committed`, or the view before its open transaction. So a transaction that is
+aborted, a leader that is deposed in the middle of one, and a snapshot that must not contain half of one are the same reference.
+
+Lookups are hints (`partitions/hints.py`). "Which partitions does broker 7 lead?" cannot be asked of a million partitions that are bytes.
+The hints name partitions that *may* be meant, and each is held against the image before it counts. A hint may name too much, never too
+little, so hints need no versions: nothing is undone in them when the tip goes back. The one about brokers goes by replica lists, which
+change only when partitions are made or reassigned; ISR, ELR and leaders are subsets of these, so changes of ISRs, the hot path, never
+touch it. A hint is dropped once both the committed view and the tip deny it.
+
+What is no part of the log lives beside it and dies with leadership: contact times and metadata offsets of brokers
+(`cluster/heartbeats.py`), the schedule of periodic tasks (`schedule.py`), and in the server the answers that wait for their offset
+(`Purgatory`).
+
+Flow of a write:
+
+    decision = controller.decide(request, now_ms)
+    for batch in decision.batches():              # one if atomic, else runs of 10 000
+        offset = raft.prepare_append(batch)       # real offsets; not yet visible to anybody
+        controller.replay(batch, base_offset)
+        raft.schedule_prepared_append()
+    purgatory.add(controller.written(decision), waiter)   # a decision without records waits for the highest pending offset
+    ...
+    controller.commit(offset); purgatory.complete_to(controller.stable_offset)
+
+Decisions and replay make no cycles: a driver collects garbage between decisions, where looking for it in the middle of a large one
+takes longer than the decision.
+
+Within one decision everything is computed on the view before it, also where two records change one partition: a partition change carries
+absolute values and epochs only count up, so replay gives what Kafka's does. The view never changes while a decision is made.
+
+One module holds one subject: functions from the state and a request to records and an answer. They lie in rooms (`cluster`, `topics`,
+`partitions`, `configs`, `access`). `routes.py` is the table from api key and versions to them, with the right that each API needs;
+`controller.py` only routes. Record versions follow metadata.version in one place, `records.py`. `partitions/change.py` is the one
+procedure that changes a partition.
+
+Per-request lists are bounded by 10 000 records (POLICY_VIOLATION); fencing, registration, heartbeats and AlterPartition are unbounded
+and not atomic. Periodic tasks are rows of a table: name, period, function; `run_due(now)` runs one step, a step that finds more work
+comes again after 10 ms.
+"""
+
+from __future__ import annotations
+
+from metashell.controller.controller import QuorumController
+from metashell.controller.decision import Decision
+from metashell.controller.purgatory import Purgatory
+from metashell.controller.request import Request
+from metashell.controller.settings import Settings
+
+__all__ = ["Decision", "Purgatory", "QuorumController", "Request", "Settings"]

@@ -1,0 +1,1 @@
+"""Who may do what, and as whom: access control entries, credentials, tokens, quotas, and requests in envelopes."""

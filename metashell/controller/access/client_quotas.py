@@ -1,0 +1,142 @@
+"""Quotas of users, clients and addresses.
+
+Source: org.apache.kafka.controller.ClientQuotaControlManager; controller.md 27.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from ipaddress import ip_address
+from typing import Any, Final
+
+from metashell.codec import messages
+from metashell.codec.error_codes import INVALID_REQUEST, NONE
+from metashell.controller.decision import ApiError, BoundedRecords, Decision
+from metashell.controller.request import Request
+from metashell.controller.state import State
+from metashell.image import QuotaEntity
+from metashell.image.loss import VersionedRecord
+
+USER: Final = "user"
+CLIENT: Final = "client-id"
+ADDRESS: Final = "ip"
+_LONG_MAX = (1 << 63) - 1
+_INT_MAX = (1 << 31) - 1
+_USER_KEYS: Final = {
+    "producer_byte_rate": "LONG",
+    "consumer_byte_rate": "LONG",
+    "request_percentage": "DOUBLE",
+    "controller_mutation_rate": "DOUBLE",
+}
+_ADDRESS_KEYS: Final = {"connection_creation_rate": "INT"}
+_LIMITS: Final = {"LONG": _LONG_MAX, "INT": _INT_MAX}
+_FRACTION_MAX: Final = 1e-6
+_LOCAL_NAMES: Final = {"localhost"}
+_HOST = re.compile(r"(?=.{1,253}$)(?!.*\.\d+$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*")
+
+
+def alter(state: State, request: Request, now_ms: int) -> Decision:
+    """Set and remove quotas, each entity by itself, all in one batch."""
+    body = request.body
+    records = BoundedRecords()
+    seen: set[QuotaEntity] = set()
+    results: dict[QuotaEntity, Any] = {}
+    for entry in body.entries:
+        error = ApiError(NONE)
+        try:
+            records.extend(_alter_entry(state, entry, seen))
+        except ApiError as refusal:
+            error = refusal
+        results[_entity(entry)] = _result(entry, error)
+    answer = messages.AlterClientQuotasResponse(entries=tuple(results.values()))
+    return Decision(answer, () if body.validate_only else records)
+
+
+def _alter_entry(state: State, entry: Any, seen: set[QuotaEntity]) -> list[VersionedRecord]:
+    names = {part.entity_type: part.entity_name for part in entry.entity}
+    entity = _entity(entry)
+    keys = [op.key for op in entry.ops]
+    if entity in seen or len(set(keys)) != len(keys):
+        shown = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in names.items())
+        raise ApiError(INVALID_REQUEST, f"Ignoring duplicate entity ClientQuotaEntity(entries={{{shown}}})")
+    seen.add(entity)
+    _check_entity(names)
+    return list(_records(state, entity, entry, _ADDRESS_KEYS if ADDRESS in names else _USER_KEYS))
+
+
+def _entity(entry: Any) -> QuotaEntity:
+    """The entity of an entry; of a type that comes twice, the later name counts."""
+    names = {part.entity_type: part.entity_name for part in entry.entity}
+    return tuple(sorted(names.items(), key=lambda part: part[0]))
+
+
+def _check_entity(names: dict[str, str | None]) -> None:
+    if not names:
+        raise ApiError(INVALID_REQUEST, "Invalid empty client quota entity")
+    for kind, name in names.items():
+        if kind not in (USER, CLIENT, ADDRESS):
+            raise ApiError(INVALID_REQUEST, f"Unhandled client quota entity type: {kind}")
+        if name == "":
+            raise ApiError(INVALID_REQUEST, f"Empty {kind} not supported")
+    if ADDRESS in names:
+        if len(names) > 1:
+            why = "Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId"
+            raise ApiError(INVALID_REQUEST, why)
+        address = names[ADDRESS]
+        if address is not None and not _is_address(address):
+            raise ApiError(INVALID_REQUEST, f"{address} is not a valid IP or resolvable host.")
+
+
+def _is_address(text: str) -> bool:
+    """Whether a text is an address, or looks like a host that may resolve: nothing is looked up here."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return text in _LOCAL_NAMES or _HOST.fullmatch(text) is not None
+    return True
+
+
+def _records(state: State, entity: QuotaEntity, entry: Any, types: dict[str, str]) -> Iterator[VersionedRecord]:
+    made = messages.ClientQuotaRecord
+    parts = tuple(made.EntityData(entity_type=kind, entity_name=name) for kind, name in entity)
+    present: Mapping[str, float] = state.image.client_quotas.get(entity, {})
+    changes = []
+    for op in entry.ops:
+        if op.remove:
+            if op.key in present:
+                changes.append(made(entity=parts, key=op.key, value=0.0, remove=True))
+        else:
+            _check_value(op.key, op.value, types)
+            if present.get(op.key) != op.value:
+                changes.append(made(entity=parts, key=op.key, value=op.value, remove=False))
+    yield from ((change, 0) for change in changes)
+
+
+def _check_value(key: str, value: float, types: dict[str, str]) -> None:
+    if key not in types:
+        raise ApiError(INVALID_REQUEST, f"Invalid configuration key {key}")
+    if value <= 0:
+        raise ApiError(INVALID_REQUEST, f"Quota {key} must be greater than 0")
+    kind = types[key]
+    # Not a number passes all comparisons, in Kafka too.
+    if kind in _LIMITS:
+        if value > float(_LIMITS[kind]):
+            raise ApiError(INVALID_REQUEST, f"Proposed value for {key} is too large for {'an' if kind == 'INT' else 'a'} {kind}.")
+        if value == value and abs(value - int(value)) > _FRACTION_MAX:
+            raise ApiError(INVALID_REQUEST, f"{key} cannot be a fractional value.")
+
+
+def _result(entry: Any, error: ApiError) -> Any:
+    made = messages.AlterClientQuotasResponse
+    names = {part.entity_type: part.entity_name for part in entry.entity}
+    return made.EntryData(
+        error_code=error.code,
+        error_message=error.message,
+        entity=tuple(made.EntityData(entity_type=kind, entity_name=name) for kind, name in names.items()),
+    )
+
+
+def refuse(request: Request, code: int, message: str | None) -> Any:
+    error = ApiError(code, message)
+    return messages.AlterClientQuotasResponse(entries=tuple(_result(entry, error) for entry in request.body.entries))

@@ -1,0 +1,294 @@
+"""Brokers: registration, heartbeats, sessions that end, and unregistration.
+
+Source: org.apache.kafka.controller.ClusterControlManager, ReplicationControlManager.processBrokerHeartbeat; controller.md 11 to 13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+from metashell.codec import messages
+from metashell.codec.error_codes import (
+    BROKER_ID_NOT_REGISTERED,
+    DUPLICATE_BROKER_REGISTRATION,
+    INCONSISTENT_CLUSTER_ID,
+    INVALID_REGISTRATION,
+    REQUEST_TIMED_OUT,
+    UNSUPPORTED_VERSION,
+)
+from metashell.codec.metadata_version import CORDONED_DIRECTORIES_LEVEL, DIRECTORY_ASSIGNMENT_LEVEL, METADATA_VERSION, record_versions
+from metashell.controller.cluster.registration import check_listeners, endpoints_of, features_of
+from metashell.controller.decision import ApiError, BoundedRecords, Decision
+from metashell.controller.partitions.bulk import Changes
+from metashell.controller.records import (
+    FENCE,
+    UNFENCE,
+    cordoned_directories,
+    elr_enabled,
+    entering_shutdown,
+    fencing,
+    finalized_features,
+    remaining_directories,
+)
+from metashell.controller.request import Request
+from metashell.controller.senders import check_broker_epoch
+from metashell.controller.state import State
+from metashell.image import BrokerRegistration
+from metashell.image.loss import VersionedRecord
+from metashell.values import uuid_text
+
+_NEVER_REGISTERED = -2
+
+
+def register(state: State, request: Request, now_ms: int) -> Decision:
+    """Take a broker into the cluster, or tell it why not. The records of a former life's end come before the registration."""
+    body = request.body
+    known = state.image.cluster.brokers.get(body.broker_id)
+    _check_life(state, body, known, now_ms)
+    if body.is_migrating_zk_broker:
+        raise ApiError(BROKER_ID_NOT_REGISTERED, "Controller does not support registering ZK brokers.")
+    if state.level >= DIRECTORY_ASSIGNMENT_LEVEL:
+        _check_directories(state, body)
+    check_listeners(body.listeners)
+    _check_features(state, body)
+    records: list[VersionedRecord] = []
+    epoch, fenced, in_shutdown = state.next_write_offset, True, False
+    if known is not None and known.incarnation_id == body.incarnation_id:
+        epoch, fenced, in_shutdown = known.epoch, known.fenced, known.in_controlled_shutdown
+    else:
+        records += _end_of_former_life(state, request, known)
+    records.append(_registration(state, body, epoch, fenced, in_shutdown))
+    return Decision(messages.BrokerRegistrationResponse(broker_epoch=epoch), records, atomic=False)
+
+
+def _check_life(state: State, body: Any, known: BrokerRegistration | None, now_ms: int) -> None:
+    if body.cluster_id != state.settings.cluster_id:
+        expected = state.settings.cluster_id
+        raise ApiError(INCONSISTENT_CLUSTER_ID, f"Expected cluster ID {expected}, but got cluster ID {body.cluster_id}")
+    if known is not None and known.incarnation_id != body.incarnation_id and state.heartbeats.has_session(known.id, known.epoch, now_ms):
+        raise ApiError(DUPLICATE_BROKER_REGISTRATION, f"Another broker is registered with that broker id {known.id}.")
+
+
+def _check_directories(state: State, body: Any) -> None:
+    directories = body.log_dirs
+    if not directories:
+        raise ApiError(INVALID_REGISTRATION, "No directories specified in request")
+    if any(is_reserved_directory(directory) for directory in directories):
+        raise ApiError(INVALID_REGISTRATION, "Reserved directory ID in request")
+    if len(set(directories)) != len(directories):
+        raise ApiError(INVALID_REGISTRATION, "Duplicate directory ID in request")
+    for broker in state.image.cluster.brokers.values():
+        if broker.id != body.broker_id:
+            for directory in directories:
+                if directory in broker.directories:
+                    raise ApiError(INVALID_REGISTRATION, f"Broker {broker.id} is already registered with directory {uuid_text(directory)}")
+
+
+def is_reserved_directory(directory: bytes) -> bool:
+    """Whether an id means something else than a directory: the first hundred do. Source: org.apache.kafka.common.DirectoryId."""
+    return directory[:15] == bytes(15) and directory[15] < 100
+
+
+def _check_features(state: State, body: Any) -> None:
+    finalized = finalized_features(state.image)
+    offered = {feature.name: (feature.min_supported_version, feature.max_supported_version) for feature in body.features}
+    for feature in body.features:
+        _check_feature(body.broker_id, feature.name, finalized.get(feature.name, 0), *offered[feature.name])
+    if METADATA_VERSION not in offered:
+        raise ApiError(INVALID_REGISTRATION, "Request features do not contain 'metadata.version'")
+    for name, level in finalized.items():
+        if name not in offered and level != 0:
+            _check_feature(body.broker_id, name, level, 0, 0)
+
+
+def _check_feature(broker_id: int, name: str, level: int, low: int, high: int) -> None:
+    if not low <= level <= high:
+        raise ApiError(
+            UNSUPPORTED_VERSION,
+            f"Unable to register because the broker does not support finalized version {level} of {name}. "
+            f"The broker wants a version between {low} and {high}, inclusive.",
+        )
+
+
+def _end_of_former_life(state: State, request: Request, known: BrokerRegistration | None) -> Iterator[VersionedRecord]:
+    """What a broker's new life does to the partitions that it held in the former one."""
+    broker_id = request.body.broker_id
+    former_epoch = _NEVER_REGISTERED if known is None else known.epoch
+    is_clean = request.version >= 3 and request.body.previous_broker_epoch == former_epoch
+    changes = Changes(state)
+    if elr_enabled(state.image) and not is_clean:
+        yield from changes.removals(changes.in_isr(broker_id), broker_id, is_unclean=True)
+        yield from changes.removals(changes.in_elr(broker_id), broker_id, is_unclean=True)
+    else:
+        yield from changes.removals(changes.in_isr(broker_id), broker_id)
+
+
+def _registration(state: State, body: Any, epoch: int, fenced: bool, in_shutdown: bool) -> VersionedRecord:
+    made = messages.RegisterBrokerRecord
+    level = state.level
+    version = record_versions(level).register_broker
+    record = made(
+        broker_id=body.broker_id,
+        incarnation_id=body.incarnation_id,
+        broker_epoch=epoch,
+        end_points=endpoints_of(made.BrokerEndpoint, body.listeners),
+        features=features_of(made.BrokerFeature, body.features),
+        rack=body.rack,
+        fenced=fenced,
+        in_controlled_shutdown=in_shutdown,
+        log_dirs=tuple(body.log_dirs) if level >= DIRECTORY_ASSIGNMENT_LEVEL else (),
+    )
+    return record, version
+
+
+class BrokerMode(Enum):
+    """What a broker is to the controller between two heartbeats."""
+
+    FENCED = "fenced"
+    UNFENCED = "unfenced"
+    CONTROLLED_SHUTDOWN = "controlled shutdown"
+    SHUTDOWN_NOW = "shutdown now"
+
+    @property
+    def is_fenced(self) -> bool:
+        return self in (BrokerMode.FENCED, BrokerMode.SHUTDOWN_NOW)
+
+
+def heartbeat(state: State, request: Request, now_ms: int) -> Decision:
+    """Take a broker's heartbeat: it may fence, unfence, or let the broker go."""
+    body = request.body
+    heartbeats = state.heartbeats
+    broker = state.image.cluster.brokers.get(body.broker_id)
+    if now_ms - request.received_ms > state.settings.heartbeat_interval_ms // 2:
+        if broker is not None:
+            heartbeats.touch(broker.id, broker.fenced, body.current_metadata_offset)
+        raise ApiError(REQUEST_TIMED_OUT)
+    check_broker_epoch(state, body)
+    assert broker is not None
+    registered_at = state.tip.registration_offsets[broker.id]
+    mode = _current_mode(state, broker.id)
+    changes = Changes(state)
+    following = _next_mode(state, body, mode, registered_at, changes)
+    records: list[VersionedRecord] = []
+    if following is not mode:
+        records += _mode_records(changes, broker, following)
+    heartbeats.touch(broker.id, following.is_fenced, body.current_metadata_offset)
+    records += _directory_records(state, changes, body, broker)
+    return Decision(
+        messages.BrokerHeartbeatResponse(
+            is_caught_up=body.current_metadata_offset >= registered_at,
+            is_fenced=following.is_fenced,
+            should_shut_down=following is BrokerMode.SHUTDOWN_NOW,
+        ),
+        records,
+        atomic=False,
+        leaving_broker=broker.id if following is BrokerMode.CONTROLLED_SHUTDOWN else -1,
+    )
+
+
+def _current_mode(state: State, broker_id: int) -> BrokerMode:
+    beat = state.heartbeats.beat(broker_id)
+    if beat is None or beat.fenced:
+        return BrokerMode.FENCED
+    return BrokerMode.CONTROLLED_SHUTDOWN if beat.is_shutting_down else BrokerMode.UNFENCED
+
+
+def _next_mode(state: State, body: Any, mode: BrokerMode, registered_at: int, changes: Changes) -> BrokerMode:
+    """The table of controller.md 12.2."""
+    match mode:
+        case BrokerMode.FENCED:
+            if body.want_shut_down:
+                return BrokerMode.SHUTDOWN_NOW
+            caught_up = body.current_metadata_offset >= registered_at
+            return BrokerMode.UNFENCED if caught_up and not body.want_fence else BrokerMode.FENCED
+        case BrokerMode.UNFENCED:
+            if body.want_fence:
+                return BrokerMode.SHUTDOWN_NOW if body.want_shut_down else BrokerMode.FENCED
+            if not body.want_shut_down:
+                return BrokerMode.UNFENCED
+            return BrokerMode.CONTROLLED_SHUTDOWN if changes.leads_any(body.broker_id) else BrokerMode.SHUTDOWN_NOW
+        case _:
+            if changes.leads_any(body.broker_id):
+                return BrokerMode.CONTROLLED_SHUTDOWN
+            beat = state.heartbeats.beat(body.broker_id)
+            lowest = state.heartbeats.lowest_active_offset()
+            # Who takes over has to know it before the broker that led is let go.
+            seen = beat is not None and (lowest is None or beat.shutdown_offset <= lowest)
+            return BrokerMode.SHUTDOWN_NOW if seen else BrokerMode.CONTROLLED_SHUTDOWN
+
+
+def _mode_records(changes: Changes, broker: BrokerRegistration, following: BrokerMode) -> Iterator[VersionedRecord]:
+    match following:
+        case BrokerMode.UNFENCED:
+            yield fencing(broker.id, broker.epoch, UNFENCE)
+            yield from changes.elections_for(broker.id)
+        case BrokerMode.CONTROLLED_SHUTDOWN:
+            if not broker.in_controlled_shutdown:
+                yield entering_shutdown(broker.id, broker.epoch)
+            yield from changes.removals(changes.in_isr(broker.id), broker.id)
+        case _:
+            yield from _fencing_records(changes, broker)
+
+
+def _fencing_records(changes: Changes, broker: BrokerRegistration) -> Iterator[VersionedRecord]:
+    yield from changes.removals(changes.in_isr(broker.id), broker.id)
+    yield fencing(broker.id, broker.epoch, FENCE)
+
+
+def _directory_records(state: State, changes: Changes, body: Any, broker: BrokerRegistration) -> Iterator[VersionedRecord]:
+    """Directories that went offline, and those that the broker wants no new replicas in."""
+    if state.level >= DIRECTORY_ASSIGNMENT_LEVEL and body.offline_log_dirs:
+        offline = [directory for directory in broker.directories if directory in body.offline_log_dirs]
+        for directory in offline:
+            yield from changes.removals(_in_directory(changes, broker.id, directory), broker.id)
+        if offline:
+            remaining = tuple(directory for directory in broker.directories if directory not in offline)
+            yield remaining_directories(broker.id, broker.epoch, remaining)
+    if state.level >= CORDONED_DIRECTORIES_LEVEL and body.cordoned_log_dirs is not None:
+        known = broker.cordoned_directories
+        if known is None or set(known) != set(body.cordoned_log_dirs):
+            yield cordoned_directories(broker.id, broker.epoch, tuple(body.cordoned_log_dirs))
+
+
+def _in_directory(changes: Changes, broker_id: int, directory: bytes) -> Iterator[Any]:
+    for found in changes.with_replica(broker_id):
+        partition = found[2]
+        if broker_id in partition.replicas and partition.directories[partition.replicas.index(broker_id)] == directory:
+            yield found
+
+
+def fence_stale_broker(state: State, now_ms: int) -> tuple[Decision, bool]:
+    """One step of the sweep over sessions: fence the broker that was silent the longest, if its session is over.
+
+    Returns what to write, and whether there may be more to do.
+    """
+    expired = state.heartbeats.take_expired(now_ms)
+    if expired is None:
+        return Decision(), False
+    broker_id, epoch = expired
+    broker = state.image.cluster.brokers.get(broker_id)
+    if broker is None:
+        state.heartbeats.remove(broker_id)
+        return Decision(), True
+    if broker.epoch != epoch:
+        return Decision(), True
+    records = list(_fencing_records(Changes(state), broker))
+    state.heartbeats.fence(broker_id)
+    return Decision(None, records, atomic=False), True
+
+
+def unregister(state: State, request: Request, now_ms: int) -> Decision:
+    """Take a broker out of the cluster, dead or alive; replica lists still name it."""
+    broker_id = request.body.broker_id
+    broker = state.image.cluster.brokers.get(broker_id)
+    if broker is None:
+        raise ApiError(BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")
+    changes = Changes(state)
+    records = BoundedRecords()
+    records.extend(changes.removals(changes.in_isr(broker_id), broker_id))
+    # Whoever is in an ELR stays there: should the broker come back, it still has the records. But it leads nothing until then.
+    records.extend(changes.removals(changes.in_elr(broker_id), broker_id))
+    records.append((messages.UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch), 0))
+    return Decision(messages.UnregisterBrokerResponse(error_message=""), records, atomic=False)

@@ -1,0 +1,115 @@
+"""What the active controller knows of brokers from their heartbeats; no record says it and it dies with leadership.
+
+Source: org.apache.kafka.controller.BrokerHeartbeatManager, BrokerHeartbeatTracker; controller.md 12.1, 13.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Beat:
+    """One broker as its heartbeats show it.
+
+    Shape: offsets are -1 while unknown; a broker shuts down from the offset at which its leaderships had moved away.
+    """
+
+    fenced: bool
+    metadata_offset: int = -1
+    shutdown_offset: int = -1
+
+    @property
+    def is_shutting_down(self) -> bool:
+        return self.shutdown_offset >= 0
+
+    @property
+    def is_active(self) -> bool:
+        return not self.fenced and not self.is_shutting_down
+
+
+class Heartbeats:
+    """The volatile state of all brokers, and who was heard of when.
+
+    Contact times are kept by (id, epoch), so that a former incarnation that still sends does not extend the lease of the next one.
+    """
+
+    def __init__(self, session_timeout_ms: int) -> None:
+        self._session_timeout_ms = session_timeout_ms
+        self._beats: dict[int, Beat] = {}
+        self._contacts: OrderedDict[tuple[int, int], int] = OrderedDict()
+
+    def contact(self, broker_id: int, epoch: int, now_ms: int) -> None:
+        """Note that a broker was heard of."""
+        key = broker_id, epoch
+        self._contacts[key] = now_ms
+        self._contacts.move_to_end(key)
+
+    def has_session(self, broker_id: int, epoch: int, now_ms: int) -> bool:
+        """Whether exactly this life of a broker was heard of within the session timeout."""
+        at = self._contacts.get((broker_id, epoch))
+        return at is not None and at + self._session_timeout_ms >= now_ms
+
+    def take_expired(self, now_ms: int) -> tuple[int, int] | None:
+        """The (id, epoch) that was silent the longest, forgotten from now on; None if nobody's session is over."""
+        for key, at in self._contacts.items():
+            if at + self._session_timeout_ms >= now_ms:
+                return None
+            del self._contacts[key]
+            return key
+        return None
+
+    def register(self, broker_id: int, fenced: bool) -> None:
+        """Take a broker as its registration says; where only its fencing changed, its metadata offset stays."""
+        beat = self._beats.get(broker_id)
+        if beat is None:
+            beat = self._beats[broker_id] = Beat(fenced)
+        offset = -1 if beat.fenced == fenced else beat.metadata_offset
+        self.touch(broker_id, fenced, offset)
+
+    def forget_offset(self, broker_id: int) -> None:
+        """A registration changed in something else than fencing: how far the broker has read is unknown until its next heartbeat."""
+        beat = self._beats.get(broker_id)
+        if beat is not None:
+            beat.metadata_offset = -1
+
+    def touch(self, broker_id: int, fenced: bool, metadata_offset: int) -> None:
+        beat = self._beats.get(broker_id)
+        if beat is None:
+            return
+        beat.fenced = fenced
+        beat.metadata_offset = metadata_offset
+        if fenced:
+            beat.shutdown_offset = -1
+
+    def remove(self, broker_id: int) -> None:
+        self._beats.pop(broker_id, None)
+
+    def fence(self, broker_id: int) -> None:
+        """Mark a broker as fenced whose session is over."""
+        beat = self._beats.get(broker_id)
+        if beat is not None:
+            beat.fenced = True
+            beat.shutdown_offset = -1
+
+    def begin_shutdown(self, broker_id: int, offset: int) -> None:
+        """From `offset` on the broker leads nothing; only the first time counts."""
+        beat = self._beats.get(broker_id)
+        if beat is not None and beat.shutdown_offset < 0:
+            beat.shutdown_offset = offset
+
+    def beat(self, broker_id: int) -> Beat | None:
+        return self._beats.get(broker_id)
+
+    def is_shutting_down(self, broker_id: int) -> bool:
+        beat = self._beats.get(broker_id)
+        return beat is not None and beat.is_shutting_down
+
+    def lowest_active_offset(self) -> int | None:
+        """The lowest metadata offset of an active broker; None without one."""
+        return min((beat.metadata_offset for beat in self._beats.values() if beat.is_active), default=None)
+
+    def usable(self) -> list[tuple[int, bool]]:
+        """(id, fenced) of every broker that replicas may be placed on, as far as heartbeats go."""
+        return [(broker_id, beat.fenced) for broker_id, beat in self._beats.items() if not beat.is_shutting_down]

@@ -1,0 +1,1 @@
+"""Dynamic configuration: definitions, checks, changes, and the values that count."""

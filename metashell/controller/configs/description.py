@@ -1,0 +1,207 @@
+"""What is configured, as this controller sees it.
+
+Source: kafka.server.ConfigHelper; controller.md 24.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from metashell.codec import messages
+from metashell.codec.error_codes import (
+    INVALID_REQUEST,
+    INVALID_TOPIC_EXCEPTION,
+    NONE,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from metashell.controller.access.authorizer import Operation
+from metashell.controller.configs.alteration import check_right
+from metashell.controller.configs.checks import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE
+from metashell.controller.configs.effective import CLUSTER_SOURCE, DEFAULT_SOURCE, TOPIC_SOURCE, layers, topic_value
+from metashell.controller.configs.keys import TYPE_CODES, ConfigKey, config_keys
+from metashell.controller.decision import ApiError, Decision
+from metashell.controller.records import BROKER_RESOURCE, TOPIC_RESOURCE
+from metashell.controller.request import Request
+from metashell.controller.state import State
+from metashell.controller.topic_names import fault_of_name
+
+CLIENT_METRICS_SOURCE: Final = 7
+GROUP_SOURCE: Final = 8
+_MALFORMED = (
+    "This most likely occurs because of a request being malformed by the client library or the message was sent to an incompatible "
+    "broker. See the broker logs for more details."
+)
+
+
+class Synonym(NamedTuple):
+    """A place where a value is set, the nearest first."""
+
+    name: str
+    value: str | None
+    source: int
+
+
+class Described(NamedTuple):
+    """One setting of a resource. A key that nobody defines is taken for a secret."""
+
+    name: str
+    value: str | None
+    source: int
+    key: ConfigKey | None
+    is_read_only: bool
+    synonyms: list[Synonym]
+
+
+def describe(state: State, request: Request, now_ms: int) -> Decision:
+    """The settings of topics, of this node, of all brokers, of groups and of client metrics."""
+    results = [_result(state, request, one) for one in request.body.resources]
+    return Decision(messages.DescribeConfigsResponse(results=tuple(results)))
+
+
+def _result(state: State, request: Request, one: Any) -> Any:
+    response = messages.DescribeConfigsResponse
+    result = response.DescribeConfigsResult(
+        error_code=NONE, error_message="", resource_type=one.resource_type, resource_name=one.resource_name
+    )
+    try:
+        if one.resource_type not in (TOPIC_RESOURCE, BROKER_RESOURCE, GROUP_RESOURCE, CLIENT_METRICS_RESOURCE):
+            raise ApiError(INVALID_REQUEST, _MALFORMED)
+        check_right(state, request, (one.resource_type, one.resource_name), Operation.DESCRIBE_CONFIGS)
+        wanted = None if one.configuration_keys is None else set(one.configuration_keys)
+        listed = [item for item in _listing(state, one.resource_type, one.resource_name) if wanted is None or item.name in wanted]
+    except ApiError as error:
+        result.error_code, result.error_message = error.code, error.message
+        return result
+    result.configs = tuple(_entry(request, item) for item in listed)
+    return result
+
+
+def _entry(request: Request, item: Described) -> Any:
+    response = messages.DescribeConfigsResponse
+    body = request.body
+    is_sensitive = item.key is None or item.key.is_sensitive
+    entry = response.DescribeConfigsResourceResult(
+        name=item.name,
+        value=None if is_sensitive else item.value,
+        read_only=item.is_read_only,
+        config_source=item.source,
+        is_sensitive=is_sensitive,
+        config_type=0 if item.key is None else TYPE_CODES[item.key.type],
+        documentation=item.key.documentation if item.key is not None and body.include_documentation else None,
+    )
+    if body.include_synonyms:
+        entry.synonyms = tuple(
+            response.DescribeConfigsSynonym(name=one.name, value=None if is_sensitive else one.value, source=one.source)
+            for one in item.synonyms
+        )
+    return entry
+
+
+def _listing(state: State, kind: int, name: str) -> Iterable[Described]:
+    match kind:
+        case _ if kind == TOPIC_RESOURCE:
+            return _topic(state, name)
+        case _ if kind == BROKER_RESOURCE:
+            return _broker(state, name)
+        case _ if kind == GROUP_RESOURCE:
+            return _simple(state, (kind, name), "group", GROUP_SOURCE)
+        case _:
+            return _simple(state, (kind, name), "client_metrics", CLIENT_METRICS_SOURCE)
+
+
+def _topic(state: State, name: str) -> list[Described]:
+    fault = fault_of_name(name)
+    if fault is not None:
+        raise ApiError(INVALID_TOPIC_EXCEPTION, fault)
+    if name not in state.stable.topics.by_name:
+        raise ApiError(UNKNOWN_TOPIC_OR_PARTITION, "")
+    configs = state.stable.configs
+    own: Mapping[str, str] = configs.get((TOPIC_RESOURCE, name), {})
+    listed = []
+    for key in config_keys("topic").values():
+        if key.is_internal and key.name not in own:
+            continue
+        value = topic_value(state.settings, configs, own, key).value
+        synonyms = _broker_synonyms(state, key.synonyms[0][0]) if key.synonyms else []
+        if key.name in own:
+            synonyms.insert(0, Synonym(key.name, value, TOPIC_SOURCE))
+        listed.append(Described(key.name, value, synonyms[0].source if synonyms else DEFAULT_SOURCE, key, False, synonyms))
+    return listed
+
+
+def _broker(state: State, name: str) -> list[Described]:
+    own_id = state.settings.node_id
+    if not name:
+        return list(_cluster_wide(state))
+    try:
+        node_id = int(name)
+    except ValueError:
+        raise ApiError(INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}") from None
+    if node_id != own_id:
+        raise ApiError(INVALID_REQUEST, f"Unexpected broker id, expected {own_id} or empty string, but received {node_id}")
+    set_somewhere = [key for layer, _ in layers(state.settings, state.stable.configs) for key in layer]
+    names = dict.fromkeys([*(key.name for key in config_keys("broker").values() if not key.is_internal), *set_somewhere])
+    return [_broker_setting(state, key) for key in names]
+
+
+def _broker_setting(state: State, name: str) -> Described:
+    key = config_keys("broker").get(name)
+    synonyms = _broker_synonyms(state, name)
+    if synonyms:
+        value: str | None = synonyms[0].value
+    else:
+        value = None if key is None else key.default
+    source = synonyms[0].source if synonyms else DEFAULT_SOURCE
+    return Described(name, value, source, key, key is None or not key.is_dynamic, synonyms)
+
+
+def _cluster_wide(state: State) -> Iterator[Described]:
+    """What is set for all brokers, and nothing else."""
+    for name, value in state.stable.configs.get((BROKER_RESOURCE, ""), {}).items():
+        key = config_keys("broker").get(name)
+        synonyms = [one for one in _broker_synonyms(state, name) if one.source == CLUSTER_SOURCE]
+        yield Described(name, value, CLUSTER_SOURCE, key, key is None or not key.is_dynamic, synonyms)
+
+
+def _broker_synonyms(state: State, name: str) -> list[Synonym]:
+    """Where a broker's setting has a value, under its own name or one that stands in for it; nothing before its own name counts."""
+    key = config_keys("broker").get(name)
+    names = [synonym for synonym, _ in key.synonyms] if key is not None and key.synonyms else [name]
+    found = [
+        Synonym(synonym, layer[synonym], source)
+        for layer, source in layers(state.settings, state.stable.configs)
+        for synonym in names
+        if synonym in layer
+    ]
+    for synonym in names:
+        default = config_keys("broker")[synonym].default if synonym in config_keys("broker") else None
+        if default is not None:
+            found.append(Synonym(synonym, default, DEFAULT_SOURCE))
+    while found and found[0].name != name:
+        found.pop(0)
+    return found
+
+
+def _simple(state: State, resource: tuple[int, str], kind: str, source: int) -> list[Described]:
+    """Settings that come from the resource itself, or are defaults."""
+    own: Mapping[str, str] = state.stable.configs.get(resource, {})
+    if kind == "client_metrics" and not resource[1]:
+        raise ApiError(INVALID_REQUEST, "Client metrics subscription name must not be empty")
+    listed = []
+    for key in config_keys(kind).values():
+        value, at = (own[key.name], source) if key.name in own else (key.default, DEFAULT_SOURCE)
+        synonyms = [Synonym(key.name, value, at)] if key.name in own else []
+        listed.append(Described(key.name, value, at, key, False, synonyms))
+    return listed
+
+
+def refuse(request: Request, code: int, message: str | None) -> Any:
+    return messages.DescribeConfigsResponse(
+        results=tuple(
+            messages.DescribeConfigsResponse.DescribeConfigsResult(
+                error_code=code, error_message=message, resource_type=one.resource_type, resource_name=one.resource_name
+            )
+            for one in request.body.resources
+        )
+    )

@@ -1,0 +1,174 @@
+"""The quorum controller: requests and events in, decisions out. It only routes; each subject has a module of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from metashell.codec import messages
+from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, NOT_CONTROLLER
+from metashell.controller.access import tokens
+from metashell.controller.access.authorizer import Authorizer, Operation
+from metashell.controller.access.envelope import close_envelope, open_envelope
+from metashell.controller.apis import APIS
+from metashell.controller.bootstrap import activate
+from metashell.controller.chance import Chance
+from metashell.controller.cluster import brokers
+from metashell.controller.cluster.heartbeats import Heartbeats
+from metashell.controller.decision import ApiError, Decision
+from metashell.controller.partitions import elections
+from metashell.controller.request import Request
+from metashell.controller.routes import ROUTES, Route
+from metashell.controller.schedule import PeriodicTask, Schedule
+from metashell.controller.settings import Settings
+from metashell.controller.state import NO_OP, State
+from metashell.image import AclsImage, MetadataImage
+from metashell.image.loss import VersionedRecord
+
+HEARTBEAT_KEY = 63
+ENVELOPE_KEY = 58
+
+
+class QuorumController:
+    """One controller of a quorum, active or standby. See the package for what it promises and how it is driven."""
+
+    def __init__(self, settings: Settings, chance: Chance, bootstrap_records: Sequence[VersionedRecord] = ()) -> None:
+        self.state = State(settings, chance)
+        self._bootstrap = tuple(bootstrap_records)
+        self._schedule = Schedule()
+        self._acls: AclsImage | None = None
+        self._authorizer: Authorizer | None = None
+
+    @property
+    def image(self) -> MetadataImage:
+        """What is committed, and outside of any transaction."""
+        return self.state.stable
+
+    @property
+    def stable_offset(self) -> int:
+        return self.state.stable_offset
+
+    def load(self, image: MetadataImage, offset: int) -> None:
+        """Begin from a snapshot."""
+        assert not self.state.is_active, "only a standby loads a snapshot"
+        self.state.load(image, offset)
+
+    def replay(self, records: Sequence[VersionedRecord], base_offset: int) -> None:
+        """Fold a batch into the state, one that this controller appends or one that it follows.
+
+        Errors: ReplayError for records that do not fit; the process must stop then.
+        """
+        self.state.replay(records, base_offset)
+
+    def commit(self, offset: int) -> None:
+        """The quorum committed everything up to `offset`."""
+        self.state.commit(offset)
+
+    def claim(self, epoch: int, log_end_offset: int, now_ms: int) -> Decision:
+        """Become the active controller; what has to be written first, before any request is decided."""
+        state = self.state
+        state.claim_epoch, state.next_write_offset = epoch, log_end_offset
+        state.leader_id = state.settings.node_id
+        state.heartbeats = Heartbeats(state.settings.session_timeout_ms)
+        for broker in state.image.cluster.brokers.values():
+            state.heartbeats.register(broker.id, broker.fenced)
+            if not broker.fenced:
+                # A full session to find the new leader.
+                state.heartbeats.contact(broker.id, broker.epoch, now_ms)
+        self._schedule.start(_periodic_tasks(state.settings), now_ms)
+        return activate(state, self._bootstrap)
+
+    def renounce(self) -> None:
+        """Another controller leads, or none: what is not committed is forgotten."""
+        self._schedule.stop()
+        self.state.renounce()
+
+    def note_leader(self, leader_id: int) -> None:
+        """Who leads the quorum, -1 for nobody: what other controllers and clients are told."""
+        self.state.leader_id = leader_id
+
+    def _wrong_controller_text(self) -> str:
+        leader_id = self.state.leader_id
+        return "No controller appears to be active." if leader_id < 0 else f"The active controller appears to be node {leader_id}."
+
+    def contact(self, request: Request, now_ms: int) -> None:
+        """Note a heartbeat when it arrives, before it waits its turn: a lease does not depend on how much others ask."""
+        if self.state.is_active and request.api_key == HEARTBEAT_KEY:
+            self.state.heartbeats.contact(request.body.broker_id, request.body.broker_epoch, now_ms)
+
+    def decide(self, request: Request, now_ms: int) -> Decision:
+        """What to write and to answer. Errors: KeyError for an API or a version that controllers do not take."""
+        if not APIS[request.api_key].has(request.version):
+            raise KeyError(f"{APIS[request.api_key].name} version {request.version}")
+        if request.api_key == ENVELOPE_KEY:
+            return self._decide_enveloped(request, now_ms)
+        route = ROUTES[request.api_key]
+        self.contact(request, now_ms)
+        self.state.authorizer = self._current_authorizer()
+        try:
+            self._check_right(route, request)
+            if route.is_write and not self.state.is_active:
+                raise ApiError(NOT_CONTROLLER, self._wrong_controller_text())
+            return route.decide(self.state, request, now_ms)
+        except ApiError as error:
+            return Decision(route.refuse(request, error.code, error.message))
+
+    def _decide_enveloped(self, envelope: Request, now_ms: int) -> Decision:
+        """Decide about a request that a broker hands on; its answer goes back in an envelope of its own."""
+        try:
+            if not self._current_authorizer().allows_cluster(envelope, Operation.CLUSTER_ACTION):
+                raise ApiError(CLUSTER_AUTHORIZATION_FAILED)
+            inner = open_envelope(envelope)
+        except ApiError as error:
+            return Decision(messages.EnvelopeResponse(response_data=None, error_code=error.code))
+        decision = self.decide(inner.request, now_ms)
+        if decision.answer is None:
+            return decision
+        return decision._replace(answer=close_envelope(inner, decision.answer))
+
+    def written(self, decision: Decision) -> int:
+        """The offset that the answer of a decision waits for, once all its batches were replayed."""
+        last_offset = self.state.next_write_offset - 1
+        if decision.leaving_broker >= 0:
+            self.state.heartbeats.begin_shutdown(decision.leaving_broker, last_offset)
+        return last_offset
+
+    def next_due_ms(self) -> int | None:
+        """When the next periodic task is due, None while this controller is not active."""
+        return self._schedule.next_due_ms()
+
+    def run_due(self, now_ms: int) -> Decision | None:
+        """One step of a periodic task that is due, None if none is."""
+        return self._schedule.run(self.state, now_ms)
+
+    def _check_right(self, route: Route, request: Request) -> None:
+        if route.right is not None and not self.state.authorizer.allows_cluster(request, route.right):
+            raise ApiError(CLUSTER_AUTHORIZATION_FAILED, route.refusal)
+
+    def _current_authorizer(self) -> Authorizer:
+        acls = self.state.stable.acls
+        if self._authorizer is None or acls is not self._acls:
+            settings = self.state.settings
+            self._acls = acls
+            self._authorizer = Authorizer(
+                acls,
+                settings.super_users,
+                allows_without_acl=settings.allows_without_acl,
+                is_configured=settings.has_authorizer,
+            )
+        return self._authorizer
+
+
+def _periodic_tasks(settings: Settings) -> list[PeriodicTask]:
+    """The tasks of controller.md 8a that a configuration switches on."""
+    tasks = [PeriodicTask("maybeFenceStaleBroker", max(1, settings.session_timeout_ms // 8), brokers.fence_stale_broker)]
+    if settings.value("auto.leader.rebalance.enable"):
+        period_ms = settings.number("leader.imbalance.check.interval.seconds") * 1000
+        tasks.append(PeriodicTask("electPreferred", period_ms, elections.elect_preferred))
+    tasks.append(PeriodicTask("electUnclean", settings.number("unclean.leader.election.interval.ms"), elections.elect_unclean))
+    if settings.token_secret is not None:
+        period_ms = settings.number("delegation.token.expiry.check.interval.ms")
+        tasks.append(PeriodicTask("expireDelegationTokens", period_ms, tokens.sweep))
+    idle_ms = settings.number("metadata.max.idle.interval.ms")
+    if idle_ms > 0:
+        tasks.append(PeriodicTask("writeNoOpRecord", idle_ms, lambda state, now_ms: (Decision(None, [NO_OP]), False)))
+    return tasks

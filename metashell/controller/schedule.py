@@ -1,0 +1,54 @@
+"""When the periodic tasks of the active controller are due.
+
+Source: org.apache.kafka.controller.PeriodicTaskControlManager; controller.md 8a.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from metashell.controller.decision import Decision
+from metashell.controller.state import State
+
+MORE_WORK_MS: Final = 10
+"""A task that did not finish comes again this soon."""
+
+Step = Callable[[State, int], tuple[Decision, bool]]
+"""`(state, now_ms) -> (what to write, whether there may be more to do)`."""
+
+
+class PeriodicTask(NamedTuple):
+    name: str
+    period_ms: int
+    step: Step
+
+
+class Schedule:
+    """The tasks and their next times; empty while another controller is active."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, PeriodicTask] = {}
+        self._due: dict[str, int] = {}
+
+    def start(self, tasks: list[PeriodicTask], now_ms: int) -> None:
+        self._tasks = {task.name: task for task in tasks}
+        self._due = {task.name: now_ms + task.period_ms for task in tasks}
+
+    def stop(self) -> None:
+        self._tasks.clear()
+        self._due.clear()
+
+    def next_due_ms(self) -> int | None:
+        """When `run` has something to do, None for never."""
+        return min(self._due.values(), default=None)
+
+    def run(self, state: State, now_ms: int) -> Decision | None:
+        """One step of the task that is due the longest; None if none is."""
+        name = min(self._due, key=self._due.__getitem__, default=None)
+        if name is None or self._due[name] > now_ms:
+            return None
+        task = self._tasks[name]
+        decision, has_more = task.step(state, now_ms)
+        self._due[name] = now_ms + (MORE_WORK_MS if has_more else task.period_ms)
+        return decision

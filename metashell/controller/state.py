@@ -1,0 +1,269 @@
+"""Everything the controller knows: two views of the cluster, offsets, hints, and what dies with leadership."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from immutables import Map
+
+from metashell.codec import messages
+from metashell.controller.access.authorizer import Authorizer
+from metashell.controller.access.mutation_quota import MutationQuotas
+from metashell.controller.chance import Chance
+from metashell.controller.cluster.heartbeats import Heartbeats
+from metashell.controller.configs.effective import PartitionRules, TopicDefaults
+from metashell.controller.partitions.hints import Hints, PartitionKey
+from metashell.controller.records import level_of
+from metashell.controller.settings import Settings
+from metashell.image import EMPTY_IMAGE, AclsImage, MetadataDelta, MetadataImage, PartitionRegistration, ReplayError, TopicImage, VoterSet
+from metashell.image.loss import VersionedRecord
+from metashell.image.partitions import partition_from_record
+
+STANDBY = -1
+NO_LEADER = -1
+
+
+class View(NamedTuple):
+    """The cluster at an offset.
+
+    Shape: `registration_offsets` has the offset of each broker's registration record, from which on it is caught up;
+    `before_transaction` is the view before the metadata transaction that is open, None without one.
+    """
+
+    image: MetadataImage = EMPTY_IMAGE
+    registration_offsets: Map[int, int] = Map()
+    before_transaction: View | None = None
+
+
+class State:
+    """The state machine of the metadata log on one node; `replay` and `commit` move it, decisions read it.
+
+    Shape: `stable_offset` is the last offset that readers may see, for which answers wait; while a transaction is open it stands still.
+    """
+
+    def __init__(self, settings: Settings, chance: Chance) -> None:
+        self.settings = settings
+        self.chance = chance
+        self.tip = View()
+        self.committed = View()
+        self.committed_offset = -1
+        self.stable_offset = -1
+        self.next_write_offset = STANDBY
+        self.claim_epoch = STANDBY
+        self.leader_id = NO_LEADER
+        self._hints: Hints | None = Hints()
+        self.heartbeats = Heartbeats(settings.session_timeout_ms)
+        self.quotas = MutationQuotas(settings)
+        self.topic_defaults = TopicDefaults(settings)
+        self._rules = PartitionRules(settings, self.tip.image.configs)
+        self.authorizer = Authorizer(AclsImage(), frozenset(), allows_without_acl=False, is_configured=False)
+        self._written: deque[tuple[int, View]] = deque()
+        self._removed: list[tuple[str, bytes]] = []
+
+    @property
+    def is_active(self) -> bool:
+        return self.claim_epoch != STANDBY
+
+    @property
+    def image(self) -> MetadataImage:
+        """The newest image, with what is not committed yet: decisions are made on it."""
+        return self.tip.image
+
+    @property
+    def stable(self) -> MetadataImage:
+        """The image that others may see: committed, and outside of any transaction."""
+        return (self.committed.before_transaction or self.committed).image
+
+    @property
+    def rules(self) -> PartitionRules:
+        """What the configuration at the tip says about partitions."""
+        if self._rules.configs is not self.tip.image.configs:
+            self._rules = PartitionRules(self.settings, self.tip.image.configs)
+        return self._rules
+
+    @property
+    def level(self) -> int:
+        """The metadata.version at the tip."""
+        return level_of(self.tip.image)
+
+    def load(self, image: MetadataImage, offset: int) -> None:
+        """Begin from a snapshot whose last contained offset is `offset`: brokers count as registered there."""
+        self.tip = self.committed = View(image, Map(dict.fromkeys(image.cluster.brokers, offset)))
+        self.committed_offset = self.stable_offset = offset
+        self._written.clear()
+        self._removed.clear()
+        self._hints = None
+
+    def set_quorum(self, voters: VoterSet | None, kraft_version: int) -> None:
+        """What raft's control records say; it counts at once, as raft itself acts on it at once."""
+
+        def with_quorum(view: View) -> View:
+            features = view.image.features._replace(kraft_version=kraft_version)
+            before = None if view.before_transaction is None else with_quorum(view.before_transaction)
+            return view._replace(image=view.image._replace(voters=voters, features=features), before_transaction=before)
+
+        self.committed = with_quorum(self.committed)
+        self._written = deque((offset, with_quorum(view)) for offset, view in self._written)
+        self.tip = self._written[-1][1] if self._written else self.committed
+
+    def replay(self, records: Sequence[VersionedRecord], base_offset: int) -> None:
+        """Fold a batch of records into the tip.
+
+        Errors: ReplayError for a record that does not fit. The log and the state then disagree, and the process must stop.
+        """
+        view = self.tip
+        delta: MetadataDelta | None = None
+        for offset, (record, _) in enumerate(records, base_offset):
+            kind = type(record).__name__
+            if kind in _TRANSACTION_RECORDS:
+                if delta is not None:
+                    view, delta = view._replace(image=delta.apply()), None
+                view = _TRANSACTION_RECORDS[kind](view)
+                continue
+            if delta is None:
+                delta = MetadataDelta(view.image)
+            if kind == "RegisterBrokerRecord":
+                view = view._replace(registration_offsets=view.registration_offsets.set(record.broker_id, offset))
+            elif kind == "UnregisterBrokerRecord" and record.broker_id in view.registration_offsets:
+                view = view._replace(registration_offsets=view.registration_offsets.delete(record.broker_id))
+            self._hint(kind, record, delta)
+            delta.replay(record)
+            if kind in _HEARTBEAT_RECORDS and self.is_active:
+                self._follow_broker(kind, record)
+        if delta is not None:
+            view = view._replace(image=delta.apply())
+        last_offset = base_offset + len(records) - 1
+        self.tip = view
+        self._written.append((last_offset, view))
+        if self.is_active:
+            self.next_write_offset = last_offset + 1
+
+    @property
+    def hints(self) -> Hints:
+        """Which partitions may be meant; made from the images when they are first needed after a snapshot was loaded."""
+        if self._hints is None:
+            self._hints = Hints()
+            views = (self.committed.before_transaction, self.committed, self.tip)
+            for view in {id(view): view for view in views if view is not None}.values():
+                self._hints.add_image(view.image)
+        return self._hints
+
+    def _hint(self, kind: str, record: Any, delta: MetadataDelta) -> None:
+        if kind == "RemoveTopicRecord":
+            topic = delta.topics.topic(record.topic_id)
+            if topic is not None:
+                self._removed.append((topic.name, topic.id))
+            return
+        hints = self._hints
+        if hints is None:
+            return
+        if kind == "PartitionChangeRecord":
+            hints.note_change(record)
+        elif kind == "PartitionRecord":
+            hints.add_replicas(record.topic_id, record.partition_id, record.replicas)
+            if record.leader != next(iter(record.replicas), -1) or record.adding_replicas or record.removing_replicas:
+                hints.note(record.topic_id, record.partition_id, partition_from_record(record))
+        elif kind == "TopicRecord":
+            hints.add_topic(record.name)
+
+    def _follow_broker(self, kind: str, record: Any) -> None:
+        """Let the volatile state of a broker follow its registration."""
+        broker_id = record.broker_id if kind not in ("FenceBrokerRecord", "UnfenceBrokerRecord") else record.id
+        if kind == "UnregisterBrokerRecord":
+            self.heartbeats.remove(broker_id)
+        elif kind == "RegisterBrokerRecord":
+            self.heartbeats.remove(broker_id)
+            self.heartbeats.register(broker_id, record.fenced)
+        elif kind == "BrokerRegistrationChangeRecord" and not record.fenced:
+            self.heartbeats.forget_offset(broker_id)
+        else:
+            fenced = record.fenced == 1 if kind == "BrokerRegistrationChangeRecord" else kind == "FenceBrokerRecord"
+            self.heartbeats.register(broker_id, fenced)
+
+    def commit(self, offset: int) -> None:
+        """Everything up to `offset` is committed by the quorum."""
+        if offset <= self.committed_offset:
+            return
+        self.committed_offset = offset
+        written = self._written
+        while written and written[0][0] <= offset:
+            self.committed = written.popleft()[1]
+        if self.committed.before_transaction is None:
+            self.stable_offset = offset
+        if not written:
+            self._drop_hints()
+
+    def drop_hints(self, hints: dict[PartitionKey, None], wrong: Iterable[PartitionKey]) -> None:
+        """Drop what the tip does not bear out, if no way leads back to a view that does."""
+        if self.tip is self.committed and self.tip.before_transaction is None:
+            for key in wrong:
+                hints.pop(key, None)
+
+    def _drop_hints(self) -> None:
+        """Forget hints that no view bears out; only while committed view and tip are one and no transaction is open."""
+        if self.tip.before_transaction is not None:
+            return
+        if self._hints is None:
+            # They will be made from images that no longer have these topics.
+            self._removed.clear()
+            return
+        topics = self.image.topics
+        for name, topic_id in self._removed:
+            if name not in topics.by_name:
+                self.hints.forget_topic(name)
+            # A transaction that was aborted brings its topics back.
+            if topic_id not in topics.by_id:
+                self.hints.forget_partitions(topic_id)
+        self._removed.clear()
+
+    def renounce(self) -> None:
+        """Give leadership up: what is not committed never was."""
+        self.claim_epoch = self.next_write_offset = STANDBY
+        self.tip = self.committed
+        self._written.clear()
+        self._removed.clear()
+        self.heartbeats = Heartbeats(self.settings.session_timeout_ms)
+
+    def partition(self, topic_id: bytes, partition_id: int) -> PartitionRegistration | None:
+        """A partition at the tip, None where there is none."""
+        topic = self.image.topics.by_id.get(topic_id)
+        return None if topic is None else partition_of(topic, partition_id)
+
+
+def partition_of(topic: TopicImage, partition_id: int) -> PartitionRegistration | None:
+    """A partition of a topic, None where it has none of that number."""
+    try:
+        return topic.partitions[partition_id]
+    except KeyError:
+        return None
+
+
+def _begin(view: View) -> View:
+    if view.before_transaction is not None:
+        raise ReplayError("a metadata transaction begins inside another")
+    return view._replace(before_transaction=view)
+
+
+def _end(view: View) -> View:
+    if view.before_transaction is None:
+        raise ReplayError("a metadata transaction ends that never began")
+    return view._replace(before_transaction=None)
+
+
+def _abort(view: View) -> View:
+    if view.before_transaction is None:
+        raise ReplayError("a metadata transaction is aborted that never began")
+    return view.before_transaction
+
+
+_TRANSACTION_RECORDS = {"BeginTransactionRecord": _begin, "EndTransactionRecord": _end, "AbortTransactionRecord": _abort}
+_HEARTBEAT_RECORDS = {
+    "RegisterBrokerRecord",
+    "UnregisterBrokerRecord",
+    "BrokerRegistrationChangeRecord",
+    "FenceBrokerRecord",
+    "UnfenceBrokerRecord",
+}
+NO_OP: VersionedRecord = (messages.NoOpRecord(), 0)

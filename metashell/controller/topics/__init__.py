@@ -1,0 +1,1 @@
+"""Topics: created, deleted, given more partitions, and where their replicas go."""

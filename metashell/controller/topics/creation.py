@@ -1,0 +1,240 @@
+"""Topics: created, deleted, and given more partitions.
+
+Source: org.apache.kafka.controller.ReplicationControlManager, kafka.server.ControllerApis; controller.md 15 and 17.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from metashell.codec import messages
+from metashell.codec.error_codes import (
+    INVALID_CONFIG,
+    INVALID_PARTITIONS,
+    INVALID_REPLICA_ASSIGNMENT,
+    INVALID_REPLICATION_FACTOR,
+    INVALID_REQUEST,
+    INVALID_TOPIC_EXCEPTION,
+    NONE,
+    POLICY_VIOLATION,
+    REQUEST_TIMED_OUT,
+    TOPIC_ALREADY_EXISTS,
+    TOPIC_AUTHORIZATION_FAILED,
+)
+from metashell.controller.access.authorizer import Operation, Resource
+from metashell.controller.chance import new_uuid
+from metashell.controller.configs.alteration import SET, ConfigChange, ConfigChecker
+from metashell.controller.configs.effective import EffectiveConfig
+from metashell.controller.decision import TOO_LARGE, ApiError, BoundedRecords, Decision
+from metashell.controller.partitions.assignment import active_of, check_manual_assignment, new_partition
+from metashell.controller.partitions.bulk import Changes
+from metashell.controller.records import TOPIC_RESOURCE
+from metashell.controller.request import Request
+from metashell.controller.state import State
+from metashell.controller.topic_names import METADATA_TOPIC, fault_of_name
+from metashell.controller.topics.placement import Placer, usable_brokers
+from metashell.image.loss import VersionedRecord
+from metashell.values import ZERO_UUID
+
+PARTITIONS_MAX: Final = 10_000
+"""The partitions of one CreateTopics request."""
+_STRICT_FROM = 6
+
+
+def create(state: State, request: Request, now_ms: int) -> Decision:
+    """Create topics, each by itself: what is wrong with one does not keep the others."""
+    return TopicCreation(state, request, now_ms).decide()
+
+
+class TopicCreation:
+    """One CreateTopics request."""
+
+    def __init__(self, state: State, request: Request, now_ms: int) -> None:
+        self._state = state
+        self._request = request
+        self._now_ms = now_ms
+        self._changes = Changes(state)
+        self._checker = ConfigChecker(state)
+        self._records = BoundedRecords()
+        self._results: dict[str, Any] = {}
+
+    def decide(self) -> Decision:
+        body = self._request.body
+        counts = Counter(topic.name for topic in body.topics)
+        refused = self._refused_names(counts)
+        topics = [topic for topic in body.topics if topic.name not in refused]
+        if self._request.is_late(body.timeout_ms, self._now_ms):
+            self._results = {topic.name: _failed(topic.name, ApiError(REQUEST_TIMED_OUT)) for topic in topics}
+        elif topics:
+            self._check_partition_count(topics)
+            for topic in topics:
+                self._results[topic.name] = self._result_of(topic)
+        results = [self._results[topic.name] for topic in topics]
+        results += [_failed(name, error) for name, error in refused.items()]
+        answer = messages.CreateTopicsResponse(topics=tuple(results), throttle_time_ms=self._throttle_time_ms())
+        return Decision(answer, () if body.validate_only else self._records)
+
+    def _throttle_time_ms(self) -> int:
+        return self._state.quotas.throttle_time_ms(self._state.stable.client_quotas, self._request)
+
+    def _refused_names(self, counts: Counter[str]) -> dict[str, ApiError]:
+        """Names that are not looked at any further, with why."""
+        authorizer, request = self._state.authorizer, self._request
+        may_create_any = authorizer.allows_cluster(request, Operation.CREATE)
+        refused: dict[str, ApiError] = {}
+        for name, count in counts.items():
+            if count > 1:
+                refused[name] = ApiError(INVALID_REQUEST, "Duplicate topic name.")
+            elif name == METADATA_TOPIC:
+                refused[name] = ApiError(INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
+            elif not may_create_any and not authorizer.allows(request, Operation.CREATE, Resource.TOPIC, name):
+                refused[name] = ApiError(TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+        return refused
+
+    def _check_partition_count(self, topics: Sequence[Any]) -> None:
+        default = self._state.settings.partitions_default
+        total = sum(len(topic.assignments) or (default if topic.num_partitions == -1 else max(topic.num_partitions, 0)) for topic in topics)
+        if total > PARTITIONS_MAX:
+            raise ApiError(POLICY_VIOLATION, "Excessively large number of partitions per request.")
+
+    def _result_of(self, topic: Any) -> Any:
+        try:
+            self._check_name(topic.name)
+            return self._create(topic)
+        except ApiError as error:
+            if error.code == POLICY_VIOLATION:
+                raise
+            return _failed(topic.name, error)
+
+    def _check_name(self, name: str) -> None:
+        by_name = self._state.image.topics.by_name
+        if name in by_name:
+            raise ApiError(TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        fault = fault_of_name(name)
+        if fault is not None:
+            raise ApiError(INVALID_TOPIC_EXCEPTION, fault)
+        colliding = self._state.hints.colliding(name, by_name.__contains__)
+        if colliding is not None:
+            raise ApiError(INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {colliding}")
+
+    def _create(self, topic: Any) -> Any:
+        config_records = self._config_records(topic)
+        topic_id = new_uuid(self._state.chance)
+        partitions = self._by_hand(topic, topic_id) if topic.assignments else self._placed(topic, topic_id)
+        is_strict = self._request.version >= _STRICT_FROM
+        quotas = self._state.stable.client_quotas
+        self._state.quotas.charge(quotas, self._request, len(partitions), self._now_ms, is_strict=is_strict)
+        self._records.append((messages.TopicRecord(name=topic.name, topic_id=topic_id), 0))
+        self._records.extend(config_records)
+        self._records.extend(partitions)
+        return self._created(topic, topic_id, partitions)
+
+    def _config_records(self, topic: Any) -> list[VersionedRecord]:
+        nulls = [one.name for one in topic.configs if one.value is None]
+        if nulls:
+            raise ApiError(INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(nulls)}")
+        if not topic.configs:
+            return []
+        changes = {one.name: ConfigChange(SET, one.value) for one in topic.configs}
+        records = self._checker.incremental((TOPIC_RESOURCE, topic.name), changes, is_new=True)
+        return [*records, *self._checker.elr_clearings(records)]
+
+    def _by_hand(self, topic: Any, topic_id: bytes) -> list[VersionedRecord]:
+        if topic.replication_factor != -1:
+            why = "A manual partition assignment was specified, but replication factor was not set to -1."
+            raise ApiError(INVALID_REQUEST, why)
+        if topic.num_partitions != -1:
+            raise ApiError(INVALID_REQUEST, "A manual partition assignment was specified, but numPartitions was not set to -1.")
+        records: dict[int, VersionedRecord] = {}
+        replication_factor: int | None = None
+        for one in topic.assignments:
+            if one.partition_index in records:
+                why = f"Found multiple manual partition assignments for partition {one.partition_index}"
+                raise ApiError(INVALID_REPLICA_ASSIGNMENT, why)
+            check_manual_assignment(self._state, one.broker_ids, replication_factor)
+            replication_factor = len(one.broker_ids)
+            isr = active_of(self._changes, one.broker_ids, one.partition_index)
+            records[one.partition_index] = new_partition(self._changes, topic_id, one.partition_index, one.broker_ids, isr)
+        if sorted(records) != list(range(len(records))):
+            raise ApiError(INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence")
+        return [records[partition_id] for partition_id in sorted(records)]
+
+    def _placed(self, topic: Any, topic_id: bytes) -> list[VersionedRecord]:
+        if topic.replication_factor < -1 or topic.replication_factor == 0:
+            why = "Replication factor must be larger than 0, or -1 to use the default value."
+            raise ApiError(INVALID_REPLICATION_FACTOR, why)
+        if topic.num_partitions < -1 or topic.num_partitions == 0:
+            raise ApiError(INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
+        settings = self._state.settings
+        count = settings.partitions_default if topic.num_partitions == -1 else topic.num_partitions
+        factor = settings.replication_default if topic.replication_factor == -1 else topic.replication_factor
+        try:
+            return place_partitions(self._state, self._changes, topic_id, range(count), factor)
+        except ApiError as error:
+            message = str(error.message)
+            if not message.startswith(_UNPLACED):
+                message = f"{_UNPLACED}{factor} time(s): {message}"
+            raise ApiError(error.code, message) from None
+
+    def _created(self, topic: Any, topic_id: bytes, partitions: Sequence[VersionedRecord]) -> Any:
+        result = messages.CreateTopicsResponse.CreatableTopicResult(
+            name=topic.name, topic_id=topic_id, error_code=NONE, error_message=None, configs=()
+        )
+        if self._state.authorizer.allows(self._request, Operation.DESCRIBE_CONFIGS, Resource.TOPIC, topic.name):
+            defaults, configs = self._state.topic_defaults, self._state.image.configs
+            own = {one.name: one.value for one in topic.configs}
+            result.num_partitions = len(partitions)
+            result.replication_factor = len(partitions[0][0].replicas)
+            result.configs = _creatable_configs(defaults.listing(configs, own)) if own else defaults.made_of(configs, _creatable_configs)
+        else:
+            result.topic_config_error_code = TOPIC_AUTHORIZATION_FAILED
+        return result
+
+
+_UNPLACED: Final = "Unable to replicate the partition "
+
+
+def _creatable_configs(listing: Iterable[EffectiveConfig]) -> tuple[Any, ...]:
+    make = messages.CreateTopicsResponse.CreatableTopicConfigs
+    return tuple(
+        make(
+            name=item.key.name,
+            value=None if item.key.is_sensitive else item.value,
+            read_only=False,
+            config_source=item.source,
+            is_sensitive=item.key.is_sensitive,
+        )
+        for item in listing
+    )
+
+
+def _failed(name: str, error: ApiError) -> Any:
+    return messages.CreateTopicsResponse.CreatableTopicResult(
+        name=name, topic_id=ZERO_UUID, error_code=error.code, error_message=error.message, configs=()
+    )
+
+
+def refuse(request: Request, code: int, message: str | None) -> Any:
+    """The answer that refuses every topic of a request."""
+    error = ApiError(code, message)
+    names = dict.fromkeys(topic.name for topic in request.body.topics)
+    return messages.CreateTopicsResponse(topics=tuple(_failed(name, error) for name in names))
+
+
+def place_partitions(state: State, changes: Changes, topic_id: bytes, partition_ids: range, factor: int) -> list[VersionedRecord]:
+    """New partitions on brokers that the controller picks. Errors: ApiError INVALID_REPLICATION_FACTOR."""
+    placer = Placer(usable_brokers(state), state.chance)
+    placer.check(factor)
+    records: list[VersionedRecord] = []
+    for partition_id in partition_ids:
+        replicas = placer.place(factor)
+        isr = tuple(id for id in replicas if changes.is_active(id))
+        if not isr:
+            why = f"{_UNPLACED}{factor} time(s): All brokers are currently fenced or in controlled shutdown."
+            raise ApiError(INVALID_REPLICATION_FACTOR, why)
+        records.append(new_partition(changes, topic_id, partition_id, replicas, isr))
+        if len(records) > PARTITIONS_MAX:
+            raise ApiError(POLICY_VIOLATION, TOO_LARGE)
+    return records

@@ -1,0 +1,34 @@
+"""The table of APIs is what the schemas of the requests say of controllers."""
+
+from __future__ import annotations
+
+from metashell.codec.registry import message_names, message_type
+from metashell.controller.apis import APIS
+from metashell.controller.routes import ROUTES
+
+ANSWERED_ELSEWHERE = {"Fetch", "SaslHandshake", "SaslAuthenticate", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "Envelope"} | {
+    *("FetchSnapshot", "UpdateRaftVoter", "DescribeDelegationToken", "DescribeUserScramCredentials"),
+}
+
+
+def test_names_keys_and_versions_are_those_of_the_schemas() -> None:
+    for key, api in APIS.items():
+        message = message_type("request", f"{api.name}Request")
+        assert message.key == key, api
+        assert (message.versions[0] <= api.low) and (api.high <= message.versions[1]), api
+
+
+def test_every_request_for_controllers_is_listed() -> None:
+    listed = {api.name for api in APIS.values()}
+    wanted = set()
+    for name in message_names("request"):
+        message = message_type("request", name)
+        if "controller" in message.schema.listeners:
+            wanted.add(name.removesuffix("Request"))
+
+    assert wanted <= listed
+
+
+def test_every_api_has_a_route_or_somebody_else_who_answers() -> None:
+    assert {api.name for key, api in APIS.items() if key not in ROUTES} == ANSWERED_ELSEWHERE
+    assert set(ROUTES) <= set(APIS)

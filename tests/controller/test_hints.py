@@ -1,0 +1,100 @@
+"""Hints may name too much, never too little."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metashell.codec.batch_writer import write_records
+from metashell.codec.batches import Record
+from metashell.codec.frame import write_metadata_record
+from metashell.controller.partitions.hints import Hints
+from metashell.image import MetadataImage, PartitionRegistration, TopicImage, TopicsImage
+from metashell.image.partitions import partition_record
+from metashell.image.spans import Span
+from tests.controller.cluster import CLUSTER_ID, Cluster
+from tests.controller.random_requests import RandomRequests
+
+BROKERS = st.integers(0, 9)
+
+
+@st.composite
+def partitions(draw: st.DrawFn) -> PartitionRegistration:
+    replicas = tuple(draw(st.lists(BROKERS, min_size=1, max_size=70, unique=False)))
+    isr = tuple(draw(st.lists(st.sampled_from(replicas), max_size=3)))
+    moving = draw(st.booleans()) and draw(st.booleans())
+    return PartitionRegistration(
+        replicas,
+        (bytes(16),) * len(replicas),
+        isr,
+        removing_replicas=replicas[:1] if moving else (),
+        elr=tuple(draw(st.lists(BROKERS, max_size=2))) if draw(st.booleans()) else (),
+        leader=draw(st.sampled_from((-1, *replicas))),
+        leader_epoch=draw(st.integers(0, 5)),
+    )
+
+
+def everything(hints: Hints) -> tuple[object, ...]:
+    by_broker = {id: set(hints.of_broker(id)) for id in range(10)}
+    return by_broker, set(hints.leaderless), set(hints.unpreferred), set(hints.reassigning)
+
+
+@given(st.lists(partitions(), min_size=1, max_size=5), st.sampled_from((0, 1, 2)))
+def test_partitions_that_are_bytes_give_the_same_hints_as_those_that_are_decoded(drawn: list[PartitionRegistration], version: int) -> None:
+    topic_id = b"\7" * 16
+    level = (7, 17, 30)[version]
+    values = []
+    expected = Hints()
+    for index, partition in enumerate(drawn):
+        if version < 2:
+            partition = partition._replace(elr=())
+        values.append(write_metadata_record(partition_record(partition, topic_id, index, level, lambda loss: None), version))
+        expected.add_partition(topic_id, index, partition)
+    area = write_records_of(values)
+    topic = TopicImage("t", topic_id, (Span(area, 0, len(area), len(values)),))
+    hints = Hints()
+
+    hints.add_image(MetadataImage(topics=TopicsImage({topic_id: topic}, {"t": topic})))
+
+    assert everything(hints) == everything(expected)
+
+
+def test_after_any_requests_every_partition_is_named_for_all_its_brokers() -> None:
+    cluster = Cluster()
+    cluster.register(1, 2, 3)
+    chance = random.Random(3)
+    requests = RandomRequests(cluster.controller, chance, CLUSTER_ID)
+    for number in range(600):
+        if number % 40 == 0:
+            cluster.heal(*(f"t{name}" for name in range(8)))
+        request = requests.draw()
+        cluster.write(cluster.decide(*request[:3]))
+        cluster.now_ms += 100
+    hints = cluster.state.hints
+    assert len(cluster.state.image.topics) > 3
+    for topic, index, partition in cluster.state.image.topics.iter_partitions():
+        key = topic.id, index
+        for id in {*partition.replicas, *partition.isr, *partition.elr}:
+            assert key in set(hints.of_broker(id))
+        assert partition.leader != -1 or key in hints.leaderless
+        assert partition.leader == partition.replicas[0] or key in hints.unpreferred
+        assert not partition.adding_replicas or key in hints.reassigning
+
+
+def test_the_room_of_removed_topics_is_reclaimed() -> None:
+    hints = Hints()
+    kept = b"\1" * 16
+    hints.add_replicas(kept, 5, (1, 2))
+    for number in range(200):
+        gone = number.to_bytes(16, "big")
+        hints.add_replicas(gone, 0, (1, 2))
+        hints.forget_partitions(gone)
+
+    assert len(list(hints.of_broker(1))) < 200
+    assert (kept, 5) in set(hints.of_broker(2))
+
+
+def write_records_of(values: list[bytes]) -> bytes:
+    return write_records([Record(offset=at, timestamp=0, key=None, value=value, headers=()) for at, value in enumerate(values)], 0, 0)

@@ -1,0 +1,37 @@
+"""The settings of topics, brokers, groups and client metrics as Kafka defines them; needs Java, and fetches Kafka's jars by Maven.
+
+    python -m tools.gen_config_definitions
+
+makes metashell/controller/config_keys/{topic,broker,group,client_metrics}.tsv: a line for each key with its type, default, check, flags
+(internal; dynamic: a broker takes it without a restart), synonyms (with what their value is multiplied by) and documentation.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.java import KAFKA, run_program
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+FOLDER = REPOSITORY / "metashell" / "controller" / "config_keys"
+PROGRAM = REPOSITORY / "tests" / "controller" / "java" / "ConfigDefinitions.java"
+KINDS = ("topic", "broker", "group", "client_metrics")
+
+
+def definitions(kind: str) -> str:
+    """The lines of one kind of resource."""
+    head = f"# Settings of Kafka {KAFKA}, kind {kind}: made by python -m tools.gen_config_definitions\n"
+    return head + run_program(PROGRAM, kind).decode()
+
+
+def main() -> int:
+    """Make all files."""
+    FOLDER.mkdir(exist_ok=True)
+    for kind in KINDS:
+        (FOLDER / f"{kind}.tsv").write_text(definitions(kind), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
