@@ -76,7 +76,7 @@ def read_headers(buf: bytes, headers_start: int, end: int) -> tuple[Header, ...]
 def java_text(raw: bytes) -> str:
     """`raw` as UTF-8, malformed parts replaced as Java replaces them.
 
-    Python replaces each byte of an encoded surrogate, Java the surrogate (tools.md 12, no. 11).
+    An encoded surrogate, as ED A0 80, is one U+FFFD in Java and three in Python, one a byte.
     """
     try:
         return raw.decode("utf-8")

@@ -1,7 +1,7 @@
 """What a record of a coordinator's log means beyond its fields: names of states, and the blobs inside it.
 
 Kept apart from the record's own fields, so that those stay what was written. Never raises for what a record holds.
-Source: groups.md 2 to 5.
+Source: the enumerations MemberState, TransactionState and RecordState of Kafka's coordinators.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kafka's start of the metadata log on paper, in Kafka's order: segments, snapshots, what the quorum knows, then every record.
 
-Source: UnifiedLog.create, LogLoader.load, KafkaRaftLog.createLog, QuorumState.initialize; kraft.md 2.5, 4.4.
+Source: UnifiedLog.create, LogLoader.load, KafkaRaftLog.createLog, QuorumState.initialize.
 """
 
 from __future__ import annotations
