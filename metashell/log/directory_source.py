@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from metashell.codec.batches import RecordBatch
 from metashell.errors import PathError, UsageError
 from metashell.log.directory import CheckpointEntry, Listing, MetadataDirectory, SegmentEntry
+from metashell.log.file_kinds import Closable
 from metashell.log.file_source import FileSource, SourceKind
 from metashell.log.files import OpenFile
 from metashell.log.inputs import find_metadata
@@ -37,7 +38,7 @@ def open_directory(path: str) -> DirectorySource | FileSource:
     return DirectorySource(found) if os.path.isdir(found) else FileSource(found)
 
 
-class DirectorySource:
+class DirectorySource(Closable):
     """A metadata directory; `snapshot_id` is that of the checkpoint in use, None without one.
 
     With `up_to` no checkpoint that ends after that offset is used: so an image can be made as it was there.
@@ -275,9 +276,3 @@ class DirectorySource:
         self._whole = []
         self._close_files()
         self._directory.close()
-
-    def __enter__(self) -> DirectorySource:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

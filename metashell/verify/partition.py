@@ -89,7 +89,7 @@ class _PartitionCheck:
 
     def run(self) -> PartitionFacts:
         self.report.counts["directories"] += 1
-        try:
+        with self.directory:
             listing = self.directory.list()
             self.names = set(os.listdir(self.path))
             if self.kind == "data":
@@ -102,8 +102,6 @@ class _PartitionCheck:
             self._check_gap(listing)
             check_promises(promises, self.state, self._end_offset(), self.report)
             self._check_small_files(listing)
-        finally:
-            self.directory.close()
         topic, partition = partition_name(self.path) or ("", -1)
         start = self.state.first_offset
         whole = [facts for facts in self.checkpoints if facts.is_whole]
