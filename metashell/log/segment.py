@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 from metashell.codec.batches import CRC_START, HEADER_SIZE, MAGIC_END, BatchHeader, CheckedBatch, RecordBatch, unpack_header
 from metashell.codec.crc32c import crc32c
-from metashell.codec.framing import MAGIC_MAX, Stop
+from metashell.codec.framing import MAGIC_MAX, Stop, frame_fault
 from metashell.log.files import OpenFile
 from metashell.log.tail import Tail, judge_tail
 from metashell.log.window_reader import WINDOW_SIZE, WindowReader
@@ -99,9 +99,7 @@ def _judge(data: bytes, position: int, file: str) -> RecordBatch | BadBatch:
         return message if message.crc_fault() is None else _bad_crc(message)
     # What a short header lacks reads as zero.
     batch = RecordBatch(BatchHeader(*unpack_header(data[:HEADER_SIZE].ljust(HEADER_SIZE, b"\0"))), position, data, file)
-    if magic > MAGIC_MAX:
-        return BadBatch(kind="bad-magic", batch=batch, reason=f"magic {batch.header.magic} is not known")
-    return BadBatch(kind="bad-size", batch=batch, reason=f"batch of {len(data)} bytes is shorter than its header of {HEADER_SIZE}")
+    return BadBatch(kind="bad-magic" if magic > MAGIC_MAX else "bad-size", batch=batch, reason=frame_fault(magic, len(data)) or "")
 
 
 def _bad_crc(batch: RecordBatch) -> BadBatch:
