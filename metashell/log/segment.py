@@ -59,6 +59,7 @@ def read_batches(file: OpenFile, *, start: int = 0, max_bytes: int | None = None
     reader = WindowReader(file, max_bytes, file.batch_size_max, _FIRST_WINDOW)
     name = file.name
     position = start
+    after: int | None = None
     while True:
         window = reader.read(position)
         buf, base = window.buf, window.position
@@ -67,6 +68,7 @@ def read_batches(file: OpenFile, *, start: int = 0, max_bytes: int | None = None
                 yield _judge(buf[at : at + size], base + at, name)
                 continue
             header = BatchHeader(*unpack_header(buf, at))
+            after = header.last_offset + 1
             data = buf[at : at + size]
             if crc32c(data, CRC_START) == header.crc:
                 yield CheckedBatch(header, base + at, data, name)
@@ -78,7 +80,7 @@ def read_batches(file: OpenFile, *, start: int = 0, max_bytes: int | None = None
         stop = window.stop
         if stop is None or (stop.kind != "bad-size" and reader.grow()):
             continue
-        tail = None if _is_cut_at(max_bytes, stop) else judge_tail(file, stop)
+        tail = None if _is_cut_at(max_bytes, stop) else judge_tail(file, stop, after)
         if tail is not None:
             yield tail
         return
