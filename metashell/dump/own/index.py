@@ -23,9 +23,10 @@ from contextlib import ExitStack
 from itertools import islice
 from typing import Any, NamedTuple
 
+from metashell.codec.config_types import BROKER_RESOURCE
 from metashell.codec.framing import FRAME_SIZE_MAX
 from metashell.codec.json_forms import json_text, string_text
-from metashell.codec.redaction import BROKER_RESOURCE, REDACTED, is_sensitive_config
+from metashell.codec.redaction import REDACTED, is_sensitive_config
 from metashell.dump.index_walk import LogHeads, OffsetEntry, TimeEntry, walk_offset_index, walk_time_index
 from metashell.dump.inputs import shown_path
 from metashell.dump.options import MAX_MESSAGE_SIZE_DEFAULT
