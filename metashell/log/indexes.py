@@ -62,13 +62,13 @@ class AbortedTransaction(NamedTuple):
         return self.first_offset <= self.last_offset > last_offset
 
 
-def offset_entry_ascends(before: tuple[int, int], entry: tuple[int, int]) -> bool:
-    """Whether an entry (offset, position) of an offset index may stand behind another. Source: OffsetIndex.append."""
+def offset_entry_ascends(before: tuple[int, int, *tuple[object, ...]], entry: tuple[int, int, *tuple[object, ...]]) -> bool:
+    """Whether an entry (offset, position, ...) of an offset index may stand behind another. Source: OffsetIndex.append."""
     return before[0] < entry[0] and before[1] < entry[1]
 
 
-def time_entry_ascends(before: tuple[int, int], entry: tuple[int, int]) -> bool:
-    """Whether an entry (timestamp, offset) of a time index may stand behind another, also of the same offset.
+def time_entry_ascends(before: tuple[int, int, *tuple[object, ...]], entry: tuple[int, int, *tuple[object, ...]]) -> bool:
+    """Whether an entry (timestamp, offset, ...) of a time index may stand behind another, also of the same offset.
 
     Source: TimeIndex.maybeAppend.
     """

@@ -296,7 +296,7 @@ def _offset_faults(entry: OffsetEntry, before: OffsetEntry | None) -> Faults:
         yield "", f"offset {offset}: {trouble}"
     elif last_offset != offset:
         yield f'"found_offset":{last_offset},', f"offset {offset}: the batch at position {position} ends with offset {last_offset}"
-    if before is not None and not offset_entry_ascends(before[:2], entry[:2]):
+    if before is not None and not offset_entry_ascends(before, entry):
         yield "", f"offset {offset} at position {position} follows offset {before.offset} at position {before.position}"
 
 
@@ -311,7 +311,7 @@ def _time_faults(entry: TimeEntry, before: TimeEntry | None) -> Faults:
         yield f'"found_offset":{found},', f"offset {offset}: its batch ends with offset {found}"
     elif latest != timestamp:
         yield f'"found_timestamp":{latest},', f"offset {offset}: timestamp {timestamp} is not the latest of its batch, {latest}"
-    if before is not None and not time_entry_ascends(before[:2], entry[:2]):
+    if before is not None and not time_entry_ascends(before, entry):
         yield "", f"timestamp {timestamp} of offset {offset} follows timestamp {before.timestamp} of offset {before.offset}"
 
 
