@@ -261,12 +261,12 @@ class OwnIndex:
             self.fault("corrupt", f'"position":{error.offset},', f"position {error.offset}: {error.reason}")
 
     def quorum_state(self, data: bytes) -> None:
-        from json import JSONDecodeError, loads
+        from metashell.log.quorum_state import quorum_state_fields
 
         try:
-            value = loads(data.decode())
-        except (JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-            self.fault("corrupt", "", f"is no JSON: {error}")
+            value = quorum_state_fields(data)
+        except ValueError as error:
+            self.fault("corrupt", "", str(error))
             return
         self.entries(EntryKind("quorum-state", _data), [value])
 
@@ -276,7 +276,7 @@ class OwnIndex:
         try:
             value = parse_properties(data)
         except ValueError as error:
-            self.fault("corrupt", "", f"is no properties file: {error}")
+            self.fault("corrupt", "", f"is not a properties file: {error}")
             return
         if not self.session.options.show_secrets:
             hidden = {key for key in value if key not in _META_KEYS and is_sensitive_config(BROKER_RESOURCE, key)}
