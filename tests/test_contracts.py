@@ -1,4 +1,4 @@
-"""The contracts of the packages that read and of those around the quorum name only what is there."""
+"""The list of packages is whole, and their contracts name only what is there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from tests.test_layers import LAYERS
 
 ROOT = Path(__file__).parent.parent
 QUORUM = ("metashell.raft", "metashell.raft.wire", "metashell.net", "metashell.server", "metashell.live", "metashell.client")
@@ -29,6 +31,14 @@ def names_in(folder: Path) -> set[str]:
                 case ast.Attribute(attr=name) | ast.Name(id=name, ctx=ast.Store()):
                     found.add(name)
     return found
+
+
+def test_the_list_of_packages_names_each_that_is_there_and_no_other() -> None:
+    named = NAME.findall(import_module("metashell").__doc__ or "")
+    folder = ROOT / "metashell"
+    is_there = {name: (folder / name / "__init__.py").exists() or (folder / f"{name}.py").exists() for name in LAYERS}
+    # A row may stand in the table before its package is there.
+    assert sorted(named) == sorted(name for name in LAYERS if is_there[name])
 
 
 @pytest.mark.parametrize("package", PACKAGES)

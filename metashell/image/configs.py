@@ -7,11 +7,10 @@ from typing import Any
 
 from immutables import Map
 
+from metashell.codec.config_types import TOPIC_RESOURCE
 from metashell.codec.registry import message_type
 from metashell.image.loss import VersionedRecord
 from metashell.image.nested import NestedDelta
-
-TOPIC_RESOURCE = 2
 
 ConfigsImage = Map[tuple[int, str], Map[str, str]]
 """(resource type, resource name) to the values of its keys; the default resource of a type has the empty name."""

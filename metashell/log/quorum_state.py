@@ -47,6 +47,13 @@ def read_quorum_state(path: str) -> QuorumState:
         raise LogCorruptError(path, 0, str(error)) from error
 
 
+def quorum_state_fields(data: bytes) -> dict[str, Any]:
+    """The fields as they stand in a quorum-state that `read_quorum_state` accepts. Errors: ValueError."""
+    fields = json_object(data)
+    _parse(fields)
+    return fields
+
+
 def format_quorum_state(state: QuorumState) -> bytes:
     """The bytes that Kafka writes for `state.data_version`, which is 1 from kraft.version 1 on.
 

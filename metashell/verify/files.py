@@ -77,7 +77,7 @@ def _check_index(path: str, report: Report) -> None:
     log = f"{stem}.log"
     with open_file(path) as file:
         if not os.path.exists(log):
-            report.warn(path, f"there is no {os.path.basename(log)} to hold it against")
+            report.warn(path, f"there is no {os.path.basename(log)} to compare it with")
             _indexes(suffix, report, file, base, is_metadata=False).drain()
             return
         with open_file(log) as segment:

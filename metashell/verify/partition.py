@@ -245,13 +245,13 @@ class _PartitionCheck:
             if suffix in INDEX_SUFFIXES and stem not in bases and _STEM.fullmatch(stem):
                 self.report.warn(path, "index of a segment that is not there")
             elif DAMAGED_SUFFIX in name:
-                self.report.warn(path, "was found damaged and put aside: the log does without it, and it was not looked at")
+                self.report.warn(path, "damaged file that was set aside; the log does not use it; not checked")
             elif suffix == PRODUCER_SUFFIX and _STEM.fullmatch(stem):
                 # A running node removes old ones.
                 if os.path.exists(path):
                     check_producer_snapshot(path, self.report)
             elif suffix in (*INDEX_SUFFIXES, PRODUCER_SUFFIX, ".log", ".checkpoint") and stem not in bases and parse_name(name) is None:
-                self.report.warn(path, "is not named like a file of a log, and was not looked at")
+                self.report.warn(path, "does not have the name of a log file; not checked")
             elif _LEFT_OVER.fullmatch(name) and parse_name(name.removesuffix(".deleted")) is not None:
                 self.report.note(path, "was being written or removed")
         if LEADER_EPOCH_CHECKPOINT in self.names:

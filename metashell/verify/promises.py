@@ -95,8 +95,8 @@ def _check_recovery_point(promises: Promises, durable_to: DurableTo, end: int, r
         return
     what = f"all before offset {durable_to.offset} was on disk, but the log ends at {end}"
     is_later = promises.election is not None and promises.election.leader_epoch > durable_to.epoch
-    tell = report.warn if is_later else report.error
-    tell(os.path.join(promises.path, RECOVERY_POINT), what, offset=durable_to.offset)
+    add = report.warn if is_later else report.error
+    add(os.path.join(promises.path, RECOVERY_POINT), what, offset=durable_to.offset)
 
 
 def _check_note(path: str, report: Report) -> None:

@@ -117,7 +117,7 @@ class RecordCheck:
         elif count > delta + 1 or (self.is_metadata and count != delta + 1):
             self._error(batch, f"{count} records do not fit offsets 0 to {delta} of the batch")
         if header.attributes & ~_KNOWN_ATTRIBUTES:
-            self._warn(batch, f"attributes {header.attributes & 0xFFFF:#06x} have bits that mean nothing")
+            self._warn(batch, f"attributes {header.attributes & 0xFFFF:#06x} have undefined bits set")
         if self.is_metadata and (odd := _odd_in_metadata(header)):
             self._warn(batch, f"{odd}, which a metadata log never has")
 
@@ -135,7 +135,7 @@ class RecordCheck:
         elif self._coordinator is not None:
             fault = self._coordinator.fault(_part(buf, fields[2], fields[3]), _part(buf, fields[4], fields[5]))
             if fault is not None:
-                self._tell(batch, fields[0], *fault)
+                self._report(batch, fields[0], *fault)
 
     def _check_control(self, batch: RecordBatch, buf: bytes, fields: RecordFields) -> None:
         try:
@@ -164,7 +164,7 @@ class RecordCheck:
             self._error(batch, str(error), delta)
             return
         if fault is not None:
-            self._tell(batch, delta, *fault)
+            self._report(batch, delta, *fault)
 
     def _check_legacy(self, batch: RecordBatch) -> int:
         """A message of magic 0 or 1, and what it wraps."""
@@ -184,7 +184,7 @@ class RecordCheck:
 
     # ---- telling
 
-    def _tell(self, batch: RecordBatch, delta: int, is_error: bool, what: str) -> None:
+    def _report(self, batch: RecordBatch, delta: int, is_error: bool, what: str) -> None:
         (self._error if is_error else self._warn)(batch, what, delta)
 
     def _error(self, batch: RecordBatch, what: str, delta: int = 0) -> None:

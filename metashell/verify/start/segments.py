@@ -84,7 +84,7 @@ class _Recovery:
         except BadLengthError as error:
             segment.reason = str(error)
         if not segment.reason and segment.split_at is None and segment.valid_size < segment.size:
-            segment.reason = "the rest is no whole batch"
+            segment.reason = "the rest is not a whole batch"
         if segment.split_at is None:
             self._append_time(self._latest)
 

@@ -18,7 +18,7 @@ from metashell.log.files import RegularFile, open_regular
 from metashell.log.meta_properties import MetaProperties, read_meta_properties
 from metashell.log.quorum_state import QuorumState
 from metashell.log.text_checkpoints import read_leader_epochs
-from metashell.log.text_files import read_text_file
+from metashell.log.text_files import json_object, read_text_file
 from metashell.values import METADATA_TOPIC_ID, ZERO_UUID, uuid_from_text, uuid_text
 from metashell.verify.start.batches import BadLengthError, placed_batches, read_placed
 from metashell.verify.start.epochs import EpochCache
@@ -35,7 +35,7 @@ _TOPIC_LINE = re.compile(r"topic_id: (\S+)", re.ASCII)
 def read_identity(path: str, node_id: int | None) -> MetaProperties:
     """A meta.properties; `node_id` is the one that the server is configured with. Errors: Ends."""
     if not os.path.lexists(path):
-        raise Ends(path, "is not there: the directory was never formatted")
+        raise Ends(path, "is missing: the directory was never formatted")
     meta = _read(path, read_meta_properties)
     if meta.node_id is None:
         raise Ends(path, "names no node")
@@ -94,13 +94,13 @@ def check_topic_id(path: str) -> None:
     version = _VERSION_LINE.fullmatch(lines[0].rstrip("\r"))
     topic = _TOPIC_LINE.fullmatch(lines[1].rstrip("\r")) if len(lines) > 1 else None
     if version is None or topic is None:
-        raise Ends(path, "is no partition metadata")
+        raise Ends(path, "is not partition metadata")
     try:
         topic_id = uuid_from_text(topic[1])
     except ValueError as error:
         raise Ends(path, str(error)) from None
     if topic_id == ZERO_UUID:
-        raise Ends(path, "has the topic id of no topic")
+        raise Ends(path, "its topic id is zero")
     if topic_id != METADATA_TOPIC_ID:
         raise Ends(path, f"topic id {uuid_text(topic_id)} is not that of the metadata log")
 
@@ -112,21 +112,21 @@ def read_election(path: str) -> QuorumState | None:
     """
     if not os.path.lexists(path):
         return None
-    line = _read(path, read_text_file).decode("utf-8", "replace").split("\n")[0]
+    line = _read(path, read_text_file).split(b"\n")[0]
     try:
-        fields, _ = json.JSONDecoder().raw_decode(line.lstrip())
-    except (ValueError, RecursionError):
-        raise Ends(path, "is no JSON") from None
-    version = fields.get("data_version") if isinstance(fields, dict) else None
+        fields = json_object(line, ignores_rest=True)
+    except ValueError as error:
+        raise Ends(path, str(error)) from None
+    version = fields.get("data_version")
     if version is None:
-        raise Ends(path, "has no data_version")
-    if version not in _MANDATORY:
+        raise Ends(path, "data_version is missing")
+    if isinstance(version, dict | list) or version not in _MANDATORY:
         raise Ends(path, f"data_version {version} is not known")
     for name, holds in _MANDATORY[version].items():
         if name not in fields:
-            raise Ends(path, f"has no {name}, which version {version} requires")
+            raise Ends(path, f"{name} is missing, which version {version} requires")
         if not holds(fields[name]):
-            raise Ends(path, f"{name} {json.dumps(fields[name])[:80]} is of another type")
+            raise Ends(path, f"{name} {json.dumps(fields[name])[:80]} has the wrong type")
     directory_id = fields["votedDirectoryId"] if version else None
     return QuorumState(
         leader_epoch=fields["leaderEpoch"],
