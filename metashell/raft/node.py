@@ -202,18 +202,14 @@ class RaftNode(Replica):
         self._finish()
         return id, ready
 
-    def unregister(self, listener: ListenerId) -> None:
-        self.listeners.pop(listener, None)
-
     def consumed(self, listener: ListenerId, end_offset: int, now_ms: int) -> Ready:
         """A listener has taken in all before `end_offset`, of what it was handed."""
         ready = self.begin(now_ms)
-        found = self.listeners.get(listener)
-        if found is not None:
-            assert found.is_busy and end_offset >= found.next_offset, "a listener consumes what it was handed"
-            found.is_busy = False
-            found.next_offset = end_offset
-            self.has_news = True
+        found = self.listeners[listener]
+        assert found.is_busy and end_offset >= found.next_offset, "a listener consumes what it was handed"
+        found.is_busy = False
+        found.next_offset = end_offset
+        self.has_news = True
         self._finish()
         return ready
 
