@@ -77,7 +77,9 @@ class _Entries:
                 yield position + index, self._form.unpack(entry)
             position += len(data)
         if position % size:
-            self.report.error(self.file.name, f"{position} bytes are no multiple of an entry's {size}", position=position - position % size)
+            self.report.error(
+                self.file.name, f"{position} bytes are not a multiple of an entry's {size}", position=position - position % size
+            )
         if zeros_from >= 0 and not self._may_be_preallocated:
             self.report.error(self.file.name, f"{position - zeros_from} bytes at the end are zero", position=zeros_from)
 
@@ -177,7 +179,7 @@ class OffsetIndexCheck(IndexCheck):
     def _await(self, last_offset: int) -> None:
         """Take the last offset of a batch after one whose entry names a later offset."""
         if last_offset > self._awaited:
-            self._report.error(self._name, "is no last offset of a batch of the log", position=self._awaited_at, offset=self._awaited)
+            self._report.error(self._name, "is not the last offset of a batch of the log", position=self._awaited_at, offset=self._awaited)
         if last_offset >= self._awaited:
             self._awaited = -1
 

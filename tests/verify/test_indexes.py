@@ -39,7 +39,7 @@ def time_entries(made: MetadataLog) -> list[bytes]:
         (1, pack(">ii", 3, -1), "offsets 3 to 4"),
         (0, pack(">ii", 2, 79), "is not where a batch starts"),
         (4, pack(">ii", 7, 1 << 30), "has no batch: it ends at byte"),
-        (4, pack(">ii", 9, -1), "is no last offset of a batch of the log"),
+        (4, pack(">ii", 9, -1), "is not the last offset of a batch of the log"),
     ),
 )
 def test_an_offset_entry_that_does_not_hold_is_found(made: MetadataLog, number: int, entry: bytes, what: str):
@@ -101,7 +101,7 @@ def test_zeros_are_what_is_preallocated_in_the_active_segment_only(made: Metadat
 def test_a_piece_of_an_entry_is_found(made: MetadataLog):
     made.write(INDEX, b"".join(offset_entries(made)) + b"\1")
     found = only(made.findings())
-    assert (found.position, found.what) == (40, "41 bytes are no multiple of an entry's 8")
+    assert (found.position, found.what) == (40, "41 bytes are not a multiple of an entry's 8")
 
 
 def test_an_index_of_no_log_is_checked_by_itself(tmp_path: Path):

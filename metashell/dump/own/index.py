@@ -23,9 +23,10 @@ from contextlib import ExitStack
 from itertools import islice
 from typing import Any, NamedTuple
 
+from metashell.codec.config_types import BROKER_RESOURCE
 from metashell.codec.framing import FRAME_SIZE_MAX
 from metashell.codec.json_forms import json_text, string_text
-from metashell.codec.redaction import BROKER_RESOURCE, REDACTED, is_sensitive_config
+from metashell.codec.redaction import REDACTED, is_sensitive_config
 from metashell.dump.index_walk import LogHeads, OffsetEntry, TimeEntry, walk_offset_index, walk_time_index
 from metashell.dump.inputs import shown_path
 from metashell.dump.options import MAX_MESSAGE_SIZE_DEFAULT
@@ -260,12 +261,12 @@ class OwnIndex:
             self.fault("corrupt", f'"position":{error.offset},', f"position {error.offset}: {error.reason}")
 
     def quorum_state(self, data: bytes) -> None:
-        from json import JSONDecodeError, loads
+        from metashell.log.quorum_state import quorum_state_fields
 
         try:
-            value = loads(data.decode())
-        except (JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-            self.fault("corrupt", "", f"is no JSON: {error}")
+            value = quorum_state_fields(data)
+        except ValueError as error:
+            self.fault("corrupt", "", str(error))
             return
         self.entries(EntryKind("quorum-state", _data), [value])
 
@@ -275,7 +276,7 @@ class OwnIndex:
         try:
             value = parse_properties(data)
         except ValueError as error:
-            self.fault("corrupt", "", f"is no properties file: {error}")
+            self.fault("corrupt", "", f"is not a properties file: {error}")
             return
         if not self.session.options.show_secrets:
             hidden = {key for key in value if key not in _META_KEYS and is_sensitive_config(BROKER_RESOURCE, key)}
