@@ -79,9 +79,13 @@ class Display:
         self.color = color
         self.note = note or _note
 
+    def shown(self, text: str) -> str:
+        """Text that may hold data as it may be written here."""
+        return terminal_text(text) if self.is_terminal else writable(text)
+
     def text(self, text: str) -> None:
         """Write text that may hold data."""
-        self.out.write(terminal_text(text) if self.is_terminal else writable(text))
+        self.out.write(self.shown(text))
 
     def line(self, text: str) -> None:
         """Write a line of text that may hold data."""
@@ -293,9 +297,10 @@ class Table:
 
     def _write(self, cells: list[str], *, is_heading: bool = False) -> None:
         display = self._display
+        if display.width is not None:
+            cells = [_cut(cell, width) for cell, width in zip(cells, self._widths, strict=False)]
         parts = [
-            _padded(cell, width, to_the_right=right, is_cut=display.width is not None)
-            for cell, width, right in zip(cells, self._widths, self._to_the_right, strict=False)
+            padded(cell, width, to_the_right=right) for cell, width, right in zip(cells, self._widths, self._to_the_right, strict=False)
         ]
         line = _GAP.join(parts).rstrip()
         display.out.write(f"\x1b[1m{line}\x1b[0m\n" if is_heading and display.color else f"{line}\n")
@@ -310,16 +315,19 @@ def _are_numbers(values: Sequence[Any]) -> bool:
     return bool(present) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in present)
 
 
-def _padded(text: str, width: int, *, to_the_right: bool = False, is_cut: bool = False) -> str:
-    own = text_width(text)
-    if own > width and is_cut:
-        text, own = _cut(text, width), width
-    blanks = " " * (width - own)
+def padded(text: str, width: int, *, own: int | None = None, to_the_right: bool = False) -> str:
+    """The text with blanks up to `width` columns; `own` is its width where that is known or holds colours, which have none."""
+    blanks = " " * (width - (text_width(text) if own is None else own))
     return blanks + text if to_the_right else text + blanks
 
 
 def _cut(text: str, width: int) -> str:
-    """As much of the text as fits with the mark, at exactly this width. Of a path the end is kept: its neighbours begin alike."""
+    """The text if it fits, else as much of it as fits with the mark, at exactly this width.
+
+    Of a path the end is kept: its neighbours begin alike.
+    """
+    if text_width(text) <= width:
+        return text
     is_path = text.startswith("/")
     kept, left = "", width - 1
     for char in reversed(text) if is_path else text:
@@ -360,7 +368,7 @@ def aligned(rows: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> Iter
     widths = [max(map(text_width, column)) for column in _columns_of(cells)]
     to_the_right = frozenset(right)
     for row in cells:
-        yield _GAP.join(_padded(cell, widths[index], to_the_right=index in to_the_right) for index, cell in enumerate(row)).rstrip()
+        yield _GAP.join(padded(cell, widths[index], to_the_right=index in to_the_right) for index, cell in enumerate(row)).rstrip()
 
 
 def _columns_of(rows: list[list[str]]) -> Iterator[list[str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from errno import EBADF
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class Tool:
             return STATUS_OK
         except OSError as error:
             _drop_output()
-            complain(self.name, f"standard output: {error.strerror or error}")
+            is_closed = error.errno == EBADF
+            complain(self.name, "standard output is closed" if is_closed else f"standard output: {error.strerror or error}")
             return STATUS_FAILED
         finally:
             if was_enabled:

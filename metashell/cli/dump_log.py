@@ -65,6 +65,8 @@ def _files(values: SimpleNamespace, *, is_needed: bool) -> tuple[str, ...]:
 
     listed = [part for joined in values.files for part in joined.split(",") if part]
     files = (*listed, *values.file)
+    if values.files and not listed:
+        raise UsageError("option --files: no file is named", "")
     if files or not is_needed:
         return files
     if sys.stdin.isatty():

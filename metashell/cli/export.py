@@ -58,9 +58,10 @@ def _tables(values: SimpleNamespace) -> tuple[str, ...] | None:
 
 def summary(report: ExportReport) -> str:
     """The rows of each table, a line each."""
+    from metashell.forms import aligned
+
     shown = {table: count for table, count in sorted(report.rows.items()) if count or table == "faults"}
-    width = max(map(len, shown), default=0)
-    lines = [f"{table:<{width}}  {count:>12,}" for table, count in shown.items()]
+    lines = list(aligned([(table, f"{count:>12,}") for table, count in shown.items()]))
     if report.is_unchanged:
         lines.append("nothing has changed since the last export")
     elif report.reused_count:

@@ -54,28 +54,28 @@ def _run_on_source(values: SimpleNamespace) -> int:
 
 def _nothing_to_open(command: tuple[str, ...]) -> UsageError:
     from metashell.errors import PathError, UsageError
-    from metashell.shell.commands import NAMES
+    from metashell.shell.commands import find_command
 
-    if command and command[0] not in NAMES:
-        return PathError(f"{command[0]}: no such file or directory, and no command of the shell", command[0])
+    if command and find_command(command[0]) is None:
+        return PathError(f"{command[0] or repr('')}: No such file or directory, and not a shell command", command[0])
     return UsageError("nothing to open: name a file or directory first (kafka-shell DIR ls /), a quorum with -C, or try --demo")
 
 
 def _noted_election(path: str) -> Leader | None:
-    """The election in the quorum-state of a directory; None if it cannot be read."""
-    from metashell.errors import MetashellError
+    """The election in the quorum-state of a directory; None without one. Errors: MetashellError if it cannot be read."""
+    from metashell.errors import PathError
     from metashell.image.voters import Leader
     from metashell.log.inputs import find_metadata
     from metashell.log.names import QUORUM_STATE
     from metashell.log.quorum_state import read_quorum_state
 
-    try:
-        place = os.path.join(find_metadata(path), QUORUM_STATE)
-        if not os.path.exists(place):
-            return None
-        state = read_quorum_state(place)
-    except (MetashellError, OSError):
+    place = os.path.join(find_metadata(path), QUORUM_STATE)
+    if not os.path.lexists(place):
         return None
+    try:
+        state = read_quorum_state(place)
+    except OSError as error:
+        raise PathError.of(place, error) from None
     return Leader(state.leader_id, state.leader_epoch, tuple(sorted(state.current_voters)))
 
 

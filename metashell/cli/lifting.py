@@ -17,19 +17,22 @@ def name_source(values: SimpleNamespace, words: Sequence[str]) -> list[str]:
     """The words with `--snapshot` before a first word that names a path, if no option names a source.
 
     The name of a command is always a command, whatever files there are; a word with a slash is always a path.
+    Errors: UsageError for such a path besides a source.
     """
     import os
 
+    from metashell.errors import UsageError
     from metashell.shell.commands import find_command
 
     words = list(words)
-    if not values.command or any(getattr(values, name) for name in _SOURCES):
-        return words
     first = values.command[0]
-    if find_command(first) is None and ("/" in first or os.path.exists(first)):
-        del words[len(words) - len(values.command)]
-        return ["--snapshot", first, *words]
-    return words
+    if find_command(first) is not None or not ("/" in first or os.path.exists(first)):
+        return words
+    for name in _SOURCES:
+        if getattr(values, name):
+            raise UsageError(f"--{name.replace('_', '-')} and a path exclude each other", first)
+    del words[len(words) - len(values.command)]
+    return ["--snapshot", first, *words]
 
 
 def lift_options(values: SimpleNamespace, words: Sequence[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """One registry of declared options: what parsers, help, completions and man pages are made from.
 
 A command, of the operating system's shell or of ours, is a `CommandSpec`: plain data. It is parsed by `parse`
-(our voice, on typer) or by `kafka_parsers` (the rules of Kafka's two parsers), never by hand. This package reads no
+(our own format, on typer) or by `kafka_parsers` (the rules of Kafka's two parsers), never by hand. This package reads no
 files, prints nothing and sets no exit status; it imports typer only while it parses.
 """
 

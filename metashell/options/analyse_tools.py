@@ -65,7 +65,7 @@ SQL = CommandSpec(
     summary="ask questions of logs in SQL",
     description="""
         Runs one query over the tables of `metashell export` with DuckDB. Only the tables that the query names are read, into
-        unnamed files below $TMPDIR, which vanish with it. The query can read these tables and nothing else: no file, no network, no
+        temporary files below $TMPDIR that are deleted at the end. The query can read these tables and nothing else: no file, no network, no
         extension. `uuid_text(COLUMN)` is the text of an id, `time_of(COLUMN)` the time (UTC) of a timestamp in ms, null for times
         that no calendar has.
         """,

@@ -34,6 +34,7 @@ _CLASSES = tuple(
     Option(
         names=(f"--{part}-decoder-class",),
         metavar="CLASS",
+        type="decoder-class",
         help=f"how to read {part}s: String, Integer, Long or Default (bytes), or Kafka's class of that name",
     )
     for part in ("key", "value")
@@ -64,8 +65,8 @@ DUMP_LOG = CommandSpec(
 
         A batch with a bad CRC becomes a line of kind `corrupt`, and reading continues where the framing still holds. A directory
         means its segments, after its newest complete checkpoint if they do not begin at offset 0. The log directory of a node means its
-        metadata log, or the logs of the decoder or --type. Files of gzip, bzip2, xz, zstd and lz4 are expanded. `-` reads standard
-        input, and so does a command without files whose standard input is not a terminal.
+        metadata log, or the logs of the decoder or --type. Compressed files (gzip, bzip2, xz, zstd, lz4) are decompressed. `-` reads
+        standard input, and so does a command without files whose standard input is not a terminal.
 
         With --bootstrap-controller or --bootstrap-server there are no files: the newest snapshot of a live quorum and its log are
         fetched by an observer, which does not count as a voter, and committed records are decoded as with --cluster-metadata-decoder.

@@ -15,7 +15,7 @@ from metashell.options.verify_tools import VERIFY
 
 METASHELL = CommandSpec(
     name="metashell",
-    summary="the workbench for Kafka clusters that keep their metadata in a Raft log",
+    summary="inspect the metadata and logs of Kafka clusters",
     description="""
         One name for all commands. The words after a command's name belong to that command: `metashell shell --help` shows its options.
         """,

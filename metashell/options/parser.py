@@ -1,4 +1,4 @@
-"""Command lines of our own voice: argv to a namespace, by the parser inside typer.
+"""Command lines of our own commands: argv to a namespace, by the parser inside typer.
 
 Options may stand before, between and after positional words; `--name value`, `--name=value` and joined short flags all work;
 `--` ends the options. typer (0.26 to 0.28 carry their own Click) is imported by the first call, not with this module.

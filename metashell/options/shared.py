@@ -76,5 +76,5 @@ TERMINAL_ENVIRONMENT = (
     ("TERM", "dumb means a terminal without colours"),
     ("COLUMNS", "width of the output, where it is not that of the terminal"),
 )
-TEMPORARY_ENVIRONMENT = (("TMPDIR", "where temporary files are created; they have no name and vanish with the process"),)
+TEMPORARY_ENVIRONMENT = (("TMPDIR", "where temporary files are created; they are deleted at the end"),)
 STORE_ENVIRONMENT = (("AWS_*, GOOGLE_APPLICATION_CREDENTIALS", "credentials for s3:// and gs:// paths, as Arrow reads them"),)

@@ -47,7 +47,7 @@ _STORAGE_FILES = (
 
 
 def _own(name: str, summary: str, *options: Option, description: str = "", examples: tuple[tuple[str, str], ...]) -> CommandSpec:
-    """A command of our own voice."""
+    """A command of `metashell storage`."""
     return CommandSpec(name, summary, description, (*options, _OUTPUT), examples=examples, epilog=(shared.EXIT_STATUS,))
 
 
@@ -84,7 +84,7 @@ INFO = _own(
     _CONFIG,
     description="""
         Lists each directory of the configuration with its state and ids, then problems, which fail the command, and warnings about
-        settings that surprise when the server starts: listeners that others cannot reach, directories below a temporary or relative
+        settings that often cause trouble later: listeners that others cannot reach, directories below a temporary or relative
         path, ids that differ from those on disk.
         """,
     examples=(
@@ -100,12 +100,12 @@ VERSION_MAPPING = _own(
 )
 FEATURE_DEPENDENCIES = _own(
     "feature-dependencies",
-    "show which other features a level of a feature needs",
+    "show which other features a level of a feature requires",
     _FEATURE._replace(required=True),
-    examples=(("metashell storage feature-dependencies -f eligible.leader.replicas.version=1", "what it needs"),),
+    examples=(("metashell storage feature-dependencies -f eligible.leader.replicas.version=1", "the features it requires"),),
 )
 RANDOM_UUID = _own(
-    "random-uuid", "make a new id for a cluster or a directory", examples=(("metashell storage random-uuid", "22 characters"),)
+    "random-uuid", "make a new id for a cluster or a directory", examples=(("metashell storage random-uuid", "a random id"),)
 )
 _COMMANDS = (FORMAT, INFO, VERSION_MAPPING, FEATURE_DEPENDENCIES, RANDOM_UUID)
 
@@ -113,8 +113,8 @@ STORAGE = CommandSpec(
     name="metashell-storage",
     summary="prepare and inspect the log directories of a node",
     description="""
-        Prepares what a server needs on disk before it first starts, and shows what is there. A word @FILE stands for the lines of
-        FILE, one word each.
+        Prepares what a server needs on disk before it first starts, and shows what is there. @FILE is replaced by the lines of
+        FILE, one argument per line.
         """,
     options=(shared.VERSION,),
     arguments=(Argument(name="command", nargs="+", kind="words", help="one of the commands below, and its words"),),

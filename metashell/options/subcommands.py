@@ -9,8 +9,8 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "export": ("export", "write the records of logs as tables: Parquet, Arrow, CSV or JSON lines"),
     "sql": ("sql", "ask questions of logs in SQL"),
     "completion": ("completion", "print the completions of all commands for bash, zsh or fish"),
-    "kafka-metadata-shell": ("kafka_metadata_shell", "the shell in Kafka's own voice"),
-    "kafka-dump-log": ("kafka_dump_log", "dump-log in Kafka's own voice"),
-    "kafka-storage": ("kafka_storage", "storage in Kafka's own voice"),
+    "kafka-metadata-shell": ("kafka_metadata_shell", "Kafka's metadata shell: same options and output"),
+    "kafka-dump-log": ("kafka_dump_log", "Kafka's dump-log tool: same options and output"),
+    "kafka-storage": ("kafka_storage", "Kafka's storage tool: same options and output"),
 }
 """Only our own names have short forms; what Kafka ships is called as Kafka calls it."""

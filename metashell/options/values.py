@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 OffsetRange = tuple[int | None, int | None]
 
+DECODERS = ("String", "Integer", "Long", "Default")
+_DECODER_PACKAGE = "org.apache.kafka.tools.api."
 _SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -41,8 +43,15 @@ def choice(text: str, choices: Sequence[str]) -> str:
     """One of `choices`."""
     if text in choices:
         return text
-    hint = did_you_mean(text, choices) or f" (choose from {', '.join(choices)})"
-    raise UsageError(f"{text!r} is not one of the choices{hint}", text)
+    raise UsageError(f"{text!r} is not one of {', '.join(choices)}{did_you_mean(text, choices)}", text)
+
+
+def decoder_class(text: str) -> str:
+    """Kafka's name of one of its decoder classes, of which the last part is enough: `Integer` or `IntegerDecoder`."""
+    kind = text.removeprefix(_DECODER_PACKAGE).removesuffix("Decoder")
+    if kind not in DECODERS:
+        raise UsageError(f"{text!r} is not one of {', '.join(DECODERS)}", text)
+    return f"{_DECODER_PACKAGE}{kind}Decoder"
 
 
 def whole_number(text: str) -> int:
@@ -133,4 +142,5 @@ _CONVERTERS: dict[str, Callable[[str], object]] = {
     "range": offset_range,
     "time": time_ms,
     "regex": regex,
+    "decoder-class": decoder_class,
 }

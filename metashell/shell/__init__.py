@@ -1,11 +1,11 @@
 """The shell over a tree of nodes: commands, scripts and a prompt.
 
-`Context` is one run of it: the tree, where output goes and in which form, and the voice. `run_command` runs one command,
+`Context` is one run of it: the tree, where output goes and in which form, and in whose format. `run_command` runs one command,
 `run_script` lines of them, `metashell.shell.prompt.run_prompt` asks a person. A command knows nothing of where its lines
 come from. Answers are written while the tree is walked; what is kept in memory are the names of one directory.
 
-Two voices, one walk: Kafka's (`voice="kafka"`) prints on stdout byte for byte what kafka-metadata-shell 4.3.1 prints, complaints
-too, and ends with status 0; our own tells errors on stderr and in the status. Nothing here opens a source or reads argv.
+One walk for both formats: with `voice="kafka"` everything, complaints too, is printed on stdout byte for byte as kafka-metadata-shell 4.3.1
+prints it, and the status is 0; our own format reports errors on stderr and in the status. Nothing here opens a source or reads argv.
 """
 
 from metashell.shell.context import Context

@@ -24,7 +24,7 @@ FORMS = ("text", "json", "jsonl")
 def print_changes(ctx: Context, patterns: Sequence[Sequence[str]]) -> None:
     """Print what changes below the patterns until Ctrl-C; without patterns all changes. The context ends at the last printed image."""
     if ctx.feed is None:
-        ctx.fail(ctx.source_label, "this source does not change; name a directory or a quorum")
+        ctx.fail(ctx.source_label, "this source does not change; open the directory of a running node, or a quorum with -C")
         return
     if ctx.output not in FORMS:
         raise UsageError(f"-o {ctx.output}: changes have the forms {', '.join(FORMS)}", ctx.output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 ROOT = "/"
+HERE = "."
 
 
 def absolute_components(path: str, cwd: str) -> list[str]:

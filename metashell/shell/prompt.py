@@ -50,6 +50,8 @@ def run_prompt(ctx: Context, *, input: Input | None = None, output: Output | Non
     if ctx.speaks_kafka:
         ctx.out.write(KAFKA_BANNER)
         ctx.out.flush()
+    elif ctx.display.is_terminal:
+        ctx.complain(greeting(ctx), 0)
     while not ctx.leaving:
         try:
             line = session.prompt()
@@ -60,6 +62,17 @@ def run_prompt(ctx: Context, *, input: Input | None = None, output: Output | Non
             break
         ctx.out.flush()
     return ctx.status if ctx.speaks_kafka else 0
+
+
+def greeting(ctx: Context) -> str:
+    """The one line before the first prompt: how to go on, and which offsets the prompt's `certain to` warns about."""
+    provenance = ctx.image.provenance
+    words = "help lists the commands, Tab completes, Ctrl-D leaves"
+    if provenance.certain_to is None:
+        return f"{words}; none of this is certainly committed"
+    if provenance.certain_to < provenance.end_offset:
+        return f"{words}; offsets from {provenance.certain_to} on may not be committed"
+    return words
 
 
 def sort_names(ctx: Context) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metashell.errors import MetashellError, UsageError
-from metashell.shell.commands import command_names, find_command
+from metashell.shell.commands import find_command, unknown_command
 from metashell.shell.context import STATUS_FAILED, STATUS_USAGE
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 _COMMENT = "#"
+_PIPE = "|"
 
 
 def run_command(ctx: Context, words: Sequence[str]) -> int:
@@ -38,7 +39,7 @@ def run_command(ctx: Context, words: Sequence[str]) -> int:
 def run_line(ctx: Context, line: str) -> int:
     """Run a typed line and return its status; the line is remembered for `history`."""
     from metashell.shell.history import remember
-    from metashell.shell.words import split_line
+    from metashell.shell.words import split_line, split_partial
 
     ctx.status = 0
     ctx.refresh()
@@ -48,7 +49,14 @@ def run_line(ctx: Context, line: str) -> int:
 
         run_kafka(ctx, split_line(line), one_shot=False)
     elif not line.lstrip().startswith(_COMMENT):
-        _run_own(ctx, split_line(line))
+        partial = split_partial(line)
+        words = partial.all_words
+        if partial.is_open:
+            ctx.complain(f"{line.strip()}: unclosed quote", STATUS_USAGE)
+        elif _PIPE in words and _PIPE in line.split():  # a quoted one is an argument
+            ctx.complain(f"{words[0]}: pipes are not supported; use `find -name`, or run kafka-shell with a command", STATUS_USAGE)
+        else:
+            _run_own(ctx, words)
     return ctx.status
 
 
@@ -76,7 +84,7 @@ def _run_own(ctx: Context, words: Sequence[str]) -> None:
     command = find_command(name)
     ctx.command = name
     if command is None:
-        ctx.complain(f"{name}: unknown command{_hint(name)}", STATUS_USAGE)
+        ctx.complain(unknown_command(name), STATUS_USAGE)
         return
     output = ctx.output
     try:
@@ -90,12 +98,6 @@ def _run_own(ctx: Context, words: Sequence[str]) -> None:
         ctx.complain(f"{name}: {error}", STATUS_FAILED)
     finally:
         ctx.output = output
-
-
-def _hint(name: str) -> str:
-    from metashell.options.values import did_you_mean
-
-    return did_you_mean(name, command_names()) or "; `help` lists them"
 
 
 def _parse(ctx: Context, command: Command, words: Sequence[str]) -> SimpleNamespace | None:

@@ -2,7 +2,7 @@
 
 Blanks separate words. A quote at the start of a word ends at the next quote of the same kind, and both are removed; inside a word
 quotes stay. A backslash is removed and the next character is taken literally, within quotes too. There are no empty words; an open
-quote ends with the line.
+quote ends with the line, which our own shell refuses.
 """
 
 from __future__ import annotations
@@ -16,11 +16,17 @@ _NEEDS_QUOTING = re.compile(r"[\s'\"\\]")
 
 @dataclass(frozen=True, slots=True)
 class PartialLine:
-    """An unfinished line: the finished words, the last one (empty after a blank), and where that begins."""
+    """An unfinished line: the finished words, the last one (empty after a blank), where that begins, and whether a quote is open in it."""
 
     words: list[str]
     current: str
     start: int
+    is_open: bool = False
+
+    @property
+    def all_words(self) -> list[str]:
+        """The words if the line ends here."""
+        return [*self.words, self.current] if self.current else self.words
 
 
 class _Word:
@@ -53,8 +59,7 @@ def split_line(line: str) -> list[str]:
 
     Source: org.jline.reader.impl.DefaultParser, its behaviour on lines fed to Kafka's shell.
     """
-    partial = split_partial(line)
-    return [*partial.words, partial.current] if partial.current else partial.words
+    return split_partial(line).all_words
 
 
 def split_partial(line: str) -> PartialLine:
@@ -73,7 +78,7 @@ def split_partial(line: str) -> PartialLine:
             word, start = _Word(), index + 1
         else:
             word.take(char)
-    return PartialLine(words, word.text, start)
+    return PartialLine(words, word.text, start, bool(word.quote))
 
 
 def quote_word(text: str) -> str:

@@ -49,7 +49,12 @@ def test_standard_input_is_read_where_no_file_is_named(segment: str) -> None:
             "dump-log: option --key: '(' is not a regular expression: missing ), unterminated subpattern at position 0\n",
         ),
         (["--max-bytes", "-1", "a"], "dump-log: option --max-bytes: '-1' is not a size such as 5242880, 64k or 128M\n"),
-        (["-o", "xml", "a"], "dump-log: option --output: 'xml' is not one of the choices (choose from jsonl, json, kafka)\n"),
+        (["-o", "xml", "a"], "dump-log: option --output: 'xml' is not one of jsonl, json, kafka\n"),
+        (["--files", ""], "dump-log: option --files: no file is named\n"),
+        (
+            ["--key-decoder-class", "Foo", "a"],
+            "dump-log: option --key-decoder-class: 'Foo' is not one of String, Integer, Long, Default\n",
+        ),
     ],
 )
 def test_a_wrong_command_line_is_one_line_and_status_2(run: Run, words: list[str], message: str) -> None:

@@ -111,7 +111,7 @@ def test_an_answer_that_cannot_be_written_is_an_error(name: str, words: list[str
 def test_an_answer_to_a_closed_output_is_an_error(name: str, filled) -> None:
     done = start(name, filled(ANSWERS[name][0]), preexec_fn=lambda: os.close(1))
     assert done.returncode != 0
-    assert done.stderr.splitlines()[-1].endswith(": standard output: Bad file descriptor")
+    assert done.stderr.splitlines()[-1].endswith(": standard output is closed")
 
 
 @pytest.mark.parametrize(("name", "words"), cases(MISSING))

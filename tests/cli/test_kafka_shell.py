@@ -15,6 +15,7 @@ from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.demo import demo_directory
 from tests.cli.conftest import Run, command_line, environment
+from tests.plain_walk import topic
 
 IMAGE = ["acls", "clientQuotas", "cluster", "configs", "delegationToken", "features", "producerIds", "scram", "topics"]
 
@@ -60,12 +61,54 @@ def test_a_command_is_a_command_whatever_files_there_are(run: Run, tmp_path: Pat
 
 def test_a_word_that_is_nothing_is_named(run: Run) -> None:
     result = run("kafka-shell", "nope", "ls")
-    assert (result.returncode, result.stderr) == (1, "kafka-shell: nope: no such file or directory, and no command of the shell\n")
+    assert (result.returncode, result.stderr) == (1, "kafka-shell: nope: No such file or directory, and not a shell command\n")
 
 
 def test_two_sources_exclude_each_other_also_where_one_is_the_first_word(run: Run) -> None:
     result = run("kafka-shell", demo_directory(), "ls", "--demo")
     assert (result.returncode, result.stderr) == (2, "kafka-shell: --snapshot and --demo exclude each other\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "name"), [(("--demo",), "demo"), (("-s", demo_directory()), "snapshot"), (("-C", "127.0.0.1:1"), "bootstrap-controller")]
+)
+def test_a_path_besides_another_source_is_named(run: Run, words: tuple[str, ...], name: str) -> None:
+    result = run("kafka-shell", *words, demo_directory(), "ls", "/")
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", f"kafka-shell: --{name} and a path exclude each other\n")
+
+
+@pytest.fixture
+def compacted(tmp_path: Path) -> Path:
+    """A log directory whose leader and voters only quorum-state holds."""
+    log = tmp_path / "node" / "__cluster_metadata-0"
+    log.mkdir(parents=True)
+    source = Path(demo_directory()) / "__cluster_metadata-0"
+    (log / "00000000000000000000.log").write_bytes(
+        write_batch(0, [Record(offset=0, timestamp=0, key=None, value=topic("orders", 1))], leader_epoch=1)
+    )
+    shutil.copy(source / "quorum-state", log)
+    return log
+
+
+def test_the_leader_of_a_compacted_log_comes_from_quorum_state(run: Run, compacted: Path) -> None:
+    result = run("kafka-shell", str(compacted), "status")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "(from quorum-state)" in result.stdout
+
+
+def test_a_quorum_state_that_cannot_be_read_is_reported_once_and_the_rest_is_shown(run: Run, compacted: Path) -> None:
+    (compacted / "quorum-state").write_text("junk")
+    result = run("kafka-shell", str(compacted), "status")
+    assert result.returncode == 1
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith(f"status: {compacted}/quorum-state: ")
+    assert "leader            unknown\n" in result.stdout
+
+
+def test_the_status_as_a_table_has_a_row_for_each_value(run: Run) -> None:
+    lines = run("kafka-shell", "--demo", "-o", "table", "status").stdout.splitlines()
+    assert lines[0].split() == ["NAME", "VALUE"]
+    assert ["topics", "15"] in [line.split() for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +169,7 @@ def test_a_metadata_log_can_be_the_standard_input(segment: str) -> None:
         (["ls", "/"], "nothing to open: name a file or directory first (kafka-shell DIR ls /), a quorum with -C, or try --demo"),
         (["--demo", "-s", "x", "ls"], "--snapshot and --demo exclude each other"),
         (["--snapsot", "x"], "unknown option --snapsot (did you mean --snapshot?)"),
-        (["--demo", "-o", "jsom", "ls"], "option --output: 'jsom' is not one of the choices (did you mean json?)"),
+        (["--demo", "-o", "jsom", "ls"], "option --output: 'jsom' is not one of text, json, jsonl, table, csv, kafka (did you mean json?)"),
         (["-s"], "option -s needs a value"),
     ],
 )

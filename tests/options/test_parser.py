@@ -99,7 +99,7 @@ def test_an_unknown_flag_is_named_alone() -> None:
 
 
 def test_a_wrong_choice_is_named_with_the_nearest_one() -> None:
-    assert error_of(LIST, "-o", "jsn") == "option --output: 'jsn' is not one of the choices (did you mean json?)"
+    assert error_of(LIST, "-o", "jsn") == "option --output: 'jsn' is not one of text, json (did you mean json?)"
 
 
 def test_a_missing_value_and_a_superfluous_one_are_told_apart() -> None:

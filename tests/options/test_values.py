@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from metashell.dump.kafka.classes import class_decoder
+from metashell.dump.own.members import class_member
 from metashell.errors import UsageError
-from metashell.options.values import convert
+from metashell.options.values import DECODERS, convert
 
 
 @pytest.mark.parametrize(
@@ -27,6 +29,9 @@ from metashell.options.values import convert
         ("time", "2026-01-01T00:00:00Z", 1767225600000),
         ("time", "2026-01-01T01:00:00.500+01:00", 1767225600500),
         ("str", "any thing", "any thing"),
+        ("decoder-class", "Integer", "org.apache.kafka.tools.api.IntegerDecoder"),
+        ("decoder-class", "StringDecoder", "org.apache.kafka.tools.api.StringDecoder"),
+        ("decoder-class", "org.apache.kafka.tools.api.LongDecoder", "org.apache.kafka.tools.api.LongDecoder"),
     ],
 )
 def test_a_word_becomes_the_value_that_its_type_says(type_name: str, text: str, value: object) -> None:
@@ -60,3 +65,13 @@ def test_a_word_that_does_not_fit_is_named_in_the_error(type_name: str, text: st
 def test_a_regex_finds_what_it_says() -> None:
     pattern = convert("regex", "or.er")
     assert pattern.search("an order")  # type: ignore[attr-defined]
+
+
+def test_each_decoder_class_is_one_that_dump_log_has_in_both_forms() -> None:
+    for name in DECODERS:
+        full = convert("decoder-class", name)
+        assert isinstance(full, str)
+        class_member("key", full)
+        class_decoder(full)
+    with pytest.raises(UsageError, match="'Foo' is not one of String, Integer, Long, Default"):
+        convert("decoder-class", "Foo")

@@ -261,7 +261,7 @@ def test_a_source_that_does_not_go_on_is_refused():
     ctx = context(FakeFeed())
     ctx.feed = None
     assert run_line(ctx, "follow") == 1
-    assert complaints(ctx) == "follow: b1:9093: this source does not change; name a directory or a quorum\n"
+    assert complaints(ctx) == "follow: b1:9093: this source does not change; open the directory of a running node, or a quorum with -C\n"
 
 
 def test_a_command_sees_the_newest_image_and_names_stay_sorted_while_topics_are_the_same():

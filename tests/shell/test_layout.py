@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from metashell.forms import text_width
 from metashell.shell.layout import column_lines, column_widths
 
 
@@ -24,6 +25,13 @@ def test_a_layout_whose_last_column_would_be_empty_is_not_taken():
 
 def test_a_name_as_wide_as_the_terminal_stands_alone():
     assert list(column_lines(["x" * 30, "y"], 20)) == ["x" * 30, "y"]
+
+
+def test_wide_names_are_measured_as_the_terminal_shows_them():
+    names = ["東京", "ab", "c", "d"]
+    assert list(column_lines(names, 10, text_width)) == ["東京  c", "ab    d"]
+    # Kafka counts characters.
+    assert list(column_lines(names, 10)) == ["東京  c", "ab  d"]
 
 
 def test_the_gap_after_the_last_column_counts_as_it_does_in_kafka():

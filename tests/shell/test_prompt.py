@@ -88,6 +88,15 @@ def test_the_prompt_shows_source_offset_certainty_faults_and_place():
     assert prompt_text(fake_context(voice="kafka")) == ">> "
 
 
+def test_on_a_terminal_one_line_says_how_to_go_on_and_what_may_not_be_committed(typed: Typist):
+    words = "help lists the commands, Tab completes, Ctrl-D leaves"
+    assert complaints(typed("\x04", terminal=True)) == f"{words}; offsets from 100 on may not be committed\n"
+    assert complaints(typed("\x04", terminal=True, image=fake_image(certain_to=120))) == f"{words}\n"
+    assert complaints(typed("\x04", terminal=True, image=fake_image(certain_to=None))) == f"{words}; none of this is certainly committed\n"
+    assert complaints(typed("\x04")) == ""
+    assert complaints(typed("\x04", terminal=True, voice="kafka")) == ""
+
+
 def test_the_names_of_topics_are_sorted_before_someone_types_one():
     ctx = fake_context()
     sort_names(ctx)

@@ -118,8 +118,54 @@ def test_help_and_pages_are_printed_by_both_voices():
 
 def test_an_unknown_page_is_a_failure():
     ctx = fake_context()
-    assert run_line(ctx, "man nope") == 1
-    assert complaints(ctx) == "man: nope: Unknown command; help lists them.\n"
+    for line in ("man nope", "help nope"):
+        assert run_line(ctx, line) == 2
+        assert complaints(ctx) == f"{line.split()[0]}: nope: unknown command; `help` lists them\n"
+    assert run_line(ctx, "help lsx") == 2
+    assert complaints(ctx) == "help: lsx: unknown command (did you mean ls?)\n"
+
+
+def test_quit_and_a_question_mark_are_understood():
+    ctx = fake_context()
+    assert run_line(ctx, "?") == 0
+    listed = printed(ctx)
+    assert run_line(ctx, "help") == 0
+    assert printed(ctx) == listed
+    assert run_line(ctx, "quit") == 0
+    assert ctx.leaving
+
+
+def test_an_open_quote_is_refused_but_not_in_kafkas_shell():
+    ctx = fake_context()
+    for line in ('cat "/local/version', "cat /local/it's"):
+        assert run_line(ctx, line) == 2
+        assert (printed(ctx), complaints(ctx)) == ("", f"{line}: unclosed quote\n")
+    kafka = fake_context(voice="kafka")
+    assert run_line(kafka, 'cat "/local/version') == 0
+    assert printed(kafka) == "4.3.1\n"
+
+
+def test_a_pipe_is_explained_and_a_quoted_one_is_a_word():
+    ctx = fake_context()
+    assert run_line(ctx, "ls / | grep x") == 2
+    assert complaints(ctx) == "ls: pipes are not supported; use `find -name`, or run kafka-shell with a command\n"
+    assert run_line(ctx, "find / -name '|'") == 0
+    assert (printed(ctx), complaints(ctx)) == ("", "")
+
+
+def test_tree_starts_at_the_working_directory():
+    ctx = fake_context()
+    assert run_line(ctx, "tree /local") == 0
+    expected = printed(ctx)
+    assert run_line(ctx, "cd /local") == 0
+    assert run_line(ctx, "tree") == 0
+    assert printed(ctx) == expected != ""
+
+
+def test_an_empty_name_is_quoted():
+    ctx = fake_context()
+    assert run_command(ctx, [""]) == 2
+    assert complaints(ctx) == "'': unknown command; `help` lists them\n"
 
 
 def test_the_form_of_one_command_does_not_stick():

@@ -30,8 +30,13 @@ NAMES = (
 )
 
 
+ALIASES = {"quit": "exit", "?": "help"}
+"""What people type out of habit."""
+
+
 def find_command(name: str) -> Command | None:
-    """The command of exactly this name."""
+    """The command of exactly this name or alias."""
+    name = ALIASES.get(name, name)
     if name not in NAMES:
         return None
     command: Command = import_module(f"{__name__}.{name}").COMMAND
@@ -41,6 +46,14 @@ def find_command(name: str) -> Command | None:
 def command_names() -> list[str]:
     """All names, sorted."""
     return sorted(NAMES)
+
+
+def unknown_command(name: str) -> str:
+    """The message about a name that no command has."""
+    from metashell.options.values import did_you_mean
+
+    hint = did_you_mean(name, command_names()) or "; `help` lists them"
+    return f"{name or repr(name)}: unknown command{hint}"
 
 
 def __getattr__(name: str) -> object:

@@ -4,8 +4,8 @@ SYNOPSIS
     cd [PATH]
 
 DESCRIPTION
-    A PATH that does not begin with / starts at the working directory. Without PATH the working directory becomes /. Of a
-    pattern that names several directories the last one is taken.
+    A PATH that does not begin with / starts at the working directory. Without PATH the working directory becomes /. If a
+    pattern matches several directories, the last is used.
 
 EXAMPLES
     >> cd /image/topics

@@ -3,6 +3,9 @@
 SYNOPSIS
     exit
 
+DESCRIPTION
+    Ctrl-D and `quit` do the same.
+
 EXAMPLES
     >> exit
 """

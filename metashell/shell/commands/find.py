@@ -28,6 +28,7 @@ from metashell.options import Argument, Option
 from metashell.shell.command import NODE_PATH, make_command
 from metashell.shell.globs import compile_component
 from metashell.shell.output import node_object, write_answer
+from metashell.shell.paths import HERE
 from metashell.shell.walk import descend, kafka_find
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     Test = Callable[[str, Node], bool]
 
 TYPES = ("d", "f", "topic", "partition", "broker", "controller", "config", "acl", "quota", "scram", "token")
-HERE = "."
 
 
 def run(ctx: Context, args: SimpleNamespace) -> None:

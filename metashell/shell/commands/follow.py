@@ -9,7 +9,7 @@ DESCRIPTION
 
 EXAMPLES
     >> follow
-    follow: demo: this source does not change; name a directory or a quorum
+    follow: demo: this source does not change; open the directory of a running node, or a quorum with -C
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ SYNOPSIS
     help [COMMAND]
 
 DESCRIPTION
-    With COMMAND it shows the page of that command, as `man COMMAND` and `COMMAND --help` do.
+    With COMMAND it shows the page of that command, as `man COMMAND` and `COMMAND --help` do. `?` is
+    the same as help.
 
 EXAMPLES
     >> help

@@ -24,14 +24,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metashell.errors import UsageError
-from metashell.escape import terminal_line, writable
-from metashell.forms import OBJECT_FORMS
+from metashell.forms import OBJECT_FORMS, padded, text_width
 from metashell.nodes import Directory
 from metashell.options import Argument, Option
 from metashell.shell.command import NODE_PATH, make_command
 from metashell.shell.layout import column_lines, column_widths
 from metashell.shell.output import node_object, write_objects
-from metashell.shell.paths import ROOT, child_path
+from metashell.shell.paths import HERE, ROOT, child_path
 from metashell.shell.summary import summarize, summary_text
 from metashell.shell.walk import descend
 
@@ -44,14 +43,13 @@ if TYPE_CHECKING:
     from metashell.shell.globs import Match
     from metashell.shell.output import Object
 
-_HERE = "."
 _DIRECTORY, _PLAIN = "\x1b[1;34m", "\x1b[0m"
 _TYPE_WIDTH = len("controller")
 
 
 def run(ctx: Context, args: SimpleNamespace) -> None:
     """List the nodes that the paths name."""
-    targets = [target for target in args.path if target] or [_HERE]
+    targets = [target for target in args.path if target] or [HERE]
     if ctx.output == "kafka" and (args.long or args.recursive):
         raise UsageError(f"{'-l' if args.long else '-R'} does not go with -o kafka: Kafka's ls has no such form")
     if ctx.output in OBJECT_FORMS:
@@ -112,7 +110,7 @@ def _listed_directories(match: Match, args: SimpleNamespace) -> Iterator[tuple[s
 
 def _write_names(ctx: Context, names: Sequence[str], nodes: Iterable[Node], args: SimpleNamespace) -> None:
     if args.long:
-        width = max(map(len, names), default=0)
+        width = max(map(text_width, names), default=0)
         if ctx.display.width is not None:
             # One long name must not push the details of all others over the edge.
             width = min(width, ctx.display.width // 3)
@@ -120,14 +118,14 @@ def _write_names(ctx: Context, names: Sequence[str], nodes: Iterable[Node], args
         for name, node in zip(names, nodes, strict=True):
             details = summary_text(summarize(ctx, node))
             if color and node.is_directory:
-                ctx.out.write(f"{node.type:<{_TYPE_WIDTH}}  {colored_name(ctx, name, True)}{' ' * (width - len(name))}  ")
+                ctx.out.write(f"{node.type:<{_TYPE_WIDTH}}  {padded(colored_name(ctx, name, True), width, own=text_width(name))}  ")
                 ctx.line(details)
             else:
-                ctx.line(f"{node.type:<{_TYPE_WIDTH}}  {name:<{width}}  {details}")
+                ctx.line(f"{node.type:<{_TYPE_WIDTH}}  {padded(name, width)}  {details}")
     elif ctx.display.color and not args.one and len(names) <= _COLORED_LIMIT:
         _write_colored(ctx, names, nodes)
     else:
-        for line in column_lines(names, None if args.one else ctx.display.width):
+        for line in column_lines(names, None if args.one else ctx.display.width, text_width):
             ctx.line(line)
 
 
@@ -137,19 +135,19 @@ _COLORED_LIMIT = 10_000
 
 def _write_colored(ctx: Context, names: Sequence[str], nodes: Iterable[Node]) -> None:
     shown = [colored_name(ctx, name, node.is_directory) for name, node in zip(names, nodes, strict=True)]
-    widths = column_widths(names, ctx.display.width)
+    widths = column_widths(names, ctx.display.width, text_width)
     rows = -(-len(names) // len(widths))
     for row in range(rows):
         line = ""
         for column, index in enumerate(range(row, len(names), rows)):
             is_last = index + rows >= len(names)
-            line += shown[index] + ("" if is_last else " " * (widths[column] - len(names[index])))
+            line += shown[index] if is_last else padded(shown[index], widths[column], own=text_width(names[index]))
         ctx.out.write(line + "\n")
 
 
 def colored_name(ctx: Context, name: str, is_directory: bool) -> str:
     """A name as a listing shows it: safe for a terminal, directories in blue."""
-    shown = terminal_line(name) if ctx.display.is_terminal else writable(name)
+    shown = ctx.display.shown(name)
     return f"{_DIRECTORY}{shown}{_PLAIN}" if ctx.display.color and is_directory else shown
 
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metashell.errors import UsageError
 from metashell.forms import OBJECT_FORMS
 from metashell.options import Argument
 from metashell.shell.command import COMMAND_NAME, make_command
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 def run(ctx: Context, args: SimpleNamespace) -> None:
     """Print the page of one command."""
-    from metashell.shell.commands import find_command
+    from metashell.shell.commands import find_command, unknown_command
 
     name = args.command
     if ctx.speaks_kafka:
@@ -47,8 +48,8 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
         return
     command = find_command(name)
     if command is None:
-        ctx.fail(name, "Unknown command; help lists them.")
-    elif ctx.output in OBJECT_FORMS:
+        raise UsageError(unknown_command(name), name)
+    if ctx.output in OBJECT_FORMS:
         page = {"name": command.name, "summary": command.spec.summary, "text": command_page(command, ctx.display.width)}
         write_objects(ctx, [page], single=True)
     else:

@@ -33,15 +33,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metashell.forms import aligned, counted
+from metashell.errors import MetashellError
+from metashell.forms import aligned, counted, write_rows
 from metashell.nodes.java_text import utc_time_text
 from metashell.nodes.provenance import fault_value
 from metashell.shell.command import make_command
+from metashell.shell.context import STATUS_FAILED
 from metashell.shell.health import image_health
 from metashell.shell.output import write_answer
 from metashell.values import uuid_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import SimpleNamespace
 
     from metashell.image import MetadataImage
@@ -55,6 +58,10 @@ _LOG, _NOTE = "log", "quorum-state"
 def run(ctx: Context, args: SimpleNamespace) -> None:
     """Print the state of the image as a whole."""
     status = describe(ctx)
+    if ctx.output == "table":
+        # As one row it would be wider than any screen.
+        write_rows(ctx.display, "table", ("name", "value"), _named_values(status))
+        return
     write_answer(ctx, [status], aligned(_lines(ctx, status)), single=True)
 
 
@@ -62,8 +69,9 @@ def describe(ctx: Context) -> dict[str, Any]:
     """The status as one JSON object."""
     image, provenance = ctx.image, ctx.image.provenance
     faults = image.faults
-    leader, leader_source = _leader(ctx)
-    voters, voters_source = _voters(ctx)
+    noted = _noted_election(ctx) if image.leader is None else None
+    leader, leader_source = _leader(image, noted)
+    voters, voters_source = _voters(image, noted)
     return {
         "path": "/",
         "type": "status",
@@ -92,26 +100,31 @@ def _metadata_version(image: MetadataImage) -> str | None:
     return None if level is None else metadata_version_name(level)
 
 
-def _leader(ctx: Context) -> tuple[Leader | None, str | None]:
+def _noted_election(ctx: Context) -> Leader | None:
+    """The election in the node's quorum-state, which stands for that of a compacted log; a file that cannot be read is reported."""
+    try:
+        return ctx.election() if ctx.election is not None else None
+    except MetashellError as error:
+        ctx.complain(f"{ctx.command}: {error}", STATUS_FAILED)
+        return None
+
+
+def _leader(image: MetadataImage, noted: Leader | None) -> tuple[Leader | None, str | None]:
     """The last leader and its source: the log or, if that was compacted, the node's quorum-state."""
-    if ctx.image.leader is not None:
-        return ctx.image.leader, _LOG
-    noted = ctx.election() if ctx.election is not None else None
+    if image.leader is not None:
+        return image.leader, _LOG
     return (noted, _NOTE) if noted is not None and noted.id >= 0 else (None, None)
 
 
-def _voters(ctx: Context) -> tuple[list[dict[str, Any]], str | None]:
+def _voters(image: MetadataImage, noted: Leader | None) -> tuple[list[dict[str, Any]], str | None]:
     """The voters and their source."""
-    image = ctx.image
     if image.voters is not None:
         return [{"id": voter.id, "directory_id": uuid_text(voter.directory_id)} for voter in image.voters.voters], _LOG
     # Static voters have no record of their own; each election lists their ids.
-    election, source = image.leader, _LOG
-    if election is None and ctx.election is not None:
-        election, source = ctx.election(), _NOTE
+    election = image.leader or noted
     if election is None or not election.voter_ids:
         return [], None
-    return [{"id": id, "directory_id": None} for id in election.voter_ids], source
+    return [{"id": id, "directory_id": None} for id in election.voter_ids], _NOTE if image.leader is None else _LOG
 
 
 def _counts(image: MetadataImage) -> dict[str, int]:
@@ -130,6 +143,13 @@ def _counts(image: MetadataImage) -> dict[str, int]:
         "scram_credentials": sum(len(users) for users in image.scram.values()),
         "delegation_tokens": len(image.delegation_tokens),
     }
+
+
+def _named_values(status: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """A row for each field, and for each of the counts."""
+    for name, value in status.items():
+        if name not in ("path", "type"):
+            yield from value.items() if name == "counts" else [(name, value)]
 
 
 def _lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:

@@ -1,12 +1,12 @@
 """tree - show directories and the leaves in them
 
 SYNOPSIS
-    tree PATH...
+    tree [PATH...]
 
 DESCRIPTION
-    Each directory is a heading with its contents below, each leaf a line with its value; records are JSON on one line. With
-    -o json each path is one object whose `children` are nested; with -o jsonl, csv and table each leaf and each empty
-    directory is a row.
+    Shows what lies below each PATH, by default the working directory. Each directory is a heading with its contents below, each
+    leaf a line with its value; records are JSON on one line. With -o json each path is one object whose `children` are nested;
+    with -o jsonl, csv and table each leaf and each empty directory is a row.
 
 EXAMPLES
     >> tree /image/configs/TOPIC:orders
@@ -25,7 +25,7 @@ from metashell.options import Argument
 from metashell.shell.command import NODE_PATH, make_command
 from metashell.shell.globs import Match
 from metashell.shell.output import kafka_leaf_text, leaf_object, node_object, write_leaf, write_objects
-from metashell.shell.paths import child_path
+from metashell.shell.paths import HERE, child_path
 from metashell.shell.walk import descend, listed_children
 
 if TYPE_CHECKING:
@@ -41,9 +41,10 @@ _INDENT = 2
 
 def run(ctx: Context, args: SimpleNamespace) -> None:
     """Print what lies below each path."""
-    matches = ctx.resolve(args.path)
+    targets = args.path or (HERE,)
+    matches = ctx.resolve(targets)
     if ctx.output == "json":
-        _write_json(ctx, matches, ctx.is_single(args.path))
+        _write_json(ctx, matches, ctx.is_single(targets))
     elif ctx.output in OBJECT_FORMS:
         rows = (row for match in matches for row in _rows(ctx, match))
         write_objects(ctx, rows, columns=("path", "type", "value"))
@@ -112,4 +113,4 @@ def _write_nested(ctx: Context, path: str, node: Node) -> None:
     ctx.out.write("]}")
 
 
-COMMAND = make_command(run, __doc__, arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="the directories to show"),))
+COMMAND = make_command(run, __doc__, arguments=(Argument(name="path", nargs="*", kind=NODE_PATH, help="what to show, by default here"),))

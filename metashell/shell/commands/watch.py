@@ -14,7 +14,7 @@ DESCRIPTION
 
 EXAMPLES
     >> watch /image/topics/byName/orders
-    watch: demo: this source does not change; name a directory or a quorum
+    watch: demo: this source does not change; open the directory of a running node, or a quorum with -C
 """
 
 from __future__ import annotations
