@@ -71,6 +71,7 @@ NEVER: dict[str, set[str]] = {
 HEAVY = {
     "prompt_toolkit",
     "rich",
+    "pygments",
     "asyncio",
     "typer",
     "pyarrow",

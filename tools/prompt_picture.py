@@ -1,6 +1,7 @@
 """The picture of the prompt in README.md, from a real session: `python -m tools.prompt_picture` draws it, `--check` only compares.
 
-`kafka-shell --demo` runs in a pseudo-terminal, the lines of `SESSION` are typed, and what its user sees is drawn as docs/prompt.svg.
+`OPTIONS` open `kafka-shell` in a pseudo-terminal, the lines of `SESSION` are typed, and what its user sees is drawn as docs/prompt.svg:
+a broker is fenced, the ISRs of a topic shrank, a secret is not shown, and paths are completed.
 The session's history file is in a temporary folder.
 """
 
@@ -21,17 +22,19 @@ import pyte
 from tools.generated import ROOT
 
 PICTURE = ROOT / "docs" / "prompt.svg"
-COLUMNS, ROWS = 96, 60
+COLUMNS, ROWS = 108, 40
 PROMPT = "demo@"
+OPTIONS = ("--demo", "--certain-only")
+"""The newest checkpoint of the demonstration was written while one of its brokers was away."""
 SESSION = (
-    "ls /image",
+    "ls -l /image/cluster/brokers",
     "cd /image/topics/byName",
-    "ls -l orders reassigned-1",
+    "ls -l orders",
     "cat /image/scram/SCRAM-SHA-256/carol",
-    "find / -type broker -path '/image/*'",
 )
 HALF_TYPED = "cat orders/"
 """The line at which the picture is taken, with the menu of its completions below."""
+WINDOW = " ".join(("kafka-shell", *OPTIONS))
 LIMIT_S = 60.0
 QUIET_S = 0.7
 
@@ -55,13 +58,13 @@ Style = tuple[str, str, bool]
 
 
 class Session:
-    """A real `kafka-shell --demo` in a pseudo-terminal, and the screen of the person in front of it."""
+    """A real `kafka-shell` in a pseudo-terminal, and the screen of the person in front of it."""
 
     def __init__(self, state: str) -> None:
-        code = "import sys; from metashell.cli.kafka_shell import main; sys.exit(main(['--demo']))"
+        code = "import sys; from metashell.cli.kafka_shell import main; sys.exit(main(sys.argv[1:]))"
         surroundings = {"TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1", "XDG_STATE_HOME": state, "PYTHONPATH": str(ROOT)}
         environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | surroundings
-        self._child = pexpect.spawn(sys.executable, ["-c", code], env=environment, dimensions=(ROWS, COLUMNS), encoding="utf-8")
+        self._child = pexpect.spawn(sys.executable, ["-c", code, *OPTIONS], env=environment, dimensions=(ROWS, COLUMNS), encoding="utf-8")
         self._child.delaybeforesend = None
         self.screen = pyte.Screen(COLUMNS, ROWS)
         self._stream = pyte.Stream(self.screen)
@@ -149,11 +152,11 @@ def svg(screen: Any) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} xml:space="preserve" role="img">',
         "<!-- Made by `python -m tools.prompt_picture`; do not edit. -->",
-        "<title>A session of kafka-shell --demo</title>",
+        f"<title>A session of {WINDOW}</title>",
         f"<style>text{{font-family:{FONTS};font-size:{FONT_SIZE}px;white-space:pre}}.b{{font-weight:bold}}rect.c{{shape-rendering:crispEdges}}</style>",
         f'<rect x="1" y="1" width="{width - 2}" height="{height - 2}" rx="9" fill="{BACKGROUND}" stroke="{FRAME}" stroke-width="1.5"/>',
         *(f'<circle cx="{20 + 18 * n}" cy="{BAR_HEIGHT // 2 + 1}" r="5" fill="{FRAME}" opacity="0.6"/>' for n in range(3)),
-        f'<text x="{width // 2}" y="{BAR_HEIGHT // 2 + 6}" text-anchor="middle" fill="{FRAME}">kafka-shell --demo</text>',
+        f'<text x="{width // 2}" y="{BAR_HEIGHT // 2 + 6}" text-anchor="middle" fill="{FRAME}">{WINDOW}</text>',
     ]
     for y in range(count):
         parts += _row(screen, y)

@@ -3,7 +3,7 @@
 An epoch's entry in leader-epoch-checkpoint is written when a leader begins, with the log's end then, or when a follower has the first batch
 of it; quorum-state names the newest epoch that the node knows, of which it may have nothing yet; the state of producers is kept for
 an offset that the log had reached. Controllers of ours also keep how far the log was durable, and what they know to have lost.
-Source: kraft.md 2.2, 5.5, 10.1; LeaderEpochFileCache, ProducerStateManager.
+Source: LeaderEpochFileCache, ProducerStateManager.
 """
 
 from __future__ import annotations

@@ -101,8 +101,7 @@ def _report_difference(a: _Place, b: _Place, certain: int, report: Report) -> No
 
 def _places(path: str) -> Iterator[_Place]:
     """The good batches of a directory's log, in order. What cannot be read was reported when the directory was checked by itself."""
-    directory = MetadataDirectory(path)
-    try:
+    with MetadataDirectory(path) as directory:
         for entry in directory.list().segments:
             try:
                 file = directory.open(entry.name)
@@ -113,8 +112,6 @@ def _places(path: str) -> Iterator[_Place]:
                     if isinstance(item, BatchFault):
                         continue
                     yield _place(item)
-    finally:
-        directory.close()
 
 
 def _place(batch: RecordBatch) -> _Place:

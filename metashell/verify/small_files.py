@@ -59,12 +59,10 @@ def check_producer_snapshot(path: str, report: Report) -> None:
     if header.crc != header.computed_crc:
         report.error(path, f"CRC-32C {header.computed_crc:#x} is not {header.crc:#x}", position=2)
         return
-    count = header[3]  # `count` is a tuple's method to type checkers
-    wanted = PRODUCER_HEADER.size + count * PRODUCER_ENTRY.size
-    if count < 0 or wanted != len(data):
-        report.error(path, f"{count} entries are not what {len(data)} bytes hold", position=6)
+    if header.size_bytes != len(data):
+        report.error(path, f"{header.entry_count} entries are not what {len(data)} bytes hold", position=6)
         return
-    _check_producers(path, data, count, report)
+    _check_producers(path, data, header.entry_count, report)
 
 
 def _read_producers(path: str) -> bytes:

@@ -149,16 +149,13 @@ class _Tree:
     def _check_bootstrap(self, path: str) -> None:
         if not os.path.exists(os.path.join(path, BOOTSTRAP_CHECKPOINT)):
             return
-        directory = MetadataDirectory(path)
         try:
             self.report.counts["files"] += 1
-            with directory.open(BOOTSTRAP_CHECKPOINT) as file:
+            with MetadataDirectory(path) as directory, directory.open(BOOTSTRAP_CHECKPOINT) as file:
                 check_checkpoint(file, BOOTSTRAP_CHECKPOINT, self.report, self.options)
             self.report.end_file(os.path.join(path, BOOTSTRAP_CHECKPOINT))
         except OSError as error:
             self.report.error(os.path.join(path, BOOTSTRAP_CHECKPOINT), error.strerror or str(error))
-        finally:
-            directory.close()
 
     def _take(self, facts: PartitionFacts, path: str) -> None:
         """Hold a partition's topic id against that of the topic's other partitions."""

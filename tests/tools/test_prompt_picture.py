@@ -8,8 +8,9 @@ from xml.etree import ElementTree
 
 import pyte
 
-from tools.prompt_picture import COLORS, HALF_TYPED, PICTURE, PLAIN, SESSION, draw, svg
+from tools.prompt_picture import BAR_HEIGHT, CELL_HEIGHT, COLORS, HALF_TYPED, MARGIN, PICTURE, PLAIN, SESSION, draw, svg
 
+LINES_MAX = 26
 TEXT = "{http://www.w3.org/2000/svg}text"
 
 
@@ -32,6 +33,11 @@ def test_the_picture_shows_every_line_of_the_session_and_no_path_of_this_machine
         assert line in texts
     assert str(Path.home()) not in picture
     assert not re.search(r"/(home|root|tmp|work)\b", picture)
+
+
+def test_the_picture_is_low_enough_to_be_seen_at_a_glance() -> None:
+    height = int(ElementTree.fromstring(PICTURE.read_text(encoding="utf-8")).get("height", ""))
+    assert (height - BAR_HEIGHT - MARGIN) // CELL_HEIGHT <= LINES_MAX
 
 
 def test_colours_and_weight_are_those_of_the_terminal() -> None:

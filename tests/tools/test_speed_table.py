@@ -11,7 +11,7 @@ kafka-shell --version                           0.022 s    0.016 s cpu      16 M
 kafka-shell --snapshot FILE ls /                0.133 s    0.074 s cpu      21 MiB | Kafka    1.698 s    1.062 s cpu      90 MiB |  12.8 x
 """
 LIVE = """attach to 100000 partitions, one answer         1.322 s    0.276 s cpu      66 MiB | goal 2 s met
-follow, a quiet quorum                          0.20% of a core over 10 s  goal 2% met
+follow, a quiet quorum                          0.20 % of one core over 10 s  goal 2% met
 """
 
 
@@ -23,7 +23,7 @@ def test_a_pair_has_both_sides_and_their_ratios() -> None:
 def test_figures_without_a_kafka_beside_them_stand_alone() -> None:
     assert list(made(LIVE, "live").values()) == [
         "| attach to a live quorum of 100 000 partitions and answer | 1.32 s, 66 MiB |  |  |  | `live`, ? |",
-        "| follow it while nothing happens | 0.20% |  |  |  | `live`, ? |",
+        "| follow it while nothing happens | 0.20 % of one core |  |  |  | `live`, ? |",
     ]
 
 

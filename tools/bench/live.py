@@ -95,7 +95,7 @@ def measure_idling(address: str) -> int:
         child.terminate()
         child.wait(30)
     verdict = "met" if share <= IDLE_GOAL else "MISSED"
-    print(f"{'follow, a quiet quorum':<44} {share:8.2%} of a core over {IDLE_S:g} s  goal {IDLE_GOAL:.0%} {verdict}")
+    print(f"{'follow, a quiet quorum':<44} {100 * share:6.2f} % of one core over {IDLE_S:g} s  goal {IDLE_GOAL:.0%} {verdict}")
     return 0 if share <= IDLE_GOAL else 1
 
 

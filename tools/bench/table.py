@@ -49,7 +49,7 @@ ROWS = (
     Row("shell", "cat of one broker", "`cat` of a broker, 1 million partitions in 100 000 topics", in_readme=True),
     Row("shell", "ls -l", "`ls -l` of those topics, first line"),
     Row("live", "attach to", "attach to a live quorum of 100 000 partitions and answer"),
-    Row("live", "follow, a quiet quorum", "follow it while nothing happens", r"(?P<ours>[\d.]+%) of a core"),
+    Row("live", "follow, a quiet quorum", "follow it while nothing happens", r"(?P<ours>[\d.]+ % of one core)"),
     Row("storage", "kafka-storage format", "`kafka-storage format`", in_readme=True),
     Row("disk_files", "group log", "`kafka-dump-log` of a group log, 100 000 records"),
     Row("verify", "log of 1 000 000 records", "`metashell verify` of 1 million records"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from metashell.errors import LogCorruptError
-from metashell.log.files import RegularFile
+from metashell.log.files import RegularFile, open_regular
 from metashell.log.names import LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, QUORUM_STATE
 from metashell.log.segment import BadBatch, read_batches
 from metashell.log.tail import Tail
@@ -154,11 +154,8 @@ class _Contents:
         self.is_zero = False
         if not os.path.isfile(path):
             return
-        file = RegularFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path)
-        try:
+        with open_regular(path) as file:
             self._read(file, position, covered)
-        finally:
-            file.close()
 
     def _read(self, file: RegularFile, position: int, covered: int) -> None:
         batches = records = 0

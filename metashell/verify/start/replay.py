@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import groupby
 
 from metashell.codec.batches import RecordBatch
@@ -18,7 +17,7 @@ from metashell.codec.control import LEADER_CHANGE, SNAPSHOT_FOOTER, SNAPSHOT_HEA
 from metashell.errors import DecodeError
 from metashell.image import MetadataImage
 from metashell.image.loader import ImageLoader
-from metashell.log.files import RegularFile
+from metashell.log.files import RegularFile, open_regular
 from metashell.log.names import checkpoint_name
 from metashell.log.order import OrderCheck
 from metashell.verify.start.batches import BadLengthError, Placed, placed_batches, read_placed
@@ -49,7 +48,7 @@ class Replay:
         if self._log.snapshot is not None:
             self._read_snapshot(os.path.join(self._log.directory, checkpoint_name(self._log.snapshot)))
         for path, batches in groupby(self._in_order(), key=lambda place: place[0]):
-            with _opened(path) as file:
+            with open_regular(path) as file:
                 for _, placed in batches:
                     batch = self._checked(file, placed)
                     self._watch(batch)
@@ -73,7 +72,7 @@ class Replay:
     def _read_snapshot(self, path: str) -> None:
         if not os.path.isfile(path):
             raise Ends(path, "is not a regular file")
-        with _opened(path) as file:
+        with open_regular(path) as file:
             first = last = None
             end = 0
             try:
@@ -155,12 +154,3 @@ class Replay:
                 self._is_past_snapshot = True
         except DecodeError as error:
             raise Ends(batch.file, str(error), position=batch.position, offset=batch.header.base_offset) from None
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[RegularFile]:
-    file = RegularFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path)
-    try:
-        yield file
-    finally:
-        file.close()

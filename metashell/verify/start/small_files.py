@@ -10,12 +10,13 @@ import json
 import os
 import re
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from metashell.codec.frame import FrameError, read_metadata_record
 from metashell.errors import DecodeError, LogCorruptError
-from metashell.log.files import RegularFile
+from metashell.log.files import RegularFile, open_regular
 from metashell.log.meta_properties import MetaProperties, read_meta_properties
+from metashell.log.quorum_state import QuorumState
 from metashell.log.text_checkpoints import read_leader_epochs
 from metashell.log.text_files import json_object, read_text_file
 from metashell.values import METADATA_TOPIC_ID, ZERO_UUID, uuid_from_text, uuid_text
@@ -53,14 +54,13 @@ def check_bootstrap(path: str) -> None:
         return
     if not os.path.isfile(path):
         raise Ends(path, "is not a regular file")
-    file = RegularFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path)
     try:
-        if not _names_metadata_version(file):
-            raise Ends(path, "has no record of a metadata.version")
+        with open_regular(path) as file:
+            is_named = _names_metadata_version(file)
     except (BadLengthError, DecodeError, FrameError) as error:
         raise Ends(path, str(error)) from None
-    finally:
-        file.close()
+    if not is_named:
+        raise Ends(path, "has no record of a metadata.version")
 
 
 def _names_metadata_version(file: RegularFile) -> bool:
@@ -105,16 +105,7 @@ def check_topic_id(path: str) -> None:
         raise Ends(path, f"topic id {uuid_text(topic_id)} is not that of the metadata log")
 
 
-class Election(NamedTuple):
-    """The newest epoch that a node knows."""
-
-    epoch: int
-    leader_id: int
-    voted_id: int
-    voted_directory_id: bytes
-
-
-def read_election(path: str) -> Election | None:
+def read_election(path: str) -> QuorumState | None:
     """A quorum-state, None where there is none: one JSON value in the first line, in which every field of its version has to be.
 
     Errors: Ends.
@@ -137,8 +128,12 @@ def read_election(path: str) -> Election | None:
         if not holds(fields[name]):
             raise Ends(path, f"{name} {json.dumps(fields[name])[:80]} has the wrong type")
     directory_id = fields["votedDirectoryId"] if version else None
-    return Election(
-        fields["leaderEpoch"], fields["leaderId"], fields["votedId"], ZERO_UUID if directory_id is None else uuid_from_text(directory_id)
+    return QuorumState(
+        leader_epoch=fields["leaderEpoch"],
+        leader_id=fields["leaderId"],
+        voted_id=fields["votedId"],
+        voted_directory_id=ZERO_UUID if directory_id is None else uuid_from_text(directory_id),
+        data_version=version,
     )
 
 

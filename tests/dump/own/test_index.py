@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from struct import pack
 from typing import Any
 
 import pytest
@@ -91,6 +92,15 @@ def test_aborted_transactions_are_listed() -> None:
     ]
     for folder in ("txnindex-partial", "txnindex-version"):
         assert run(f"{folder}/{NAME}.txnindex")[0] == 1
+
+
+def test_a_time_index_may_name_an_offset_again_with_a_later_timestamp(tmp_path: Path) -> None:
+    path = tmp_path / f"{NAME}.timeindex"
+    path.write_bytes(pack(">qi", 100, 4) + pack(">qi", 101, 4))
+    status, text, err = dump(path)
+    assert (status, len(text.splitlines()), err) == (0, 2, "")
+    path.write_bytes(pack(">qi", 100, 4) + pack(">qi", 100, 5))
+    assert dump(path)[0] == 1
 
 
 def test_producers_are_listed() -> None:
