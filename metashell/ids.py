@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NewType
+from typing import Final, NewType
 
 NodeId = NewType("NodeId", int)
 """The id of a broker or controller; -1 where none is known."""
+NO_LEADER: Final = -1
+"""For nobody known, of a quorum or of a partition."""
 Epoch = NewType("Epoch", int)
 """The number of an election."""
 Offset = NewType("Offset", int)

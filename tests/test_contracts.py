@@ -1,4 +1,4 @@
-"""The list of packages is whole, and the contracts of those around the quorum name only what is there."""
+"""The list of packages is whole, and their contracts name only what is there."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ import pytest
 from tests.test_layers import LAYERS
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("metashell.raft", "metashell.raft.wire", "metashell.net", "metashell.server", "metashell.live", "metashell.client")
+QUORUM = ("metashell.raft", "metashell.raft.wire", "metashell.net", "metashell.server", "metashell.live", "metashell.client")
+PACKAGES = (*QUORUM, "metashell.codec", "metashell.log", "metashell.image", "metashell.verify")
 NAME = re.compile(r"`(?:await )?([A-Za-z_][A-Za-z_.]*)")
 
 
 def names_in(folder: Path) -> set[str]:
-    """Modules below a folder, and all that they define, take as parameters, or import."""
-    found: set[str] = set()
+    """Modules and folders below a folder, and all that the modules define, take as parameters, or import, and from where."""
+    found = {path.name for path in folder.rglob("*") if path.is_dir()}
     for path in folder.rglob("*.py"):
         found.add(path.stem)
         for node in ast.walk(ast.parse(path.read_text())):
             match node:
                 case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name) | ast.arg(name) | ast.alias(name):
                     found.add(name)
+                case ast.ImportFrom(module=str(name)):
+                    found.update(name.split("."))
                 case ast.Attribute(attr=name) | ast.Name(id=name, ctx=ast.Store()):
                     found.add(name)
     return found

@@ -216,7 +216,10 @@ class RecordBatch:
             start = following
 
     def first_control_type(self) -> int | None:
-        """The type of a control batch's first record (kraft.md 12), None for data batches and broken keys."""
+        """The type of a control batch's first record, None for data batches and broken keys.
+
+        Shape: a control record's key is its version and its type, both int16.
+        """
         if not self.header.is_control:
             return None
         try:

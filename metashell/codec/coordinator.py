@@ -22,10 +22,9 @@ PREFIX_SIZE = 2
 
 
 class CoordinatorLog(NamedTuple):
-    """One of these logs: the family of its messages, its topic, and what its types are called."""
+    """One of these logs: the family of its messages, and those of its keys and values by record type."""
 
     family: str
-    topic: str
     keys: dict[int, str]
     values: dict[int, str]
 
@@ -39,16 +38,11 @@ class CoordinatorLog(NamedTuple):
         name = self.values.get(type)
         return None if name is None else message_type(self.family, name)
 
-    def type_name(self, type: int) -> str | None:
-        """What a record type is called, without `Key` or `Value`."""
-        name = self.keys.get(type)
-        return None if name is None else name.removesuffix("Key")
-
 
 COORDINATOR_LOGS = {
-    "offsets": CoordinatorLog("offsets", "__consumer_offsets", OFFSETS_KEYS, OFFSETS_VALUES),
-    "transactions": CoordinatorLog("transactions", "__transaction_state", TRANSACTION_KEYS, TRANSACTION_VALUES),
-    "share": CoordinatorLog("share", "__share_group_state", SHARE_KEYS, SHARE_VALUES),
+    "offsets": CoordinatorLog("offsets", OFFSETS_KEYS, OFFSETS_VALUES),
+    "transactions": CoordinatorLog("transactions", TRANSACTION_KEYS, TRANSACTION_VALUES),
+    "share": CoordinatorLog("share", SHARE_KEYS, SHARE_VALUES),
 }
 
 

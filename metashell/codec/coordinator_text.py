@@ -12,7 +12,7 @@ from json import dumps
 from typing import NamedTuple
 
 from metashell.codec.blobs import decode_group_record
-from metashell.codec.blobs.groups import CONSUMER_STATES, STREAMS_STATES, TRANSACTION_STATES
+from metashell.codec.blobs.groups import DERIVED, MEMBER_STATES, TRANSACTION_STATES
 from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, int16_at
 from metashell.codec.json_forms import string_text
 from metashell.codec.redaction import JsonText, hex_text, json_writer
@@ -162,20 +162,11 @@ _STATE_INDEX = 8
 """Where the state stands in a member's current assignment: after two epochs."""
 _STATUS_INDEX = 14
 """Where the status stands in a transaction: after producer id, producer epoch and timeout."""
-_STATES = {
-    "ConsumerGroupCurrentMemberAssignmentValue": CONSUMER_STATES,
-    "ShareGroupCurrentMemberAssignmentValue": CONSUMER_STATES,
-    "StreamsGroupCurrentMemberAssignmentValue": STREAMS_STATES,
-}
-_DERIVING = frozenset(
-    (*_STATES, "GroupMetadataValue", "ConsumerGroupMemberMetadataValue", "ShareSnapshotValue", "ShareUpdateValue", "TransactionLogValue")
-)
-"""The messages of which something is derived; of the others no object is made."""
 
 
 def _derived(message: MessageType, version: int, value: bytes, start: int, end: int) -> str:
     """The members that follow from a value's data, with a comma before each. Errors: DecodeError."""
-    if message.name not in _DERIVING:
+    if message.name not in DERIVED:
         return ""
     derived = decode_group_record(message.name, message.reader(version)(value, start, end))
     if derived is None:
@@ -186,13 +177,13 @@ def _derived(message: MessageType, version: int, value: bytes, start: int, end: 
 
 def with_derived(message: MessageType, version: int, write: JsonText) -> JsonText:
     """What writes a value's data and the members that follow from it. States and statuses are read without making an object."""
-    if message.name not in _DERIVING:
+    if message.name not in DERIVED:
         return write
 
     def careful(buf: bytes, start: int, end: int) -> str:
         return f"{write(buf, start, end)}{_derived(message, version, buf, start, end)}"
 
-    states = _STATES.get(message.name)
+    states = MEMBER_STATES.get(message.name)
     if states is not None and message.family == "offsets":
         return _with_state(write, states)
     return _with_status(write, careful) if message.name == "TransactionLogValue" else careful

@@ -46,9 +46,14 @@ class StringTexts(dict[bytes, str]):
 STRING_TEXTS = StringTexts()
 
 
+def base64_text(raw: bytes) -> str:
+    """Bytes as standard base64 with padding."""
+    return b2a_base64(raw, newline=False).decode("ascii")
+
+
 def bytes_text(raw: bytes) -> str:
-    """Bytes as a JSON string of standard base64 with padding."""
-    return f'"{b2a_base64(raw, newline=False).decode("ascii")}"'
+    """The same as a JSON string."""
+    return f'"{base64_text(raw)}"'
 
 
 def bool_text(value: bool) -> str:

@@ -1,6 +1,6 @@
 """The levels of metadata.version: their names, and which records each of them writes.
 
-Source: org.apache.kafka.server.common.MetadataVersion; controller.md 1.4.
+Source: org.apache.kafka.server.common.MetadataVersion.
 """
 
 from __future__ import annotations

@@ -12,44 +12,27 @@ import re
 from metashell.errors import DecodeError
 
 UVARINT_SIZE_MAX = 5
-VARLONG_SIZE_MAX = 10
 
 _ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
-def read_uvarint(buf: bytes, pos: int, size_max: int = UVARINT_SIZE_MAX) -> tuple[int, int]:
-    """An unsigned varint of at most `size_max` bytes, five or ten, and the position after it.
+def read_uvarint(buf: bytes, pos: int) -> tuple[int, int]:
+    """An unsigned varint of at most five bytes, and the position after it.
 
-    Units: the value has 32 bits, or 64; what a last byte holds above them is cut off, as in Java.
-    Errors: DecodeError for a further byte or the end of the buffer.
+    Units: the value has 32 bits; what the fifth byte holds above them is cut off, as in Java.
+    Errors: DecodeError for a sixth byte or the end of the buffer.
     """
     value = shift = 0
-    for index in range(pos, pos + size_max):
+    for index in range(pos, pos + UVARINT_SIZE_MAX):
         try:
             byte = buf[index]
         except IndexError:
-            raise DecodeError(f"{_name(size_max)} ends early at {index}", offset=pos) from None
+            raise DecodeError(f"varint ends early at {index}", offset=pos) from None
         value |= (byte & 127) << shift
         if byte < 128:
-            return value & (0xFFFFFFFF if size_max == UVARINT_SIZE_MAX else 0xFFFFFFFFFFFFFFFF), index + 1
+            return value & 0xFFFFFFFF, index + 1
         shift += 7
-    raise DecodeError(f"{_name(size_max)} is too long, the most significant bit of the {size_max}th byte is set", offset=pos)
-
-
-def _name(size_max: int) -> str:
-    return "varint" if size_max == UVARINT_SIZE_MAX else "varlong"
-
-
-def read_varint(buf: bytes, pos: int) -> tuple[int, int]:
-    """A zig-zag varint (int32) and the position after it."""
-    value, pos = read_uvarint(buf, pos)
-    return (value >> 1) ^ -(value & 1), pos
-
-
-def read_varlong(buf: bytes, pos: int) -> tuple[int, int]:
-    """A zig-zag varlong (int64) and the position after it."""
-    value, pos = read_uvarint(buf, pos, VARLONG_SIZE_MAX)
-    return (value >> 1) ^ -(value & 1), pos
+    raise DecodeError(f"varint is too long, the most significant bit of the {UVARINT_SIZE_MAX}th byte is set", offset=pos)
 
 
 def encode_uvarint(value: int) -> bytes:
@@ -73,7 +56,7 @@ def kafka_text(raw: bytes) -> str:
     """A string's bytes as Kafka shows them: malformed UTF-8 turns into U+FFFD as the JDK does it.
 
     The JDK takes an encoded surrogate (ED A0-BF with its continuation byte) for one malformed character where
-    Python takes two or three. Source: java.nio.charset's UTF-8 decoder, measured.
+    Python takes each of its bytes for one. Source: java.nio.charset's UTF-8 decoder, measured.
     """
     try:
         return raw.decode()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from metashell.codec.primitives import kafka_text
 from metashell.errors import DecodeError
 
 RecordFields = tuple[int, int, int, int, int, int, int, int]
@@ -18,8 +19,6 @@ after the record.
 """
 
 Header = tuple[str, bytes | None]
-
-_SURROGATE_LEAD = 0xED
 
 
 def walk_records(buf: bytes, start: int, end: int, count: int) -> Iterator[RecordFields]:
@@ -67,25 +66,10 @@ def read_headers(buf: bytes, headers_start: int, end: int) -> tuple[Header, ...]
         name_size, name_start = _read_size(buf, at, end, "header name")
         at = name_start + name_size
         value_size, value_start = _read_size(buf, at, end, "header value")
-        name = java_text(buf[name_start:at])
+        name = kafka_text(buf[name_start:at])
         at = value_start + max(value_size, 0)
         headers.append((name, None if value_size < 0 else buf[value_start:at]))
     return tuple(headers)
-
-
-def java_text(raw: bytes) -> str:
-    """`raw` as UTF-8, malformed parts replaced as Java replaces them.
-
-    Python replaces each byte of an encoded surrogate, Java the surrogate (tools.md 12, no. 11).
-    """
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        if _SURROGATE_LEAD in raw:
-            import re
-
-            raw = re.sub(rb"\xed[\xa0-\xbf][\x80-\xbf]?", b"\xff", raw)
-        return raw.decode("utf-8", "replace")
 
 
 def read_varint(buf: bytes, position: int, end: int) -> tuple[int, int]:

@@ -18,14 +18,13 @@ from os.path import join
 from typing import Any, NamedTuple
 
 from metashell.codec.batches import HEADER_SIZE, unpack_header
+from metashell.codec.config_types import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.frame import FRAME_VERSION, KIP631_FRAME_VERSION, Frame, FrameError, metadata_message, read_frame
 from metashell.codec.registry import SCHEMA_FOLDER, MessageType, message_type
 from metashell.codec.schema import FieldSchema, StructSchema
 from metashell.errors import DecodeError
 
 REDACTED = "[redacted]"
-TOPIC_RESOURCE = 2
-BROKER_RESOURCE = 4
 _LISTENER_PREFIX = "listener.name."
 
 # ---- which fields are secret -----------------------------------------------------------------------------------------

@@ -8,17 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metashell.codec import messages
+from metashell.codec.config_types import BROKER_RESOURCE
 from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.controller.decision import Decision
-from metashell.controller.records import (
-    BROKER_RESOURCE,
-    ELR_FEATURE,
-    MIN_ISR,
-    TRANSACTIONS_LEVEL,
-    config,
-    feature_level,
-    level_of,
-)
+from metashell.controller.records import ELR_FEATURE, MIN_ISR, TRANSACTIONS_LEVEL, config, feature_level, level_of
 from metashell.controller.records import NEWEST_CONTROLLER_LEVEL as NEWEST
 from metashell.controller.state import State
 from metashell.image.loss import VersionedRecord

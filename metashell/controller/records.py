@@ -33,8 +33,6 @@ SUPPORTED_FEATURES: Final[dict[str, tuple[int, int]]] = {
 FENCE: Final = 1
 UNFENCE: Final = -1
 
-TOPIC_RESOURCE: Final = 2
-BROKER_RESOURCE: Final = 4
 MIN_ISR: Final = "min.insync.replicas"
 UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 

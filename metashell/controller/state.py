@@ -17,12 +17,12 @@ from metashell.controller.configs.effective import PartitionRules, TopicDefaults
 from metashell.controller.partitions.hints import Hints, PartitionKey
 from metashell.controller.records import level_of
 from metashell.controller.settings import Settings
+from metashell.ids import NO_LEADER
 from metashell.image import EMPTY_IMAGE, AclsImage, MetadataDelta, MetadataImage, PartitionRegistration, ReplayError, TopicImage, VoterSet
 from metashell.image.loss import VersionedRecord
 from metashell.image.partitions import partition_from_record
 
 STANDBY = -1
-NO_LEADER = -1
 
 
 class View(NamedTuple):

@@ -1,6 +1,7 @@
 """Access control entries, by id."""
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from immutables import Map
@@ -23,6 +24,9 @@ class Acl(NamedTuple):
     permission_type: int
 
 
+_of_record = attrgetter(*Acl._fields)
+
+
 class AclsImage(NamedTuple):
     """All entries by their 16-byte ids."""
 
@@ -42,15 +46,7 @@ class AclsDelta:
         self._by_id = image.by_id.mutate()
 
     def replay_access_control_entry(self, record: Any) -> None:
-        self._by_id[record.id] = Acl(
-            record.resource_type,
-            record.resource_name,
-            record.pattern_type,
-            record.principal,
-            record.host,
-            record.operation,
-            record.permission_type,
-        )
+        self._by_id[record.id] = Acl._make(_of_record(record))
 
     def replay_remove_access_control_entry(self, record: Any) -> None:
         """Errors: ReplayError for an id that has no entry."""

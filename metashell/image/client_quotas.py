@@ -9,7 +9,7 @@ from immutables import Map
 
 from metashell.codec.registry import message_type
 from metashell.image.loss import VersionedRecord
-from metashell.image.nested import drop, put
+from metashell.image.nested import NestedDelta
 
 QuotaEntity = tuple[tuple[str, str | None], ...]
 """(entity type, name) pairs ordered by type, one a type; None is the default entity of that type."""
@@ -17,21 +17,15 @@ QuotaEntity = tuple[tuple[str, str | None], ...]
 ClientQuotasImage = Map[QuotaEntity, Map[str, float]]
 
 
-class ClientQuotasDelta:
+class ClientQuotasDelta(NestedDelta[QuotaEntity, str, float]):
     """Gathers changes of quotas."""
-
-    def __init__(self, image: ClientQuotasImage) -> None:
-        self._quotas = image.mutate()
 
     def replay_client_quota(self, record: Any) -> None:
         entity = quota_entity(record.entity)
         if not record.remove:
-            put(self._quotas, entity, record.key, record.value)
+            self._put(entity, record.key, record.value)
         else:
-            drop(self._quotas, entity, record.key)
-
-    def apply(self) -> ClientQuotasImage:
-        return self._quotas.finish()
+            self._drop(entity, record.key)
 
 
 def quota_entity(parts: Any) -> QuotaEntity:

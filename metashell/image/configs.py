@@ -7,35 +7,28 @@ from typing import Any
 
 from immutables import Map
 
+from metashell.codec.config_types import TOPIC_RESOURCE
 from metashell.codec.registry import message_type
 from metashell.image.loss import VersionedRecord
-from metashell.image.nested import drop, put
-
-TOPIC_RESOURCE = 2
+from metashell.image.nested import NestedDelta
 
 ConfigsImage = Map[tuple[int, str], Map[str, str]]
 """(resource type, resource name) to the values of its keys; the default resource of a type has the empty name."""
 
 
-class ConfigsDelta:
+class ConfigsDelta(NestedDelta[tuple[int, str], str, str]):
     """Gathers changes of configuration; keys that this software does not know are kept like all others."""
-
-    def __init__(self, image: ConfigsImage) -> None:
-        self._configs = image.mutate()
 
     def replay_config(self, record: Any) -> None:
         resource = record.resource_type, record.resource_name
         if record.value is not None:
-            put(self._configs, resource, record.name, record.value)
+            self._put(resource, record.name, record.value)
         else:
-            drop(self._configs, resource, record.name)
+            self._drop(resource, record.name)
 
     def forget_topic(self, name: str) -> None:
         """Drop what a removed topic had: no record says so but the topic's own removal."""
-        self._configs.pop((TOPIC_RESOURCE, name), None)
-
-    def apply(self) -> ConfigsImage:
-        return self._configs.finish()
+        self._maps.pop((TOPIC_RESOURCE, name), None)
 
 
 def write_configs(image: ConfigsImage) -> Iterator[VersionedRecord]:

@@ -1,6 +1,7 @@
 """Delegation tokens, by id. Their HMAC is not in the log."""
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from immutables import Map
@@ -26,6 +27,8 @@ class DelegationToken(NamedTuple):
     token_id: str
 
 
+_of_record = attrgetter(*DelegationToken._fields)
+
 DelegationTokensImage = Map[str, DelegationToken]
 
 
@@ -36,15 +39,8 @@ class DelegationTokensDelta:
         self._tokens = image.mutate()
 
     def replay_delegation_token(self, record: Any) -> None:
-        self._tokens[record.token_id] = DelegationToken(
-            record.owner,
-            record.requester,
-            tuple(record.renewers),
-            record.issue_timestamp,
-            record.max_timestamp,
-            record.expiration_timestamp,
-            record.token_id,
-        )
+        token = DelegationToken._make(_of_record(record))
+        self._tokens[record.token_id] = token._replace(renewers=tuple(token.renewers))
 
     def replay_remove_delegation_token(self, record: Any) -> None:
         """Errors: ReplayError for an id that has no token."""

@@ -11,7 +11,7 @@ class Provenance(NamedTuple):
     file's own numbering, its batch's epoch, and that batch's largest timestamp. All are -1 for nothing.
     `end_offset` is where reading ended; what lies before `certain_to` is committed for certain, None if nothing is
     known to be. Units: timestamps are Unix milliseconds; ends are exclusive.
-    Source: tools.md 2.2 and 9.2; org.apache.kafka.image.MetadataProvenance.
+    Source: org.apache.kafka.image.MetadataProvenance.
     """
 
     offset: int = -1

@@ -9,7 +9,7 @@ from metashell.codec.metadata_version import SCRAM_LEVEL
 from metashell.codec.registry import message_type
 from metashell.image.faults import ReplayError
 from metashell.image.loss import LossHandler, VersionedRecord
-from metashell.image.nested import drop, put
+from metashell.image.nested import NestedDelta
 
 
 class ScramCredential(NamedTuple):
@@ -25,23 +25,17 @@ ScramImage = Map[int, Map[str, ScramCredential]]
 """Mechanism (1: SCRAM-SHA-256, 2: SCRAM-SHA-512) to user to credential; a mechanism without users is absent."""
 
 
-class ScramDelta:
+class ScramDelta(NestedDelta[int, str, ScramCredential]):
     """Gathers credentials that come and go."""
-
-    def __init__(self, image: ScramImage) -> None:
-        self._mechanisms = image.mutate()
 
     def replay_user_scram_credential(self, record: Any) -> None:
         credential = ScramCredential(record.salt, record.stored_key, record.server_key, record.iterations)
-        put(self._mechanisms, record.mechanism, record.name, credential)
+        self._put(record.mechanism, record.name, credential)
 
     def replay_remove_user_scram_credential(self, record: Any) -> None:
         """Errors: ReplayError for a user without a credential of that mechanism."""
-        if not drop(self._mechanisms, record.mechanism, record.name):
+        if not self._drop(record.mechanism, record.name):
             raise ReplayError(f"user {record.name!r} has no credential of SCRAM mechanism {record.mechanism}")
-
-    def apply(self) -> ScramImage:
-        return self._mechanisms.finish()
 
 
 def write_scram(image: ScramImage, level: int, loss: LossHandler) -> Iterator[VersionedRecord]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from metashell.codec.config_types import TOPIC_RESOURCE
 from metashell.codec.control import CONTROL_TYPE_NAMES, KRAFT_VERSION, KRAFT_VOTERS, read_control_record
 from metashell.codec.frame import FrameError, UnknownRecord, read_metadata_record
 from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.codec.record_walk import walk_records
 from metashell.errors import DecodeError
 from metashell.image.client_quotas import quota_entity
-from metashell.image.configs import TOPIC_RESOURCE
 
 if TYPE_CHECKING:
     from metashell.image.image import MetadataImage

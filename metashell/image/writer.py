@@ -20,7 +20,7 @@ def write_image(image: MetadataImage, level: int | None = None, *, on_loss: Loss
     Shape: for the metadata.version `level`, the image's own if None; an image that never had one is written without it, at the
     newest. Replayed on an empty image the records give this one again, if nothing was lost.
     Errors: ImageLossError for information that the level cannot hold, unless `on_loss` is given, which gets it.
-    Source: org.apache.kafka.image.MetadataImage.write; controller.md 31.3.
+    Source: org.apache.kafka.image.MetadataImage.write.
     """
     has_level = level is not None or image.features.metadata_version is not None
     level = level or image.features.metadata_version or NEWEST_LEVEL

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from metashell.log.file_kinds import Closable
 from metashell.log.files import OpenFile, open_at
 from metashell.log.names import parse_name
 from metashell.values import OffsetAndEpoch
@@ -60,7 +61,7 @@ def listing_of(names: Iterable[str]) -> Listing:
     return listing
 
 
-class MetadataDirectory:
+class MetadataDirectory(Closable):
     """An opened directory of segments and checkpoints."""
 
     def __init__(self, path: str) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from metashell.codec.batches import RecordBatch
 from metashell.errors import PathError, UsageError
 from metashell.log.directory import CheckpointEntry, Listing, MetadataDirectory, SegmentEntry
+from metashell.log.file_kinds import Closable
 from metashell.log.file_source import FileSource, SourceKind
 from metashell.log.files import OpenFile
 from metashell.log.inputs import find_metadata
@@ -37,7 +38,7 @@ def open_directory(path: str) -> DirectorySource | FileSource:
     return DirectorySource(found) if os.path.isdir(found) else FileSource(found)
 
 
-class DirectorySource:
+class DirectorySource(Closable):
     """A metadata directory; `snapshot_id` is that of the checkpoint in use, None without one.
 
     With `up_to` no checkpoint that ends after that offset is used: so an image can be made as it was there.
@@ -55,6 +56,8 @@ class DirectorySource:
         self._snapshot_faults: list[SourceFault] = []
         self._log_faults: list[SourceFault] = []
         self._snapshot: OpenFile | None = None
+        self._whole: list[RecordBatch] = []
+        """The batches of the checkpoint in use as they were found whole, until they are given."""
         self._opened: dict[str, OpenFile] = {}
         self._segments: list[SegmentEntry] = []
         try:
@@ -75,7 +78,12 @@ class DirectorySource:
     def snapshot_batches(self) -> Iterator[RecordBatch]:
         """The batches of the checkpoint in use, numbered from 0."""
         self._snapshot_faults = []
-        if self._snapshot is not None:
+        if self._whole:
+            whole, self._whole = self._whole, []
+            whole.reverse()
+            while whole:
+                yield whole.pop()
+        elif self._snapshot is not None:
             # A damaged checkpoint is used only when there is nothing better; its first fault is reported already.
             told = list(self._choice_faults)
             yield from checked_snapshot(read_batches(self._snapshot), self._snapshot.name, self._snapshot_faults)
@@ -173,6 +181,7 @@ class DirectorySource:
                 self._close_files()
                 self._snapshot = self.snapshot_id = self.certain_to = self.end_offset = None
                 self._opened = {}
+                self._whole = []
             else:
                 break
         else:
@@ -218,7 +227,7 @@ class DirectorySource:
             file = self._open(checkpoint.name, checkpoint.snapshot_id.offset)
             if file is None:
                 continue
-            fault = first_snapshot_fault(file)
+            fault = first_snapshot_fault(file, self._whole)
             if fault is None:
                 self._use(checkpoint, file)
                 self.certain_to = checkpoint.snapshot_id.offset
@@ -264,11 +273,6 @@ class DirectorySource:
                 file.close()
 
     def close(self) -> None:
+        self._whole = []
         self._close_files()
         self._directory.close()
-
-    def __enter__(self) -> DirectorySource:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -11,12 +11,8 @@ PIECE_SIZE = 1 << 20
 """How much a stream is asked for at once, so that a size it only claims to have is never allocated."""
 
 
-class Closing:
-    """A file that closes at the end of a `with` block."""
-
-    name: str
-    trouble: str | None = None
-    batch_size_max: int = FRAME_SIZE_MAX
+class Closable:
+    """What closes at the end of a `with` block."""
 
     def close(self) -> None:
         raise NotImplementedError
@@ -26,6 +22,14 @@ class Closing:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+class Closing(Closable):
+    """A file that does so."""
+
+    name: str
+    trouble: str | None = None
+    batch_size_max: int = FRAME_SIZE_MAX
 
 
 class FrontToBack(Closing):

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from metashell.codec.batches import RecordBatch
+from metashell.log.file_kinds import Closable
 from metashell.log.files import STREAM_NAMES, OpenFile, open_file
 from metashell.log.names import classify, parse_name
 from metashell.log.order import OrderCheck
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 SourceKind = Literal["checkpoint", "bootstrap", "segment", "directory"]
 
 
-class FileSource:
+class FileSource(Closable):
     """One checkpoint, bootstrap checkpoint or segment; its name says what it is, or else its first record.
 
     A pipe can be read once only: one of `snapshot_batches` and `log_batches`, to the end.
@@ -106,9 +107,3 @@ class FileSource:
 
     def close(self) -> None:
         self._file.close()
-
-    def __enter__(self) -> FileSource:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

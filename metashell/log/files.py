@@ -81,6 +81,11 @@ def _open_plain(path: str) -> RegularFile | StreamFile:
     return RegularFile(fd, path) if stat.S_ISREG(mode) else StreamFile(fd, path)
 
 
+def open_regular(path: str) -> RegularFile:
+    """A regular file as its bytes are, compressed or not. Errors: OSError."""
+    return RegularFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path)
+
+
 def is_stream(path: str) -> bool:
     """Whether a path is standard input, a pipe or the like: what is read of it is gone."""
     if path in STREAM_NAMES:

@@ -7,7 +7,8 @@
 | `.txnindex` | int16 version 0, int64 producer id, first, last and last stable offset of an aborted transaction | 34 |
 | `.snapshot` | int16 version 1, uint32 CRC-32C of what follows it, int32 count, entries | 46 |
 
-The two indexes of an active segment are preallocated: what is not used yet is zero.
+The two indexes of an active segment are preallocated: what is not used yet is zero. What has to hold from one entry to the next stands
+here; whether an entry agrees with the log, `dump/index_walk` finds by random access, and `verify/indexes` while it walks the log once.
 Source: org.apache.kafka.storage.internals.log.{OffsetIndex,TimeIndex,TransactionIndex,AbortedTxn,ProducerStateManager}.
 """
 
@@ -51,6 +52,27 @@ class AbortedTransaction(NamedTuple):
     first_offset: int
     last_offset: int
     last_stable_offset: int
+
+    def can_follow(self, last_offset: int) -> bool:
+        """Whether it may stand behind an entry with this last offset, -1 for none.
+
+        Markers are written one after the other. The last stable offset says nothing: a transaction that is still open may have begun
+        before this one. Source: TransactionIndex.append, ProducerStateManager.lastStableOffset.
+        """
+        return self.first_offset <= self.last_offset > last_offset
+
+
+def offset_entry_ascends(before: tuple[int, int, *tuple[object, ...]], entry: tuple[int, int, *tuple[object, ...]]) -> bool:
+    """Whether an entry (offset, position, ...) of an offset index may stand behind another. Source: OffsetIndex.append."""
+    return before[0] < entry[0] and before[1] < entry[1]
+
+
+def time_entry_ascends(before: tuple[int, int, *tuple[object, ...]], entry: tuple[int, int, *tuple[object, ...]]) -> bool:
+    """Whether an entry (timestamp, offset, ...) of a time index may stand behind another, also of the same offset.
+
+    Source: TimeIndex.maybeAppend.
+    """
+    return before[0] < entry[0] and before[1] <= entry[1]
 
 
 class OffsetIndex(NamedTuple):
@@ -119,6 +141,11 @@ class ProducerSnapshotHeader(NamedTuple):
     crc: int
     computed_crc: int
     entry_count: int
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes the file has with as many entries."""
+        return PRODUCER_HEADER.size + PRODUCER_ENTRY.size * self.entry_count
 
 
 def read_producer_header(data: bytes) -> ProducerSnapshotHeader:

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, Protocol
 
 from metashell.errors import LogCorruptError, PathError, UsageError
 from metashell.log.directory import Listing, listing_of
+from metashell.log.file_kinds import Closing
 from metashell.log.files import STREAM_NAMES, OpenFile, StreamFile, is_stream, open_file
 from metashell.log.identity import NOTHING, Content, content_of, kind_of, kind_of_place, known_names, name_of
 from metashell.log.kinds import DATA, METADATA, READERS, LogKind
@@ -335,10 +336,8 @@ def _content_of_path(place: str, tree: Tree) -> Content:
         return Content(None)  # the reader will say why it cannot be opened
 
 
-class _Head:
+class _Head(Closing):
     """The first bytes of what can only be read once, as a file."""
-
-    trouble: str | None = None
 
     def __init__(self, file: OpenFile, size: int) -> None:
         self.name = file.name
@@ -355,12 +354,6 @@ class _Head:
         return len(self._data)
 
     def close(self) -> None:
-        return
-
-    def __enter__(self) -> "_Head":
-        return self
-
-    def __exit__(self, *_: object) -> None:
         return
 
 

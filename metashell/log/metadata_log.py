@@ -15,7 +15,7 @@ What Kafka's layout asks for is written as Kafka writes it; of that only batches
 indexes are made again at each start. Beside it lies how far the log is durable (`recovery_point`), written after each flush. Whatever
 fails on the way to the disk ends the log: nothing is written, synced or retried after it, since what an fsync failed for may be lost
 although the next one succeeds.
-Source: kraft.md 2; UnifiedLog, LocalLog, KafkaRaftLog.
+Source: UnifiedLog, LocalLog, KafkaRaftLog.
 """
 
 from __future__ import annotations

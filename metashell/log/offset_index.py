@@ -17,7 +17,7 @@ def seek(index: OpenFile, segment: OpenFile, base_offset: int, offset: int) -> i
     """A byte position in `segment` from which on reading meets everything at and after `offset`; 0 if in doubt.
 
     Shape: an entry is the last offset of a batch, less the segment's base offset, and the batch's position.
-    Source: org.apache.kafka.storage.internals.log.OffsetIndex; tools.md 7.7.
+    Source: org.apache.kafka.storage.internals.log.OffsetIndex.
     """
     if segment.size() is None:
         return 0

@@ -35,7 +35,7 @@ def read_quorum_state(path: str) -> QuorumState:
     """The election state at `path`; a missing file is epoch 0, no leader, no vote.
 
     Errors: LogCorruptError for what is no such JSON, or of a version that is not 0 or 1.
-    Source: kraft.md 2.2; FileQuorumStateStore.
+    Source: org.apache.kafka.raft.FileQuorumStateStore.
     """
     try:
         data = read_text_file(path)
@@ -45,6 +45,13 @@ def read_quorum_state(path: str) -> QuorumState:
         return _parse(json_object(data))
     except ValueError as error:
         raise LogCorruptError(path, 0, str(error)) from error
+
+
+def quorum_state_fields(data: bytes) -> dict[str, Any]:
+    """The fields as they stand in a quorum-state that `read_quorum_state` accepts. Errors: ValueError."""
+    fields = json_object(data)
+    _parse(fields)
+    return fields
 
 
 def format_quorum_state(state: QuorumState) -> bytes:
@@ -79,7 +86,7 @@ def write_quorum_state(path: str, state: QuorumState, disk: Disk | None = None) 
     """Replace the file at `path` in one step; durable on return.
 
     Errors: OSError, after which the old or the new state may be on disk: the writer must stop.
-    Source: kraft.md 2.2; FileQuorumStateStore.
+    Source: org.apache.kafka.raft.FileQuorumStateStore.
     """
     replace_file(disk or Disk(), path, format_quorum_state(state))
 

@@ -6,7 +6,7 @@ may have been written a moment before the process ended. Whether what comes behi
 
 Segments that do not join are what an interrupted deletion left, or an interrupted truncation. A later run of segments counts only where
 a complete snapshot covers everything before it; then what lies before it is dropped, else what lies behind the gap.
-Source: kraft.md 2.5; LogLoader, LogSegment.recover, KafkaRaftLog.recoverSnapshots and truncateToLatestSnapshot.
+Source: LogLoader, LogSegment.recover, KafkaRaftLog.recoverSnapshots and truncateToLatestSnapshot.
 """
 
 from __future__ import annotations

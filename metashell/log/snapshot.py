@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from metashell.codec.batches import RecordBatch
 from metashell.log.files import OpenFile
@@ -10,6 +11,9 @@ from metashell.log.names import SNAPSHOT_FOOTER_TYPE, SNAPSHOT_HEADER_TYPE
 from metashell.log.order import OrderCheck
 from metashell.log.segment import BatchFault, read_batches
 from metashell.log.source_fault import SourceFault, fault_of
+
+KEPT_SIZE_MAX: Final = 256 << 20
+"""Bytes of a checkpoint that are kept from finding it whole until it is loaded: an image of it keeps most of them anyway."""
 
 
 def checked_snapshot(items: Iterator[RecordBatch | BatchFault], file: str, faults: list[SourceFault]) -> Iterator[RecordBatch]:
@@ -45,10 +49,19 @@ def checked_snapshot(items: Iterator[RecordBatch | BatchFault], file: str, fault
         faults.append(SourceFault(file, -1, position, "checkpoint ends without its footer: it is incomplete"))
 
 
-def first_snapshot_fault(file: OpenFile) -> SourceFault | None:
-    """What makes a checkpoint unusable as the start of an image, found by reading all of it; None if it is whole."""
+def first_snapshot_fault(file: OpenFile, kept: list[RecordBatch] | None = None) -> SourceFault | None:
+    """What makes a checkpoint unusable as the start of an image, found by reading all of it; None if it is whole.
+
+    `kept` gets the batches of a whole one, so that it need not be read again, unless they are more than KEPT_SIZE_MAX bytes.
+    """
     faults: list[SourceFault] = []
-    for _ in checked_snapshot(read_batches(file), file.name, faults):
+    size = 0
+    for batch in checked_snapshot(read_batches(file), file.name, faults):
         if faults:
             break
+        size += len(batch.data)
+        if kept is not None and size <= KEPT_SIZE_MAX:
+            kept.append(batch)
+    if kept is not None and (faults or size > KEPT_SIZE_MAX):
+        kept.clear()
     return faults[0] if faults else None

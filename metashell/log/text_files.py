@@ -22,16 +22,19 @@ def read_text_file(path: str) -> bytes:
     return data
 
 
-def json_object(data: bytes) -> dict[str, Any]:
-    """The JSON object that a small file holds. Errors: ValueError, which says in one line what is wrong."""
+def json_object(data: bytes, *, ignores_rest: bool = False) -> dict[str, Any]:
+    """The JSON object that a small file holds; with `ignores_rest` anything may follow it, as for Kafka's own readers.
+
+    Errors: ValueError, which says in one line what is wrong.
+    """
     import json
 
     try:
-        value = json.loads(data)
+        value = json.JSONDecoder().raw_decode(data.decode("utf-8", "replace").lstrip())[0] if ignores_rest else json.loads(data)
     except RecursionError:
         raise ValueError("JSON nested too deeply") from None
     except UnicodeDecodeError as error:
-        raise ValueError(f"byte {error.start} is no text") from None
+        raise ValueError(f"byte {error.start} is not UTF-8") from None
     except json.JSONDecodeError as error:
         text = error.doc.rstrip()
         raise ValueError(

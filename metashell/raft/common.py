@@ -30,8 +30,9 @@ from metashell.codec.error_codes import (
     NOT_LEADER_OR_FOLLOWER,
     UNKNOWN_LEADER_EPOCH,
 )
+from metashell.ids import NO_LEADER
 from metashell.raft import transitions
-from metashell.raft.messages import NO_LEADER, AboutPartition, Endpoint, Endpoints, PartitionResponse, UpdateRaftVoterResponse
+from metashell.raft.messages import AboutPartition, Endpoint, Endpoints, PartitionResponse, UpdateRaftVoterResponse
 from metashell.raft.replica import Replica
 from metashell.raft.roles import NO_ENDPOINTS, Leader
 

@@ -18,14 +18,9 @@ from metashell.codec.error_codes import (
     UNKNOWN_LEADER_EPOCH,
     UNKNOWN_SERVER_ERROR,
 )
+from metashell.ids import NO_LEADER
 from metashell.raft import common, replies
-from metashell.raft.messages import (
-    NO_LEADER,
-    BeginQuorumEpochRequest,
-    BeginQuorumEpochResponse,
-    EndQuorumEpochRequest,
-    EndQuorumEpochResponse,
-)
+from metashell.raft.messages import BeginQuorumEpochRequest, BeginQuorumEpochResponse, EndQuorumEpochRequest, EndQuorumEpochResponse
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Follower, Leader, Resigned
 from metashell.values import ReplicaKey

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NewType
 
-from metashell.raft.messages import NO_LEADER
+from metashell.ids import NO_LEADER
 
 ListenerId = NewType("ListenerId", int)
 

@@ -6,9 +6,8 @@ Source: KafkaRaftClient.ListenerContext.
 
 from __future__ import annotations
 
-from metashell.ids import Epoch, NodeId
+from metashell.ids import NO_LEADER, Epoch, NodeId
 from metashell.raft.listener import Listener
-from metashell.raft.messages import NO_LEADER
 from metashell.raft.ready import Committed, LeaderChanged, SnapshotToLoad
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Leader, Resigned

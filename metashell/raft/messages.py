@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from metashell.ids import NO_LEADER
 from metashell.values import ZERO_UUID, OffsetAndEpoch, ReplicaKey
 
 Endpoint: TypeAlias = tuple[str, int]
@@ -21,7 +22,6 @@ Endpoint: TypeAlias = tuple[str, int]
 Endpoints: TypeAlias = Mapping[str, Endpoint]
 """By listener name, upper-cased; the order is the sender's."""
 
-NO_LEADER: Final = -1
 UNKNOWN_HIGH_WATERMARK: Final = -1
 HIGH_WATERMARK_NOT_SENT: Final = (1 << 63) - 1
 """What a Fetch below version 18 says of its high watermark: it is released by any answer of the leader's."""

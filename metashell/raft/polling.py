@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from metashell.ids import NO_LEADER
 from metashell.raft import epochs, fetch_client, leading, self_update, transitions, votes
 from metashell.raft.connections import NEVER
-from metashell.raft.messages import NO_LEADER
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 

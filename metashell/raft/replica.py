@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from metashell.ids import NO_LEADER
 from metashell.raft.config import RaftConfig
 from metashell.raft.connections import NEVER, Connections
 from metashell.raft.epoch_cache import EpochCache
 from metashell.raft.listener import Listener, ListenerId
-from metashell.raft.messages import NO_LEADER, Endpoint, Endpoints, LogClaim, PlainRequest, Request, Response
+from metashell.raft.messages import Endpoint, Endpoints, LogClaim, PlainRequest, Request, Response
 from metashell.raft.parked import ParkedFetches
 from metashell.raft.partition_state import PartitionState
 from metashell.raft.protocols import PartialSnapshot, ReplicatedLog

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from metashell.raft.messages import NO_LEADER, Endpoint, FetchResponse, PartitionResponse
+from metashell.ids import NO_LEADER
+from metashell.raft.messages import Endpoint, FetchResponse, PartitionResponse
 from metashell.raft.replica import Replica
 
 R = TypeVar("R", bound=PartitionResponse)

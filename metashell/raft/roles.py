@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+from metashell.ids import NO_LEADER
 from metashell.raft.accumulator import BatchAccumulator
-from metashell.raft.messages import NO_LEADER, Endpoints
+from metashell.raft.messages import Endpoints
 from metashell.raft.protocols import PartialSnapshot
 from metashell.raft.snapshot_check import SnapshotCheck
 from metashell.raft.voter_change import VoterChange

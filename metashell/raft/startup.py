@@ -18,10 +18,10 @@ from __future__ import annotations
 from metashell.codec.batches import CONTROL, BatchHeader, unpack_header
 from metashell.codec.framing import whole_frames
 from metashell.errors import DecodeError, LogCorruptError, UsageError
+from metashell.ids import NO_LEADER
 from metashell.raft import appending, recovering, snapshot_loading, transitions
 from metashell.raft.connections import NEVER
 from metashell.raft.control_batches import read_control_batch
-from metashell.raft.messages import NO_LEADER
 from metashell.raft.ready import ElectionState
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Follower, Resigned, Role, Unattached

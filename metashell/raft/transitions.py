@@ -31,10 +31,11 @@ from __future__ import annotations
 from typing import assert_never
 
 from metashell.codec.error_codes import NOT_LEADER_OR_FOLLOWER
+from metashell.ids import NO_LEADER
 from metashell.raft import epoch_start, progress, replies
 from metashell.raft.accumulator import BatchAccumulator
 from metashell.raft.connections import NEVER
-from metashell.raft.messages import NO_LEADER, Endpoints
+from metashell.raft.messages import Endpoints
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role, Tally, Unattached
 from metashell.values import ReplicaKey

@@ -23,9 +23,10 @@ from metashell.codec.error_codes import (
     NONE,
     UNKNOWN_LEADER_EPOCH,
 )
+from metashell.ids import NO_LEADER
 from metashell.raft import common, replies, transitions
 from metashell.raft.connections import NEVER
-from metashell.raft.messages import NO_LEADER, VoteRequest, VoteResponse
+from metashell.raft.messages import VoteRequest, VoteResponse
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
 from metashell.values import ReplicaKey

@@ -10,14 +10,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, assert_never
 
 from metashell.codec.error_codes import BROKER_NOT_AVAILABLE, NETWORK_EXCEPTION, UNSUPPORTED_VERSION
 from metashell.errors import EncodeError
 from metashell.net.addresses import Address
 from metashell.net.client_connection import ClientConnection
 from metashell.net.transport import Connection, ConnectionFailedError, connect
-from metashell.raft.messages import Endpoint, FetchRequest, FetchSnapshotRequest, Request, Response
+from metashell.raft.messages import (
+    AddRaftVoterRequest,
+    ApiVersionsRequest,
+    BeginQuorumEpochRequest,
+    DescribeQuorumRequest,
+    Endpoint,
+    EndQuorumEpochRequest,
+    FetchRequest,
+    FetchSnapshotRequest,
+    RemoveRaftVoterRequest,
+    Request,
+    Response,
+    UpdateRaftVoterRequest,
+    VoteRequest,
+)
 from metashell.raft.ready import Send
 from metashell.raft.wire import OURS, UnsupportedVersionError, ask
 
@@ -164,8 +178,12 @@ def answer_size_max(request: Request) -> int:
             return max(request.max_size, BATCH_SIZE_MAX) + ANSWER_SIZE_MAX
         case FetchSnapshotRequest():
             return max(request.max_size, 0) + ANSWER_SIZE_MAX
-        case _:
+        case VoteRequest() | BeginQuorumEpochRequest() | EndQuorumEpochRequest() | DescribeQuorumRequest() | ApiVersionsRequest():
             return ANSWER_SIZE_MAX
+        case AddRaftVoterRequest() | RemoveRaftVoterRequest() | UpdateRaftVoterRequest():
+            return ANSWER_SIZE_MAX
+        case _:
+            assert_never(request)
 
 
 class _Link:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from functools import cache
 from os.path import dirname, join
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, assert_never, cast
 
+from metashell.codec.config_types import ConfigType
 from metashell.storage.errors import ConfigError
 from metashell.storage.java import JAVA_BLANKS, java_int
 from metashell.storage.quorum_servers import check_bootstrap_servers, voter_ports
@@ -30,7 +31,7 @@ class ConfigKey(NamedTuple):
     """One key: its type, default and check, as text."""
 
     name: str
-    type: str
+    type: ConfigType
     default: str
     check: str
 
@@ -41,7 +42,7 @@ def config_keys() -> dict[str, ConfigKey]:
     with open(join(dirname(__file__), "config_keys.tsv"), encoding="utf-8") as file:
         text = file.read()
     rows = (line.split("\t") for line in text.split("\n") if line and line[0] != "#")
-    return {row[0]: ConfigKey(*row) for row in rows}
+    return {name: ConfigKey(name, cast(ConfigType, type), default, check) for name, type, default, check in rows}
 
 
 class ConfigValues:
@@ -113,9 +114,11 @@ def parse_value(key: ConfigKey, text: str) -> Value:
             words = tuple(_COMMA.split(trimmed)) if trimmed else ()
             # Only lists that may not repeat a value lose repetitions; Kafka warns and goes on.
             return tuple(dict.fromkeys(words)) if key.check.startswith("ValidList") else words
-        case _:
+        case "STRING" | "CLASS" | "PASSWORD":
             # Classes are taken as they are named: they may be anywhere on the server's class path.
             return trimmed
+        case _:
+            assert_never(key.type)
 
 
 def _double(text: str) -> float | None:

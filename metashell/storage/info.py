@@ -28,7 +28,7 @@ _LEFTOVERS = (PREPARED, BOOTSTRAP_CHECKPOINT + ASIDE_SUFFIX, BOOTSTRAP_CHECKPOIN
 class DirectoryInfo(NamedTuple):
     """One directory: `state` is formatted, not_formatted, missing, not_a_directory or unreadable.
 
-    `explanation` is what our own voice adds: what an interrupted format left, or why a file cannot be read.
+    `explanation` is what our format adds: what an interrupted format left, or why a file cannot be read.
     """
 
     path: str

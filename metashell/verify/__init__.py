@@ -7,6 +7,10 @@ Promises:
 - Nothing is written, locked or repaired. Files are streamed: memory does not grow with them, but for a digest, which is
   made of an image.
 - A finding is about bytes on disk. What records mean to each other is judged by the image alone, whose faults `--digest` reports.
+
+`run_verify` checks each path by `check_directory` or `check_file`. `LogWalk` goes once over a log, front to back, and holds what lies
+beside it against it: `indexes`, `epochs`, `promises`. `start` answers another question, what Kafka would do if it started here, and
+so reads by Kafka's rules where these differ from ours.
 """
 
 from metashell.verify.finding import Finding, Report

@@ -48,7 +48,7 @@ class Census:
                 continue
             other = directories.setdefault(meta.directory_id, place)
             if other != place and not self._is_copy(other, place):
-                report.error(place, f"directory.id {uuid_text(meta.directory_id)} is that of {other} too")
+                report.error(place, f"directory.id {uuid_text(meta.directory_id)} is also used by {other}")
 
     def _is_copy(self, one: str, other: str) -> bool:
         """Whether two log directories may be one and its copy: of one node, and not side by side as those of a server are."""

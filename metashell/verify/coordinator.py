@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, CoordinatorLog, int16_at
+from metashell.codec.coordinator import PREFIX_SIZE, CoordinatorLog, int16_at
 from metashell.codec.registry import MessageType
 from metashell.errors import DecodeError
 
@@ -18,8 +18,8 @@ Reader = Callable[[bytes, int, int], Any]
 class CoordinatorCheck:
     """Judges keys and values of one of these logs; `deep` decodes them, else only types and versions are looked at."""
 
-    def __init__(self, family: str, deep: bool) -> None:
-        self._log: CoordinatorLog = COORDINATOR_LOGS[family]
+    def __init__(self, log: CoordinatorLog, deep: bool) -> None:
+        self._log = log
         self._deep = deep
         self._judged: dict[tuple[bytes, bytes | None], Fault | None] = {}
 

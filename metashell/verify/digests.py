@@ -53,7 +53,7 @@ def _refuse_coordinator(path: str) -> None:
         return
     kind = kind_of_path(path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path)))
     if kind not in (None, "metadata", "data"):
-        raise MetashellError(f"{path}: not a metadata log: there is no image to hash")
+        raise MetashellError(f"{path}: not a metadata log, so there is no image to hash")
 
 
 def _image(path: str, options: VerifyOptions) -> MetadataImage:

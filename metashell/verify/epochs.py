@@ -1,7 +1,7 @@
 """The leader epoch cache on disk, held against the epochs of the log's batches.
 
 Each entry is an epoch and the offset at which it starts. An epoch without records has an entry too; entries that end before the log
-starts are dropped, and the first that is left starts where the log does. Source: kraft.md 10.1; LeaderEpochFileCache.
+starts are dropped, and the first that is left starts where the log does. Source: LeaderEpochFileCache.
 """
 
 from __future__ import annotations

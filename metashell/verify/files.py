@@ -62,7 +62,7 @@ def _check_batches(path: str, report: Report, options: VerifyOptions) -> None:
             return
         kind = kind_of_path(os.path.dirname(os.path.abspath(path)))
         if kind is None or kind == "data":
-            kind, again = kind_of_items(again, "data")
+            kind, again = kind_of_items(again)
         records = RecordCheck(report, kind, deep=options.deep, max_decompressed=options.max_decompressed)
         parsed = parse_name(name)
         LogWalk(report, records, LogState(expected_offset=None if parsed is None else parsed.base_offset)).walk(again)
@@ -77,11 +77,11 @@ def _check_index(path: str, report: Report) -> None:
     log = f"{stem}.log"
     with open_file(path) as file:
         if not os.path.exists(log):
-            report.warn(path, f"there is no {os.path.basename(log)} to hold it against")
+            report.warn(path, f"there is no {os.path.basename(log)} to compare it with")
             _indexes(suffix, report, file, base, is_metadata=False).drain()
             return
         with open_file(log) as segment:
-            kind, items = kind_of_items(read_batches(segment), "data")
+            kind, items = kind_of_items(read_batches(segment))
             indexes = _indexes(suffix, report, file, base, is_metadata=kind == "metadata")
             quiet = Report(lambda finding: None)
             LogWalk(quiet, UncheckedRecords(quiet, kind), LogState(expected_offset=base)).walk(items, indexes)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 Severity = Literal["error", "warning", "info"]
-"""`error`: something does not hold; `warning`: something that Kafka never writes, or that we do not know; `info` is no finding."""
+"""`error`: something does not hold; `warning`: something that Kafka never writes, or that we do not know; `info` is not a finding."""
 
 FINDINGS_MAX = 100
 """How many findings of one severity a file may have; the rest is counted."""
@@ -33,9 +33,9 @@ class Finding(NamedTuple):
 class Report:
     """Takes findings as they are made and passes them on, but for a flood of them from one file; counts what was looked at."""
 
-    def __init__(self, tell: Callable[[Finding], None]) -> None:
-        self._tell = tell
-        self._told: dict[tuple[str, Severity], int] = {}
+    def __init__(self, pass_on: Callable[[Finding], None]) -> None:
+        self._pass_on = pass_on
+        self._counts: dict[tuple[str, Severity], int] = {}
         self.counts: dict[str, int] = {"directories": 0, "files": 0, "batches": 0, "records": 0, "index_entries": 0}
         self.by_severity: dict[Severity, int] = {"error": 0, "warning": 0, "info": 0}
 
@@ -54,14 +54,18 @@ class Report:
 
     def add(self, finding: Finding) -> None:
         key = finding.file, finding.severity
-        count = self._told[key] = self._told.get(key, 0) + 1
+        count = self._counts[key] = self._counts.get(key, 0) + 1
         self.by_severity[finding.severity] += 1
         if count <= FINDINGS_MAX:
-            self._tell(finding)
+            self._pass_on(finding)
+
+    def count(self, severity: Severity) -> None:
+        """Count a fault that another line of the output names."""
+        self.by_severity[severity] += 1
 
     def end_file(self, file: str) -> None:
         """Report how many findings of a file were held back, and forget it."""
         for severity in self.by_severity:
-            held_back = self._told.pop((file, severity), 0) - FINDINGS_MAX
+            held_back = self._counts.pop((file, severity), 0) - FINDINGS_MAX
             if held_back > 0:
-                self._tell(Finding(file, -1, -1, severity, f"{held_back} more"))
+                self._pass_on(Finding(file, -1, -1, severity, f"{held_back} more"))

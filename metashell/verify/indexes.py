@@ -14,7 +14,15 @@ from metashell.codec.batches import RecordBatch
 from metashell.codec.control import ABORT, control_type
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
-from metashell.log.indexes import ABORTED_TRANSACTION, OFFSET_ENTRY, TIME_ENTRY, TRANSACTION_INDEX_VERSION
+from metashell.log.indexes import (
+    ABORTED_TRANSACTION,
+    OFFSET_ENTRY,
+    TIME_ENTRY,
+    TRANSACTION_INDEX_VERSION,
+    AbortedTransaction,
+    offset_entry_ascends,
+    time_entry_ascends,
+)
 from metashell.verify.finding import Report
 
 NEVER: Final = 1 << 63
@@ -69,7 +77,9 @@ class _Entries:
                 yield position + index, self._form.unpack(entry)
             position += len(data)
         if position % size:
-            self.report.error(self.file.name, f"{position} bytes are no multiple of an entry's {size}", position=position - position % size)
+            self.report.error(
+                self.file.name, f"{position} bytes are not a multiple of an entry's {size}", position=position - position % size
+            )
         if zeros_from >= 0 and not self._may_be_preallocated:
             self.report.error(self.file.name, f"{position - zeros_from} bytes at the end are zero", position=zeros_from)
 
@@ -141,7 +151,7 @@ class OffsetIndexCheck(IndexCheck):
     def _take(self, at: int, *fields: int) -> int | None:
         relative, position = fields
         offset = self._base_offset + relative
-        if relative <= self._before[0] or position <= self._before[1]:
+        if not offset_entry_ascends(self._before, (relative, position)):
             self._refuse(at, fields, self._before, offset)
             return None
         self._before = relative, position
@@ -169,7 +179,7 @@ class OffsetIndexCheck(IndexCheck):
     def _await(self, last_offset: int) -> None:
         """Take the last offset of a batch after one whose entry names a later offset."""
         if last_offset > self._awaited:
-            self._report.error(self._name, "is no last offset of a batch of the log", position=self._awaited_at, offset=self._awaited)
+            self._report.error(self._name, "is not the last offset of a batch of the log", position=self._awaited_at, offset=self._awaited)
         if last_offset >= self._awaited:
             self._awaited = -1
 
@@ -200,7 +210,7 @@ class TimeIndexCheck(IndexCheck):
     def _take(self, at: int, *fields: int) -> int | None:
         timestamp, relative = fields
         offset = self._base_offset + relative
-        if timestamp <= self._before[0] or relative < self._before[1] or relative < 0:
+        if relative < 0 or not time_entry_ascends(self._before, (timestamp, relative)):
             self._refuse(at, fields, self._before, offset)
             return None
         self._before = timestamp, relative
@@ -234,16 +244,17 @@ class TransactionIndexCheck(IndexCheck):
         super().__init__(report, _Entries(report, file, ABORTED_TRANSACTION, may_be_preallocated=False))
 
     def _take(self, at: int, *fields: int) -> int | None:
-        version, producer_id, first, last, last_stable = fields
-        if version > TRANSACTION_INDEX_VERSION:
-            self._report.warn(self._name, f"entry of version {version}, which is not known", position=at, offset=last)
+        entry = AbortedTransaction._make(fields)
+        last = entry.last_offset
+        if entry.version != TRANSACTION_INDEX_VERSION:
+            self._report.warn(self._name, f"entry of version {entry.version}, which is not known", position=at, offset=last)
             return None
-        if last < self._before or first > last or last_stable < first:
-            what = f"entry ({producer_id}, {first}, {last}, {last_stable}) does not ascend, or ends before it begins"
+        if not entry.can_follow(self._before):
+            what = f"entry ({', '.join(map(str, fields[1:]))}) does not ascend, or ends before it begins"
             self._report.error(self._name, what, position=at, offset=last)
             return None
         self._before = self._offset = last
-        self._producer_id = producer_id
+        self._producer_id = entry.producer_id
         return last
 
     def meet(self, batch: RecordBatch) -> None:

@@ -13,7 +13,7 @@ class VerifyOptions:
 
     `start_safe` asks instead what a server would do that starts there, the one of the file `config` if that is given.
 
-    `output` is `text`, `json` or `jsonl`; with `verbose` text has what is no finding too.
+    `output` is `text`, `json` or `jsonl`; with `verbose` text also has notes.
     """
 
     paths: tuple[str, ...]

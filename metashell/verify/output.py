@@ -25,7 +25,7 @@ class Writer(Protocol):
 
 
 class TextWriter:
-    """One finding a line, and the counts at the end; what is no finding only with `verbose`."""
+    """One finding a line, and the counts at the end; notes only with `verbose`."""
 
     def __init__(self, display: Display, *, verbose: bool) -> None:
         self._display = display
@@ -78,12 +78,12 @@ class JsonLinesWriter:
 class JsonWriter:
     """One value, `{"findings": [...], "digests": [...], "summary": {...}}`, whose findings are written as they come.
 
-    With `tells_starts` it has `"starts": [...]` in place of digests.
+    With `has_starts` it has `"starts": [...]` in place of digests.
     """
 
-    def __init__(self, display: Display, *, tells_starts: bool = False) -> None:
+    def __init__(self, display: Display, *, has_starts: bool = False) -> None:
         self._display = display
-        self._tells_starts = tells_starts
+        self._has_starts = has_starts
         self._before = '{"findings":['
         self._digests: list[dict[str, Any]] = []
         self._starts: list[dict[str, Any]] = []
@@ -101,7 +101,7 @@ class JsonWriter:
     def summary(self, report: Report) -> None:
         before = "" if self._before == "," else self._before
         end = "\n]" if self._before == "," else "]"
-        name, rows = ("starts", self._starts) if self._tells_starts else ("digests", self._digests)
+        name, rows = ("starts", self._starts) if self._has_starts else ("digests", self._digests)
         self._write(f'{before}{end},\n"{name}":{compact_json(rows)},\n"summary":{compact_json(summary_value(report))}}}\n')
 
     def _write(self, text: str) -> None:
@@ -134,10 +134,10 @@ def summary_value(report: Report) -> dict[str, Any]:
     return {"fine": report.is_fine, **report.counts, "findings": report.by_severity}
 
 
-def make_writer(form: str, display: Display, *, verbose: bool, tells_starts: bool = False) -> Writer:
+def make_writer(form: str, display: Display, *, verbose: bool, has_starts: bool = False) -> Writer:
     """The writer of an output form."""
     if form == "json":
-        return JsonWriter(display, tells_starts=tells_starts)
+        return JsonWriter(display, has_starts=has_starts)
     if form == "jsonl":
         return JsonLinesWriter(display)
-    return TextWriter(display, verbose=verbose or tells_starts)
+    return TextWriter(display, verbose=verbose or has_starts)

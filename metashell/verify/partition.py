@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
+from metashell.log import identity
 from metashell.log.directory import Listing, MetadataDirectory, SegmentEntry
 from metashell.log.files import OpenFile
+from metashell.log.kinds import DATA, REMOTE_LOG, TOPICS, LogKind
 from metashell.log.names import DAMAGED_SUFFIX, LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE, parse_name
 from metashell.log.order import missing_offsets
 from metashell.log.segment import read_batches
@@ -19,19 +21,12 @@ from metashell.verify.finding import Report
 from metashell.verify.indexes import OffsetIndexCheck, TimeIndexCheck, TransactionIndexCheck
 from metashell.verify.options import VerifyOptions
 from metashell.verify.promises import check_promises, read_promises
-from metashell.verify.records import LogKind, RecordCheck
+from metashell.verify.records import RecordCheck
 from metashell.verify.small_files import check_producer_snapshot, check_quorum_state, check_topic_id
 from metashell.verify.walk import LogState, LogWalk, SegmentIndexes, kind_of_items
 
 INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
 PRODUCER_SUFFIX = ".snapshot"
-_COORDINATOR_KINDS: dict[str, LogKind] = {
-    "__cluster_metadata": "metadata",
-    "__consumer_offsets": "offsets",
-    "__transaction_state": "transactions",
-    "__share_group_state": "share",
-}
-_PARTITION_NAME = re.compile(r"(.+)-(\d+)(?:[.-].*-(?:delete|future|stray))?", re.DOTALL)
 _STEM = re.compile(r"[0-9]{20}", re.ASCII)
 _NEEDED = (
     (QUORUM_STATE, "a server that starts has forgotten its vote"),
@@ -59,15 +54,17 @@ class PartitionFacts(NamedTuple):
 
 
 def partition_name(directory: str) -> tuple[str, int] | None:
-    """The topic and partition that a directory is named by, without what marks it as one to be deleted or moved."""
-    match = _PARTITION_NAME.fullmatch(os.path.basename(os.path.abspath(directory)))
-    return None if match is None else (match[1], int(match[2]))
+    """As `identity.partition_name`, of a path."""
+    return identity.partition_name(os.path.basename(os.path.abspath(directory)))
 
 
 def kind_of_path(directory: str) -> LogKind | None:
-    """What the log in a directory holds, by the directory's name; None where that is no partition's."""
+    """The log in a directory by the directory's name, None where that is no partition's; that of remote storage is checked as data."""
     name = partition_name(directory)
-    return None if name is None else _COORDINATOR_KINDS.get(name[0], "data")
+    if name is None:
+        return None
+    kind = TOPICS.get(name[0], DATA)
+    return DATA if kind == REMOTE_LOG else kind
 
 
 def check_partition(path: str, report: Report, options: VerifyOptions, *, is_of_log_directory: bool = False) -> PartitionFacts:
@@ -92,7 +89,7 @@ class _PartitionCheck:
 
     def run(self) -> PartitionFacts:
         self.report.counts["directories"] += 1
-        try:
+        with self.directory:
             listing = self.directory.list()
             self.names = set(os.listdir(self.path))
             if self.kind == "data":
@@ -105,8 +102,6 @@ class _PartitionCheck:
             self._check_gap(listing)
             check_promises(promises, self.state, self._end_offset(), self.report)
             self._check_small_files(listing)
-        finally:
-            self.directory.close()
         topic, partition = partition_name(self.path) or ("", -1)
         start = self.state.first_offset
         whole = [facts for facts in self.checkpoints if facts.is_whole]
@@ -173,7 +168,7 @@ class _PartitionCheck:
                     continue
                 items = iter(read_batches(stack.file))
                 if self.kind is None:
-                    self.kind, items = kind_of_items(items, "data")
+                    self.kind, items = kind_of_items(items)
                 if walk is None:
                     walk = LogWalk(self.report, self._records(self.kind), self.state)
                 self._begin_segment(entry, stack.file)
@@ -250,13 +245,13 @@ class _PartitionCheck:
             if suffix in INDEX_SUFFIXES and stem not in bases and _STEM.fullmatch(stem):
                 self.report.warn(path, "index of a segment that is not there")
             elif DAMAGED_SUFFIX in name:
-                self.report.warn(path, "was found damaged and put aside: the log does without it, and it was not looked at")
+                self.report.warn(path, "damaged file that was set aside; the log does not use it; not checked")
             elif suffix == PRODUCER_SUFFIX and _STEM.fullmatch(stem):
                 # A running node removes old ones.
                 if os.path.exists(path):
                     check_producer_snapshot(path, self.report)
             elif suffix in (*INDEX_SUFFIXES, PRODUCER_SUFFIX, ".log", ".checkpoint") and stem not in bases and parse_name(name) is None:
-                self.report.warn(path, "is not named like a file of a log, and was not looked at")
+                self.report.warn(path, "does not have the name of a log file; not checked")
             elif _LEFT_OVER.fullmatch(name) and parse_name(name.removesuffix(".deleted")) is not None:
                 self.report.note(path, "was being written or removed")
         if LEADER_EPOCH_CHECKPOINT in self.names:

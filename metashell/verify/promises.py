@@ -3,7 +3,7 @@
 An epoch's entry in leader-epoch-checkpoint is written when a leader begins, with the log's end then, or when a follower has the first batch
 of it; quorum-state names the newest epoch that the node knows, of which it may have nothing yet; the state of producers is kept for
 an offset that the log had reached. Controllers of ours also keep how far the log was durable, and what they know to have lost.
-Source: kraft.md 2.2, 5.5, 10.1; LeaderEpochFileCache, ProducerStateManager.
+Source: LeaderEpochFileCache, ProducerStateManager.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ def _check_recovery_point(promises: Promises, durable_to: DurableTo, end: int, r
         return
     what = f"all before offset {durable_to.offset} was on disk, but the log ends at {end}"
     is_later = promises.election is not None and promises.election.leader_epoch > durable_to.epoch
-    tell = report.warn if is_later else report.error
-    tell(os.path.join(promises.path, RECOVERY_POINT), what, offset=durable_to.offset)
+    add = report.warn if is_later else report.error
+    add(os.path.join(promises.path, RECOVERY_POINT), what, offset=durable_to.offset)
 
 
 def _check_note(path: str, report: Report) -> None:

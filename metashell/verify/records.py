@@ -19,19 +19,21 @@ from metashell.codec.control import (
     SNAPSHOT_HEADER,
     read_control_record,
 )
+from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.codec.frame import metadata_message, read_frame, read_metadata_record, version_fault
 from metashell.codec.record_walk import RecordFields, walk_records
 from metashell.codec.usual_records import make_loop
 from metashell.errors import DecodeError
+from metashell.log.kinds import METADATA, LogKind
 from metashell.verify.boundaries import FRAME_SIZE, BoundaryWalk, Loop, known_message, walk_plain
 from metashell.verify.coordinator import CoordinatorCheck
 from metashell.verify.finding import Report
 
-LogKind = Literal["metadata", "checkpoint", "offsets", "transactions", "share", "data"]
-"""What a log holds: the metadata log and its checkpoints, the logs of the coordinators, or whatever users write."""
+FileKind = LogKind | Literal["checkpoint"]
+"""What the batches are of: a log, or a checkpoint of the metadata log."""
 
-_CONTROL_TYPES: dict[LogKind, set[int]] = {
-    "metadata": {LEADER_CHANGE, KRAFT_VERSION, KRAFT_VOTERS},
+_CONTROL_TYPES: dict[FileKind, set[int]] = {
+    METADATA: {LEADER_CHANGE, KRAFT_VERSION, KRAFT_VOTERS},
     "checkpoint": {SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS},
 }
 _MARKERS = {0, 1}
@@ -43,16 +45,16 @@ _RECORD_SIZE_MIN = 7
 class RecordCheck:
     """Checks the batches of logs of one kind; `deep` decodes every record."""
 
-    def __init__(self, report: Report, kind: LogKind, *, deep: bool, max_decompressed: int) -> None:
+    def __init__(self, report: Report, kind: FileKind, *, deep: bool, max_decompressed: int) -> None:
         self.report = report
         self.kind = kind
-        self.is_metadata = kind in ("metadata", "checkpoint")
+        self.is_metadata = kind in (METADATA, "checkpoint")
         self._deep = deep
         self._max_decompressed = max_decompressed
         self._control_types = _CONTROL_TYPES.get(kind, _MARKERS)
         self._loop = _metadata_loop(deep) if self.is_metadata else None
-        self._walks_plainly = kind == "data"
-        self._coordinator = None if kind in ("metadata", "checkpoint", "data") else CoordinatorCheck(kind, deep)
+        self._coordinator = CoordinatorCheck(COORDINATOR_LOGS[kind], deep) if kind in COORDINATOR_LOGS else None
+        self._walks_plainly = not self.is_metadata and self._coordinator is None
 
     def check(self, batch: RecordBatch) -> int:
         """Check a batch whose checksum holds; gives how many records it has."""
@@ -115,7 +117,7 @@ class RecordCheck:
         elif count > delta + 1 or (self.is_metadata and count != delta + 1):
             self._error(batch, f"{count} records do not fit offsets 0 to {delta} of the batch")
         if header.attributes & ~_KNOWN_ATTRIBUTES:
-            self._warn(batch, f"attributes {header.attributes & 0xFFFF:#06x} have bits that mean nothing")
+            self._warn(batch, f"attributes {header.attributes & 0xFFFF:#06x} have undefined bits set")
         if self.is_metadata and (odd := _odd_in_metadata(header)):
             self._warn(batch, f"{odd}, which a metadata log never has")
 
@@ -133,7 +135,7 @@ class RecordCheck:
         elif self._coordinator is not None:
             fault = self._coordinator.fault(_part(buf, fields[2], fields[3]), _part(buf, fields[4], fields[5]))
             if fault is not None:
-                self._tell(batch, fields[0], *fault)
+                self._report(batch, fields[0], *fault)
 
     def _check_control(self, batch: RecordBatch, buf: bytes, fields: RecordFields) -> None:
         try:
@@ -162,7 +164,7 @@ class RecordCheck:
             self._error(batch, str(error), delta)
             return
         if fault is not None:
-            self._tell(batch, delta, *fault)
+            self._report(batch, delta, *fault)
 
     def _check_legacy(self, batch: RecordBatch) -> int:
         """A message of magic 0 or 1, and what it wraps."""
@@ -182,7 +184,7 @@ class RecordCheck:
 
     # ---- telling
 
-    def _tell(self, batch: RecordBatch, delta: int, is_error: bool, what: str) -> None:
+    def _report(self, batch: RecordBatch, delta: int, is_error: bool, what: str) -> None:
         (self._error if is_error else self._warn)(batch, what, delta)
 
     def _error(self, batch: RecordBatch, what: str, delta: int = 0) -> None:
@@ -195,27 +197,11 @@ class RecordCheck:
 class UncheckedRecords(RecordCheck):
     """Lets every batch pass: where only what points at them is judged."""
 
-    def __init__(self, report: Report, kind: LogKind) -> None:
+    def __init__(self, report: Report, kind: FileKind) -> None:
         super().__init__(report, kind, deep=False, max_decompressed=0)
 
     def check(self, batch: RecordBatch) -> int:
         return max(0, batch.header.count)
-
-
-def looks_like_metadata(batch: RecordBatch) -> bool | None:
-    """Whether a batch is of the metadata log or of a checkpoint; None where that is not clear."""
-    header = batch.header
-    if header.magic != 2:
-        return False
-    if header.is_control:
-        type = batch.first_control_type()
-        return None if type is None or type not in CONTROL_TYPE_NAMES else type not in _MARKERS
-    try:
-        record = next(batch.records())
-        value = record.value
-        return record.key is None and bool(value) and _metadata_fault(value or b"", 0, len(value or b""), True) is None
-    except (DecodeError, StopIteration):
-        return None
 
 
 def _is_plain(header: BatchHeader, found: tuple[int, int] | None) -> bool:

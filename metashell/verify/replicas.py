@@ -72,7 +72,7 @@ def _compare_logs(one: MetadataPlace, other: MetadataPlace, report: Report) -> N
         if a.base_offset == b.base_offset:
             is_aligned = True
             if a.content != b.content or a.epoch != b.epoch:
-                _tell(a, b, certain, report)
+                _report_difference(a, b, certain, report)
             a, b = next(left, None), next(right, None)
             continue
         low, high = (a, b) if a.base_offset < b.base_offset else (b, a)
@@ -86,7 +86,7 @@ def _compare_logs(one: MetadataPlace, other: MetadataPlace, report: Report) -> N
             b = next(right, None)
 
 
-def _tell(a: _Place, b: _Place, certain: int, report: Report) -> None:
+def _report_difference(a: _Place, b: _Place, certain: int, report: Report) -> None:
     what = f"the batch is not that of {a.file} at byte {a.position}"
     if b.base_offset < certain:
         what += f", though both have a checkpoint of what lies before offset {certain}"
@@ -101,8 +101,7 @@ def _tell(a: _Place, b: _Place, certain: int, report: Report) -> None:
 
 def _places(path: str) -> Iterator[_Place]:
     """The good batches of a directory's log, in order. What cannot be read was reported when the directory was checked by itself."""
-    directory = MetadataDirectory(path)
-    try:
+    with MetadataDirectory(path) as directory:
         for entry in directory.list().segments:
             try:
                 file = directory.open(entry.name)
@@ -113,8 +112,6 @@ def _places(path: str) -> Iterator[_Place]:
                     if isinstance(item, BatchFault):
                         continue
                     yield _place(item)
-    finally:
-        directory.close()
 
 
 def _place(batch: RecordBatch) -> _Place:
@@ -130,7 +127,7 @@ def _compare_checkpoints(one: str, other: str, report: Report) -> None:
         if _image_hash(one) == _image_hash(other):
             return
     except (MetashellError, OSError) as error:
-        report.error(other, f"cannot be held against {one}: {error}")
+        report.error(other, f"cannot be compared with {one}: {error}")
         return
     report.error(other, f"the image is not that of {one}")
 

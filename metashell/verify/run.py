@@ -18,7 +18,7 @@ STATUS_FINDINGS = 1
 
 def run_verify(options: VerifyOptions, display: Display) -> int:
     """Check all paths and print what was found; gives the exit status."""
-    writer = make_writer(options.output, display, verbose=options.verbose, tells_starts=options.start_safe)
+    writer = make_writer(options.output, display, verbose=options.verbose, has_starts=options.start_safe)
     report = Report(writer.finding)
     if options.start_safe:
         return _run_starts(options, writer, report)
@@ -45,14 +45,14 @@ def run_verify(options: VerifyOptions, display: Display) -> int:
 
 def _run_starts(options: VerifyOptions, writer: Writer, report: Report) -> int:
     """Say for each log directory whether a server would start on it; status 0 if all would, and lose nothing."""
-    from metashell.verify.start_answers import tell_start
+    from metashell.verify.start_answers import report_start
     from metashell.verify.start_places import node_id_of
 
     node_id = None if options.config is None else node_id_of(options.config)
     is_safe = True
     for path in options.paths:
         try:
-            is_safe = tell_start(path, node_id, writer, report) and is_safe
+            is_safe = report_start(path, node_id, writer, report) and is_safe
         except (MetashellError, OSError) as error:
             report.error(path, _reason(path, error))
     writer.summary(report)

@@ -59,12 +59,10 @@ def check_producer_snapshot(path: str, report: Report) -> None:
     if header.crc != header.computed_crc:
         report.error(path, f"CRC-32C {header.computed_crc:#x} is not {header.crc:#x}", position=2)
         return
-    count = header[3]  # `count` is a tuple's method to type checkers
-    wanted = PRODUCER_HEADER.size + count * PRODUCER_ENTRY.size
-    if count < 0 or wanted != len(data):
-        report.error(path, f"{count} entries are not what {len(data)} bytes hold", position=6)
+    if header.size_bytes != len(data):
+        report.error(path, f"{header.entry_count} entries are not what {len(data)} bytes hold", position=6)
         return
-    _check_producers(path, data, count, report)
+    _check_producers(path, data, header.entry_count, report)
 
 
 def _read_producers(path: str) -> bytes:
@@ -80,7 +78,7 @@ def _check_producers(path: str, data: bytes, count: int, report: Report) -> None
         position = PRODUCER_HEADER.size + number * PRODUCER_ENTRY.size
         report.counts["index_entries"] += 1
         if entry.producer_id in seen:
-            report.error(path, f"producer {entry.producer_id} is there twice", position=position)
+            report.error(path, f"producer {entry.producer_id} occurs twice", position=position)
         seen.add(entry.producer_id)
         latest = max(entry.last_offset, entry.current_txn_first_offset)
         if end is not None and latest >= end:
@@ -96,7 +94,7 @@ def check_quorum_state(path: str, newest_epoch: int, report: Report) -> None:
     if state.leader_epoch < newest_epoch:
         report.error(path, f"leader epoch {state.leader_epoch} is older than that of the log, {newest_epoch}")
     if state.leader_epoch < 0 or state.leader_id < -1 or state.voted_id < -1:
-        report.error(path, f"leader {state.leader_id}, epoch {state.leader_epoch}, vote {state.voted_id} mean nothing")
+        report.error(path, f"leader {state.leader_id}, epoch {state.leader_epoch}, vote {state.voted_id} are an impossible combination")
 
 
 def check_topic_id(path: str, report: Report, *, is_metadata: bool) -> bytes | None:
@@ -118,7 +116,7 @@ def check_partition_offsets(path: str, report: Report) -> tuple[PartitionOffset,
     seen: set[tuple[str, int]] = set()
     for entry in entries:
         if (entry.topic, entry.partition) in seen:
-            report.error(path, f"{entry.topic}-{entry.partition} is there twice")
+            report.error(path, f"{entry.topic}-{entry.partition} occurs twice")
         seen.add((entry.topic, entry.partition))
         if entry.offset < 0:
             report.error(path, f"{entry.topic}-{entry.partition} has offset {entry.offset}")

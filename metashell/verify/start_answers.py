@@ -8,8 +8,8 @@ from metashell.verify.start.forecast import forecast
 from metashell.verify.start_places import find_places
 
 
-def tell_start(path: str, node_id: int | None, writer: Writer, report: Report) -> bool:
-    """Tell of the log directories at or below a path; whether a server would start on all of them and lose nothing.
+def report_start(path: str, node_id: int | None, writer: Writer, report: Report) -> bool:
+    """Report on the log directories at or below a path; True if a server would start on all of them and lose nothing.
 
     Errors: UsageError where there is none; OSError.
     """
@@ -22,16 +22,15 @@ def tell_start(path: str, node_id: int | None, writer: Writer, report: Report) -
         for change in verdict.changes:
             position = change.position if change.action != "delete" else -1
             report.add(Finding(change.file, position, change.offset, "error" if change.loses else "info", str(change)))
-        if verdict.starts is None:
-            report.warn(verdict.path, verdict.reason)
-        elif not verdict.starts:
-            report.error(verdict.path, f"Kafka would not start: {verdict.reason}")
-        for lost in verdict.lost:
-            report.error(verdict.path, f"lost: {lost}")
         for fault in verdict.unnoticed:
             report.error(verdict.path, f"not noticed: {fault}")
+        # The verdict names its reason and what is lost, so no finding repeats them.
+        if verdict.starts is None:
+            report.count("warning")
+        elif not verdict.starts or verdict.lost:
+            report.count("error")
         if verdict.not_judged:
-            what = f"{len(verdict.not_judged)} other directories are not judged, as {verdict.not_judged[0]}"
+            what = f"{len(verdict.not_judged)} other directories are not checked, such as {verdict.not_judged[0]}"
             report.note(verdict.path, what)
         writer.start(verdict)
         is_safe = is_safe and verdict.is_safe

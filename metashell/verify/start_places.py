@@ -74,5 +74,5 @@ def node_id_of(config: str) -> int:
         raise PathError(f"{config}: {reason}", config) from error
     text = values.get("node.id", values.get("broker.id"))
     if text is None or not text.strip().isdecimal():
-        raise UsageError(f"{config}: names no node.id", config)
+        raise UsageError(f"{config}: has no node.id", config)
     return int(text)

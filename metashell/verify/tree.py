@@ -68,7 +68,7 @@ class _Tree:
             return True
         below = self._folders_in(path)
         if below and depth == 0:
-            self.report.warn(path, "lies too deep: what is in it was not looked at")
+            self.report.warn(path, "nested too deeply; not checked")
             return False
         found = [place for place in below if self._is_something(place, depth)]
         self._compare_nodes(found)
@@ -90,7 +90,7 @@ class _Tree:
                 if entry.is_dir(follow_symlinks=False):
                     below.append(entry.path)
                 elif entry.is_dir():
-                    self.report.warn(entry.path, "is a link to a directory, which was not looked at: name it")
+                    self.report.warn(entry.path, "is a link to a directory and was not followed; name it to check it")
         return below
 
     # ---- one log directory
@@ -118,7 +118,7 @@ class _Tree:
     def _check_meta_properties(self, path: str) -> MetaProperties | None:
         place = os.path.join(path, META_PROPERTIES)
         if not os.path.lexists(place):
-            self.report.error(place, "is not there: a server takes this directory for one that was never formatted")
+            self.report.error(place, "is missing: a server treats this directory as unformatted")
             return None
         meta = check_meta_properties(place, self.report)
         if meta is not None:
@@ -149,16 +149,13 @@ class _Tree:
     def _check_bootstrap(self, path: str) -> None:
         if not os.path.exists(os.path.join(path, BOOTSTRAP_CHECKPOINT)):
             return
-        directory = MetadataDirectory(path)
         try:
             self.report.counts["files"] += 1
-            with directory.open(BOOTSTRAP_CHECKPOINT) as file:
+            with MetadataDirectory(path) as directory, directory.open(BOOTSTRAP_CHECKPOINT) as file:
                 check_checkpoint(file, BOOTSTRAP_CHECKPOINT, self.report, self.options)
             self.report.end_file(os.path.join(path, BOOTSTRAP_CHECKPOINT))
         except OSError as error:
             self.report.error(os.path.join(path, BOOTSTRAP_CHECKPOINT), error.strerror or str(error))
-        finally:
-            directory.close()
 
     def _take(self, facts: PartitionFacts, path: str) -> None:
         """Hold a partition's topic id against that of the topic's other partitions."""
@@ -183,7 +180,7 @@ class _Tree:
     # ---- log directories side by side
 
     def _compare_nodes(self, paths: list[str]) -> None:
-        """Tell where log directories of one folder are of different nodes."""
+        """Report log directories of one folder that belong to different nodes."""
         places = [place for place in (os.path.join(path, META_PROPERTIES) for path in paths) if place in self.census.metas]
         for place in places[1:]:
             node_id, expected = self.census.metas[place].node_id, self.census.metas[places[0]].node_id

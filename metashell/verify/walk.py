@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain, islice
 
 from metashell.codec.batches import RecordBatch
 from metashell.codec.control import LEADER_CHANGE
 from metashell.log.files import OpenFile
+from metashell.log.identity import content_of
+from metashell.log.kinds import DATA, METADATA, LogKind
 from metashell.log.order import OrderCheck
 from metashell.log.segment import BatchFault
 from metashell.log.tail import Tail
 from metashell.verify.finding import Report
 from metashell.verify.indexes import NEVER, OffsetIndexCheck, TimeIndexCheck, TransactionIndexCheck
-from metashell.verify.records import LogKind, RecordCheck, looks_like_metadata
-
-_LOOKED_AT_MAX = 16
+from metashell.verify.records import RecordCheck
 
 
 @dataclass(slots=True)
@@ -213,12 +212,7 @@ class LogWalk:
             indexes.forgive(fault.position, offset)
 
 
-def kind_of_items(items: Iterator[RecordBatch | BatchFault], default: LogKind) -> tuple[LogKind, Iterator[RecordBatch | BatchFault]]:
-    """What a log of an unknown name holds, by its first batches, and all of its batches."""
-    first = list(islice(items, _LOOKED_AT_MAX))
-    for item in first:
-        batch = item.batch if isinstance(item, BatchFault) else item
-        verdict = None if batch is None else looks_like_metadata(batch)
-        if verdict is not None:
-            return "metadata" if verdict else default, chain(first, items)
-    return default, chain(first, items)
+def kind_of_items(items: Iterator[RecordBatch | BatchFault]) -> tuple[LogKind, Iterator[RecordBatch | BatchFault]]:
+    """Whether a log of an unknown name is that of metadata, by its first batches, and all of its batches; any other is checked as data."""
+    content, again = content_of(items)
+    return METADATA if content.kind == METADATA else DATA, again

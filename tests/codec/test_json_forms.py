@@ -52,6 +52,8 @@ def test_strings_are_escaped_as_jackson_does() -> None:
         (b"\xff\xfe", "\ufffd\ufffd"),
         (b"\xe2\x82", "\ufffd"),
         (b"ok \xc3\xa9", "ok é"),
+        (b"\xed\xa0x", "\ufffdx"),
+        (b"\xed\x9f\xbf", "\ud7ff"),
     ],
 )
 def test_malformed_utf_8_is_replaced_as_the_jdk_does(raw: bytes, text: str) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from metashell.codec.batch_writer import write_records, write_varint
 from metashell.codec.batches import Record
-from metashell.codec.record_walk import java_text, read_headers, read_record_header, read_varint, read_varlong, walk_records
+from metashell.codec.record_walk import read_headers, read_record_header, read_varint, read_varlong, walk_records
 from metashell.errors import DecodeError
 
 FIELD = st.none() | st.binary(max_size=40)
@@ -81,11 +81,3 @@ def test_a_header_without_a_name_is_refused() -> None:
     body = bytes((0, 0, 0, 1, 1, 2, 1, 0))  # null key, null value, one header, its name null
     with pytest.raises(DecodeError, match="header name is null"):
         read_record_header(bytes((len(body) * 2,)) + body, 0, len(body) + 1)
-
-
-@pytest.mark.parametrize(
-    ("raw", "text"),
-    [(b"caf\xc3\xa9", "café"), (b"\xed\xa0\x80", "�"), (b"\xed\xa0x", "�x"), (b"\xff\xfe", "��"), (b"\xed\x9f\xbf", "\ud7ff")],
-)
-def test_malformed_text_is_replaced_as_java_does(raw: bytes, text: str) -> None:
-    assert java_text(raw) == text

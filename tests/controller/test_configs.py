@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from metashell.codec import messages
+from metashell.codec.config_types import TOPIC_RESOURCE
 from metashell.codec.error_codes import INVALID_CONFIG, INVALID_REQUEST, NONE
-from metashell.controller.records import TOPIC_RESOURCE, config
+from metashell.controller.records import config
 from tests.controller.cluster import Cluster
 
 SET, APPEND = 0, 2

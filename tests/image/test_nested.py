@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from immutables import Map
 
-from metashell.image.nested import drop, put
+from metashell.image.nested import NestedDelta
 
 KEYS = st.integers(0, 3)
 
@@ -14,14 +14,13 @@ KEYS = st.integers(0, 3)
 @given(st.lists(st.tuples(KEYS, KEYS, st.none() | st.integers())))
 def test_what_is_put_and_dropped_is_what_dictionaries_have(steps: list[tuple[int, int, int | None]]) -> None:
     expected: dict[int, dict[int, int]] = {}
-    maps: Map[int, Map[int, int]] = Map()
-    mutation = maps.mutate()
+    delta: NestedDelta[int, int, int] = NestedDelta(Map())
     for outer, inner, value in steps:
         if value is None:
-            assert drop(mutation, outer, inner) == (inner in expected.get(outer, {}))
+            assert delta._drop(outer, inner) == (inner in expected.get(outer, {}))
             expected.get(outer, {}).pop(inner, None)
         else:
-            put(mutation, outer, inner, value)
+            delta._put(outer, inner, value)
             expected.setdefault(outer, {})[inner] = value
         expected = {key: values for key, values in expected.items() if values}
-    assert {outer: dict(inner) for outer, inner in mutation.finish().items()} == expected
+    assert {outer: dict(inner) for outer, inner in delta.apply().items()} == expected

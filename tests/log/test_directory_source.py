@@ -92,6 +92,29 @@ def test_a_damaged_checkpoint_is_passed_over_where_the_log_has_everything(direct
         assert len(source.faults) == 1
 
 
+def test_a_checkpoint_is_given_as_it_was_found_whole_and_read_again_after_that(directory, batch, checkpoint) -> None:
+    folder = directory({"00000000000000000005.log": batch(5), "00000000000000000005-0000000001.checkpoint": checkpoint(3)})
+    with opened(folder) as source:
+        path = folder / "00000000000000000005-0000000001.checkpoint"
+        path.write_bytes(path.read_bytes()[:-1])  # the same file, of which nothing has to be read
+        first = [bytes(read.data) for read in source.snapshot_batches()]
+        assert b"".join(first) == checkpoint(3)
+        assert reasons(source) == []
+        again = [bytes(read.data) for read in source.snapshot_batches()]
+        assert again == first[:-1]
+        assert reasons(source) != []
+
+
+def test_a_checkpoint_too_large_to_be_kept_is_read_twice(directory, batch, checkpoint, monkeypatch) -> None:
+    monkeypatch.setattr("metashell.log.snapshot.KEPT_SIZE_MAX", len(checkpoint(3)) - 1)
+    folder = directory({"00000000000000000005.log": batch(5), "00000000000000000005-0000000001.checkpoint": checkpoint(3)})
+    with opened(folder) as source:
+        path = folder / "00000000000000000005-0000000001.checkpoint"
+        path.write_bytes(path.read_bytes()[:-1])
+        assert b"".join(bytes(read.data) for read in source.snapshot_batches()) in checkpoint(3)
+        assert reasons(source) != []
+
+
 def test_gaps_are_told(directory, batch, checkpoint) -> None:
     with opened(directory({"00000000000000000005.log": batch(5), "00000000000000000009.log": batch(9), AT_3: checkpoint(2)})) as source:
         assert read(source)[1] == [5, 9]

@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from metashell.codec.crc32c import crc32c
 from metashell.errors import DecodeError
-from metashell.log.indexes import OffsetIndex, aborted_transactions, producer_entries, read_offset_index, read_producer_header
+from metashell.log.indexes import (
+    AbortedTransaction,
+    OffsetIndex,
+    aborted_transactions,
+    offset_entry_ascends,
+    producer_entries,
+    read_offset_index,
+    read_producer_header,
+    time_entry_ascends,
+)
 
 ASCENDING = st.lists(st.integers(0, 200), min_size=0, max_size=40, unique=True).map(sorted)
 
@@ -51,12 +60,26 @@ def test_a_piece_of_an_entry_at_the_end_is_left_out() -> None:
     assert [entry.producer_id for entry in aborted_transactions(whole + whole[:10])] == [1]
 
 
+@given(before=st.tuples(st.integers(-3, 3), st.integers(-3, 3)), entry=st.tuples(st.integers(-3, 3), st.integers(-3, 3)))
+def test_entries_ascend_as_kafka_appends_them(before: tuple[int, int], entry: tuple[int, int]) -> None:
+    first, second = entry[0] - before[0], entry[1] - before[1]
+    assert offset_entry_ascends(before, entry) == (min(first, second) >= 1)
+    assert time_entry_ascends(before, entry) == (first >= 1 and second >= 0)
+
+
+@given(first=st.integers(0, 5), last=st.integers(0, 5), stable=st.integers(0, 6), before=st.integers(-1, 5))
+def test_a_marker_follows_its_transaction_and_the_marker_before(first: int, last: int, stable: int, before: int) -> None:
+    entry = AbortedTransaction(0, 7, first, last, stable)
+    assert entry.can_follow(before) == (last >= first and last >= before + 1)
+
+
 def test_a_producer_snapshot_tells_the_checksum_that_its_bytes_have() -> None:
     body = struct.pack(">iqhiqiqiq", 1, 7, 1, 2, 3, 4, 5, 6, -1)
     header = read_producer_header(struct.pack(">hI", 1, 99) + body)
     assert (header.version, header.crc, header.computed_crc, header.entry_count) == (1, 99, crc32c(body), 1)
     (entry,) = producer_entries(struct.pack(">hI", 1, 99) + body, 5)
     assert (entry.producer_id, entry.last_offset, entry.current_txn_first_offset) == (7, 3, -1)
+    assert header.size_bytes == len(body) + 6
     empty = struct.pack(">hIi", 1, 99, 0)
     assert read_producer_header(empty).entry_count == 0 and not list(producer_entries(empty, 5))
     with pytest.raises(DecodeError):

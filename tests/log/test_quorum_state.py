@@ -53,7 +53,7 @@ def test_a_missing_file_is_the_state_before_any_election(path: Path) -> None:
         ('{"data_version":1,', "the JSON is cut off"),
         ('{"data_version":1}}', "no JSON from character 18 on"),
         ("{x}", "no JSON from character 1 on"),
-        (b"\xff{}", "byte 0 is no text"),
+        (b"\xff{}", "byte 0 is not UTF-8"),
         ("[]", "not a JSON object"),
         ("{}", "data_version is missing"),
         ('{"data_version":2}', "data_version 2 is not known"),

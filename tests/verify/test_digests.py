@@ -78,6 +78,6 @@ def test_the_log_of_a_coordinator_has_no_digest(tmp_path: Path, topic: str):
     log.write_bytes(data_batch(0, [b"a", b"b"]))
     for path in (folder, log):
         found: list[Finding] = []
-        with pytest.raises(MetashellError, match="not a metadata log: there is no image to hash"):
+        with pytest.raises(MetashellError, match="not a metadata log, so there is no image to hash"):
             digest(path, found=found)
         assert not found

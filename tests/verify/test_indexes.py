@@ -39,7 +39,7 @@ def time_entries(made: MetadataLog) -> list[bytes]:
         (1, pack(">ii", 3, -1), "offsets 3 to 4"),
         (0, pack(">ii", 2, 79), "is not where a batch starts"),
         (4, pack(">ii", 7, 1 << 30), "has no batch: it ends at byte"),
-        (4, pack(">ii", 9, -1), "is no last offset of a batch of the log"),
+        (4, pack(">ii", 9, -1), "is not the last offset of a batch of the log"),
     ),
 )
 def test_an_offset_entry_that_does_not_hold_is_found(made: MetadataLog, number: int, entry: bytes, what: str):
@@ -101,7 +101,7 @@ def test_zeros_are_what_is_preallocated_in_the_active_segment_only(made: Metadat
 def test_a_piece_of_an_entry_is_found(made: MetadataLog):
     made.write(INDEX, b"".join(offset_entries(made)) + b"\1")
     found = only(made.findings())
-    assert (found.position, found.what) == (40, "41 bytes are no multiple of an entry's 8")
+    assert (found.position, found.what) == (40, "41 bytes are not a multiple of an entry's 8")
 
 
 def test_an_index_of_no_log_is_checked_by_itself(tmp_path: Path):
@@ -155,5 +155,35 @@ def test_a_transaction_index_is_held_against_the_markers(tmp_path: Path):
         index.write_bytes(transaction_entry(*entry))
         assert only(findings_in(folder)).what == what
         assert only(findings_in(index)).what == what
-    index.write_bytes(transaction_entry(7, 0, 2, 0, version=3))
-    assert only(findings_in(folder)).severity == "warning"
+    for version in (3, -1):
+        index.write_bytes(transaction_entry(7, 0, 2, 0, version=version))
+        assert only(findings_in(folder)).severity == "warning"
+
+
+def test_the_last_stable_offset_may_be_that_of_an_older_transaction_which_is_still_open(tmp_path: Path):
+    """Two producers: the first began at 0 and goes on, the second ran from 1 to 3, so that 0 is what is stable after it."""
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    data = b"".join(
+        write_batch(
+            offset,
+            [record],
+            leader_epoch=0,
+            base_timestamp=T0,
+            producer_id=producer_id,
+            producer_epoch=0,
+            is_transactional=True,
+            is_control=offset == 2,
+        )
+        for offset, producer_id, record in (
+            (0, 6, Record(0, T0, b"k", b"v")),
+            (1, 7, Record(1, T0, b"k", b"v")),
+            (2, 7, Record(2, T0, *write_control_record(ABORT, message_type("control", "EndTxnMarker").cls(coordinator_epoch=0)))),
+        )
+    )
+    (folder / "00000000000000000000.log").write_bytes(data)
+    index = folder / "00000000000000000000.txnindex"
+    index.write_bytes(transaction_entry(7, 1, 2, 0))
+    assert not findings_in(folder)
+    index.write_bytes(transaction_entry(7, 1, 2, 0) * 2)
+    assert only(findings_in(folder)).what == "entry (7, 1, 2, 0) does not ascend, or ends before it begins"

@@ -230,7 +230,7 @@ def test_a_small_file_that_a_server_always_writes_and_that_is_gone_is_a_warning(
 )
 def test_a_file_that_is_named_almost_like_one_of_the_log_is_a_warning(made: MetadataLog, name: str):
     made.write(name, b"")
-    assert only(made.findings()).what == "is not named like a file of a log, and was not looked at"
+    assert only(made.findings()).what == "does not have the name of a log file; not checked"
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_a_producer_snapshot_is_checked(made: MetadataLog):
     made.write(name, data[:-1] + b"\x01")
     assert "CRC-32C" in only(made.findings()).what
     made.write(*producer_snapshot((7, 3), (7, 4)))
-    assert only(made.findings()).what == "producer 7 is there twice"
+    assert only(made.findings()).what == "producer 7 occurs twice"
     made.write(*producer_snapshot((7, 8)))
     assert only(made.findings()).what == "producer 7 has offset 8, past the snapshot's own, 8"
     made.write(name, b"\0\1\0")

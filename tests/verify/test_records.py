@@ -14,12 +14,13 @@ from metashell.codec.batches import Record, RecordBatch, read_batch_header
 from metashell.codec.primitives import encode_varint
 from metashell.codec.registry import message_type
 from metashell.verify.finding import Finding, Report
-from metashell.verify.records import LogKind, RecordCheck, looks_like_metadata
+from metashell.verify.records import FileKind, RecordCheck
+from metashell.verify.walk import kind_of_items
 from tests.image.histories import History, histories
 from tests.verify.making import NO_OP, T0, data_batch, findings_in, leader_change, metadata_value, sealed, topic_value
 
 
-def check(data: bytes, kind: LogKind = "metadata", *, deep: bool = False, with_care: bool = False) -> list[Finding]:
+def check(data: bytes, kind: FileKind = "metadata", *, deep: bool = False, with_care: bool = False) -> list[Finding]:
     found: list[Finding] = []
     records = RecordCheck(Report(found.append), kind, deep=deep, max_decompressed=1 << 20)
     if with_care:
@@ -178,13 +179,16 @@ def test_records_of_coordinators_are_of_known_types_and_decode():
 
 
 def test_a_log_is_known_by_its_first_batch():
-    def of(data: bytes) -> bool | None:
-        return looks_like_metadata(RecordBatch(read_batch_header(data), 0, data))
+    def of(data: bytes) -> str:
+        batch = RecordBatch(read_batch_header(data), 0, data)
+        kind, items = kind_of_items(iter((batch,)))
+        assert list(items) == [batch]
+        return kind
 
-    assert of(leader_change(0)) is True
-    assert of(data_batch(0, [NO_OP])) is True
-    assert of(topic_batch([Record(0, T0, b"k", b"v")])) is False
-    assert of(write_batch(7, [], leader_epoch=0, base_timestamp=T0, last_offset_delta=4)) is None
+    assert of(leader_change(0)) == "metadata"
+    assert of(data_batch(0, [NO_OP])) == "metadata"
+    assert of(topic_batch([Record(0, T0, b"k", b"v")])) == "data"
+    assert of(write_batch(7, [], leader_epoch=0, base_timestamp=T0, last_offset_delta=4)) == "data"
 
 
 def test_a_log_of_another_name_is_checked_as_what_it_is(tmp_path: Path):

@@ -56,7 +56,7 @@ def test_voters_of_different_clusters_are_found(voters: list[MetadataLog], tmp_p
 def test_two_nodes_with_one_directory_id_are_found(voters: list[MetadataLog]):
     place = voters[1].log_directory / "meta.properties"
     place.write_text((voters[0].log_directory / "meta.properties").read_text().replace("node.id=1", "node.id=2"))
-    assert "directory.id AAAAAAAAAAAAAAAAAAAAew is that of" in only(findings(*voters)).what
+    assert "directory.id AAAAAAAAAAAAAAAAAAAAew is also used by" in only(findings(*voters)).what
 
 
 def test_a_committed_batch_that_differs_is_found_in_place(voters: list[MetadataLog]):

@@ -74,7 +74,7 @@ def test_zeros_behind_an_earlier_segment_cost_all_later_ones(tmp_path: Path):
         ("log: first segment, inner batch, base-offset", "is missing"),
         ("log: first segment, inner batch, epoch-high", "without a leader"),
         ("log: two batches swapped", "goes back"),
-        ("middle: checkpoint cut between two batches", "has no end"),
+        ("middle: checkpoint cut between two batches", "has no footer"),
     ),
 )
 def test_what_kafka_does_not_notice_is_not_safe(tmp_path: Path, name: str, what: str):
@@ -89,14 +89,14 @@ def test_what_kafka_does_not_notice_is_not_safe(tmp_path: Path, name: str, what:
     (
         ("log: meta.properties missing", "never formatted"),
         ("log: meta.properties with a reserved directory", "is reserved"),
-        ("log: quorum-state with garbage", "is no JSON"),
-        ("log: quorum-state with no voters", "has no currentVoters"),
+        ("log: quorum-state with garbage", "no JSON from character"),
+        ("log: quorum-state with no voters", "currentVoters is missing"),
         ("log: leader-epoch-checkpoint with too few entries", "Expected 3 entries"),
         ("log: partition.metadata with another topic", "is not that of the metadata log"),
         ("log: first segment missing", "needs a checkpoint from there on: there is none"),
-        ("log: last batch with a topic again", "replay ends over offset"),
-        ("log: last batch with an unknown type", "replay ends over offset"),
-        ("log: an empty segment far behind", "for ever"),
+        ("log: last batch with a topic again", "replay fails at offset"),
+        ("log: last batch with an unknown type", "replay fails at offset"),
+        ("log: an empty segment far behind", "forever"),
         ("log: a file x.log", "fails to read the name"),
         ("compact: checkpoint missing", "there is none"),
         ("compact: checkpoint garbage", ""),
@@ -156,10 +156,12 @@ def test_lines_and_status(tmp_path: Path):
     assert summary.endswith(": fine")
     done = run_main(verify, ["--start-safe", str(bad)], cwd=tmp_path)
     assert done.status == 1
-    cut, lost, answer, _ = done.stdout.decode().splitlines()
+    cut, answer, summary = done.stdout.decode().splitlines()
     at = LOG.starts(2)[-2]
-    assert cut.startswith(f"{bad}/__cluster_metadata-0/{LOG.name(2)}: byte {at}: offset {LOG.end - 21}: error: is cut to {at} bytes: ")
-    assert lost == f"{bad}: error: lost: offsets {LOG.end - 21} to {LOG.end - 1}"
+    place = f"{bad}/__cluster_metadata-0/{LOG.name(2)}: byte {at}: offset {LOG.end - 21}"
+    assert cut.startswith(f"{place}: error: Kafka would cut this file to {at} bytes and lose ")
+    assert ", because CRC-32C" in cut
+    assert summary.endswith(": 2 errors, 0 warnings")
     assert answer.endswith(f"epoch 2) and lose offsets {LOG.end - 21} to {LOG.end - 1}")
 
 

@@ -64,7 +64,7 @@ def test_partitions_of_a_topic_with_different_ids_are_found(node: Path):
     (
         ("cluster.id=d", "cluster.id d is not that of"),
         ("node.id=2", "node.id 2 is not that of"),
-        ("directory.id=AAAAAAAAAAAAAAAAAAAAew", "directory.id AAAAAAAAAAAAAAAAAAAAew is that of"),
+        ("directory.id=AAAAAAAAAAAAAAAAAAAAew", "directory.id AAAAAAAAAAAAAAAAAAAAew is also used by"),
     ),
 )
 def test_log_directories_of_one_node_have_to_agree(node: Path, line: str, what: str):
@@ -87,8 +87,8 @@ def test_an_offset_past_the_end_of_its_log_is_found(node: Path, name: str):
     place.write_text("0\n1\norders 0 4\n")
     assert only(findings_in(node)).what.endswith("4 is past the log's end, 3")
     place.write_text("0\n2\norders 0 3\norders 0 3\n")
-    assert only(findings_in(node)).what == "orders-0 is there twice"
-    assert only(findings_in(place)).what == "orders-0 is there twice"
+    assert only(findings_in(node)).what == "orders-0 occurs twice"
+    assert only(findings_in(place)).what == "orders-0 occurs twice"
 
 
 def test_a_damaged_bootstrap_checkpoint_is_found(node: Path):
@@ -111,17 +111,17 @@ def test_a_log_directory_without_its_meta_properties_is_found(node: Path):
     (node / "d1" / "meta.properties").unlink()
     found = only(findings_in(node / "d1"))
     assert (found.file, found.severity) == (str(node / "d1" / "meta.properties"), "error")
-    assert found.what == "is not there: a server takes this directory for one that was never formatted"
+    assert found.what == "is missing: a server treats this directory as unformatted"
 
 
 def test_directories_that_were_not_looked_at_are_told(node: Path, tmp_path_factory: pytest.TempPathFactory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (node / "d3").symlink_to(elsewhere, target_is_directory=True)
-    assert only(findings_in(node)).what == "is a link to a directory, which was not looked at: name it"
+    assert only(findings_in(node)).what == "is a link to a directory and was not followed; name it to check it"
     deep = elsewhere.joinpath(*"abcdefghij")
     deep.mkdir(parents=True)
     MetadataLog(elsewhere / "node")
-    assert "lies too deep" in only(findings_in(elsewhere)).what
+    assert "nested too deeply" in only(findings_in(elsewhere)).what
 
 
 def test_a_folder_that_cannot_be_listed_is_told_and_the_others_are_checked(node: Path, monkeypatch: pytest.MonkeyPatch):

@@ -6,11 +6,11 @@ release appended to a consumer's blob are counted in `trailingBytes` and do not 
 
 from __future__ import annotations
 
-from binascii import b2a_base64
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from metashell.codec.blobs.streams_assignment import read_streams_assignment, streams_assignment_json
+from metashell.codec.blobs.streams_assignment import LATEST_VERSION, read_streams_assignment, streams_assignment_json
+from metashell.codec.json_forms import base64_text
 from metashell.codec.plain import TrailingBytesError
 from metashell.codec.registry import message_type
 from metashell.errors import DecodeError
@@ -18,7 +18,6 @@ from metashell.errors import DecodeError
 CONSUMER = "consumer"
 CONNECT = "connect"
 STREAMS_ASSIGNOR = "stream"
-STREAMS_LATEST_VERSION = 11
 _STREAMS_PROBING_SINCE = 3
 _CONSUMER_VERSION_MAX = 3
 _CONNECT_VERSION_MAX = 2
@@ -134,7 +133,7 @@ def _streams_subscription(raw: bytes) -> dict[str, Any]:
     version = int.from_bytes(raw[:4], "big", signed=True)
     if version < 1:
         raise DecodeError(f"SubscriptionInfo version {version} is not known")
-    if version > STREAMS_LATEST_VERSION:
+    if version > LATEST_VERSION:
         if len(raw) < 8:
             raise DecodeError(f"SubscriptionInfo version {version} has no latest supported version")
         return {"version": version, "latestSupportedVersion": int.from_bytes(raw[4:8], "big", signed=True), "isProbe": True}
@@ -143,7 +142,7 @@ def _streams_subscription(raw: bytes) -> dict[str, Any]:
     shown: dict[str, Any] = {"version": version, **message.to_json_value(value, version)}
     if version > 1:
         shown["userEndPoint"] = value.user_end_point.decode("utf-8", "replace")
-    if version >= STREAMS_LATEST_VERSION:
+    if version >= LATEST_VERSION:
         shown["clientTags"] = [
             {"key": tag.key.decode("utf-8", "replace"), "value": tag.value.decode("utf-8", "replace")} for tag in value.client_tags
         ]
@@ -163,7 +162,3 @@ _USER_DATA: dict[tuple[str, str], Callable[[bytes], dict[str, Any]]] = {
     ("assignment", STREAMS_ASSIGNOR): _streams_assignment,
 }
 """The half of the protocol and the assignor's name -> what reads the user data."""
-
-
-def base64_text(raw: bytes) -> str:
-    return b2a_base64(raw, newline=False).decode("ascii")

@@ -1,7 +1,7 @@
 """What a record of a coordinator's log means beyond its fields: names of states, and the blobs inside it.
 
 Kept apart from the record's own fields, so that those stay what was written. Never raises for what a record holds.
-Source: groups.md 2 to 5.
+Source: the enumerations MemberState, TransactionState and RecordState of Kafka's coordinators.
 """
 
 from __future__ import annotations
@@ -24,6 +24,12 @@ TRANSACTION_STATES = (
     "DEAD",
     "PREPARE_EPOCH_FENCE",
 )
+MEMBER_STATES = {
+    "ConsumerGroupCurrentMemberAssignmentValue": CONSUMER_STATES,
+    "ShareGroupCurrentMemberAssignmentValue": CONSUMER_STATES,
+    "StreamsGroupCurrentMemberAssignmentValue": STREAMS_STATES,
+}
+"""The messages with a member's state, and what their states are called."""
 _UNKNOWN = "UNKNOWN"
 
 
@@ -39,7 +45,7 @@ def decode_group_record(value_name: str, value: Any) -> DecodedRecord | None:
 
     `value_name` is the name of its message, `value` its object.
     """
-    derive = _DERIVED.get(value_name)
+    derive = DERIVED.get(value_name)
     return None if derive is None else derive(value)
 
 
@@ -91,13 +97,12 @@ def _share_state(value: Any) -> DecodedRecord:
     return DecodedRecord({"deliveryStateNames": names})
 
 
-_DERIVED: dict[str, Callable[[Any], DecodedRecord | None]] = {
+DERIVED: dict[str, Callable[[Any], DecodedRecord | None]] = {
     "GroupMetadataValue": _classic_group,
     "ConsumerGroupMemberMetadataValue": _consumer_member,
-    "ConsumerGroupCurrentMemberAssignmentValue": _state(CONSUMER_STATES),
-    "ShareGroupCurrentMemberAssignmentValue": _state(CONSUMER_STATES),
-    "StreamsGroupCurrentMemberAssignmentValue": _state(STREAMS_STATES),
+    **{name: _state(names) for name, names in MEMBER_STATES.items()},
     "TransactionLogValue": _transaction,
     "ShareSnapshotValue": _share_state,
     "ShareUpdateValue": _share_state,
 }
+"""The messages of which something is derived, and how; of the others no object need be made."""

@@ -2,7 +2,7 @@
 
 It is written by Java's DataOutput, not by Kafka's schemas: strings are modified UTF-8 behind a uint16, named topologies
 UTF-16 behind their number of characters. Versions 5 and later name topics by numbers of a dictionary.
-Source: org.apache.kafka.streams.processor.internals.assignment.AssignmentInfo; groups.md 3.5.
+Source: org.apache.kafka.streams.processor.internals.assignment.AssignmentInfo.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any
+from typing import Any, Literal, TypeAlias, assert_never
 
 from metashell.codec import messages
 from metashell.codec.error_codes import (
@@ -156,6 +156,9 @@ class BrokerMode(Enum):
         return self in (BrokerMode.FENCED, BrokerMode.SHUTDOWN_NOW)
 
 
+_CurrentMode: TypeAlias = Literal[BrokerMode.FENCED, BrokerMode.UNFENCED, BrokerMode.CONTROLLED_SHUTDOWN]
+
+
 def heartbeat(state: State, request: Request, now_ms: int) -> Decision:
     """Take a broker's heartbeat: it may fence, unfence, or let the broker go."""
     body = request.body
@@ -188,14 +191,14 @@ def heartbeat(state: State, request: Request, now_ms: int) -> Decision:
     )
 
 
-def _current_mode(state: State, broker_id: int) -> BrokerMode:
+def _current_mode(state: State, broker_id: int) -> _CurrentMode:
     beat = state.heartbeats.beat(broker_id)
     if beat is None or beat.fenced:
         return BrokerMode.FENCED
     return BrokerMode.CONTROLLED_SHUTDOWN if beat.is_shutting_down else BrokerMode.UNFENCED
 
 
-def _next_mode(state: State, body: Any, mode: BrokerMode, registered_at: int, changes: Changes) -> BrokerMode:
+def _next_mode(state: State, body: Any, mode: _CurrentMode, registered_at: int, changes: Changes) -> BrokerMode:
     """The table of controller.md 12.2."""
     match mode:
         case BrokerMode.FENCED:
@@ -209,7 +212,7 @@ def _next_mode(state: State, body: Any, mode: BrokerMode, registered_at: int, ch
             if not body.want_shut_down:
                 return BrokerMode.UNFENCED
             return BrokerMode.CONTROLLED_SHUTDOWN if changes.leads_any(body.broker_id) else BrokerMode.SHUTDOWN_NOW
-        case _:
+        case BrokerMode.CONTROLLED_SHUTDOWN:
             if changes.leads_any(body.broker_id):
                 return BrokerMode.CONTROLLED_SHUTDOWN
             beat = state.heartbeats.beat(body.broker_id)
@@ -217,6 +220,8 @@ def _next_mode(state: State, body: Any, mode: BrokerMode, registered_at: int, ch
             # Who takes over has to know it before the broker that led is let go.
             seen = beat is not None and (lowest is None or beat.shutdown_offset <= lowest)
             return BrokerMode.SHUTDOWN_NOW if seen else BrokerMode.CONTROLLED_SHUTDOWN
+        case _:
+            assert_never(mode)
 
 
 def _mode_records(changes: Changes, broker: BrokerRegistration, following: BrokerMode) -> Iterator[VersionedRecord]:
@@ -228,8 +233,10 @@ def _mode_records(changes: Changes, broker: BrokerRegistration, following: Broke
             if not broker.in_controlled_shutdown:
                 yield entering_shutdown(broker.id, broker.epoch)
             yield from changes.removals(changes.in_isr(broker.id), broker.id)
-        case _:
+        case BrokerMode.FENCED | BrokerMode.SHUTDOWN_NOW:
             yield from _fencing_records(changes, broker)
+        case _:
+            assert_never(following)
 
 
 def _fencing_records(changes: Changes, broker: BrokerRegistration) -> Iterator[VersionedRecord]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from metashell.codec import messages
+from metashell.codec.config_types import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.error_codes import (
     BROKER_ID_NOT_REGISTERED,
     CLUSTER_AUTHORIZATION_FAILED,
@@ -23,10 +24,10 @@ from metashell.codec.error_codes import (
 )
 from metashell.codec.metadata_version import CORDONED_DIRECTORIES_LEVEL
 from metashell.controller.access.authorizer import CLUSTER_NAME, Operation, Resource
-from metashell.controller.configs.checks import BROKER_LOGGER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, check_resource
+from metashell.controller.configs.checks import check_resource
 from metashell.controller.configs.keys import ConfigKey, config_keys
 from metashell.controller.decision import TOO_LARGE, ApiError, BoundedRecords, Decision
-from metashell.controller.records import BROKER_RESOURCE, MIN_ISR, TOPIC_RESOURCE, clear_elr, config, elr_enabled, is_config_of
+from metashell.controller.records import MIN_ISR, clear_elr, config, elr_enabled, is_config_of
 from metashell.controller.request import Request
 from metashell.controller.state import State
 from metashell.image.loss import VersionedRecord

@@ -9,18 +9,15 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from metashell.codec.config_types import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.error_codes import INVALID_CONFIG, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
 from metashell.controller.configs.effective import topic_value
 from metashell.controller.configs.keys import ConfigKey, Value, check_value, config_keys, parse_value
 from metashell.controller.decision import ApiError
-from metashell.controller.records import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.controller.settings import Settings
 from metashell.controller.topic_names import fault_of_name
 from metashell.image import ConfigsImage
 
-BROKER_LOGGER_RESOURCE: Final = 8
-CLIENT_METRICS_RESOURCE: Final = 16
-GROUP_RESOURCE: Final = 32
 _INTERVAL_MIN_MS: Final = 100
 _INTERVAL_MAX_MS: Final = 3_600_000
 _CLIENT_KEYS: Final = {

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from metashell.codec import messages
+from metashell.codec.config_types import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.error_codes import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
@@ -17,11 +18,9 @@ from metashell.codec.error_codes import (
 )
 from metashell.controller.access.authorizer import Operation
 from metashell.controller.configs.alteration import check_right
-from metashell.controller.configs.checks import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE
 from metashell.controller.configs.effective import CLUSTER_SOURCE, DEFAULT_SOURCE, TOPIC_SOURCE, layers, topic_value
 from metashell.controller.configs.keys import TYPE_CODES, ConfigKey, config_keys
 from metashell.controller.decision import ApiError, Decision
-from metashell.controller.records import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.controller.request import Request
 from metashell.controller.state import State
 from metashell.controller.topic_names import fault_of_name
@@ -107,6 +106,7 @@ def _listing(state: State, kind: int, name: str) -> Iterable[Described]:
         case _ if kind == GROUP_RESOURCE:
             return _simple(state, (kind, name), "group", GROUP_SOURCE)
         case _:
+            assert kind == CLIENT_METRICS_RESOURCE, "the caller refused all others"
             return _simple(state, (kind, name), "client_metrics", CLIENT_METRICS_SOURCE)
 
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from operator import is_
 from typing import Final, NamedTuple, TypeVar
 
+from metashell.codec.config_types import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.error_codes import INVALID_REQUEST
 from metashell.controller.configs.keys import JAVA_BLANKS, ConfigKey, config_keys
 from metashell.controller.decision import ApiError
-from metashell.controller.records import BROKER_RESOURCE, MIN_ISR, TOPIC_RESOURCE, UNCLEAN_ELECTION
+from metashell.controller.records import MIN_ISR, UNCLEAN_ELECTION
 from metashell.controller.settings import Settings
 from metashell.image import ConfigsImage
 

@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from pkgutil import get_data
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, assert_never, cast
 
+from metashell.codec.config_types import ConfigType
 from metashell.codec.error_codes import INVALID_CONFIG
 from metashell.controller.decision import ApiError
 
@@ -25,7 +26,7 @@ _DOUBLE = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0
 _BITS = {"SHORT": 16, "INT": 32, "LONG": 64}
 _REQUIRED: Final = "(required)"
 _NULL: Final = "(null)"
-TYPE_CODES: Final = {
+TYPE_CODES: Final[dict[ConfigType, int]] = {
     "BOOLEAN": 1,
     "STRING": 2,
     "INT": 3,
@@ -47,7 +48,7 @@ class ConfigKey(NamedTuple):
     """
 
     name: str
-    type: str
+    type: ConfigType
     default: str | None
     check: str
     is_internal: bool
@@ -73,7 +74,7 @@ def _config_key(line: str) -> ConfigKey:
     name, type, default, check, flags, synonyms, documentation = line.split("\t")
     return ConfigKey(
         name,
-        type,
+        cast(ConfigType, type),
         None if default in (_REQUIRED, _NULL) else default,
         check,
         "internal" in flags.split(" "),
@@ -112,8 +113,10 @@ def parse_value(key: ConfigKey, text: str | None) -> Value:
             return float(trimmed.rstrip("fFdD") if trimmed[-1] in "fFdD" else trimmed)
         case "LIST":
             return split_list(trimmed)
-        case _:
+        case "STRING" | "CLASS" | "PASSWORD":
             return trimmed
+        case _:
+            assert_never(key.type)
 
 
 def split_list(text: str) -> tuple[str, ...]:

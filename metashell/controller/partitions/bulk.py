@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from metashell.codec.metadata_version import DIRECTORY_ASSIGNMENT_LEVEL
-from metashell.controller.partitions.change import NO_LEADER, Election, PartitionChange, without
+from metashell.controller.partitions.change import Election, PartitionChange, without
 from metashell.controller.partitions.hints import PartitionKey
 from metashell.controller.records import elr_enabled, partition_version
 from metashell.controller.state import State, partition_of
+from metashell.ids import NO_LEADER
 from metashell.image import BrokerRegistration, PartitionRegistration, TopicImage
 from metashell.image.loss import VersionedRecord
 from metashell.values import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY

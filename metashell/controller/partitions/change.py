@@ -13,10 +13,10 @@ from metashell.codec import messages
 from metashell.codec.metadata_version import DIRECTORY_ASSIGNMENT_LEVEL
 from metashell.controller.java import hash_order
 from metashell.controller.records import LEADER_EPOCH_KEPT_LEVEL
+from metashell.ids import NO_LEADER
 from metashell.image import PartitionRegistration
 from metashell.image.partitions import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE
 
-NO_LEADER: Final = -1
 RECOVERED: Final = 0
 RECOVERING: Final = 1
 

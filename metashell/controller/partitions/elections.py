@@ -20,9 +20,10 @@ from metashell.codec.error_codes import (
 )
 from metashell.controller.decision import ApiError, BoundedRecords, Decision
 from metashell.controller.partitions.bulk import Changes, Found
-from metashell.controller.partitions.change import NO_LEADER, Election
+from metashell.controller.partitions.change import Election
 from metashell.controller.request import Request
 from metashell.controller.state import State, partition_of
+from metashell.ids import NO_LEADER
 from metashell.image import PartitionRegistration, TopicImage
 from metashell.image.loss import VersionedRecord
 

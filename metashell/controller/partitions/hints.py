@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from struct import Struct
 from typing import Any, Final
 
+from metashell.ids import NO_LEADER
 from metashell.image import MetadataImage, PartitionRegistration
 from metashell.image.spans import Span, read_partition, walk_span
 
@@ -25,7 +26,6 @@ _NO_MOVES: Final = b"\x01\x01"
 _ORDINARY_MAX: Final = 14
 """Leader, two epochs, the length of the directories and the end of the tags; what is longer has an ELR."""
 _REPLICAS: Final = [Struct(f">{count}i").unpack_from for count in range(_COUNT_MAX)]
-NO_LEADER: Final = -1
 PartitionKey = tuple[bytes, int]
 """(topic id, partition)."""
 

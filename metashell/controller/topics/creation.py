@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from metashell.codec import messages
+from metashell.codec.config_types import TOPIC_RESOURCE
 from metashell.codec.error_codes import (
     INVALID_CONFIG,
     INVALID_PARTITIONS,
@@ -30,7 +31,6 @@ from metashell.controller.configs.effective import EffectiveConfig
 from metashell.controller.decision import TOO_LARGE, ApiError, BoundedRecords, Decision
 from metashell.controller.partitions.assignment import active_of, check_manual_assignment, new_partition
 from metashell.controller.partitions.bulk import Changes
-from metashell.controller.records import TOPIC_RESOURCE
 from metashell.controller.request import Request
 from metashell.controller.state import State
 from metashell.controller.topic_names import METADATA_TOPIC, fault_of_name

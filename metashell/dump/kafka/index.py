@@ -22,8 +22,6 @@ from metashell.errors import DecodeError
 from metashell.log.files import RegularFile
 from metashell.log.indexes import (
     OFFSET_ENTRY,
-    PRODUCER_ENTRY,
-    PRODUCER_HEADER,
     PRODUCER_SNAPSHOT_VERSION,
     TIME_ENTRY,
     TRANSACTION_INDEX_VERSION,
@@ -245,7 +243,7 @@ def _snapshot_trouble(data: bytes) -> str | None:
         header = read_producer_header(data)
     except DecodeError:
         return f"{begin}null"
-    if header.entry_count < 0 or PRODUCER_HEADER.size + header.entry_count * PRODUCER_ENTRY.size > len(data):
+    if header.entry_count < 0 or header.size_bytes > len(data):
         return f"{begin}{java_read_error(message_type('data', 'ProducerSnapshot'), data, version, 2, len(data))}"
     if header.crc != header.computed_crc:
         return f"Snapshot is corrupt (CRC is no longer valid). Stored crc: {header.crc}. Computed crc: {header.computed_crc}"

@@ -18,7 +18,7 @@ from metashell.dump.output import Output, TextSink
 from metashell.dump.whole_file import dump_file
 from metashell.dump.writer import Halt
 from metashell.errors import DecodeError, UsageError
-from metashell.log.files import RegularFile, open_file
+from metashell.log.files import open_file, open_regular
 from metashell.log.packing import COMPRESSED_SUFFIXES
 from metashell.log.window_reader import WindowReader
 
@@ -81,7 +81,7 @@ class KafkaRun:
         if options.max_bytes < 0:
             raise Halt(f"{path}: Invalid size: {options.max_bytes}")
         try:
-            file = open_file(path) if self.is_honest else RegularFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path)
+            file = open_file(path) if self.is_honest else open_regular(path)
         except OSError as error:
             raise Halt(f"{path}: {error.strerror}") from error
         except UsageError as error:

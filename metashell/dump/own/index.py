@@ -23,9 +23,10 @@ from contextlib import ExitStack
 from itertools import islice
 from typing import Any, NamedTuple
 
+from metashell.codec.config_types import BROKER_RESOURCE
 from metashell.codec.framing import FRAME_SIZE_MAX
 from metashell.codec.json_forms import json_text, string_text
-from metashell.codec.redaction import BROKER_RESOURCE, REDACTED, is_sensitive_config
+from metashell.codec.redaction import REDACTED, is_sensitive_config
 from metashell.dump.index_walk import LogHeads, OffsetEntry, TimeEntry, walk_offset_index, walk_time_index
 from metashell.dump.inputs import shown_path
 from metashell.dump.options import MAX_MESSAGE_SIZE_DEFAULT
@@ -36,16 +37,16 @@ from metashell.log.files import RegularFile
 from metashell.log.indexes import (
     ABORTED_TRANSACTION,
     OFFSET_ENTRY,
-    PRODUCER_ENTRY,
-    PRODUCER_HEADER,
     PRODUCER_SNAPSHOT_VERSION,
     TIME_ENTRY,
     TRANSACTION_INDEX_VERSION,
     AbortedTransaction,
     aborted_transactions,
+    offset_entry_ascends,
     producer_fields,
     read_offset_index,
     read_producer_header,
+    time_entry_ascends,
 )
 from metashell.values import uuid_text
 
@@ -188,7 +189,7 @@ class OwnIndex:
         if header.crc != header.computed_crc:
             self.fault("corrupt", "", f"CRC-32C {header.computed_crc:#x} is not {header.crc:#x}")
         count = self.entries(PRODUCER, producer_fields(data, header.entry_count))
-        if count != header.entry_count or PRODUCER_HEADER.size + count * PRODUCER_ENTRY.size != len(data):
+        if header.size_bytes != len(data):
             self.fault("truncated", "", f"{len(data)} bytes hold {count} producers, not the {header.entry_count} that are announced")
 
     def tail(self, data: bytes, count: int, size: int) -> None:
@@ -260,12 +261,12 @@ class OwnIndex:
             self.fault("corrupt", f'"position":{error.offset},', f"position {error.offset}: {error.reason}")
 
     def quorum_state(self, data: bytes) -> None:
-        from json import JSONDecodeError, loads
+        from metashell.log.quorum_state import quorum_state_fields
 
         try:
-            value = loads(data.decode())
-        except (JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-            self.fault("corrupt", "", f"is no JSON: {error}")
+            value = quorum_state_fields(data)
+        except ValueError as error:
+            self.fault("corrupt", "", str(error))
             return
         self.entries(EntryKind("quorum-state", _data), [value])
 
@@ -275,7 +276,7 @@ class OwnIndex:
         try:
             value = parse_properties(data)
         except ValueError as error:
-            self.fault("corrupt", "", f"is no properties file: {error}")
+            self.fault("corrupt", "", f"is not a properties file: {error}")
             return
         if not self.session.options.show_secrets:
             hidden = {key for key in value if key not in _META_KEYS and is_sensitive_config(BROKER_RESOURCE, key)}
@@ -296,7 +297,7 @@ def _offset_faults(entry: OffsetEntry, before: OffsetEntry | None) -> Faults:
         yield "", f"offset {offset}: {trouble}"
     elif last_offset != offset:
         yield f'"found_offset":{last_offset},', f"offset {offset}: the batch at position {position} ends with offset {last_offset}"
-    if before is not None and (offset <= before.offset or position <= before.position):
+    if before is not None and not offset_entry_ascends(before, entry):
         yield "", f"offset {offset} at position {position} follows offset {before.offset} at position {before.position}"
 
 
@@ -311,7 +312,7 @@ def _time_faults(entry: TimeEntry, before: TimeEntry | None) -> Faults:
         yield f'"found_offset":{found},', f"offset {offset}: its batch ends with offset {found}"
     elif latest != timestamp:
         yield f'"found_timestamp":{latest},', f"offset {offset}: timestamp {timestamp} is not the latest of its batch, {latest}"
-    if before is not None and (timestamp <= before.timestamp or offset <= before.offset):
+    if before is not None and not time_entry_ascends(before, entry):
         yield "", f"timestamp {timestamp} of offset {offset} follows timestamp {before.timestamp} of offset {before.offset}"
 
 
@@ -324,7 +325,7 @@ def _aborted_faults(entry: AbortedTransaction, before: AbortedTransaction | None
     last, last_before = entry.last_offset, -1 if before is None else before.last_offset
     if entry.version != TRANSACTION_INDEX_VERSION:
         yield "", f"last offset {last}: version {entry.version} is not {TRANSACTION_INDEX_VERSION}"
-    elif last < entry.first_offset or last <= last_before:
+    elif not entry.can_follow(last_before):
         yield "", f"last offset {last} is below its first offset {entry.first_offset} or follows last offset {last_before}"
 
 

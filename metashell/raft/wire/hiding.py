@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, assert_never
 
 from metashell.codec.error_codes import NOT_LEADER_OR_FOLLOWER
+from metashell.ids import NO_LEADER
 from metashell.raft import messages as flat
 from metashell.raft.wire.fetching import ENDPOINTS_FROM
 
@@ -38,8 +39,16 @@ def hide_leader(message: flat.Response, version: int, kraft_version: int) -> fla
         case flat.FetchResponse(top_error=0, error=0) | flat.FetchSnapshotResponse(top_error=0, error=0):
             return type(message)(error=NOT_LEADER_OR_FOLLOWER, epoch=message.epoch)
         case flat.VoteResponse() | flat.BeginQuorumEpochResponse() | flat.EndQuorumEpochResponse() | flat.FetchResponse():
-            return replace(message, leader_id=flat.NO_LEADER, leader_endpoint=None)
+            return replace(message, leader_id=NO_LEADER, leader_endpoint=None)
         case flat.FetchSnapshotResponse():
-            return replace(message, leader_id=flat.NO_LEADER, leader_endpoint=None)
-        case _:
+            return replace(message, leader_id=NO_LEADER, leader_endpoint=None)
+        case (
+            flat.AddRaftVoterResponse()
+            | flat.RemoveRaftVoterResponse()
+            | flat.UpdateRaftVoterResponse()
+            | flat.DescribeQuorumResponse()
+            | flat.ApiVersionsResponse()
+        ):
             return message
+        case _:
+            assert_never(message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from metashell.errors import LogCorruptError
-from metashell.log.files import RegularFile
+from metashell.log.files import RegularFile, open_regular
 from metashell.log.names import LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, QUORUM_STATE
 from metashell.log.segment import BadBatch, read_batches
 from metashell.log.tail import Tail
@@ -33,9 +33,9 @@ class _Forecast:
         log = self._start.log
         try:
             self._start.run()
-            self._tell_changes(log)
+            self._add_changes(log)
             verdict.start_offset, verdict.end_offset, verdict.epoch = log.start_offset, log.end_offset, log.epoch
-            self._tell_missing(log)
+            self._add_missing(log)
             replay = Replay(log)
             try:
                 replay.run()
@@ -43,7 +43,7 @@ class _Forecast:
                 verdict.unnoticed += replay.concerns
         except Ends as end:
             if not verdict.changes:
-                self._tell_changes(log)
+                self._add_changes(log)
             verdict.starts = False if end.is_known else None
             verdict.reason = _reason(end)
         segments = [*log.kept, *(segment for segment, _ in log.dropped)]
@@ -54,7 +54,7 @@ class _Forecast:
 
     # ---- changes
 
-    def _tell_changes(self, log: StartLog) -> None:
+    def _add_changes(self, log: StartLog) -> None:
         last = max((segment.base_offset for segment in (*log.kept, *(segment for segment, _ in log.dropped))), default=0)
         for segment in log.kept:
             if segment.split_at is not None:
@@ -79,7 +79,7 @@ class _Forecast:
         if contents.lost:
             self._lost += contents.lost
         elif loses and not contents.is_zero:
-            self._verdict.lost.append(f"{segment.size - segment.valid_size} bytes of {os.path.basename(segment.path)} that are no batch")
+            self._verdict.lost.append(f"{segment.size - segment.valid_size} bytes of {os.path.basename(segment.path)} that are not a batch")
         else:
             loses = False
         self._add(segment, "cut", segment.valid_size, offset, contents.counts, loses=loses, reason=segment.reason)
@@ -114,21 +114,21 @@ class _Forecast:
 
     # ---- what is gone already
 
-    def _tell_missing(self, log: StartLog) -> None:
+    def _add_missing(self, log: StartLog) -> None:
         lost = self._verdict.lost
         if not log.knows_vote:
-            lost.append(f"the vote of this node, so that it may vote twice: {QUORUM_STATE} is missing, or older than the log")
+            lost.append(f"the vote of this node, which may then vote twice: {QUORUM_STATE} is missing, or older than the log")
         if self._lost:
             return
         is_empty = log.end_offset == 0 and not os.path.exists(os.path.join(self._directory, QUORUM_STATE))
         if is_empty and (os.path.isdir(self._directory) or self._verdict.not_judged):
-            what = "is empty" if os.path.isdir(self._directory) else "is not there"
+            what = "is empty" if os.path.isdir(self._directory) else "is missing"
             lost.append(f"all of the log: {METADATA_DIRECTORY} {what}, and a new one would begin at offset 0")
         elif log.end_offset == 0 and os.path.exists(os.path.join(self._directory, QUORUM_STATE)):
             lost.append("all of the log: there is no segment, and a new one would begin at offset 0")
         for offset, what in self._promised():
             if offset > log.end_offset:
-                lost.append(f"what lay before offset {offset}, by {what}: the log ends at {log.end_offset}")
+                lost.append(f"offsets {log.end_offset} to {offset - 1}, according to {what}: the log ends at {log.end_offset}")
 
     def _promised(self) -> list[tuple[int, str]]:
         """Offsets that the log had reached by what other files say."""
@@ -154,11 +154,8 @@ class _Contents:
         self.is_zero = False
         if not os.path.isfile(path):
             return
-        file = RegularFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path)
-        try:
+        with open_regular(path) as file:
             self._read(file, position, covered)
-        finally:
-            file.close()
 
     def _read(self, file: RegularFile, position: int, covered: int) -> None:
         batches = records = 0

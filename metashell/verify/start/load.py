@@ -1,6 +1,6 @@
 """Kafka's start of the metadata log on paper, in Kafka's order: segments, snapshots, what the quorum knows, then every record.
 
-Source: UnifiedLog.create, LogLoader.load, KafkaRaftLog.createLog, QuorumState.initialize; kraft.md 2.5, 4.4.
+Source: UnifiedLog.create, LogLoader.load, KafkaRaftLog.createLog, QuorumState.initialize.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from metashell.log.indexes import ABORTED_TRANSACTION, TRANSACTION_INDEX_VERSION, aborted_transactions
 from metashell.log.names import (
     BOOTSTRAP_CHECKPOINT,
     LEADER_EPOCH_CHECKPOINT,
@@ -26,7 +27,6 @@ from metashell.verify.start.small_files import check_bootstrap, check_topic_id, 
 from metashell.verify.start.verdict import Ends
 
 _EPOCH_MAX = (1 << 31) - 1
-_TRANSACTION_ENTRY = 34
 
 
 @dataclass(slots=True)
@@ -178,8 +178,8 @@ class Start:
             if newest is not None and not newest.offset == log.start_offset == log.end_offset:
                 raise Ends(self._directory, f"nothing says of what epoch the log is that ends at offset {log.end_offset}")
         log.epoch = last_epoch
-        log.knows_vote = log.end_offset == 0 if election is None else election.epoch >= last_epoch
-        epoch = max(last_epoch, election.epoch if election is not None else 0)
+        log.knows_vote = log.end_offset == 0 if election is None else election.leader_epoch >= last_epoch
+        epoch = max(last_epoch, election.leader_epoch if election is not None else 0)
         if epoch >= _EPOCH_MAX:
             raise Ends(place, f"epoch {epoch} is the last there can be: the next election ends the server")
 
@@ -199,9 +199,11 @@ def _transactions_are_sane(path: str, base_offset: int) -> bool:
         return True
     with open(path, "rb") as file:
         data = file.read(1 << 20)
-    for at in range(0, len(data) - _TRANSACTION_ENTRY + 1, _TRANSACTION_ENTRY):
-        if int.from_bytes(data[at : at + 1], "big", signed=True) > 0:
-            raise Ends(path, f"version {data[at]} of an aborted transaction is not known", position=at)
-        if int.from_bytes(data[at + 18 : at + 26], "big", signed=True) < base_offset:
+    for number, aborted in enumerate(aborted_transactions(data)):
+        if aborted.version > TRANSACTION_INDEX_VERSION:
+            raise Ends(
+                path, f"version {aborted.version} of an aborted transaction is not known", position=number * ABORTED_TRANSACTION.size
+            )
+        if aborted.last_offset < base_offset:
             return False
     return True

@@ -2,7 +2,7 @@
 
 Nothing is compared with the end of a snapshot, so one that was cut off between batches is taken for whole. In reading, unlike in
 recovery, magic numbers count, and a record of an unknown type ends the server. The log is read from an offset on, up to the end of the
-segment that holds it; where that leads nowhere, it is read for ever.
+segment that holds it; where that leads nowhere, it is read forever.
 Source: RecordsIterator, RecordsSnapshotReader, KRaftControlRecordStateMachine.maybeLoadLog, MetadataLoader, QuorumController.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import groupby
 
 from metashell.codec.batches import RecordBatch
@@ -18,7 +17,7 @@ from metashell.codec.control import LEADER_CHANGE, SNAPSHOT_FOOTER, SNAPSHOT_HEA
 from metashell.errors import DecodeError
 from metashell.image import MetadataImage
 from metashell.image.loader import ImageLoader
-from metashell.log.files import RegularFile
+from metashell.log.files import RegularFile, open_regular
 from metashell.log.names import checkpoint_name
 from metashell.log.order import OrderCheck
 from metashell.verify.start.batches import BadLengthError, Placed, placed_batches, read_placed
@@ -49,7 +48,7 @@ class Replay:
         if self._log.snapshot is not None:
             self._read_snapshot(os.path.join(self._log.directory, checkpoint_name(self._log.snapshot)))
         for path, batches in groupby(self._in_order(), key=lambda place: place[0]):
-            with _opened(path) as file:
+            with open_regular(path) as file:
                 for _, placed in batches:
                     batch = self._checked(file, placed)
                     self._watch(batch)
@@ -60,12 +59,12 @@ class Replay:
                 self.concerns.append(f"{os.path.basename(fault.file)}: offset {fault.offset}: {fault.record_type}: {fault.reason}")
                 continue
             what = f"{fault.record_type}: {fault.reason}" if fault.record_type else fault.reason
-            raise Ends(fault.file, f"replay ends over offset {fault.offset}: {what}", position=fault.position, offset=fault.offset)
+            raise Ends(fault.file, f"replay fails at offset {fault.offset}: {what}", position=fault.position, offset=fault.offset)
         version = image.features.metadata_version
         if self._has_records and version is None:
-            raise Ends(self._log.directory, "what is left names no metadata.version, and replay ends over that")
+            raise Ends(self._log.directory, "no metadata.version record is left, so replay fails")
         if version is not None and version < METADATA_VERSION_MIN:
-            raise Ends(self._log.directory, f"metadata.version {version} is older than Kafka 4 takes")
+            raise Ends(self._log.directory, f"metadata.version {version} is older than Kafka 4 accepts")
         return image
 
     # ---- a snapshot
@@ -73,7 +72,7 @@ class Replay:
     def _read_snapshot(self, path: str) -> None:
         if not os.path.isfile(path):
             raise Ends(path, "is not a regular file")
-        with _opened(path) as file:
+        with open_regular(path) as file:
             first = last = None
             end = 0
             try:
@@ -86,29 +85,29 @@ class Replay:
             except BadLengthError as error:
                 raise Ends(path, str(error), position=error.position) from None
         if end == 0:
-            raise Ends(path, "holds no whole batch", position=0)
+            raise Ends(path, "has no whole batch", position=0)
         if first != SNAPSHOT_HEADER:
             raise Ends(path, "does not begin with a snapshot header", position=0)
         if last != SNAPSHOT_FOOTER:
-            self.concerns.append(f"{os.path.basename(path)} has no end: Kafka takes what there is of it for the whole")
+            self.concerns.append(f"{os.path.basename(path)} has no footer; Kafka would load the incomplete checkpoint without noticing")
 
     # ---- the log
 
     def _in_order(self) -> Iterator[tuple[str, Placed]]:
-        """The batches as they are read, each with its file. Errors: Ends where the server reads for ever."""
+        """The batches as they are read, each with its file. Errors: Ends where the server reads forever."""
         log = self._log
         next_offset = log.start_offset if log.snapshot is None else log.snapshot.offset
         while next_offset < log.end_offset:
             place = self._place_of(next_offset)
             if place is None:
-                what = f"no batch holds offset {next_offset} or more, though the log ends at {log.end_offset}: it is searched for for ever"
+                what = f"no batch has offset {next_offset} or more, and the log ends at {log.end_offset}: Kafka would search for it forever"
                 raise Ends(log.kept[-1].path, what, offset=next_offset)
             segment, index = place
             for batch in segment.batches[index:]:
                 yield segment.path, batch
             reached = segment.next_offset
             if reached <= next_offset:
-                what = f"offsets go back to {reached - 1} at the segment's end, so that it is read again for ever"
+                what = f"offsets go back to {reached - 1} at the segment's end, so Kafka would read it again forever"
                 raise Ends(segment.path, what, offset=next_offset)
             next_offset = reached
 
@@ -155,12 +154,3 @@ class Replay:
                 self._is_past_snapshot = True
         except DecodeError as error:
             raise Ends(batch.file, str(error), position=batch.position, offset=batch.header.base_offset) from None
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[RegularFile]:
-    file = RegularFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path)
-    try:
-        yield file
-    finally:
-        file.close()

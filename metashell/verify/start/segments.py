@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 
-from metashell.log.files import RegularFile
+from metashell.log.files import RegularFile, open_regular
 from metashell.verify.start.batches import BadLengthError, Placed, placed_batches
 from metashell.verify.start.epochs import EpochCache
 from metashell.verify.start.verdict import Ends
@@ -47,9 +47,7 @@ def recover_segment(path: str, base_offset: int, epochs: EpochCache, *, is_early
     """
     if not os.path.exists(path):
         return Segment(path, base_offset, 0)
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    file = RegularFile(fd, path)
-    try:
+    with open_regular(path) as file:
         segment = Segment(path, base_offset, file.size() or 0)
         try:
             _Recovery(segment, file, epochs).run()
@@ -60,8 +58,6 @@ def recover_segment(path: str, base_offset: int, epochs: EpochCache, *, is_early
             segment.valid_size = 0
             segment.reason = f"{error}, so all of the segment is given up"
         return segment
-    finally:
-        file.close()
 
 
 class _Recovery:
@@ -88,7 +84,7 @@ class _Recovery:
         except BadLengthError as error:
             segment.reason = str(error)
         if not segment.reason and segment.split_at is None and segment.valid_size < segment.size:
-            segment.reason = "the rest is no whole batch"
+            segment.reason = "the rest is not a whole batch"
         if segment.split_at is None:
             self._append_time(self._latest)
 

@@ -10,14 +10,15 @@ import json
 import os
 import re
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from metashell.codec.frame import FrameError, read_metadata_record
 from metashell.errors import DecodeError, LogCorruptError
-from metashell.log.files import RegularFile
+from metashell.log.files import RegularFile, open_regular
 from metashell.log.meta_properties import MetaProperties, read_meta_properties
+from metashell.log.quorum_state import QuorumState
 from metashell.log.text_checkpoints import read_leader_epochs
-from metashell.log.text_files import read_text_file
+from metashell.log.text_files import json_object, read_text_file
 from metashell.values import METADATA_TOPIC_ID, ZERO_UUID, uuid_from_text, uuid_text
 from metashell.verify.start.batches import BadLengthError, placed_batches, read_placed
 from metashell.verify.start.epochs import EpochCache
@@ -34,7 +35,7 @@ _TOPIC_LINE = re.compile(r"topic_id: (\S+)", re.ASCII)
 def read_identity(path: str, node_id: int | None) -> MetaProperties:
     """A meta.properties; `node_id` is the one that the server is configured with. Errors: Ends."""
     if not os.path.lexists(path):
-        raise Ends(path, "is not there: the directory was never formatted")
+        raise Ends(path, "is missing: the directory was never formatted")
     meta = _read(path, read_meta_properties)
     if meta.node_id is None:
         raise Ends(path, "names no node")
@@ -53,14 +54,13 @@ def check_bootstrap(path: str) -> None:
         return
     if not os.path.isfile(path):
         raise Ends(path, "is not a regular file")
-    file = RegularFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path)
     try:
-        if not _names_metadata_version(file):
-            raise Ends(path, "has no record of a metadata.version")
+        with open_regular(path) as file:
+            is_named = _names_metadata_version(file)
     except (BadLengthError, DecodeError, FrameError) as error:
         raise Ends(path, str(error)) from None
-    finally:
-        file.close()
+    if not is_named:
+        raise Ends(path, "has no record of a metadata.version")
 
 
 def _names_metadata_version(file: RegularFile) -> bool:
@@ -94,51 +94,46 @@ def check_topic_id(path: str) -> None:
     version = _VERSION_LINE.fullmatch(lines[0].rstrip("\r"))
     topic = _TOPIC_LINE.fullmatch(lines[1].rstrip("\r")) if len(lines) > 1 else None
     if version is None or topic is None:
-        raise Ends(path, "is no partition metadata")
+        raise Ends(path, "is not partition metadata")
     try:
         topic_id = uuid_from_text(topic[1])
     except ValueError as error:
         raise Ends(path, str(error)) from None
     if topic_id == ZERO_UUID:
-        raise Ends(path, "has the topic id of no topic")
+        raise Ends(path, "its topic id is zero")
     if topic_id != METADATA_TOPIC_ID:
         raise Ends(path, f"topic id {uuid_text(topic_id)} is not that of the metadata log")
 
 
-class Election(NamedTuple):
-    """The newest epoch that a node knows."""
-
-    epoch: int
-    leader_id: int
-    voted_id: int
-    voted_directory_id: bytes
-
-
-def read_election(path: str) -> Election | None:
+def read_election(path: str) -> QuorumState | None:
     """A quorum-state, None where there is none: one JSON value in the first line, in which every field of its version has to be.
 
     Errors: Ends.
     """
     if not os.path.lexists(path):
         return None
-    line = _read(path, read_text_file).decode("utf-8", "replace").split("\n")[0]
+    line = _read(path, read_text_file).split(b"\n")[0]
     try:
-        fields, _ = json.JSONDecoder().raw_decode(line.lstrip())
-    except (ValueError, RecursionError):
-        raise Ends(path, "is no JSON") from None
-    version = fields.get("data_version") if isinstance(fields, dict) else None
+        fields = json_object(line, ignores_rest=True)
+    except ValueError as error:
+        raise Ends(path, str(error)) from None
+    version = fields.get("data_version")
     if version is None:
-        raise Ends(path, "has no data_version")
-    if version not in _MANDATORY:
+        raise Ends(path, "data_version is missing")
+    if isinstance(version, dict | list) or version not in _MANDATORY:
         raise Ends(path, f"data_version {version} is not known")
     for name, holds in _MANDATORY[version].items():
         if name not in fields:
-            raise Ends(path, f"has no {name}, which version {version} requires")
+            raise Ends(path, f"{name} is missing, which version {version} requires")
         if not holds(fields[name]):
-            raise Ends(path, f"{name} {json.dumps(fields[name])[:80]} is of another type")
+            raise Ends(path, f"{name} {json.dumps(fields[name])[:80]} has the wrong type")
     directory_id = fields["votedDirectoryId"] if version else None
-    return Election(
-        fields["leaderEpoch"], fields["leaderId"], fields["votedId"], ZERO_UUID if directory_id is None else uuid_from_text(directory_id)
+    return QuorumState(
+        leader_epoch=fields["leaderEpoch"],
+        leader_id=fields["leaderId"],
+        voted_id=fields["votedId"],
+        voted_directory_id=ZERO_UUID if directory_id is None else uuid_from_text(directory_id),
+        data_version=version,
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from metashell.forms import counted
+
 Action = Literal["cut", "delete", "split"]
 """`cut`: the file ends at `position` afterwards; `delete`: it is gone, or renamed to be deleted; `split`: what lies from `position` on
 becomes a segment of its own, named by its offset."""
@@ -42,13 +44,17 @@ class Change:
 
     def __str__(self) -> str:
         done = {
-            "cut": f"is cut to {self.position} bytes",
-            "delete": "is deleted",
-            "split": f"is split at byte {self.position}",
+            "cut": f"cut this file to {self.position} bytes",
+            "delete": "delete this file",
+            "split": f"split this file at byte {self.position}",
         }[self.action]
-        held = f", {self.batches} whole batches with {self.records} records" if self.file.endswith(".log") else ""
-        went = f": {self.bytes} bytes{held}" if self.bytes else ""
-        return f"{done}{went}: {self.reason}"
+        held = (
+            f" ({counted(self.batches, 'whole batch', 'whole batches')}, {counted(self.records, 'record')})"
+            if self.file.endswith(".log")
+            else ""
+        )
+        gone = f" and {'lose' if self.loses else 'remove'} {counted(self.bytes, 'byte')}{held}" if self.bytes else ""
+        return f"Kafka would {done}{gone}, because {self.reason}"
 
 
 @dataclass(slots=True)
@@ -83,13 +89,13 @@ class StartVerdict:
             return f"Kafka would not start: {self.reason}"
         log = f"log from offset {self.start_offset} to {self.end_offset}, epoch {self.epoch}"
         if self.is_safe:
-            told = "and lose nothing"
+            outcome = "and lose nothing"
         else:
             losses = [f"lose {'; '.join(self.lost)}"] if self.lost else []
             losses += [f"not notice {len(self.unnoticed)} faults"] if self.unnoticed else []
-            told = f"and {', and '.join(losses)}"
+            outcome = f"and {', and '.join(losses)}"
         left_out = f"; {len(self.not_judged)} other directories were not judged" if self.not_judged else ""
-        return f"Kafka would start ({log}) {told}{left_out}"
+        return f"Kafka would start ({log}) {outcome}{left_out}"
 
 
 def verdict_value(verdict: StartVerdict) -> dict[str, Any]:

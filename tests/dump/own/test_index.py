@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from struct import pack
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from metashell.dump.options import DumpOptions
 from metashell.dump.output import Output
 from metashell.dump.own.index import OFFSET, OwnIndex
 from metashell.dump.own.session import Session
+from metashell.errors import LogCorruptError
+from metashell.log.quorum_state import read_quorum_state
 from tests.dump.making import dump
 from tools.handmade_files import NAME
 
@@ -91,6 +94,15 @@ def test_aborted_transactions_are_listed() -> None:
         assert run(f"{folder}/{NAME}.txnindex")[0] == 1
 
 
+def test_a_time_index_may_name_an_offset_again_with_a_later_timestamp(tmp_path: Path) -> None:
+    path = tmp_path / f"{NAME}.timeindex"
+    path.write_bytes(pack(">qi", 100, 4) + pack(">qi", 101, 4))
+    status, text, err = dump(path)
+    assert (status, len(text.splitlines()), err) == (0, 2, "")
+    path.write_bytes(pack(">qi", 100, 4) + pack(">qi", 100, 5))
+    assert dump(path)[0] == 1
+
+
 def test_producers_are_listed() -> None:
     status, rows, _ = run(f"producers/{NAME}.snapshot")
     assert status == 0
@@ -131,6 +143,9 @@ def test_text_files_of_a_node_are_listed(tmp_path: Path) -> None:
         ("replication-offset-checkpoint", "7\n0\n"),
         ("partition.metadata", "version: 1\n"),
         ("quorum-state", "{"),
+        ("quorum-state", "[]"),
+        ("quorum-state", '{"leaderId":1}'),
+        ("quorum-state", '{"leaderId":"x","leaderEpoch":2,"votedId":-1,"data_version":0}'),
         ("meta.properties", "a=\\uzzzz"),
     ],
 )
@@ -140,6 +155,15 @@ def test_a_damaged_text_file_is_told_with_status_1(tmp_path: Path, name: str, te
     assert status == 1
     assert rows[-1]["kind"] in ("corrupt", "mismatch")
     assert err.startswith(f"dump-log: {tmp_path / name}: ")
+
+
+@pytest.mark.parametrize("text", ("{", "[]", "x", '{"leaderId":1}', '{"leaderId":"x","data_version":0}'))
+def test_a_quorum_state_is_refused_in_the_words_of_its_reader(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "quorum-state"
+    path.write_text(text)
+    with pytest.raises(LogCorruptError) as error:
+        read_quorum_state(str(path))
+    assert error.value.reason in run(path)[2]
 
 
 def test_a_missing_index_is_one_line(tmp_path: Path) -> None:
