@@ -265,10 +265,11 @@ def listed_files(
 
     They need the newest complete one where they do not begin at offset 0. With `every_checkpoint` all are given. With `shows_damaged`
     the newest one stands in where none is complete: a dump shows what it has and what it lacks, while no table may be made of it.
+    What no checkpoint stands for has to begin at offset 0, which matters to logs without gaps only.
     """
     segments = listing.segments
     begin = segments[0].base_offset if segments else None
-    follows: int | None = None
+    follows: int | None = None if listing.checkpoints and begin != 0 else -1
     if every_checkpoint:
         yield from (ListedFile(entry.name, is_checkpoint=True) for entry in listing.checkpoints)
     elif begin != 0 and listing.checkpoints:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from metashell.cli import dump_log
 from metashell.columns import plan_splits
 from metashell.columns.inputs.files import input_files
+from metashell.demo import DEMO
 from metashell.dump.inputs import inputs_of
 from metashell.errors import UsageError
 from metashell.log.inputs import named_file
@@ -155,3 +158,26 @@ def test_nothing_is_written_beside_what_is_read(tmp_path: Path) -> None:
     before = sorted(os.listdir(directory)), path.read_bytes(), path.stat().st_mtime_ns
     dump(directory)
     assert (sorted(os.listdir(directory)), path.read_bytes(), path.stat().st_mtime_ns) == before
+
+
+def lost_offsets(tmp_path: Path, capsys: pytest.CaptureFixture[str], *, keep: str, words: list[str]) -> tuple[int, str]:
+    """Status and stderr of dump-log on the demo's directory, of which only the files whose name begins with `keep` are there."""
+    log = tmp_path / "__cluster_metadata-0"
+    log.mkdir()
+    for path in Path(str(DEMO)).glob("__cluster_metadata-0/*"):
+        if path.name.startswith(keep) and not path.name.endswith(".snapshot"):
+            shutil.copy(path, log / path.name)
+    return dump_log.main([*words, str(tmp_path)]), capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["--summary"], ["--cluster-metadata-decoder"], ["--print-data-log"]])
+def test_offsets_that_a_metadata_directory_lacks_are_a_fault_with_any_decoder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    status, err = lost_offsets(tmp_path, capsys, keep="00000000000000000251.log", words=words)
+    assert status == 1
+    assert "position 0: offsets 0 to 250 are missing" in err
+
+
+def test_a_metadata_directory_from_its_beginning_lacks_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lost_offsets(tmp_path, capsys, keep="0000", words=[]) == (0, "")

@@ -18,6 +18,7 @@ from metashell.dump.whole_file import dump_file
 from metashell.dump.writer import Findings, Place
 from metashell.log.files import OpenFile
 from metashell.log.inputs import is_checkpoint_file
+from metashell.log.kinds import METADATA
 from metashell.log.window_reader import WindowReader
 
 
@@ -64,7 +65,12 @@ class Session:
             is_checkpoint=entry.is_checkpoint or is_checkpoint_file(os.path.basename(entry.label), file),
             is_followed=is_followed,
         )
-        writer.last = (entry.follows, 0) if last is None and entry.follows is not None else last
+        writer.last = last
+        if entry.log == METADATA:
+            # It has no gaps, whatever decoder reads it.
+            writer.may_skip = False
+            if last is None and entry.follows is not None:
+                writer.last = (entry.follows, 0)
         return writer
 
     make_writer = JsonWriter
