@@ -45,16 +45,6 @@ class LogCorruptError(MetashellError):
         return type(self), (self.file, self.offset, self.reason)
 
 
-class KafkaError(MetashellError):
-    """An error code that came over the wire: one class over a table."""
-
-    def __init__(self, code: int, name: str, message: str = "", retriable: bool = False) -> None:
-        super().__init__(f"{name} ({code}): {message}" if message else f"{name} ({code})")
-        self.code = code
-        self.name = name
-        self.retriable = retriable
-
-
 class UsageError(MetashellError):
     """The operator's mistake: one line, no traceback; `argument` is the word at fault."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 from metashell.cli.common import STATUS_OK, STATUS_USAGE, Tool, parsed
 
@@ -28,7 +29,8 @@ def run(words: list[str]) -> int:
         return STATUS_USAGE
     commands = {command.name: command for command in tool.commands}
     if words[0] in commands:
-        return _run_command(commands[words[0]], words[1:])
+        name = f"{NAME} {words[0]}"
+        return Tool(name, partial(_run_command, commands[words[0]]._replace(name=name)))(words[1:])
     if not words[0].startswith("-"):
         raise UsageError(f"unknown command {words[0]}{did_you_mean(words[0], list(commands))}", words[0])
     values = parsed(tool, words)
@@ -41,7 +43,7 @@ def _run_command(command: CommandSpec, words: list[str]) -> int:
     from metashell.errors import MetashellError, UsageError
 
     try:
-        values = parsed(command._replace(name=f"{NAME} {command.name}"), words)
+        values = parsed(command, words)
     except UsageError as error:
         # A misplaced word may hold a password.
         raise (UsageError("unexpected argument [hidden]") if "password" in str(error) else error) from None
@@ -49,10 +51,12 @@ def _run_command(command: CommandSpec, words: list[str]) -> int:
         return STATUS_OK
     from metashell.cli.storage_commands import run_storage_command
     from metashell.options.values import did_you_mean
-    from metashell.storage.errors import StorageError
+    from metashell.storage.errors import ConfigError, StorageError
 
     try:
-        return run_storage_command(NAME, command.name, values)
+        return run_storage_command(command.name, command.name.rpartition(" ")[2], values)
+    except ConfigError as error:
+        raise MetashellError(f"{error.file}: {error.plain}" if error.file else error.plain) from None
     except StorageError as error:
         raise MetashellError(f"{error}{did_you_mean(error.word, error.known)}") from None
 

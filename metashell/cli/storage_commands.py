@@ -52,9 +52,18 @@ def _print_answer(
 
 def _info(tool: str, values: SimpleNamespace) -> int:
     from metashell.storage.config import load_config
+    from metashell.storage.errors import ConfigError
     from metashell.storage.info import read_info
 
-    config = load_config(values.config)
+    try:
+        config = load_config(values.config)
+    except ConfigError as error:
+        if values.output == "kafka" or error.directories is None:
+            raise
+        info = read_info(error.directories)
+        info = info._replace(problems=(*info.problems, error.plain))
+        _print_answer(values.output, text=lambda: report.info_lines(info, ()), json=lambda: report.info_json(info, ()))
+        return STATUS_FAILED
     info = read_info(config.log_directories)
     if values.output == "kafka":
         _print(report.kafka_info_lines(info))

@@ -242,7 +242,7 @@ class CheckedBatch(RecordBatch):
 
 
 def read_batch_header(buf: bytes, position: int = 0) -> BatchHeader:
-    """The header of the version-2 batch that starts at `position`; `RecordBatch.crc_is_valid` checks the CRC.
+    """The header of the version-2 batch that starts at `position`; `crc_fault` checks the CRC.
 
     Errors: DecodeError if fewer than 61 bytes are left.
     Source: the protocol guide's record batch section; KIP-98.

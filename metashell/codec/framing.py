@@ -15,7 +15,7 @@ a frame may hold a wrong checksum or an unknown magic.
 from struct import Struct
 from typing import Final, Literal, NamedTuple
 
-from metashell.codec.batches import LEAD_SIZE, MAGIC_END
+from metashell.codec.batches import HEADER_SIZE, LEAD_SIZE, MAGIC_END
 
 LENGTH_MIN: Final = 14
 """The least that a length field can say: the overhead of a message of magic 0 (LegacyRecord)."""
@@ -78,6 +78,13 @@ class Stop(NamedTuple):
                 return f"batch of {self.size} bytes is cut off"
             case "too-large":
                 return f"batch of {self.size} bytes is above {self.size_max}"
+
+
+def frame_fault(magic: int, size: int) -> str | None:
+    """Why a whole frame cannot be a batch, by its magic number, which is 2 or more, and its size; None where it can."""
+    if magic > MAGIC_MAX:
+        return f"magic {magic} is not known"
+    return f"batch of {size} bytes is shorter than its header of {HEADER_SIZE}" if size < HEADER_SIZE else None
 
 
 class Window:

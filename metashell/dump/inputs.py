@@ -4,33 +4,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
-from metashell.codec.batches import HEADER_SIZE, RecordBatch, read_batch_header
 from metashell.errors import PathError, UsageError
 from metashell.escape import writable
 from metashell.log.files import OpenFile, open_file
 from metashell.log.inputs import (
+    ListedFile,
     LogFolder,
     all_empty,
     find_metadata,
+    listed_files,
     log_folder,
     log_folders,
-    needed_checkpoint,
     nothing_found,
     paths_of,
 )
 from metashell.log.kinds import KNOWN_LOGS, METADATA, LogKind
-from metashell.log.names import classify, parse_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     # What reads directories costs a few milliseconds, which a single file does not need.
     from metashell.log.directory import MetadataDirectory
-
-_FIRST_LOOK = 4096
 
 
 class Input(NamedTuple):
@@ -60,7 +56,7 @@ def inputs_of(path: str, wanted: Collection[LogKind] = (), *, may_be_empty: bool
     """
     for place in paths_of(path):
         if place == "-" or not os.path.isdir(place):
-            yield Input(label=place, open=partial(open_file, place), is_checkpoint=_is_checkpoint_name(place))
+            yield Input(label=place, open=partial(open_file, place))
             continue
         folders = _folders(place, wanted)
         if not may_be_empty and all(folder.is_empty for folder in folders):
@@ -102,38 +98,18 @@ def _of_directory(folder: LogFolder) -> Iterator[Input]:
     from metashell.log.directory import MetadataDirectory
 
     directory = MetadataDirectory(folder.path)
-    listing = directory.list()
-    segments = listing.segments
-    follows: int | None = None
-    checkpoint = needed_checkpoint(listing, directory.open)
-    if checkpoint is not None:
-        yield directory_input(directory, checkpoint, is_checkpoint=True, log=METADATA)
-        end = next(entry.snapshot_id.offset for entry in listing.checkpoints if entry.name == checkpoint)
-        follows = end - 1 if segments and segments[0].base_offset > end else None
-    elif listing.checkpoints and (not segments or segments[0].base_offset > 0):
-        # None is complete: what the newest one has, and what it lacks, is better than silence.
-        yield directory_input(directory, listing.checkpoints[0].name, is_checkpoint=True, log=METADATA)
-    for segment in segments:
-        yield directory_input(directory, segment.name, is_last=segment is segments[-1], follows=follows, log=folder.kind)
-        follows = None
+    for file in listed_files(directory.list(), directory.open, shows_damaged=True):
+        yield directory_input(directory, file, METADATA if file.is_checkpoint else folder.kind)
 
 
-def directory_input(
-    directory: MetadataDirectory,
-    name: str,
-    *,
-    is_checkpoint: bool = False,
-    is_last: bool = False,
-    follows: int | None = None,
-    log: LogKind | None = None,
-) -> Input:
+def directory_input(directory: MetadataDirectory, file: ListedFile, log: LogKind | None) -> Input:
     """A listed file of a directory as an input."""
     return Input(
-        label=os.path.join(directory.path, name),
-        open=partial(directory.open, name),
-        is_checkpoint=is_checkpoint,
-        may_end_early=is_last,
-        follows=follows,
+        label=os.path.join(directory.path, file.name),
+        open=partial(directory.open, file.name),
+        is_checkpoint=file.is_checkpoint,
+        may_end_early=file.may_end_early,
+        follows=file.follows,
         directory=directory,
         log=log,
     )
@@ -142,23 +118,3 @@ def directory_input(
 def shown_path(path: str) -> str:
     """A path as text, whatever the locale: a byte that is not UTF-8 is the text `\\xe9`."""
     return writable(os.fsencode(path).decode("utf-8", "surrogateescape"))
-
-
-def _is_checkpoint_name(path: str) -> bool:
-    parsed = parse_name(os.path.basename(path))
-    return parsed is not None and parsed.kind != "segment"
-
-
-def starts_like_checkpoint(file: OpenFile, path: str) -> bool:
-    """Whether a regular file is a checkpoint by its name or, under another name, by what it starts with."""
-    if file.size() is None:
-        return _is_checkpoint_name(path)
-    first: RecordBatch | None = None
-    data = file.read_at(0, _FIRST_LOOK)
-    if len(data) >= HEADER_SIZE:
-        header = read_batch_header(data)
-        if header.magic == 2 and HEADER_SIZE <= header.size_bytes <= len(data):
-            first = RecordBatch(header, 0, data[: header.size_bytes])
-    with suppress(ValueError):
-        return classify(os.path.basename(path), first) != "segment"
-    return False

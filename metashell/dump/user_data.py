@@ -1,7 +1,8 @@
 """Whether a log without a decoder holds users' data. Of the metadata log fewer bytes are shown, since they may be secrets.
 
-A log is the metadata log by its place (its folder's name, or a checkpoint's own), else by its first data record: it has no key,
-and a value that decodes.
+A log is the metadata log where `log/inputs` says so of its file, by content and place; also by its folder's name alone, or a checkpoint's
+own; also where its first data record has no key and a value that decodes. The last two ask for less than `log/identity` does, which
+takes messages of magic 0 and 1, and a few odd records among many, for a user's: what is hidden in vain costs less than a secret shown.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from contextlib import suppress
 
 from metashell.codec.batches import RecordBatch
 from metashell.codec.frame import FrameError, read_metadata_record
-from metashell.errors import DecodeError
+from metashell.errors import DecodeError, UsageError
 from metashell.log.files import OpenFile
+from metashell.log.inputs import named_file
+from metashell.log.kinds import METADATA
 from metashell.log.names import METADATA_DIRECTORY, parse_name
 from metashell.log.segment import read_batches
 
@@ -22,6 +25,9 @@ _LOOKED_AT_MAX = 16
 
 def holds_user_data(file: OpenFile, label: str, key: bytes | None, value: bytes | None) -> bool:
     """Whether it does. A stream cannot be looked into before it is read: there the first record, `key` and `value`, decides."""
+    with suppress(UsageError):  # a stream, or a file that is gone by now
+        if named_file(label).log == METADATA:
+            return False
     name = parse_name(os.path.basename(label))
     folder = os.path.basename(os.path.dirname(os.path.abspath(label)))
     if (name is not None and name.kind != "segment") or folder.rpartition("-")[0] == METADATA_DIRECTORY.rpartition("-")[0]:

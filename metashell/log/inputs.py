@@ -13,17 +13,26 @@ from errno import ENOENT
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
+from metashell.codec.batches import RecordBatch
 from metashell.errors import LogCorruptError, PathError, UsageError
 from metashell.log.directory import Listing, listing_of
 from metashell.log.file_kinds import Closing
 from metashell.log.files import STREAM_NAMES, OpenFile, StreamFile, is_stream, open_file
 from metashell.log.identity import NOTHING, Content, content_of, kind_of, kind_of_place, known_names, name_of
 from metashell.log.kinds import DATA, METADATA, READERS, LogKind
-from metashell.log.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES, METADATA_DIRECTORY, PARTITION_METADATA, checkpoint_name, parse_name
-from metashell.log.segment import read_batches
+from metashell.log.names import (
+    BOOTSTRAP_CHECKPOINT,
+    META_PROPERTIES,
+    METADATA_DIRECTORY,
+    PARTITION_METADATA,
+    checkpoint_name,
+    classify,
+    parse_name,
+)
+from metashell.log.segment import BatchFault, read_batches
 
 _LOOK_BYTES: Final = 1 << 20
-_STREAM_LOOK_BYTES: Final = 4096
+_FIRST_BATCH_BYTES: Final = 4096
 _DEPTH_MAX: Final = 4
 """A folder of clusters has folders of nodes, and these log directories: who names what lies above that means something else."""
 _LISTED_MAX: Final = 5
@@ -214,45 +223,73 @@ def _found(folder: str, listing: Listing, place: LogKind | None, clusters: "_Clu
     tree = clusters.tree
     path_of = partial(tree.place, folder)
     cluster_id = clusters.of(folder)
-    if every_checkpoint:
-        checkpoints = [entry.name for entry in listing.checkpoints]
-    else:
-        checkpoints = [] if (needed := needed_checkpoint(listing, lambda name: tree.open(path_of(name)))) is None else [needed]
-    files = [InputFile(path=path_of(name), log=METADATA, cluster_id=cluster_id, checkpoint=checkpoint_id(name)) for name in checkpoints]
     contents: dict[str, Content] = {}
     for entry in listing.segments:
         contents[entry.name] = _content_of_path(path_of(entry.name), tree)
         if place is not None and contents[entry.name].kind is not None:
             break  # a place that is known holds one log
     told = next((content for content in contents.values() if content.kind is not None), NOTHING)
-    for entry in listing.segments:
-        content = contents.get(entry.name, told)
+    files: list[InputFile] = []
+    for file in listed_files(listing, lambda name: tree.open(path_of(name)), every_checkpoint=every_checkpoint):
+        content = contents.get(file.name, told)
         files.append(
             InputFile(
-                path=path_of(entry.name),
-                log=kind_of(place, content if content.kind is not None else told),
+                path=path_of(file.name),
+                log=METADATA if file.is_checkpoint else kind_of(place, content if content.kind is not None else told),
                 cluster_id=cluster_id,
-                may_end_early=entry is listing.segments[-1],
+                checkpoint=checkpoint_id(file.name),
+                may_end_early=file.may_end_early,
             )
         )
     is_empty = not listing.checkpoints and not any(content.has_batches for content in contents.values())
     return FoundLog(directory=path_of(), kind=kind_of(place, told), cluster_id=cluster_id, files=tuple(files), is_empty=is_empty)
 
 
-def needed_checkpoint(listing: Listing, open_name: Callable[[str], OpenFile]) -> str | None:
-    """The name of the newest complete checkpoint, where the segments do not hold everything."""
-    if listing.segments and listing.segments[0].base_offset == 0:
-        return None
+class ListedFile(NamedTuple):
+    """A file of a log's directory.
+
+    `may_end_early` marks the last segment, whose torn or empty tail is no fault. `follows` is the offset before a segment's first one,
+    where a checkpoint says that and the segment begins later.
+    """
+
+    name: str
+    is_checkpoint: bool = False
+    may_end_early: bool = False
+    follows: int | None = None
+
+
+def listed_files(
+    listing: Listing, open_name: Callable[[str], OpenFile], *, every_checkpoint: bool = False, shows_damaged: bool = False
+) -> Iterator[ListedFile]:
+    """The files that a log's directory stands for, in order: its segments, and first the checkpoint that they need.
+
+    They need the newest complete one where they do not begin at offset 0. With `every_checkpoint` all are given. With `shows_damaged`
+    the newest one stands in where none is complete: a dump shows what it has and what it lacks, while no table may be made of it.
+    """
+    segments = listing.segments
+    begin = segments[0].base_offset if segments else None
+    follows: int | None = None
+    if every_checkpoint:
+        yield from (ListedFile(entry.name, is_checkpoint=True) for entry in listing.checkpoints)
+    elif begin != 0 and listing.checkpoints:
+        complete = next((entry for entry in listing.checkpoints if _is_complete(entry.name, open_name)), None)
+        if complete is not None or shows_damaged:
+            yield ListedFile((complete or listing.checkpoints[0]).name, is_checkpoint=True)
+        if complete is not None and begin is not None and begin > complete.snapshot_id.offset:
+            follows = complete.snapshot_id.offset - 1
+    for segment in segments:
+        yield ListedFile(segment.name, may_end_early=segment is segments[-1], follows=follows)
+        follows = None
+
+
+def _is_complete(name: str, open_name: Callable[[str], OpenFile]) -> bool:
     from metashell.log.snapshot import first_snapshot_fault
 
-    for entry in listing.checkpoints:
-        try:
-            with open_name(entry.name) as file:
-                if first_snapshot_fault(file) is None:
-                    return entry.name
-        except (OSError, UsageError):
-            continue  # a running node has removed it, or it may not be read
-    return None
+    try:
+        with open_name(name) as file:
+            return first_snapshot_fault(file) is None
+    except (OSError, UsageError):
+        return False  # a running node has removed it, or it may not be read
 
 
 def checkpoint_id(name: str) -> str:
@@ -280,9 +317,9 @@ def named_file(path: str, tree: Tree = LOCAL, folder: str | None = None) -> Inpu
         name = path.partition("?")[0].rpartition("/")[2]
     parsed = parse_name(name)
     with tree.open(path) as file:
-        content, starts_like_checkpoint = _look_into(file)
+        content = content_of_file(file)
+        is_checkpoint = is_checkpoint_file(name, file)
     place = METADATA if parsed is not None and parsed.kind != "segment" else place_of(folder, (name,), tree)
-    is_checkpoint = starts_like_checkpoint if parsed is None else parsed.kind != "segment"
     return InputFile(
         path=path,
         log=kind_of(place, content),
@@ -291,9 +328,12 @@ def named_file(path: str, tree: Tree = LOCAL, folder: str | None = None) -> Inpu
     )
 
 
-def content_of_file(file: OpenFile) -> Content:
-    """What the first batches of an opened file show. What can only be read front to back can be read as before."""
-    return _look_into(file)[0]
+def is_checkpoint_file(name: str, file: OpenFile) -> bool:
+    """Whether an opened file is a checkpoint: by its name, or under another name by what it starts with. A stream is not looked into."""
+    first: RecordBatch | BatchFault | None = None
+    if parse_name(name) is None and not isinstance(file, StreamFile):
+        first = next(read_batches(_to_be_looked_at(file), max_bytes=_FIRST_BATCH_BYTES), None)
+    return classify(name, first.batch if isinstance(first, BatchFault) else first) != "segment"
 
 
 def log_of_file(path: str, file: OpenFile) -> tuple[LogKind | None, bool]:
@@ -309,14 +349,15 @@ def log_of_file(path: str, file: OpenFile) -> tuple[LogKind | None, bool]:
     return kind_of(place, content), place == DATA or content.is_sure
 
 
-def _look_into(file: OpenFile) -> tuple[Content, bool]:
-    """The content, and whether the file starts as only a checkpoint does."""
-    looked_at: OpenFile = file
-    if file.size() is None:
-        looked_at = _Head(file, _STREAM_LOOK_BYTES if isinstance(file, StreamFile) else _LOOK_BYTES // 16)
-    from metashell.log.names import classify
-    from metashell.log.segment import BatchFault
+def _to_be_looked_at(file: OpenFile) -> OpenFile:
+    if file.size() is not None:
+        return file
+    return _Head(file, _FIRST_BATCH_BYTES if isinstance(file, StreamFile) else _LOOK_BYTES // 16)
 
+
+def content_of_file(file: OpenFile) -> Content:
+    """What the first batches of an opened file show. What can only be read front to back can be read as before."""
+    looked_at = _to_be_looked_at(file)
     content, items = content_of(read_batches(looked_at, max_bytes=_LOOK_BYTES))
     first = next(items, None)
     if not content.has_batches:
@@ -325,7 +366,7 @@ def _look_into(file: OpenFile) -> tuple[Content, bool]:
         if isinstance(first, BatchFault) and looked_at is file:
             is_nothing = first.may_be_tail
         content = content._replace(has_batches=not is_nothing)
-    return content, classify("", first.batch if isinstance(first, BatchFault) else first) == "checkpoint"
+    return content
 
 
 def _content_of_path(place: str, tree: Tree) -> Content:

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 from metashell.codec.batches import CRC_START, HEADER_SIZE, MAGIC_END, BatchHeader, CheckedBatch, RecordBatch, unpack_header
 from metashell.codec.crc32c import crc32c
-from metashell.codec.framing import MAGIC_MAX, Stop
+from metashell.codec.framing import MAGIC_MAX, Stop, frame_fault
 from metashell.log.files import OpenFile
 from metashell.log.tail import Tail, judge_tail
 from metashell.log.window_reader import WINDOW_SIZE, WindowReader
@@ -59,6 +59,7 @@ def read_batches(file: OpenFile, *, start: int = 0, max_bytes: int | None = None
     reader = WindowReader(file, max_bytes, file.batch_size_max, _FIRST_WINDOW)
     name = file.name
     position = start
+    after: int | None = None
     while True:
         window = reader.read(position)
         buf, base = window.buf, window.position
@@ -67,6 +68,7 @@ def read_batches(file: OpenFile, *, start: int = 0, max_bytes: int | None = None
                 yield _judge(buf[at : at + size], base + at, name)
                 continue
             header = BatchHeader(*unpack_header(buf, at))
+            after = header.last_offset + 1
             data = buf[at : at + size]
             if crc32c(data, CRC_START) == header.crc:
                 yield CheckedBatch(header, base + at, data, name)
@@ -78,7 +80,7 @@ def read_batches(file: OpenFile, *, start: int = 0, max_bytes: int | None = None
         stop = window.stop
         if stop is None or (stop.kind != "bad-size" and reader.grow()):
             continue
-        tail = None if _is_cut_at(max_bytes, stop) else judge_tail(file, stop)
+        tail = None if _is_cut_at(max_bytes, stop) else judge_tail(file, stop, after)
         if tail is not None:
             yield tail
         return
@@ -99,9 +101,7 @@ def _judge(data: bytes, position: int, file: str) -> RecordBatch | BadBatch:
         return message if message.crc_fault() is None else _bad_crc(message)
     # What a short header lacks reads as zero.
     batch = RecordBatch(BatchHeader(*unpack_header(data[:HEADER_SIZE].ljust(HEADER_SIZE, b"\0"))), position, data, file)
-    if magic > MAGIC_MAX:
-        return BadBatch(kind="bad-magic", batch=batch, reason=f"magic {batch.header.magic} is not known")
-    return BadBatch(kind="bad-size", batch=batch, reason=f"batch of {len(data)} bytes is shorter than its header of {HEADER_SIZE}")
+    return BadBatch(kind="bad-magic" if magic > MAGIC_MAX else "bad-size", batch=batch, reason=frame_fault(magic, len(data)) or "")
 
 
 def _bad_crc(batch: RecordBatch) -> BadBatch:

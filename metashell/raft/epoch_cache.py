@@ -31,11 +31,6 @@ class EpochCache:
     def latest_epoch(self) -> int | None:
         return self._epochs[-1] if self._epochs else None
 
-    def start_of(self, epoch: int) -> int | None:
-        """The start offset of an epoch that is an entry."""
-        index = bisect_left(self._epochs, epoch)
-        return self._starts[index] if index < len(self._epochs) and self._epochs[index] == epoch else None
-
     def assign(self, epoch: int, start: int) -> bool:
         """Let `epoch` begin at `start`; returns whether that changed anything: entries of a later epoch or a later start go."""
         epochs, starts = self._epochs, self._starts

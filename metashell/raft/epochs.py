@@ -8,8 +8,6 @@ Source: KIP-595, KIP-853; KafkaRaftClient.handleBeginQuorumEpochRequest, handleE
 
 from __future__ import annotations
 
-from typing import Any
-
 from metashell.codec.error_codes import (
     FENCED_LEADER_EPOCH,
     INVALID_REQUEST,
@@ -26,7 +24,7 @@ from metashell.raft.roles import Follower, Leader, Resigned
 from metashell.values import ReplicaKey
 
 
-def handle_begin(node: Replica, token: Any, request: BeginQuorumEpochRequest, listener: str) -> None:
+def handle_begin(node: Replica, token: object, request: BeginQuorumEpochRequest, listener: str) -> None:
     """Follow a leader that says it is one. It does not count as hearing from the leader: only fetches do."""
     if error := common.check_addressed(node, request):
         node.reply(token, BeginQuorumEpochResponse(error))
@@ -37,7 +35,7 @@ def handle_begin(node: Replica, token: Any, request: BeginQuorumEpochRequest, li
     reply(node, token, replies.answer(node, BeginQuorumEpochResponse, error, listener))
 
 
-def handle_end(node: Replica, token: Any, request: EndQuorumEpochRequest, listener: str) -> None:
+def handle_end(node: Replica, token: object, request: EndQuorumEpochRequest, listener: str) -> None:
     """A leader gives up: stand at once or after others, by the order in which it names the voters."""
     if error := common.check_addressed(node, request):
         node.reply(token, EndQuorumEpochResponse(error))
@@ -68,7 +66,7 @@ def take_leader(node: Replica, request: BeginQuorumEpochRequest | EndQuorumEpoch
     return NONE
 
 
-def reply(node: Replica, token: Any, response: BeginQuorumEpochResponse | EndQuorumEpochResponse) -> None:
+def reply(node: Replica, token: object, response: BeginQuorumEpochResponse | EndQuorumEpochResponse) -> None:
     """Answer. Where two disagree on who leads an epoch nobody is named: naming one of them would kill a Kafka peer."""
     if response.error == UNKNOWN_SERVER_ERROR:
         response.leader_id, response.leader_endpoint = NO_LEADER, None

@@ -9,8 +9,6 @@ Source: KafkaRaftClient.handleFetchRequest, tryCompleteFetchRequest; KafkaRaftLo
 
 from __future__ import annotations
 
-from typing import Any
-
 from metashell.codec.error_codes import INVALID_REQUEST, NONE, UNKNOWN_SERVER_ERROR
 from metashell.raft import common, progress, replies
 from metashell.raft.config import BATCH_SIZE_MAX
@@ -35,7 +33,7 @@ class Position:
 VALID = Position()
 
 
-def handle_request(node: Replica, token: Any, request: FetchRequest, listener: str) -> None:
+def handle_request(node: Replica, token: object, request: FetchRequest, listener: str) -> None:
     """Answer a Fetch, now or later."""
     if error := common.check_addressed(node, request):
         node.reply(token, FetchResponse(error))

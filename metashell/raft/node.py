@@ -72,7 +72,7 @@ from metashell.raft.replica import Random, Replica
 from metashell.raft.roles import Candidate, Follower, Leader, Prospective, Resigned
 from metashell.values import OffsetAndEpoch
 
-RequestHandler: TypeAlias = Callable[[Replica, Any, Any, str], object]
+RequestHandler: TypeAlias = Callable[[Replica, object, Any, str], object]
 ResponseHandler: TypeAlias = Callable[[Replica, int, Any], bool]
 
 
@@ -106,7 +106,7 @@ class RaftNode(Replica):
 
     # What the driver reports
 
-    def handle_request(self, token: Any, request: Request, listener: str, now_ms: int) -> Ready:
+    def handle_request(self, token: object, request: Request, listener: str, now_ms: int) -> Ready:
         """A peer or client asks; the answer, now or in a later Ready, has `token`. `listener` is the one the request came in on."""
         ready = self.begin(now_ms)
         _REQUESTS[request.__class__](self, token, request, listener.upper())
@@ -187,7 +187,7 @@ class RaftNode(Replica):
         """The file that a Ready wants frozen."""
         return self.freezing
 
-    def forget(self, token: Any) -> None:
+    def forget(self, token: object) -> None:
         """The connection of a token was closed: its answers are not needed any more."""
         self.parked.forget(token)
 
@@ -202,18 +202,14 @@ class RaftNode(Replica):
         self._finish()
         return id, ready
 
-    def unregister(self, listener: ListenerId) -> None:
-        self.listeners.pop(listener, None)
-
     def consumed(self, listener: ListenerId, end_offset: int, now_ms: int) -> Ready:
         """A listener has taken in all before `end_offset`, of what it was handed."""
         ready = self.begin(now_ms)
-        found = self.listeners.get(listener)
-        if found is not None:
-            assert found.is_busy and end_offset >= found.next_offset, "a listener consumes what it was handed"
-            found.is_busy = False
-            found.next_offset = end_offset
-            self.has_news = True
+        found = self.listeners[listener]
+        assert found.is_busy and end_offset >= found.next_offset, "a listener consumes what it was handed"
+        found.is_busy = False
+        found.next_offset = end_offset
+        self.has_news = True
         self._finish()
         return ready
 
@@ -371,16 +367,16 @@ class RaftNode(Replica):
         self.next_poll = min(self.next_poll, self.shutdown_deadline_ms)
 
 
-def _describe(node: Replica, token: Any, request: DescribeQuorumRequest, listener: str) -> None:
+def _describe(node: Replica, token: object, request: DescribeQuorumRequest, listener: str) -> None:
     node.reply(token, describe.answer(node, request))
 
 
-def _tell_versions(node: Replica, token: Any, request: ApiVersionsRequest, listener: str) -> None:
+def _tell_versions(node: Replica, token: object, request: ApiVersionsRequest, listener: str) -> None:
     config = node.config
     node.reply(token, ApiVersionsResponse(0, (config.min_kraft_version, config.max_kraft_version)))
 
 
-def _update_voter(node: Replica, token: Any, request: UpdateRaftVoterRequest, listener: str) -> None:
+def _update_voter(node: Replica, token: object, request: UpdateRaftVoterRequest, listener: str) -> None:
     leader = node.role
     is_heard = voter_update.handle_request(node, token, request, listener)
     if is_heard and isinstance(leader, Leader) and request.voter_id in leader.voters:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
-from typing import Any, Final
+from typing import Final
 
 from metashell.raft.messages import FetchRequest, FetchResponse
 
@@ -17,7 +17,7 @@ class ParkedFetch:
 
     __slots__ = ("deadline_ms", "listener", "request", "response", "token")
 
-    def __init__(self, token: Any, request: FetchRequest, listener: str, deadline_ms: int, response: FetchResponse) -> None:
+    def __init__(self, token: object, request: FetchRequest, listener: str, deadline_ms: int, response: FetchResponse) -> None:
         self.token = token
         self.request = request
         self.listener = listener
@@ -78,7 +78,7 @@ class ParkedFetches:
         self._sweep()
         return taken
 
-    def forget(self, token: Any) -> None:
+    def forget(self, token: object) -> None:
         """Take out all fetches with a token."""
         for number in self._by_token.pop(id(token), ()):
             del self._by_number[number]

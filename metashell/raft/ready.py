@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from metashell.ids import Epoch, NodeId
 from metashell.raft.accumulator import AppendedBatch
@@ -84,7 +84,7 @@ class Send:
 class Reply:
     """An answer; `token` is what the driver gave with the request."""
 
-    token: Any
+    token: object
     message: Response
 
 

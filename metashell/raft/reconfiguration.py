@@ -8,7 +8,7 @@ Source: KIP-853; org.apache.kafka.raft.internals.AddVoterHandler, RemoveVoterHan
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from metashell.codec.error_codes import (
     DUPLICATE_VOTER,
@@ -47,7 +47,7 @@ NAME_MAX: Final = 255
 Refusal = tuple[int, str]
 
 
-def handle_add(node: Replica, token: Any, request: AddRaftVoterRequest, listener: str) -> None:
+def handle_add(node: Replica, token: object, request: AddRaftVoterRequest, listener: str) -> None:
     """Begin to add a voter, or say why not."""
     leader = node.role
     error, message = check_add(node, request)
@@ -60,7 +60,7 @@ def handle_add(node: Replica, token: Any, request: AddRaftVoterRequest, listener
     node.send(key.id, request.endpoints[node.config.default_listener], ApiVersionsRequest())
 
 
-def handle_remove(node: Replica, token: Any, request: RemoveRaftVoterRequest, listener: str) -> None:
+def handle_remove(node: Replica, token: object, request: RemoveRaftVoterRequest, listener: str) -> None:
     """Remove a voter, or say why not."""
     leader = node.role
     error, message = check_remove(node, request)

@@ -6,7 +6,7 @@ The other modules of the core are functions over one `Replica`; `node.RaftNode` 
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from metashell.ids import NO_LEADER
 from metashell.raft.config import RaftConfig
@@ -139,7 +139,7 @@ class Replica:
     def _send(self, destination: int, endpoint: Endpoint, message: Request) -> None:
         self.ready.add(Send(destination, endpoint, self.connections.sent(destination, message, self.now_ms), message))
 
-    def reply(self, token: Any, message: Response) -> None:
+    def reply(self, token: object, message: Response) -> None:
         self.ready.add(Reply(token, message))
 
     def notify(self, notice: Notice) -> None:

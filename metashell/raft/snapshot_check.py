@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from metashell.codec.batches import CODEC_MASK, CONTROL, CRC_START, HEADER_SIZE, TRANSACTIONAL, BatchHeader, unpack_header
+from metashell.codec.batches import CODEC_MASK, CONTROL, CRC_START, HEADER_SIZE, TRANSACTIONAL, BatchHeader, CheckedBatch, unpack_header
 from metashell.codec.crc32c import crc32c
 from metashell.errors import DecodeError, LogCorruptError
 from metashell.raft.config import BATCH_SIZE_MAX
@@ -36,11 +36,13 @@ class SnapshotCheck:
     """What is known of a snapshot so far.
 
     `last_contained_log_timestamp` (Unix ms) is None before the header was read; `kraft_version` and `voters` None where it has none.
-    `fault` says in one line what is wrong with it, and then nothing more is taken in.
+    `fault` says in one line what is wrong with it, and then nothing more is taken in. `name` is what its batches call their file.
     """
 
     __slots__ = (
+        "_name",
         "_needed",
+        "_position",
         "_rest",
         "fault",
         "has_data",
@@ -51,7 +53,9 @@ class SnapshotCheck:
         "voters",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "snapshot") -> None:
+        self._name = name
+        self._position = 0
         self._rest = bytearray()
         self._needed = HEADER_SIZE
         self.next_offset = 0
@@ -67,24 +71,28 @@ class SnapshotCheck:
         """Whether it ends as a snapshot does."""
         return self.has_footer and not self._rest and self.fault is None
 
-    def feed(self, data: bytes) -> None:
-        """Take in the next bytes."""
+    def feed(self, data: bytes) -> list[CheckedBatch]:
+        """Take in the next bytes; returns the batches that they make whole, none with a fault."""
         if self.fault is not None:
-            return
+            return []
         rest = self._rest
         rest += data
         if len(rest) < self._needed:
-            return
+            return []
         whole = bytes(rest)
         try:
-            taken = self._read_batches(whole)
+            batches = self._read_batches(whole)
         except DecodeError as error:
             self.fault = str(error)
-            return
+            return []
+        taken = sum(len(batch.data) for batch in batches)
+        self._position += taken
         self._rest = bytearray(whole[taken:])
+        return batches
 
-    def _read_batches(self, data: bytes) -> int:
-        """Take in all whole batches; returns where the last one ends."""
+    def _read_batches(self, data: bytes) -> list[CheckedBatch]:
+        """Take in all whole batches."""
+        batches: list[CheckedBatch] = []
         position, size = 0, len(data)
         while size - position >= HEADER_SIZE:
             header = BatchHeader(*unpack_header(data, position))
@@ -95,11 +103,13 @@ class SnapshotCheck:
             following = position + header.size_bytes
             if following > size:
                 self._needed = header.size_bytes
-                return position
-            self._read_batch(data[position:following], header)
+                return batches
+            batch = data[position:following]
+            self._read_batch(batch, header)
+            batches.append(CheckedBatch(header, self._position + position, batch, self._name))
             position = following
         self._needed = HEADER_SIZE
-        return position
+        return batches
 
     def _read_batch(self, batch: bytes, header: BatchHeader) -> None:
         offset = self.next_offset

@@ -5,8 +5,6 @@ Source: KafkaRaftClient.handleFetchSnapshotRequest; KIP-630.
 
 from __future__ import annotations
 
-from typing import Any
-
 from metashell.codec.error_codes import (
     NONE,
     POSITION_OUT_OF_RANGE,
@@ -21,7 +19,7 @@ from metashell.raft.roles import Leader
 from metashell.values import OffsetAndEpoch
 
 
-def handle_request(node: Replica, token: Any, request: FetchSnapshotRequest, listener: str) -> None:
+def handle_request(node: Replica, token: object, request: FetchSnapshotRequest, listener: str) -> None:
     """Answer with a page or an error."""
     if error := common.check_addressed(node, request):
         node.reply(token, FetchSnapshotResponse(error))

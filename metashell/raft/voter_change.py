@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from metashell.raft.messages import AddRaftVoterResponse, Endpoints, RemoveRaftVoterResponse
 from metashell.values import ReplicaKey
@@ -13,7 +13,7 @@ class ChangeInProgress:
 
     __slots__ = ("deadline_ms", "is_answered", "key", "offset", "token")
 
-    def __init__(self, token: Any, key: ReplicaKey, offset: int | None, deadline_ms: int) -> None:
+    def __init__(self, token: object, key: ReplicaKey, offset: int | None, deadline_ms: int) -> None:
         self.token = token
         self.key = key
         self.offset = offset
@@ -27,7 +27,7 @@ class AddVoter(ChangeInProgress):
     __slots__ = ("endpoints", "waits_for_commit")
     make_response = AddRaftVoterResponse
 
-    def __init__(self, token: Any, key: ReplicaKey, endpoints: Endpoints, waits_for_commit: bool, deadline_ms: int) -> None:
+    def __init__(self, token: object, key: ReplicaKey, endpoints: Endpoints, waits_for_commit: bool, deadline_ms: int) -> None:
         super().__init__(token, key, None, deadline_ms)
         self.endpoints = endpoints
         self.waits_for_commit = waits_for_commit

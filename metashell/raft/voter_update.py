@@ -7,8 +7,6 @@ KRaftVersionUpgrade.
 
 from __future__ import annotations
 
-from typing import Any
-
 from metashell.codec.error_codes import (
     INCONSISTENT_CLUSTER_ID,
     INVALID_REQUEST,
@@ -26,7 +24,7 @@ from metashell.raft.voter_set import Voter, VoterSet
 from metashell.values import ZERO_UUID, ReplicaKey
 
 
-def handle_request(node: Replica, token: Any, request: UpdateRaftVoterRequest, listener: str) -> bool:
+def handle_request(node: Replica, token: object, request: UpdateRaftVoterRequest, listener: str) -> bool:
     """Take in what a voter says of itself; whether it counts as a sign of life of that voter."""
     error = check_request(node, request)
     if error == NONE:

@@ -14,7 +14,7 @@ Source: KIP-595, KIP-996; KafkaRaftClient.handleVoteRequest, handleVoteResponse.
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from typing import assert_never
 
 from metashell.codec.error_codes import (
     FENCED_LEADER_EPOCH,
@@ -32,7 +32,7 @@ from metashell.raft.roles import Candidate, Follower, Leader, Prospective, Resig
 from metashell.values import ReplicaKey
 
 
-def handle_request(node: Replica, token: Any, request: VoteRequest, listener: str) -> None:
+def handle_request(node: Replica, token: object, request: VoteRequest, listener: str) -> None:
     """Answer a Vote request, in the order of the checks that Kafka makes."""
     if error := common.check_addressed(node, request):
         node.reply(token, VoteResponse(error))

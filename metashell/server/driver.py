@@ -50,12 +50,19 @@ class Store(Protocol):
     def write(self, election: ElectionState, kraft_version: int) -> Durable: ...
 
 
+class Asker(Protocol):
+    """Who waits for the answer to a request."""
+
+    @property
+    def cancelled(self) -> bool: ...
+
+
 class Outward(Protocol):
     """Where messages go."""
 
     def send(self, message: Send) -> None: ...
 
-    def reply(self, token: Any, message: Response) -> None: ...
+    def reply(self, token: object, message: Response) -> None: ...
 
     def notice(self, notice: Notice) -> None: ...
 
@@ -120,7 +127,7 @@ class Driver:
 
     # ---- what happens to the core
 
-    def request(self, token: Any, request: Request, listener: str) -> None:
+    def request(self, token: Asker, request: Request, listener: str) -> None:
         """A peer asks something; the answer comes with the token, now or later. Nothing is done where it has gone meanwhile."""
         self._step(lambda now_ms: None if token.cancelled else self.node.handle_request(token, request, listener, now_ms))
 
@@ -132,7 +139,7 @@ class Driver:
         """A request had no answer."""
         self._step(lambda now_ms: self.node.handle_failure(destination, correlation_id, error_code, now_ms))
 
-    def forget(self, token: Any) -> None:
+    def forget(self, token: object) -> None:
         """Nobody waits for the answer to that request any more."""
         if not self._is_stopped:
             self.node.forget(token)

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
 from metashell.codec.batches import RecordBatch
-from metashell.codec.framing import frames_of
 from metashell.errors import LogCorruptError
 from metashell.raft.listener import ListenerId
 from metashell.raft.ready import Committed, LeaderChanged, Notice, Ready, SnapshotToLoad, TruncatedTo
@@ -120,21 +119,18 @@ class Feed:
     def _snapshot(self, id: OffsetAndEpoch) -> Iterator[RecordBatch]:
         """The snapshot's batches, read piece by piece, each checked; the last one must be its footer. Errors: LogCorruptError."""
         name = f"snapshot {id.offset}-{id.epoch}"
-        check = SnapshotCheck()
-        size, position, rest = 1, 0, b""
+        check = SnapshotCheck(name)
+        size, position = 1, 0
         while position < size:
             if id not in self._log.snapshots():
                 raise _SnapshotGoneError
             size = self._log.snapshot_size(id)
             piece = self._log.read_snapshot(id, position, PIECE_SIZE)
-            check.feed(piece)
+            batches = check.feed(piece)
             if check.fault is not None or not piece:
                 raise LogCorruptError(name, check.next_offset, check.fault or f"ends at byte {position}, {size} bytes were expected")
             position += len(piece)
-            rest += piece
-            whole = frames_of(rest)[1].position
-            yield from batches_in(rest[:whole], name)
-            rest = rest[whole:]
+            yield from batches
         if not check.is_complete:
             raise LogCorruptError(name, check.next_offset, "ends without its footer")
 

@@ -34,9 +34,9 @@ class Asked(Protocol):
     @property
     def kraft_version(self) -> int: ...
 
-    def request(self, token: Any, request: Request, listener: str) -> None: ...
+    def request(self, token: Token, request: Request, listener: str) -> None: ...
 
-    def forget(self, token: Any) -> None: ...
+    def forget(self, token: Token) -> None: ...
 
 
 class Token:
@@ -86,8 +86,9 @@ class Inbound:
         """Requests without answer so far."""
         return sum(map(len, self._waiting.values()))
 
-    def reply(self, token: Token, message: Response) -> None:
+    def reply(self, token: object, message: Response) -> None:
         """The core answers."""
+        assert isinstance(token, Token), "the core was asked with one"
         waiting = self._waiting.get(token.connection)
         if waiting is not None:
             waiting.discard(token)

@@ -22,7 +22,7 @@ from metashell.server.describe_cluster import VERSIONS as DESCRIBE_CLUSTER_VERSI
 from metashell.server.describe_cluster import describe_cluster
 from metashell.server.driver import SHUTDOWN_MS, Driver, Store
 from metashell.server.feed import Feed
-from metashell.server.inbound import Inbound, Token
+from metashell.server.inbound import Inbound
 from metashell.server.links import LINKS_MAX, LinkOptions, Links
 from metashell.server.state_machine import NoMachine, StateMachine
 
@@ -224,7 +224,7 @@ class ReplicaServer:
         """See driver.Outward."""
         self.links.send(message)
 
-    def reply(self, token: Token, message: Response) -> None:
+    def reply(self, token: object, message: Response) -> None:
         """See driver.Outward."""
         self._inbound.reply(token, message)
 

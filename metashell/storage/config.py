@@ -51,13 +51,17 @@ class NodeConfig(NamedTuple):
 def load_config(path: str) -> NodeConfig:
     """The configuration in the properties file at `path`.
 
-    Errors: ConfigError for what Kafka refuses; MetashellError for a file that cannot be read or is no properties file.
+    Errors: ConfigError for what Kafka refuses; MetashellError for a file that cannot be read or is not a properties file.
     """
     try:
         properties = parse_properties(read_text_file(path))
     except ValueError as error:
         raise MetashellError(f"{path}: {error}") from None
-    return config_of(properties)
+    try:
+        return config_of(properties)
+    except ConfigError as error:
+        error.file = path
+        raise
 
 
 def config_of(properties: Mapping[str, str]) -> NodeConfig:
@@ -66,11 +70,13 @@ def config_of(properties: Mapping[str, str]) -> NodeConfig:
     Errors: ConfigError in Kafka's words.
     """
     values = ConfigValues(_with_synonyms(properties))
-    listeners = read_listeners(values)
-    check_rules(values, listeners)
-    data = log_dirs(values)
-    own = values.text("metadata.log.dir")
-    metadata = data[0] if own is None else own
+    try:
+        listeners = read_listeners(values)
+        check_rules(values, listeners)
+    except ConfigError as error:
+        if log_dirs(values):
+            error.directories = _directories(values)
+        raise
     return NodeConfig(
         node_id=values.number("node.id"),
         roles=frozenset(values.words("process.roles")),
@@ -78,10 +84,19 @@ def config_of(properties: Mapping[str, str]) -> NodeConfig:
         controller_listener=values.words("controller.listener.names")[0],
         values=values,
         listeners=listeners,
-        log_directories=tuple(sorted({*data, metadata}, key=_utf16)),
-        metadata_log_directory=metadata,
+        log_directories=_directories(values),
+        metadata_log_directory=_metadata_directory(values),
         unstable_features=bool(values.value("unstable.feature.versions.enable")),
     )
+
+
+def _metadata_directory(values: ConfigValues) -> str:
+    own = values.text("metadata.log.dir")
+    return log_dirs(values)[0] if own is None else own
+
+
+def _directories(values: ConfigValues) -> tuple[str, ...]:
+    return tuple(sorted({*log_dirs(values), _metadata_directory(values)}, key=_utf16))
 
 
 def _utf16(text: str) -> bytes:
@@ -93,7 +108,7 @@ def _with_synonyms(properties: Mapping[str, str]) -> dict[str, str]:
     values = dict(properties)
     for name in [name for name, value in values.items() if "${" in value and values.get("config.providers")]:
         if name.startswith(("process.", "node.", "broker.id", "controller.", "listener", "log.dir", "metadata.")):
-            raise ConfigError(f"{name}: values from config providers are not known here")
+            raise ConfigError(f"{name}: values from config providers are not supported")
         del values[name]
     for name, other in (("broker.id", "node.id"), ("node.id", "broker.id")):
         if name not in values and other in values:

@@ -35,13 +35,13 @@ def check_rules(values: ConfigValues, listeners: Listeners) -> None:
     _check_roles(values, listeners)
     if "broker" in values.words("process.roles"):
         _check_cordoned(values)
-    _check_addresses(listeners)
+    _check_addresses(values, listeners)
     _check_connections(values, listeners)
 
 
-def _require(holds: bool, message: str) -> None:
+def _require(holds: bool, message: str, plain: str = "") -> None:
     if not holds:
-        raise ConfigError(_REQUIREMENT + message)
+        raise ConfigError(_REQUIREMENT + message, plain or message)
 
 
 def _group_rules() -> list[tuple[str, str, str]]:
@@ -242,11 +242,14 @@ def log_dirs(values: ConfigValues) -> tuple[str, ...]:
     return values.words("log.dir" if values.value("log.dirs") is None else "log.dirs")
 
 
-def _check_addresses(listeners: Listeners) -> None:
+def _check_addresses(values: ConfigValues, listeners: Listeners) -> None:
+    is_set = values.is_set("advertised.listeners")
+    plain = f"{'advertised.listeners' if is_set else 'listeners'}: 0.0.0.0 cannot be advertised; "
     for endpoint in (*listeners.advertised_to_brokers, *listeners.advertised_to_controllers):
         _require(
             endpoint.host != "0.0.0.0",
             "advertised.listeners cannot use the nonroutable meta-address 0.0.0.0. Use a routable IP address.",
+            plain + ("name an address that others can reach" if is_set else "set advertised.listeners"),
         )
 
 

@@ -23,4 +23,14 @@ class StorageError(MetashellError):
 
 
 class ConfigError(MetashellError):
-    """A configuration, voter string or feature that Kafka's tool ends on with a stack trace; the text is the exception's."""
+    """A configuration, voter string or feature that Kafka's tool ends on with a stack trace; the text is the exception's.
+
+    `plain` is the text in our words, where these differ. `file` is the properties file, if the configuration is from one. `directories`
+    are the log directories that the configuration names nevertheless, None where it could not be read so far.
+    """
+
+    def __init__(self, message: str, plain: str = "") -> None:
+        super().__init__(message)
+        self.plain = plain or message
+        self.file = ""
+        self.directories: tuple[str, ...] | None = None

@@ -71,7 +71,7 @@ class _Entries:
                     zeros_from = position + index if zeros_from < 0 else zeros_from
                     continue
                 if zeros_from >= 0:
-                    self._tell_hole(zeros_from, position + index - zeros_from)
+                    self._report_hole(zeros_from, position + index - zeros_from)
                     zeros_from = -1
                 self.report.counts["index_entries"] += 1
                 yield position + index, self._form.unpack(entry)
@@ -83,7 +83,7 @@ class _Entries:
         if zeros_from >= 0 and not self._may_be_preallocated:
             self.report.error(self.file.name, f"{position - zeros_from} bytes at the end are zero", position=zeros_from)
 
-    def _tell_hole(self, position: int, size: int) -> None:
+    def _report_hole(self, position: int, size: int) -> None:
         self.report.error(self.file.name, f"{size} bytes are zero in the middle of the index", position=position)
 
 

@@ -6,12 +6,15 @@ import os
 from typing import NamedTuple
 
 from metashell.errors import PathError, UsageError
-from metashell.log.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES, METADATA_DIRECTORY, QUORUM_STATE, parse_name
+from metashell.log.inputs import log_folder
+from metashell.log.kinds import METADATA
+from metashell.log.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES, METADATA_DIRECTORY
 from metashell.log.properties import parse_properties
 from metashell.log.text_files import read_text_file
 from metashell.verify.partition import partition_name
 
 _DEPTH_MAX = 3
+"""Of log directories; the metadata directories in them lie one deeper, as deep as `log.inputs.find_metadata` looks."""
 
 
 class Place(NamedTuple):
@@ -42,10 +45,10 @@ def _beside(place: Place, others: list[Place]) -> list[str]:
 
 
 def _below(path: str, depth: int) -> list[Place]:
-    if not os.path.isdir(path):
+    if os.path.exists(path) and not os.path.isdir(path):
         raise UsageError(f"{path}: not a directory: a server starts on a log directory", path)
     names = os.listdir(path)
-    if os.path.basename(os.path.abspath(path)) == METADATA_DIRECTORY or _is_metadata(names):
+    if os.path.basename(os.path.abspath(path)) == METADATA_DIRECTORY or _is_metadata(path, names):
         above = (
             os.path.dirname(os.path.abspath(path)) if os.path.isabs(path) else os.path.dirname(path.rstrip("/")) or os.path.join(path, "..")
         )
@@ -60,9 +63,12 @@ def _below(path: str, depth: int) -> list[Place]:
     return [place for folder in folders if os.path.isdir(folder) for place in _below(folder, depth - 1)]
 
 
-def _is_metadata(names: list[str]) -> bool:
-    """Whether a directory of another name holds a metadata log: a segment beside a quorum-state."""
-    return QUORUM_STATE in names and any((parsed := parse_name(name)) is not None and parsed.kind == "segment" for name in names)
+def _is_metadata(path: str, names: list[str]) -> bool:
+    """Whether a directory of any name holds a metadata log, by the rule of every command."""
+    if META_PROPERTIES in names:
+        return False  # a log directory: what it loads lies below it
+    found = log_folder(path)
+    return found is not None and found.kind == METADATA
 
 
 def node_id_of(config: str) -> int:

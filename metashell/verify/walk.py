@@ -46,7 +46,7 @@ class SegmentIndexes:
             self.transaction.forgives = True
 
     def drain(self) -> None:
-        """Read on to the end of each index, where there is no log to hold it against."""
+        """Read on to the end of each index, where there is no log to compare it with."""
         for index in (self.offset, self.time, self.transaction):
             if index is not None:
                 index.drain()

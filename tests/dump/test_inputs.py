@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from metashell.columns import plan_splits
+from metashell.columns.inputs.files import input_files
+from metashell.dump.inputs import inputs_of
 from metashell.errors import UsageError
+from metashell.log.inputs import named_file
 from tests.dump.making import LOG_NAME, batch, checkpoint, dump, dumped_rows, log, rows, topic, write
 
 
@@ -50,6 +53,32 @@ def test_a_directory_of_damaged_checkpoints_only_is_no_empty_answer(tmp_path: Pa
     assert "the checkpoint has no footer" in err
     with pytest.raises(UsageError, match="none of its checkpoints is complete, and there is no segment"):
         plan_splits(str(directory))
+
+
+@pytest.mark.parametrize("first", [0, 5, 9])
+@pytest.mark.parametrize("checkpoints", [(), (5,), (3, 5), (3, -5), (-5,), (-3, -5)], ids=str)
+def test_a_directory_stands_for_the_same_files_as_for_tables(tmp_path: Path, first: int, checkpoints: tuple[int, ...]) -> None:
+    """Checkpoints by the offset they end at, a negative one for one without a footer. What is damaged is in no table, but in a dump."""
+    directory = metadata_directory(tmp_path)
+    for end in checkpoints:
+        write(directory, checkpoint([topic("a")], footer=end > 0), f"{abs(end):020d}-0000000003.checkpoint")
+    for offset in (first, first + 1):
+        write(directory, batch([topic("b")], offset), f"{offset:020d}.log")
+    listed = [(entry.label, entry.may_end_early, entry.log) for entry in inputs_of(str(tmp_path))]
+    if first > 0 and checkpoints and max(checkpoints) < 0:
+        assert listed.pop(0) == (str(directory / "00000000000000000005-0000000003.checkpoint"), False, "metadata")
+    assert listed == [(file.path, file.may_end_early, file.log) for file in input_files(str(tmp_path))]
+
+
+@pytest.mark.parametrize("name", ["saved", "saved.gz"])
+def test_a_checkpoint_under_another_name_is_one_for_dumps_and_tables(tmp_path: Path, name: str) -> None:
+    data = checkpoint([topic("a")], footer=False)
+    saved = write(tmp_path, gzip.compress(data) if name.endswith("gz") else data, name)
+    assert named_file(str(saved)).checkpoint == name
+    status, text, err = dump(saved, write(tmp_path, log(3)))
+    assert (status, rows(text)[-1]["kind"], rows(text)[-1]["offset"]) == (1, "record", 2)
+    assert "the checkpoint has no footer" in err
+    assert len(err.splitlines()) == 1
 
 
 def test_a_gap_between_checkpoint_and_log_is_a_fault(tmp_path: Path) -> None:

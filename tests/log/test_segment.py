@@ -110,7 +110,7 @@ def test_every_flipped_bit_leaves_what_precedes_it_and_is_named_or_outside_the_c
 def test_a_zero_tail_is_one_fault_of_its_own_kind(batch, size: int) -> None:
     good, fault = walk(batch(0) + bytes(size))
     assert isinstance(good, RecordBatch)
-    assert (fault.kind, fault.position, fault.size, fault.offset) == ("zero-tail", len(good.data), size, None)
+    assert (fault.kind, fault.position, fault.size, fault.offset) == ("zero-tail", len(good.data), size, 1)
     assert fault.may_be_tail
 
 
@@ -231,23 +231,26 @@ def test_many_zeros_are_a_zero_tail_only_if_nothing_ever_follows(tmp_path: Path,
         assert isinstance(fault, BatchFault) and (fault.kind == "zero-tail") is is_zero_tail
 
 
-def test_a_torn_batch_is_known_by_its_offset_and_a_foreign_end_by_none(tmp_path: Path, batch) -> None:
+def test_a_torn_batch_and_a_foreign_end_are_known_by_the_offset_that_follows(tmp_path: Path, batch) -> None:
     path = tmp_path / "00000000000000000005.log"
     foreign = batch(6)[:16] + b"\x63" + batch(6)[17:40]
-    for tail, offset in ((batch(6)[:40], 6), (foreign, None)):
+    wrong = b"\x21" + batch(6)[1:40]  # an offset that nothing else would contradict
+    for tail, offset in ((batch(6)[:40], 6), (foreign, 6), (wrong, 6)):
         path.write_bytes(batch(5) + tail)
         with open_file(str(path)) as file:
             fault = list(read_batches(file))[-1]
         assert isinstance(fault, BatchFault) and fault.offset == offset
 
 
-def test_a_batch_that_is_cut_off_is_named_by_its_offset_and_no_batch_by_none(batch) -> None:
+def test_a_batch_that_is_cut_off_is_named_by_its_offset_and_no_batch_by_the_one_before(batch) -> None:
     parts = three(batch)
     (*_, fault) = walk(b"".join(parts)[:-3])
     assert isinstance(fault, BatchFault) and (fault.kind, fault.offset) == ("truncated", 3)
     foreign = bytearray(parts[2][:-3])
     foreign[16] = 9
     (*_, fault) = walk(b"".join(parts[:2]) + foreign)
+    assert isinstance(fault, BatchFault) and (fault.kind, fault.offset) == ("bad-magic", 3)
+    (fault,) = walk(bytes(foreign))
     assert isinstance(fault, BatchFault) and (fault.kind, fault.offset) == ("bad-magic", None)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.codec.crc32c import crc32c
+from metashell.codec.framing import frames_of
 from metashell.raft.append_check import check_fetched
 from metashell.raft.control_batches import KRaftVersion, LeaderChange, SnapshotHeader, write_control_batch
 from tests.raft.made import data_batch
@@ -119,3 +120,22 @@ def _only_epochs_differ(data: bytes, good: bytes) -> bool:
 def test_any_bytes_are_no_exception(data: bytes):
     checked = check_fetched(data, 0, 0, 9)
     assert checked.data == b"" and bool(checked.fault) == bool(data)
+
+
+BATCHES = [data_batch(12 + at, 3, 7, [bytes(at * 9)]) for at in range(4)]
+
+
+@given(st.integers(0, len(BATCHES)), st.integers(0, len(BATCHES) - 1), st.none() | st.integers(-1, 400), st.integers(0, 1000))
+def test_what_is_taken_ends_where_the_one_walk_over_frames_ends(count: int, at: int, length: int | None, cut: int):
+    """The check walks by itself, because it reads each header anyway: no frame that the walk does not know is ever taken."""
+    batches = list(BATCHES[:count])
+    if length is not None and at < count:
+        batches[at] = changed(batches[at], 8, ">i", length, summed=False)
+    data = b"".join(batches)[:cut]
+    checked = check_fetched(data, 12, 3, 5)
+    frames, stop = frames_of(data)
+    if checked.fault is None:
+        assert len(checked.data) == stop.position and checked.end_offset == 12 + len(frames)
+    else:
+        # Whole frames that are batches as they were written are never refused.
+        assert data and (not frames or length is not None)

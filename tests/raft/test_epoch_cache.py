@@ -108,5 +108,4 @@ def test_the_cache_is_the_naive_list_after_any_operations(operations: list[tuple
         assert changed == (naive.entries != before)
         assert cache.end_offset_for(epoch, 50, 9) == naive.end_offset_for(epoch, 50, 9)
         assert cache.epoch_at(offset) == naive.epoch_at(offset)
-        assert cache.start_of(epoch) == dict(naive.entries).get(epoch)
         assert cache.latest_epoch == (naive.entries[-1][0] if naive.entries else None)

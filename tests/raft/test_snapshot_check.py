@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metashell.codec.batches import RecordBatch, read_batch_header
+from metashell.codec.framing import frames_of
 from metashell.errors import LogCorruptError
 from metashell.raft.accumulator import HEADER_SIZE, encoded_size
 from metashell.raft.config import BATCH_SIZE_MAX
@@ -156,3 +157,13 @@ def test_a_flipped_byte_never_goes_unseen_unless_it_is_of_an_epoch(index: int, f
 def test_a_snapshot_that_is_cut_off_is_not_complete(index: int):
     _, data = written([b"abc", b"def"])
     assert not checked(data[: index % len(data)]).is_complete
+
+
+@given(st.lists(st.binary(max_size=50), max_size=6), st.integers(0, 1000), st.integers(1, 500))
+def test_the_batches_that_are_given_out_are_those_of_the_one_walk_over_frames(values: list[bytes], cut: int, size: int):
+    data = written(values)[1][:cut]
+    check = SnapshotCheck()
+    given_out = [batch for at in range(0, len(data), size) for batch in check.feed(data[at : at + size])]
+    assert check.fault is None
+    assert [(batch.position, len(batch.data)) for batch in given_out] == frames_of(data)[0]
+    assert b"".join(batch.data for batch in given_out) == data[: frames_of(data)[1].position]

@@ -10,6 +10,8 @@ import pytest
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record, RecordBatch
+from metashell.codec.crc32c import crc32c
+from metashell.codec.framing import whole_frames
 from metashell.raft.control_batches import SnapshotHeader
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.ready import Committed, LeaderChanged, Ready, SnapshotToLoad
@@ -145,6 +147,36 @@ def test_a_snapshot_that_goes_away_while_it_is_read_is_given_back_and_the_next_o
         assert not core.stopped
 
     run(main)
+
+
+def test_the_batches_of_a_snapshot_are_summed_once_and_know_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_module, "PIECE_SIZE", 100)
+    log = MemoryLog()
+    writer = SnapshotWriter(log.create_snapshot(OffsetAndEpoch(8, 1)), [SnapshotHeader(0)], 0)
+    for value in (b"a" * 90, b"b", b"c" * 300):
+        writer.append([value])
+    writer.freeze()
+    data = log.read_snapshot(OffsetAndEpoch(8, 1), 0, 1 << 20)
+    sums: list[int] = []
+
+    def counted(batch: bytes, start: int) -> int:
+        sums.append(len(batch))
+        return crc32c(batch, start)
+
+    monkeypatch.setattr("metashell.raft.snapshot_check.crc32c", counted)
+    monkeypatch.setattr("metashell.codec.batches.crc32c", counted)
+
+    async def given_batches() -> list[RecordBatch]:
+        feed = feeding(Core(), log, Values())
+        given = list(feed._snapshot(OffsetAndEpoch(8, 1)))
+        await feed.close()
+        return given
+
+    batches = run(given_batches)
+    frames = whole_frames(data)
+    assert [(batch.position, len(batch.data)) for batch in batches] == frames
+    assert b"".join(batch.data for batch in batches) == data and {batch.file for batch in batches} == {"snapshot 8-1"}
+    assert sums == [size for _, size in frames]
 
 
 def test_a_snapshot_that_ends_within_a_batch_stops_the_replica() -> None:

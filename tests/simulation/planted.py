@@ -81,7 +81,7 @@ def truncate_below_the_high_watermark() -> list[Patch]:
     """A follower that diverged goes back to the begin of the epoch, whatever is committed."""
 
     def truncate(node: Replica, role: Any, diverging: Any) -> bool:
-        offset = min(fetch_client.truncation_offset(node, diverging), node.epochs.start_of(node.epochs.latest_epoch or 0) or 0)
+        offset = min(fetch_client.truncation_offset(node, diverging), dict(node.epochs.entries).get(node.epochs.latest_epoch or 0, 0))
         node.committed = min(node.committed, offset)
         appending.truncate(node, max(offset, node.log.start_offset))
         return True

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import lzma
 from itertools import zip_longest
 from pathlib import Path
 
 import pytest
 
+from metashell.cli.kafka_storage import main as kafka_storage
+from metashell.cli.storage import main as storage
 from metashell.errors import MetashellError
 from metashell.storage.config import NodeConfig, config_of, load_config
 from metashell.storage.config_rules import log_dirs
 from metashell.storage.config_values import ConfigValues
 from metashell.storage.errors import ConfigError
+from tests.running import run_main
 from tests.storage.config_table import CONTROLLER, Config, configs, java_input
 from tools.gen_config_keys import ANSWERS, KEYS, answers, keys
 
@@ -87,6 +91,35 @@ def test_a_file_that_is_no_properties_file_is_named(tmp_path: Path) -> None:
     path.write_text("process.roles=\\u12x\n")
     with pytest.raises(MetashellError, match=r"server\.properties: .*uxxxx"):
         load_config(str(path))
+
+
+def test_a_configuration_that_is_refused_is_named_with_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "server.properties"
+    path.write_bytes(b"PNG\r\n")
+    done = run_main(storage, ["info", "-c", str(path)], cwd=tmp_path)
+    assert (done.status, done.stdout) == (1, b"")
+    assert done.stderr.startswith(f"metashell storage info: {path}: Missing required configuration")
+    kafka = run_main(kafka_storage, ["info", "-c", str(path)], cwd=tmp_path)
+    assert kafka.stderr.startswith("kafka-storage: Missing required configuration")
+
+
+def test_the_directories_are_shown_although_a_rule_is_broken(tmp_path: Path) -> None:
+    path = tmp_path / "server.properties"
+    settings = {**CONTROLLER, "process.roles": "broker,controller", "listeners": "PLAINTEXT://0.0.0.0:9092,CONTROLLER://0.0.0.0:9093"}
+    settings |= {"controller.listener.names": "CONTROLLER", "log.dirs": str(tmp_path / "logs")}
+    path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    done = run_main(storage, ["info", "-c", str(path)], cwd=tmp_path)
+    assert (done.status, done.stderr) == (1, "")
+    assert done.stdout.decode().splitlines() == [
+        f"{tmp_path}/logs  missing",
+        f"problem: {tmp_path}/logs does not exist",
+        "problem: listeners: 0.0.0.0 cannot be advertised; set advertised.listeners",
+    ]
+    as_json = run_main(storage, ["info", "-o", "json", "-c", str(path)], cwd=tmp_path)
+    assert json.loads(as_json.stdout)["problems"][-1].startswith("listeners: 0.0.0.0")
+    kafka = run_main(kafka_storage, ["info", "-c", str(path)], cwd=tmp_path)
+    assert (kafka.status, kafka.stdout) == (1, b"")
+    assert kafka.stderr.startswith("kafka-storage: requirement failed: advertised.listeners cannot use the nonroutable meta-address")
 
 
 def test_the_line_for_java_means_the_same_configuration() -> None:

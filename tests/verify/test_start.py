@@ -213,6 +213,18 @@ def test_where_there_is_no_log_directory_it_is_an_error(tmp_path: Path):
     done = run_main(verify, ["--start-safe", str(tmp_path)], cwd=tmp_path)
     assert done.status == 1
     assert b"no log directory with a metadata log here" in done.stdout
+    done = run_main(verify, ["--start-safe", str(tmp_path / "nope")], cwd=tmp_path)
+    assert (done.status, done.stdout.decode().splitlines()[0]) == (1, f"{tmp_path}/nope: error: No such file or directory")
+
+
+def test_a_copy_of_the_log_is_found_by_what_it_holds(tmp_path: Path):
+    copy = tmp_path / "copies" / "of-node-1"
+    copy.mkdir(parents=True)
+    for path in Path(demo_directory()).rglob("*.log"):
+        shutil.copy(path, copy)
+    done = run_main(verify, ["--start-safe", str(tmp_path / "copies")], cwd=tmp_path)
+    assert done.status == 1
+    assert f"{tmp_path}/copies: Kafka would not start: {tmp_path}/copies/meta.properties: is missing" in done.stdout.decode()
 
 
 def test_nothing_is_changed(tmp_path: Path):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
-from typing import Any, Final
+from typing import Final
 
 from metashell.codec import messages
 from metashell.codec.error_codes import INVALID_REQUEST, NONE
@@ -41,7 +41,7 @@ def alter(state: State, request: Request, now_ms: int) -> Decision:
     body = request.body
     records = BoundedRecords()
     seen: set[QuotaEntity] = set()
-    results: dict[QuotaEntity, Any] = {}
+    results: dict[QuotaEntity, messages.AlterClientQuotasResponse.EntryData] = {}
     for entry in body.entries:
         error = ApiError(NONE)
         try:
@@ -53,7 +53,7 @@ def alter(state: State, request: Request, now_ms: int) -> Decision:
     return Decision(answer, () if body.validate_only else records)
 
 
-def _alter_entry(state: State, entry: Any, seen: set[QuotaEntity]) -> list[VersionedRecord]:
+def _alter_entry(state: State, entry: messages.AlterClientQuotasRequest.EntryData, seen: set[QuotaEntity]) -> list[VersionedRecord]:
     names = {part.entity_type: part.entity_name for part in entry.entity}
     entity = _entity(entry)
     keys = [op.key for op in entry.ops]
@@ -65,7 +65,7 @@ def _alter_entry(state: State, entry: Any, seen: set[QuotaEntity]) -> list[Versi
     return list(_records(state, entity, entry, _ADDRESS_KEYS if ADDRESS in names else _USER_KEYS))
 
 
-def _entity(entry: Any) -> QuotaEntity:
+def _entity(entry: messages.AlterClientQuotasRequest.EntryData) -> QuotaEntity:
     """The entity of an entry; of a type that comes twice, the later name counts."""
     names = {part.entity_type: part.entity_name for part in entry.entity}
     return tuple(sorted(names.items(), key=lambda part: part[0]))
@@ -97,7 +97,9 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def _records(state: State, entity: QuotaEntity, entry: Any, types: dict[str, str]) -> Iterator[VersionedRecord]:
+def _records(
+    state: State, entity: QuotaEntity, entry: messages.AlterClientQuotasRequest.EntryData, types: dict[str, str]
+) -> Iterator[VersionedRecord]:
     made = messages.ClientQuotaRecord
     parts = tuple(made.EntityData(entity_type=kind, entity_name=name) for kind, name in entity)
     present: Mapping[str, float] = state.image.client_quotas.get(entity, {})
@@ -127,7 +129,7 @@ def _check_value(key: str, value: float, types: dict[str, str]) -> None:
             raise ApiError(INVALID_REQUEST, f"{key} cannot be a fractional value.")
 
 
-def _result(entry: Any, error: ApiError) -> Any:
+def _result(entry: messages.AlterClientQuotasRequest.EntryData, error: ApiError) -> messages.AlterClientQuotasResponse.EntryData:
     made = messages.AlterClientQuotasResponse
     names = {part.entity_type: part.entity_name for part in entry.entity}
     return made.EntryData(
@@ -137,6 +139,6 @@ def _result(entry: Any, error: ApiError) -> Any:
     )
 
 
-def refuse(request: Request, code: int, message: str | None) -> Any:
+def refuse(request: Request, code: int, message: str | None) -> messages.AlterClientQuotasResponse:
     error = ApiError(code, message)
     return messages.AlterClientQuotasResponse(entries=tuple(_result(entry, error) for entry in request.body.entries))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections import Counter
-from typing import Any, Final
+from typing import Final
 
 from metashell.codec import messages
 from metashell.codec.error_codes import (
@@ -60,14 +60,14 @@ def _check(name: str, mechanism: int) -> None:
         raise ApiError(UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
 
 
-def _deletion(state: State, one: Any) -> VersionedRecord:
+def _deletion(state: State, one: messages.AlterUserScramCredentialsRequest.ScramCredentialDeletion) -> VersionedRecord:
     _check(one.name, one.mechanism)
     if one.name not in state.image.scram.get(one.mechanism, {}):
         raise ApiError(RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
     return messages.RemoveUserScramCredentialRecord(name=one.name, mechanism=one.mechanism), 0
 
 
-def _upsertion(state: State, one: Any) -> VersionedRecord:
+def _upsertion(state: State, one: messages.AlterUserScramCredentialsRequest.ScramCredentialUpsertion) -> VersionedRecord:
     _check(one.name, one.mechanism)
     if one.iterations < ITERATIONS_MIN:
         raise ApiError(UNACCEPTABLE_CREDENTIAL, "Too few iterations")
@@ -88,13 +88,13 @@ def _upsertion(state: State, one: Any) -> VersionedRecord:
     return record, 0
 
 
-def _result(name: str, error: ApiError) -> Any:
+def _result(name: str, error: ApiError) -> messages.AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult:
     return messages.AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult(
         user=name, error_code=error.code, error_message=error.message
     )
 
 
-def refuse(request: Request, code: int, message: str | None) -> Any:
+def refuse(request: Request, code: int, message: str | None) -> messages.AlterUserScramCredentialsResponse:
     """The answer that refuses every user of a request."""
     names = dict.fromkeys(one.name for one in (*request.body.deletions, *request.body.upsertions))
     error = ApiError(code, message)

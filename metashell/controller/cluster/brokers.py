@@ -63,7 +63,7 @@ def register(state: State, request: Request, now_ms: int) -> Decision:
     return Decision(messages.BrokerRegistrationResponse(broker_epoch=epoch), records, atomic=False)
 
 
-def _check_life(state: State, body: Any, known: BrokerRegistration | None, now_ms: int) -> None:
+def _check_life(state: State, body: messages.BrokerRegistrationRequest, known: BrokerRegistration | None, now_ms: int) -> None:
     if body.cluster_id != state.settings.cluster_id:
         expected = state.settings.cluster_id
         raise ApiError(INCONSISTENT_CLUSTER_ID, f"Expected cluster ID {expected}, but got cluster ID {body.cluster_id}")
@@ -71,7 +71,7 @@ def _check_life(state: State, body: Any, known: BrokerRegistration | None, now_m
         raise ApiError(DUPLICATE_BROKER_REGISTRATION, f"Another broker is registered with that broker id {known.id}.")
 
 
-def _check_directories(state: State, body: Any) -> None:
+def _check_directories(state: State, body: messages.BrokerRegistrationRequest) -> None:
     directories = body.log_dirs
     if not directories:
         raise ApiError(INVALID_REGISTRATION, "No directories specified in request")
@@ -91,7 +91,7 @@ def is_reserved_directory(directory: bytes) -> bool:
     return directory[:15] == bytes(15) and directory[15] < 100
 
 
-def _check_features(state: State, body: Any) -> None:
+def _check_features(state: State, body: messages.BrokerRegistrationRequest) -> None:
     finalized = finalized_features(state.image)
     offered = {feature.name: (feature.min_supported_version, feature.max_supported_version) for feature in body.features}
     for feature in body.features:
@@ -125,7 +125,7 @@ def _end_of_former_life(state: State, request: Request, known: BrokerRegistratio
         yield from changes.removals(changes.in_isr(broker_id), broker_id)
 
 
-def _registration(state: State, body: Any, epoch: int, fenced: bool, in_shutdown: bool) -> VersionedRecord:
+def _registration(state: State, body: messages.BrokerRegistrationRequest, epoch: int, fenced: bool, in_shutdown: bool) -> VersionedRecord:
     made = messages.RegisterBrokerRecord
     level = state.level
     version = record_versions(level).register_broker
@@ -198,7 +198,7 @@ def _current_mode(state: State, broker_id: int) -> _CurrentMode:
     return BrokerMode.CONTROLLED_SHUTDOWN if beat.is_shutting_down else BrokerMode.UNFENCED
 
 
-def _next_mode(state: State, body: Any, mode: _CurrentMode, registered_at: int, changes: Changes) -> BrokerMode:
+def _next_mode(state: State, body: messages.BrokerHeartbeatRequest, mode: _CurrentMode, registered_at: int, changes: Changes) -> BrokerMode:
     """The table of controller.md 12.2."""
     match mode:
         case BrokerMode.FENCED:
@@ -244,7 +244,9 @@ def _fencing_records(changes: Changes, broker: BrokerRegistration) -> Iterator[V
     yield fencing(broker.id, broker.epoch, FENCE)
 
 
-def _directory_records(state: State, changes: Changes, body: Any, broker: BrokerRegistration) -> Iterator[VersionedRecord]:
+def _directory_records(
+    state: State, changes: Changes, body: messages.BrokerHeartbeatRequest, broker: BrokerRegistration
+) -> Iterator[VersionedRecord]:
     """Directories that went offline, and those that the broker wants no new replicas in."""
     if state.level >= DIRECTORY_ASSIGNMENT_LEVEL and body.offline_log_dirs:
         offline = [directory for directory in broker.directories if directory in body.offline_log_dirs]

@@ -122,7 +122,7 @@ class TopicDefaults:
         self._listing: tuple[EffectiveConfig, ...] = ()
         self._made: object = None
 
-    def listing(self, configs: ConfigsImage, own: Mapping[str, str]) -> tuple[EffectiveConfig, ...]:
+    def listing(self, configs: ConfigsImage, own: Mapping[str, str | None]) -> tuple[EffectiveConfig, ...]:
         """Every setting, ordered by name; internal ones only where the topic sets them."""
         self._refresh(configs)
         if not own:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import Any, Final
+from typing import Final
 
 from metashell.codec import messages
 from metashell.codec.metadata_version import DIRECTORY_ASSIGNMENT_LEVEL
@@ -88,7 +88,7 @@ class PartitionChange:
         self.directories: dict[int, bytes] | None = None
         self.unclean_replicas: tuple[int, ...] = ()
 
-    def record(self) -> Any | None:
+    def record(self) -> messages.PartitionChangeRecord | None:
         """The PartitionChangeRecord that takes the partition to its targets, None if nothing changes."""
         self._complete_reassignment()
         if self.elr_enabled:
@@ -177,7 +177,7 @@ class PartitionChange:
         last_known = self.partition.last_known_elr
         return self.elr_enabled and not self.isr and not self.elr and len(last_known) == 1 and self.is_acceptable(last_known[0])
 
-    def _take_leader(self, record: Any, leader: int, is_unclean: bool) -> None:
+    def _take_leader(self, record: messages.PartitionChangeRecord, leader: int, is_unclean: bool) -> None:
         record.leader = leader
         if leader in self.elr:
             self.isr = (leader,)
@@ -187,14 +187,14 @@ class PartitionChange:
             if self.partition.leader_recovery_state != RECOVERING:
                 record.leader_recovery_state = RECOVERING
 
-    def _keep_last_known(self, record: Any) -> None:
+    def _keep_last_known(self, record: messages.PartitionChangeRecord) -> None:
         partition = self.partition
         if record.leader == NO_LEADER and not partition.last_known_elr:
             record.last_known_elr = (partition.leader,)
         elif record.leader >= 0 and partition.last_known_elr:
             record.last_known_elr = ()
 
-    def _assign(self, record: Any) -> None:
+    def _assign(self, record: messages.PartitionChangeRecord) -> None:
         partition = self.partition
         replicas = self.replicas
         if self.level >= DIRECTORY_ASSIGNMENT_LEVEL and (replicas != partition.replicas or self.directories is not None):
@@ -217,7 +217,7 @@ class PartitionChange:
         return tuple(known[id] if id in known else default(id) for id in self.replicas)
 
 
-def _is_empty(record: Any) -> bool:
+def _is_empty(record: messages.PartitionChangeRecord) -> bool:
     return (
         record.isr is None
         and record.leader == NO_LEADER_CHANGE

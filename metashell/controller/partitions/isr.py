@@ -77,14 +77,16 @@ def alter_partition(state: State, request: Request, now_ms: int) -> Decision:
     return Decision(response(topics=tuple(topics)), records, atomic=False)
 
 
-def _wanted(version: int, one: Any) -> _Wanted:
+def _wanted(version: int, one: messages.AlterPartitionRequest.PartitionData) -> _Wanted:
     if version < _EPOCHS_FROM:
         return _Wanted(tuple(one.new_isr), (_ANY_EPOCH,) * len(one.new_isr))
     listed = one.new_isr_with_epochs
     return _Wanted(tuple(broker.broker_id for broker in listed), tuple(broker.broker_epoch for broker in listed))
 
 
-def _fault(state: State, sender: int, partition: PartitionRegistration, one: Any, wanted: _Wanted) -> int:
+def _fault(
+    state: State, sender: int, partition: PartitionRegistration, one: messages.AlterPartitionRequest.PartitionData, wanted: _Wanted
+) -> int:
     """What is wrong with a change, NONE if nothing is; the order is the table of controller.md 20."""
     if one.leader_epoch > partition.leader_epoch or one.partition_epoch > partition.partition_epoch:
         # The sender knows more than we do: somebody else controls by now.
@@ -117,7 +119,7 @@ def _are_eligible(state: State, wanted: _Wanted) -> bool:
     return True
 
 
-def _answer(sender: int, partition_id: int, partition: PartitionRegistration, record: Any | None) -> Any:
+def _answer(sender: int, partition_id: int, partition: PartitionRegistration, record: messages.PartitionChangeRecord | None) -> Any:
     make = messages.AlterPartitionResponse.PartitionData
     if record is not None and record.leader not in (NO_LEADER_CHANGE, sender):
         # The change ended a reassignment that the sender is no part of; it is written all the same.

@@ -100,7 +100,13 @@ def refuse(request: Request, code: int, message: str | None) -> Any:
     )
 
 
-def _alter(state: State, changes: Changes, name: str, one: Any, may_change_factor: bool) -> list[VersionedRecord]:
+def _alter(
+    state: State,
+    changes: Changes,
+    name: str,
+    one: messages.AlterPartitionReassignmentsRequest.ReassignablePartition,
+    may_change_factor: bool,
+) -> list[VersionedRecord]:
     topic = state.image.topics.by_name.get(name)
     if topic is None:
         raise ApiError(UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {name}.")
@@ -132,8 +138,14 @@ def _cancel(changes: Changes, topic: TopicImage, partition_id: int, partition: P
 
 
 def _begin(
-    state: State, changes: Changes, topic: TopicImage, one: Any, partition: PartitionRegistration, may_change_factor: bool
+    state: State,
+    changes: Changes,
+    topic: TopicImage,
+    one: messages.AlterPartitionReassignmentsRequest.ReassignablePartition,
+    partition: PartitionRegistration,
+    may_change_factor: bool,
 ) -> list[VersionedRecord]:
+    assert one.replicas is not None, "without a target a reassignment is cancelled"
     target = tuple(one.replicas)
     check_manual_assignment(state, target, None)
     if not may_change_factor:

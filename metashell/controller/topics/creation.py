@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from metashell.codec import messages
 from metashell.codec.config_types import TOPIC_RESOURCE
@@ -58,7 +58,7 @@ class TopicCreation:
         self._changes = Changes(state)
         self._checker = ConfigChecker(state)
         self._records = BoundedRecords()
-        self._results: dict[str, Any] = {}
+        self._results: dict[str, messages.CreateTopicsResponse.CreatableTopicResult] = {}
 
     def decide(self) -> Decision:
         body = self._request.body
@@ -93,13 +93,13 @@ class TopicCreation:
                 refused[name] = ApiError(TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
         return refused
 
-    def _check_partition_count(self, topics: Sequence[Any]) -> None:
+    def _check_partition_count(self, topics: Sequence[messages.CreateTopicsRequest.CreatableTopic]) -> None:
         default = self._state.settings.partitions_default
         total = sum(len(topic.assignments) or (default if topic.num_partitions == -1 else max(topic.num_partitions, 0)) for topic in topics)
         if total > PARTITIONS_MAX:
             raise ApiError(POLICY_VIOLATION, "Excessively large number of partitions per request.")
 
-    def _result_of(self, topic: Any) -> Any:
+    def _result_of(self, topic: messages.CreateTopicsRequest.CreatableTopic) -> messages.CreateTopicsResponse.CreatableTopicResult:
         try:
             self._check_name(topic.name)
             return self._create(topic)
@@ -119,7 +119,7 @@ class TopicCreation:
         if colliding is not None:
             raise ApiError(INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {colliding}")
 
-    def _create(self, topic: Any) -> Any:
+    def _create(self, topic: messages.CreateTopicsRequest.CreatableTopic) -> messages.CreateTopicsResponse.CreatableTopicResult:
         config_records = self._config_records(topic)
         topic_id = new_uuid(self._state.chance)
         partitions = self._by_hand(topic, topic_id) if topic.assignments else self._placed(topic, topic_id)
@@ -131,7 +131,7 @@ class TopicCreation:
         self._records.extend(partitions)
         return self._created(topic, topic_id, partitions)
 
-    def _config_records(self, topic: Any) -> list[VersionedRecord]:
+    def _config_records(self, topic: messages.CreateTopicsRequest.CreatableTopic) -> list[VersionedRecord]:
         nulls = [one.name for one in topic.configs if one.value is None]
         if nulls:
             raise ApiError(INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(nulls)}")
@@ -141,7 +141,7 @@ class TopicCreation:
         records = self._checker.incremental((TOPIC_RESOURCE, topic.name), changes, is_new=True)
         return [*records, *self._checker.elr_clearings(records)]
 
-    def _by_hand(self, topic: Any, topic_id: bytes) -> list[VersionedRecord]:
+    def _by_hand(self, topic: messages.CreateTopicsRequest.CreatableTopic, topic_id: bytes) -> list[VersionedRecord]:
         if topic.replication_factor != -1:
             why = "A manual partition assignment was specified, but replication factor was not set to -1."
             raise ApiError(INVALID_REQUEST, why)
@@ -161,7 +161,7 @@ class TopicCreation:
             raise ApiError(INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence")
         return [records[partition_id] for partition_id in sorted(records)]
 
-    def _placed(self, topic: Any, topic_id: bytes) -> list[VersionedRecord]:
+    def _placed(self, topic: messages.CreateTopicsRequest.CreatableTopic, topic_id: bytes) -> list[VersionedRecord]:
         if topic.replication_factor < -1 or topic.replication_factor == 0:
             why = "Replication factor must be larger than 0, or -1 to use the default value."
             raise ApiError(INVALID_REPLICATION_FACTOR, why)
@@ -178,7 +178,9 @@ class TopicCreation:
                 message = f"{_UNPLACED}{factor} time(s): {message}"
             raise ApiError(error.code, message) from None
 
-    def _created(self, topic: Any, topic_id: bytes, partitions: Sequence[VersionedRecord]) -> Any:
+    def _created(
+        self, topic: messages.CreateTopicsRequest.CreatableTopic, topic_id: bytes, partitions: Sequence[VersionedRecord]
+    ) -> messages.CreateTopicsResponse.CreatableTopicResult:
         result = messages.CreateTopicsResponse.CreatableTopicResult(
             name=topic.name, topic_id=topic_id, error_code=NONE, error_message=None, configs=()
         )
@@ -196,7 +198,7 @@ class TopicCreation:
 _UNPLACED: Final = "Unable to replicate the partition "
 
 
-def _creatable_configs(listing: Iterable[EffectiveConfig]) -> tuple[Any, ...]:
+def _creatable_configs(listing: Iterable[EffectiveConfig]) -> tuple[messages.CreateTopicsResponse.CreatableTopicConfigs, ...]:
     make = messages.CreateTopicsResponse.CreatableTopicConfigs
     return tuple(
         make(
@@ -210,13 +212,13 @@ def _creatable_configs(listing: Iterable[EffectiveConfig]) -> tuple[Any, ...]:
     )
 
 
-def _failed(name: str, error: ApiError) -> Any:
+def _failed(name: str, error: ApiError) -> messages.CreateTopicsResponse.CreatableTopicResult:
     return messages.CreateTopicsResponse.CreatableTopicResult(
         name=name, topic_id=ZERO_UUID, error_code=error.code, error_message=error.message, configs=()
     )
 
 
-def refuse(request: Request, code: int, message: str | None) -> Any:
+def refuse(request: Request, code: int, message: str | None) -> messages.CreateTopicsResponse:
     """The answer that refuses every topic of a request."""
     error = ApiError(code, message)
     names = dict.fromkeys(topic.name for topic in request.body.topics)

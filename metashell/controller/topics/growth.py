@@ -6,7 +6,6 @@ Source: kafka.server.ControllerApis.createPartitions, ReplicationControlManager.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from metashell.codec import messages
 from metashell.codec.error_codes import (
@@ -37,8 +36,8 @@ def create_partitions(state: State, request: Request, now_ms: int) -> Decision:
     """Add partitions to topics, each topic by itself."""
     body = request.body
     counts = Counter(topic.name for topic in body.topics)
-    results: list[Any] = []
-    wanted: list[Any] = []
+    results: list[messages.CreatePartitionsResponse.CreatePartitionsTopicResult] = []
+    wanted: list[messages.CreatePartitionsRequest.CreatePartitionsTopic] = []
     for name, count in counts.items():
         if count > 1:
             results.append(_result(name, ApiError(INVALID_REQUEST, "Duplicate topic name.")))
@@ -67,7 +66,9 @@ def create_partitions(state: State, request: Request, now_ms: int) -> Decision:
     return Decision(answer, () if body.validate_only else records)
 
 
-def _grow(state: State, changes: Changes, request: Request, wanted: Any, now_ms: int) -> list[VersionedRecord]:
+def _grow(
+    state: State, changes: Changes, request: Request, wanted: messages.CreatePartitionsRequest.CreatePartitionsTopic, now_ms: int
+) -> list[VersionedRecord]:
     topic = state.image.topics.by_name.get(wanted.name)
     if topic is None:
         raise ApiError(UNKNOWN_TOPIC_OR_PARTITION)
@@ -108,11 +109,11 @@ def _replication_factor(topic: TopicImage) -> int:
     return len(partitions[first].replicas)
 
 
-def _result(name: str, error: ApiError) -> Any:
+def _result(name: str, error: ApiError) -> messages.CreatePartitionsResponse.CreatePartitionsTopicResult:
     return messages.CreatePartitionsResponse.CreatePartitionsTopicResult(name=name, error_code=error.code, error_message=error.message)
 
 
-def refuse(request: Request, code: int, message: str | None) -> Any:
+def refuse(request: Request, code: int, message: str | None) -> messages.CreatePartitionsResponse:
     """The answer that refuses every topic of a request."""
     names = dict.fromkeys(topic.name for topic in request.body.topics)
     return messages.CreatePartitionsResponse(results=tuple(_result(name, ApiError(code, message)) for name in names))

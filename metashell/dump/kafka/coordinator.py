@@ -21,7 +21,6 @@ from metashell.errors import DecodeError
 JsonText = Callable[[bytes, int, int], str]
 DELETED = "<DELETE>"
 _WITH_EMBEDDED = "GroupMetadataValue"
-_CONSUMER = "consumer"
 _SUBSCRIPTION = "ConsumerProtocolSubscription"
 _EMBEDDED = (("subscription", _SUBSCRIPTION), ("assignment", "ConsumerProtocolAssignment"))
 _EMBEDDED_VERSION_MAX = 3

@@ -16,6 +16,7 @@ from metashell.dump.own.json_lines import JsonWriter
 from metashell.dump.own.session import Session
 from metashell.dump.windows import format_window
 from metashell.dump.writer import Place
+from metashell.log.inputs import ListedFile
 from metashell.log.window_reader import WindowReader
 
 POLL_INTERVAL_S = 0.2
@@ -109,4 +110,4 @@ class _Follower:
         names = [segment.name for segment in directory.list().segments]
         here = os.path.basename(self.entry.label)
         later = [name for name in names if name > here]
-        return directory_input(directory, later[0], is_last=True, log=self.entry.log) if later else None
+        return directory_input(directory, ListedFile(later[0], may_end_early=True), self.entry.log) if later else None

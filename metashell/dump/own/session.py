@@ -5,9 +5,11 @@ Faults stand in the output where they lie, and once more on stderr: one line eac
 
 from __future__ import annotations
 
+import os
+
 from metashell.codec.framing import Stop
 from metashell.dump.decoding import options_for, wanted_logs
-from metashell.dump.inputs import Input, starts_like_checkpoint
+from metashell.dump.inputs import Input
 from metashell.dump.options import MAX_BYTES_DEFAULT, DumpOptions
 from metashell.dump.output import Output, TextSink
 from metashell.dump.own.filters import Filters
@@ -15,6 +17,7 @@ from metashell.dump.own.json_lines import JsonWriter
 from metashell.dump.whole_file import dump_file
 from metashell.dump.writer import Findings, Place
 from metashell.log.files import OpenFile
+from metashell.log.inputs import is_checkpoint_file
 from metashell.log.window_reader import WindowReader
 
 
@@ -36,7 +39,7 @@ class Session:
         """Dump one file; returns the place of its last record, None after a checkpoint."""
         writer = self.writer(entry, file, last)
         self.finish(entry, writer, self.walk(writer, self.reader(file)))
-        return None if entry.is_checkpoint else writer.last
+        return None if writer.is_checkpoint else writer.last
 
     def walk(self, writer: JsonWriter, reader: WindowReader) -> Stop:
         """Write what a file holds; returns where and why it ended."""
@@ -58,7 +61,7 @@ class Session:
             file,
             entry.label,
             may_end_early=entry.may_end_early,
-            is_checkpoint=entry.is_checkpoint or starts_like_checkpoint(file, entry.label),
+            is_checkpoint=entry.is_checkpoint or is_checkpoint_file(os.path.basename(entry.label), file),
             is_followed=is_followed,
         )
         writer.last = (entry.follows, 0) if last is None and entry.follows is not None else last

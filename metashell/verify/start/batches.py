@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from metashell.codec.batches import CRC_START, HEADER_SIZE, MAGIC_END, BatchHeader, RecordBatch, unpack_header
-from metashell.codec.crc32c import crc32c
-from metashell.codec.framing import FRAME_SIZE_MAX, MAGIC_MAX, Stop
+from metashell.codec.batches import HEADER_SIZE, MAGIC_END, BatchHeader, RecordBatch, crc_fault, unpack_header
+from metashell.codec.framing import FRAME_SIZE_MAX, MAGIC_MAX, Stop, frame_fault
 from metashell.codec.legacy import LegacyBatch, message_crc, read_message_header
 from metashell.log.files import RegularFile
 from metashell.log.window_reader import WindowReader
@@ -69,7 +68,8 @@ def _placed(data: bytes, position: int) -> Placed:
         flaw = "" if message_crc(data) == header.crc and magic >= 0 else f"a message of magic {magic} whose checksum is wrong"
     else:
         header = BatchHeader(*unpack_header(data[:HEADER_SIZE].ljust(HEADER_SIZE, b"\0")))
-        flaw = _flaw(data, header)
+        # A magic number above 2 passes here.
+        flaw = frame_fault(MAGIC_MAX, len(data)) or crc_fault(header, data) or ""
     return Placed(
         position,
         len(data),
@@ -81,13 +81,6 @@ def _placed(data: bytes, position: int) -> Placed:
         header.count,
         flaw,
     )
-
-
-def _flaw(data: bytes, header: BatchHeader) -> str:
-    if len(data) < HEADER_SIZE:
-        return f"a batch of {len(data)} bytes is shorter than its header"
-    found = crc32c(data, CRC_START)
-    return "" if found == header.crc else f"CRC-32C {found:#x} is not {header.crc:#x}"
 
 
 def read_placed(file: RegularFile, placed: Placed) -> RecordBatch:

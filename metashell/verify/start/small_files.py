@@ -38,9 +38,9 @@ def read_identity(path: str, node_id: int | None) -> MetaProperties:
         raise Ends(path, "is missing: the directory was never formatted")
     meta = _read(path, read_meta_properties)
     if meta.node_id is None:
-        raise Ends(path, "names no node")
+        raise Ends(path, f"has no {'node.id' if meta.version else 'broker.id'}")
     if meta.cluster_id is None:
-        raise Ends(path, "names no cluster")
+        raise Ends(path, "has no cluster.id")
     if node_id is not None and meta.node_id != node_id:
         raise Ends(path, f"is of node {meta.node_id}, and the server is configured as node {node_id}")
     if meta.directory_id is not None and int.from_bytes(meta.directory_id, "big") < RESERVED_IDS:

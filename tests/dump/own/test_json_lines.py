@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -373,3 +374,13 @@ def test_a_device_that_never_ends_is_told_as_zeros() -> None:
     (row,) = rows(text)
     assert (row["kind"], row["position"]) == ("truncated", 0)
     assert row["reason"].startswith("the rest is zero, ")
+
+
+@pytest.mark.parametrize("value", [b"\1\x63\x64the-secret", b"\x05the-secret", b"plainly-the-secret"], ids=["type", "frame", "text"])
+@pytest.mark.parametrize(("is_packed", "output"), [(False, "jsonl"), (True, "jsonl"), (False, "kafka")])
+def test_what_no_decoder_reads_is_hidden_in_a_log_that_a_quorum_wrote(tmp_path: Path, value: bytes, is_packed: bool, output: str) -> None:
+    data = control_batch(0, LEADER_CHANGE, leader_id=1) + batch([value], 1)
+    path = write(tmp_path, gzip.compress(data) if is_packed else data, "saved.log.gz" if is_packed else "00000000000000000000.log")
+    _, text, _ = dump(path, print_data_log=True, output=output, cluster_metadata_decoder=False)
+    assert b"the-secret" not in text
+    assert b"[redacted]" in text
