@@ -33,7 +33,7 @@ def run(words: list[str]) -> int:
 
 
 def _run_on_file(values: SimpleNamespace) -> int:
-    from metashell.cli.loading import load, make_context, run_commands, tell_faults
+    from metashell.cli.loading import load, make_context, report_faults, run_commands
     from metashell.errors import MetashellError
     from metashell.options.shared import MAX_DECOMPRESSED
 
@@ -42,7 +42,7 @@ def _run_on_file(values: SimpleNamespace) -> int:
     limit = MAX_DECOMPRESSED.default
     assert isinstance(limit, int)
     loaded = load(values.snapshot, certain_only=False, max_decompressed=limit, takes_anything=True)
-    tell_faults(NAME, loaded, verbose=False)
+    report_faults(NAME, loaded, verbose=False)
     context = make_context(loaded, voice="kafka", output=values.output or "kafka", redact=False, width=not values.command)
     return run_commands(context, values.command)
 

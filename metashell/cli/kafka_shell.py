@@ -33,14 +33,14 @@ def run(words: list[str]) -> int:
 
 def _run_on_source(values: SimpleNamespace) -> int:
     from metashell.cli.attaching import names_quorum
-    from metashell.cli.loading import load, run_commands, tell_faults
+    from metashell.cli.loading import load, report_faults, run_commands
 
     if names_quorum(values):
         return _run_on_quorum(values)
     if not values.demo and not values.snapshot:
         raise _nothing_to_open(values.command)
     loaded = load(_path(values), certain_only=values.certain_only, max_decompressed=values.max_decompressed)
-    tell_faults(NAME, loaded, verbose=values.verbose)
+    report_faults(NAME, loaded, verbose=values.verbose)
     context = _context(loaded, values)
     if loaded.kind in ("directory", "bootstrap") and os.path.isdir(loaded.path) and not (values.demo or values.certain_only):
         from metashell.cli.growth import GrowingDirectory
@@ -81,13 +81,13 @@ def _noted_election(path: str) -> Leader | None:
 
 def _run_on_quorum(values: SimpleNamespace) -> int:
     from metashell.cli.attaching import target_of
-    from metashell.cli.loading import Loaded, run_commands, tell_faults
+    from metashell.cli.loading import Loaded, report_faults, run_commands
     from metashell.live.attach import attach
 
     with attach(target_of(values)) as source:
         view = source.view()
         loaded = Loaded(path=source.label, kind=view.image.provenance.source_kind, image=view.image)
-        tell_faults(NAME, loaded, verbose=values.verbose)
+        report_faults(NAME, loaded, verbose=values.verbose)
         context = _context(loaded, values)
         context.feed = source
         status = run_commands(context, values.command, keep_going=values.keep_going)

@@ -93,7 +93,7 @@ def refuse_nothing(path: str, source: FileSource | DirectorySource, image: Metad
         raise MetashellError(f"{path}: nothing in it: the metadata log has no batch")
 
 
-def tell_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
+def report_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
     """Report the first fault and the number of all in one line on stderr; with `verbose` all faults and torn tails."""
     provenance = loaded.image.provenance
     if verbose:

@@ -57,16 +57,16 @@ DUMP_LOG = CommandSpec(
         these are batches, and with --deep-iteration or --print-data-log also records with their raw keys and values. With
         --cluster-metadata-decoder, or the decoder of another internal topic, they are decoded records and control records, with what
         follows from them (embedded subscriptions and assignments, names of states) in `decoded`. --type, --key, --value and --summary
-        choose the decoder by the content and place of a file; the decoder of another log is refused.
+        choose the decoder from a file's content and location; a decoder that does not match the log is an error.
 
         Offset and time indexes are listed and compared with the log beside them. Transaction indexes, producer snapshots,
         leader-epoch-checkpoint and the other text checkpoints, partition.metadata, quorum-state and meta.properties are listed. What is
         wrong is a line of kind `mismatch` or `corrupt`.
 
-        A batch with a bad CRC becomes a line of kind `corrupt`, and reading continues where the framing still holds. A directory
-        means its segments, after its newest complete checkpoint if they do not begin at offset 0. The log directory of a node means its
-        metadata log, or the logs of the decoder or --type. Compressed files (gzip, bzip2, xz, zstd, lz4) are decompressed. `-` reads
-        standard input, and so does a command without files whose standard input is not a terminal.
+        A batch with a bad CRC becomes a line of kind `corrupt`, and reading continues where the framing still holds. For a
+        directory, its newest complete checkpoint is printed, if the log no longer starts at offset 0, and then all segments. The
+        log directory of a node means its metadata log, or the logs of the decoder or --type. Compressed files (gzip, bzip2, xz, zstd,
+        lz4) are decompressed. `-` reads standard input, and so does a command without files whose standard input is not a terminal.
 
         With --bootstrap-controller or --bootstrap-server there are no files: the newest snapshot of a live quorum and its log are
         fetched by an observer, which does not count as a voter, and committed records are decoded as with --cluster-metadata-decoder.

@@ -1,7 +1,7 @@
 """What a command works with: the tree, the working directory, and where output goes in which form.
 
 Commands write through a `Context` and fail through `Context.fail`, so wording, streams and statuses are decided here. Our own
-voice reports errors on stderr and ends with status 1; Kafka's voice prints them on stdout and ends with 0.
+format has errors on stderr and status 1; Kafka's prints them on stdout and has status 0.
 """
 
 from __future__ import annotations

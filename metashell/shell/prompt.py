@@ -42,7 +42,7 @@ _BOLD, _RED, _YELLOW, _BLUE, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[1
 def run_prompt(ctx: Context, *, input: Input | None = None, output: Output | None = None, environ: Mapping[str, str] = os.environ) -> int:
     """Ask for lines and run them until `exit` or Ctrl-D; the status is 0, even if commands failed.
 
-    Shape: Ctrl-C drops the line, or stops the running command. Lines are kept in the history file; in Kafka's voice only for the
+    Shape: Ctrl-C drops the line, or stops the running command. Lines are kept in the history file; in Kafka's shell only for the
     session.
     """
     session = _make_session(ctx, input, output, environ)

@@ -1,7 +1,7 @@
-"""Runs one command or a script of commands; the voice decides which parser and which rules apply.
+"""Runs one command or a script of commands, by our own rules or by those of Kafka's shell.
 
-Our own voice reports on stderr, with status 2 for a wrong command line and 1 for anything that failed, and a script ends with its
-first failure. Kafka's voice prints its messages on stdout, continues, and its status is 0.
+Our own shell reports on stderr, with status 2 for a wrong command line and 1 for anything that failed, and a script ends with its
+first failure. Kafka's prints its messages on stdout, continues, and its status is 0.
 """
 
 from __future__ import annotations
