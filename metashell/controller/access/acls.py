@@ -51,7 +51,7 @@ def create(state: State, request: Request, now_ms: int) -> Decision:
     return Decision(messages.CreateAclsResponse(results=tuple(results)), records)
 
 
-def refuse_create(request: Request, code: int, message: str | None) -> Any:
+def refuse_create(request: Request, code: int, message: str | None) -> messages.CreateAclsResponse:
     made = messages.CreateAclsResponse.AclCreationResult
     return messages.CreateAclsResponse(results=tuple(made(error_code=code, error_message=message) for _ in request.body.creations))
 
@@ -167,7 +167,7 @@ def delete(state: State, request: Request, now_ms: int) -> Decision:
     return Decision(response(filter_results=tuple(results)), records)
 
 
-def refuse_delete(request: Request, code: int, message: str | None) -> Any:
+def refuse_delete(request: Request, code: int, message: str | None) -> messages.DeleteAclsResponse:
     made = messages.DeleteAclsResponse.DeleteAclsFilterResult
     return messages.DeleteAclsResponse(filter_results=tuple(made(error_code=code, error_message=message) for _ in request.body.filters))
 

@@ -193,9 +193,9 @@ def refuse_create(request: Request, code: int, message: str | None) -> Any:
     return answer
 
 
-def refuse_renew(request: Request, code: int, message: str | None) -> Any:
+def refuse_renew(request: Request, code: int, message: str | None) -> messages.RenewDelegationTokenResponse:
     return messages.RenewDelegationTokenResponse(error_code=code, expiry_timestamp_ms=-1)
 
 
-def refuse_expire(request: Request, code: int, message: str | None) -> Any:
+def refuse_expire(request: Request, code: int, message: str | None) -> messages.ExpireDelegationTokenResponse:
     return messages.ExpireDelegationTokenResponse(error_code=code, expiry_timestamp_ms=-1)

@@ -80,7 +80,7 @@ def _api_keys() -> tuple[Any, ...]:
     return tuple(made(api_key=key, min_version=api.low, max_version=api.high) for key, api in APIS.items())
 
 
-def refuse_api_versions(request: Request, code: int, message: str | None) -> Any:
+def refuse_api_versions(request: Request, code: int, message: str | None) -> messages.ApiVersionsResponse:
     return messages.ApiVersionsResponse(error_code=code)
 
 
@@ -124,5 +124,5 @@ def _allowed(state: State, request: Request) -> int:
     return sum(1 << operation for operation in _CLUSTER_OPERATIONS if allows(request, operation))
 
 
-def refuse_describe_cluster(request: Request, code: int, message: str | None) -> Any:
+def refuse_describe_cluster(request: Request, code: int, message: str | None) -> messages.DescribeClusterResponse:
     return messages.DescribeClusterResponse(error_code=code, error_message=message)

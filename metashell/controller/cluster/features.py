@@ -6,7 +6,7 @@ Source: org.apache.kafka.controller.FeatureControlManager; controller.md 30.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from metashell.codec import messages
 from metashell.codec.config_types import BROKER_RESOURCE
@@ -152,6 +152,6 @@ def _safe_min_isr(state: State) -> Iterator[VersionedRecord]:
             yield config(BROKER_RESOURCE, name, MIN_ISR, None)
 
 
-def refuse(request: Request, code: int, message: str | None) -> Any:
+def refuse(request: Request, code: int, message: str | None) -> messages.UpdateFeaturesResponse:
     """The answer that refuses all updates."""
     return messages.UpdateFeaturesResponse(error_code=code, error_message=message, results=())

@@ -196,7 +196,7 @@ def _simple(state: State, resource: tuple[int, str], kind: str, source: int) -> 
     return listed
 
 
-def refuse(request: Request, code: int, message: str | None) -> Any:
+def refuse(request: Request, code: int, message: str | None) -> messages.DescribeConfigsResponse:
     return messages.DescribeConfigsResponse(
         results=tuple(
             messages.DescribeConfigsResponse.DescribeConfigsResult(

@@ -5,8 +5,6 @@ Source: org.apache.kafka.controller.ReplicationControlManager.handleAssignReplic
 
 from __future__ import annotations
 
-from typing import Any
-
 from metashell.codec import messages
 from metashell.codec.error_codes import (
     NONE,
@@ -64,5 +62,5 @@ def assign(state: State, request: Request, now_ms: int) -> Decision:
     return Decision(response(error_code=NONE, directories=tuple(directories)), records, atomic=False)
 
 
-def refuse(request: Request, code: int, message: str | None) -> Any:
+def refuse(request: Request, code: int, message: str | None) -> messages.AssignReplicasToDirsResponse:
     return messages.AssignReplicasToDirsResponse(error_code=code)

@@ -81,7 +81,7 @@ def _check_repetition(state: State, moved: dict[tuple[bytes, int], PartitionRegi
             raise ApiError(INVALID_REQUEST, "The partition comes twice, and the second change does not fit the first.") from None
 
 
-def refuse(request: Request, code: int, message: str | None) -> Any:
+def refuse(request: Request, code: int, message: str | None) -> messages.AlterPartitionReassignmentsResponse:
     response = messages.AlterPartitionReassignmentsResponse
     made = response.ReassignablePartitionResponse
     return response(
