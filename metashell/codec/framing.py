@@ -13,7 +13,7 @@ a frame may hold a wrong checksum or an unknown magic.
 """
 
 from struct import Struct
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, assert_never
 
 from metashell.codec.batches import HEADER_SIZE, LEAD_SIZE, MAGIC_END
 
@@ -78,6 +78,8 @@ class Stop(NamedTuple):
                 return f"batch of {self.size} bytes is cut off"
             case "too-large":
                 return f"batch of {self.size} bytes is above {self.size_max}"
+            case _:
+                assert_never(self.kind)
 
 
 def frame_fault(magic: int, size: int) -> str | None:
