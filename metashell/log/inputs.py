@@ -20,6 +20,7 @@ from metashell.log.identity import NOTHING, Content, content_of, kind_of, kind_o
 from metashell.log.kinds import DATA, METADATA, READERS, LogKind
 from metashell.log.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES, METADATA_DIRECTORY, PARTITION_METADATA, checkpoint_name, parse_name
 from metashell.log.segment import read_batches
+from metashell.log.source_fault import SourceFault
 
 _LOOK_BYTES: Final = 1 << 20
 _STREAM_LOOK_BYTES: Final = 4096
@@ -83,6 +84,9 @@ class InputFile(NamedTuple):
 
     `checkpoint` names the checkpoint that it is, empty for a segment. `may_end_early` marks the last segment of a directory, whose torn or
     empty tail is no fault.
+
+    Of a metadata log `begins_by` is the offset that a log's first segment has to begin at or before, `next_path` the segment after this
+    one, and `passed_over` says of the first file which checkpoints are not used, and why.
     """
 
     path: str
@@ -90,6 +94,9 @@ class InputFile(NamedTuple):
     cluster_id: str
     checkpoint: str = ""
     may_end_early: bool = False
+    begins_by: int | None = None
+    next_path: str = ""
+    passed_over: tuple[SourceFault, ...] = ()
 
 
 class FoundLog(NamedTuple):
@@ -100,6 +107,7 @@ class FoundLog(NamedTuple):
     cluster_id: str
     files: tuple[InputFile, ...] = ()
     is_empty: bool = False
+    passed_over: tuple[SourceFault, ...] = ()
 
 
 def find_logs(top: str, tree: Tree = LOCAL, *, every_checkpoint: bool = False) -> Iterator[FoundLog]:
@@ -213,10 +221,9 @@ def _found(folder: str, listing: Listing, place: LogKind | None, clusters: "_Clu
     tree = clusters.tree
     path_of = partial(tree.place, folder)
     cluster_id = clusters.of(folder)
-    if every_checkpoint:
-        checkpoints = [entry.name for entry in listing.checkpoints]
-    else:
-        checkpoints = [] if (needed := needed_checkpoint(listing, lambda name: tree.open(path_of(name)))) is None else [needed]
+    passed_over: list[SourceFault] = []
+    needed = needed_checkpoint(listing, lambda name: tree.open(path_of(name)), passed_over)
+    checkpoints = [entry.name for entry in listing.checkpoints if every_checkpoint or entry.name == needed]
     files = [InputFile(path=path_of(name), log=METADATA, cluster_id=cluster_id, checkpoint=checkpoint_id(name)) for name in checkpoints]
     contents: dict[str, Content] = {}
     for entry in listing.segments:
@@ -235,11 +242,18 @@ def _found(folder: str, listing: Listing, place: LogKind | None, clusters: "_Clu
             )
         )
     is_empty = not listing.checkpoints and not any(content.has_batches for content in contents.values())
-    return FoundLog(directory=path_of(), kind=kind_of(place, told), cluster_id=cluster_id, files=tuple(files), is_empty=is_empty)
+    return FoundLog(
+        directory=path_of(),
+        kind=kind_of(place, told),
+        cluster_id=cluster_id,
+        files=tuple(files),
+        is_empty=is_empty,
+        passed_over=tuple(passed_over),
+    )
 
 
-def needed_checkpoint(listing: Listing, open_name: Callable[[str], OpenFile]) -> str | None:
-    """The name of the newest complete checkpoint, where the segments do not hold everything."""
+def needed_checkpoint(listing: Listing, open_name: Callable[[str], OpenFile], passed_over: list[SourceFault] | None = None) -> str | None:
+    """The name of the newest complete checkpoint, where the segments do not hold everything; what newer ones lack goes to `passed_over`."""
     if listing.segments and listing.segments[0].base_offset == 0:
         return None
     from metashell.log.snapshot import first_snapshot_fault
@@ -247,8 +261,10 @@ def needed_checkpoint(listing: Listing, open_name: Callable[[str], OpenFile]) ->
     for entry in listing.checkpoints:
         try:
             with open_name(entry.name) as file:
-                if first_snapshot_fault(file) is None:
+                if (fault := first_snapshot_fault(file)) is None:
                     return entry.name
+                if passed_over is not None:
+                    passed_over.append(fault)
         except (OSError, UsageError):
             continue  # a running node has removed it, or it may not be read
     return None
