@@ -454,10 +454,10 @@ def nothing_found(path: str, kinds: Sequence[LogKind | None], wanted: Iterable[L
     """The complaint about a folder without a log to read: what is there instead, by the kinds of its logs."""
     what = " or ".join(name_of(kind).removeprefix("the ") for kind in wanted)
     if not kinds:
-        return UsageError(f"{path}: no {what or 'log'} here: neither segments nor checkpoints", path)
+        return PathError(f"{path}: no {what or 'log'} here: neither segments nor checkpoints", path)
     there = [known_names(kind for kind in kinds if kind != DATA)]
     there += [_counted(kinds.count(DATA), "of other topics"), _counted(kinds.count(None), "whose records are not known")]
-    return UsageError(f"{path}: no {what or 'log whose records are known'} here, but {', '.join(filter(None, there))}", path)
+    return PathError(f"{path}: no {what or 'log whose records are known'} here, but {', '.join(filter(None, there))}", path)
 
 
 def _counted(count: int, what: str) -> str:
@@ -466,4 +466,4 @@ def _counted(count: int, what: str) -> str:
 
 def all_empty(path: str, kinds: Iterable[LogKind | None]) -> UsageError:
     """The complaint about logs in which no batch was ever written."""
-    return UsageError(f"{path}: nothing in it: {known_names(kinds) or 'the log'} has no batch", path)
+    return PathError(f"{path}: nothing in it: {known_names(kinds) or 'the log'} has no batch", path)

@@ -24,7 +24,7 @@ from metashell.columns.inputs.chain import resync
 from metashell.columns.inputs.files import Excerpt, open_input
 from metashell.columns.inputs.splits import Piece, Split
 from metashell.columns.schemas import BATCHES, CONTROL, FAULTS
-from metashell.errors import LogCorruptError, UsageError
+from metashell.errors import LogCorruptError, PathError, UsageError
 from metashell.log.files import OpenFile
 from metashell.log.identity import content_of
 from metashell.log.kinds import DATA, METADATA
@@ -52,7 +52,7 @@ def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.Rec
             # What can be read only once shows what log it is when reading begins.
             content, items = content_of(items)
             if content.kind == DATA:
-                raise UsageError(f"{piece.path}: no log here whose records are known (--log says what they are)", piece.path)
+                raise PathError(f"{piece.path}: no log here whose records are known (--log says what they are)", piece.path)
             piece = replace(piece, log=content.kind or METADATA)
         assert piece.log is not None
         if options.tables_by_log is not None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 from metashell.codec.uris import is_uri
-from metashell.errors import PathError, UsageError
+from metashell.errors import PathError
 from metashell.log.file_kinds import Closing
 from metashell.log.files import OpenFile, is_stream, open_file
 from metashell.log.inputs import LOCAL, FoundLog, InputFile, Tree, all_empty, find_logs, named_file, nothing_found, other_log, paths_of
@@ -51,7 +51,7 @@ def _known(file: InputFile, log: LogKind | None) -> InputFile:
     if found in (None, DATA) and log is not None:
         found = log
     if found == DATA:
-        raise UsageError(f"{file.path}: no log here whose records are known (--log says what they are)", file.path)
+        raise PathError(f"{file.path}: no log here whose records are known (--log says what they are)", file.path)
     return file._replace(log=found)
 
 
@@ -69,7 +69,7 @@ def _files_below(path: str, top: str, tree: Tree, log: LogKind | None, every_che
     chosen = [found for found in seen if found.is_empty or any(_is_wanted(file.log, log) for file in found.files)]
     if not chosen:
         missing = nothing_found(path, [found.kind for found in seen], () if log is None else (log,))
-        raise UsageError(f"{missing} (--log says what they are)", path) if seen and log is None else missing
+        raise PathError(f"{missing} (--log says what they are)", path) if seen and log is None else missing
     if not may_be_empty and all(found.is_empty for found in chosen):
         raise all_empty(path, [found.kind for found in chosen])
 

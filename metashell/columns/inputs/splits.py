@@ -19,7 +19,7 @@ from metashell.codec.uris import is_uri, shown_uri
 from metashell.columns.inputs.chain import Chain
 from metashell.columns.inputs.files import input_files, is_read_once, open_input
 from metashell.columns.names import log_of_table
-from metashell.errors import UsageError
+from metashell.errors import PathError, UsageError
 from metashell.log.files import OpenFile
 from metashell.log.identity import name_of
 from metashell.log.inputs import InputFile
@@ -135,7 +135,7 @@ def absent_log(paths: str | Sequence[str], table: str) -> UsageError:
     log = log_of_table(table)
     assert log is not None, "every log has this table"
     where = " ".join(map(shown_uri, (paths,) if isinstance(paths, str) else paths))
-    return UsageError(f"{where}: no {name_of(log).removeprefix('the ')} here, which the table {table} is made from", table)
+    return PathError(f"{where}: no {name_of(log).removeprefix('the ')} here, which the table {table} is made from", table)
 
 
 def file_pieces(file: InputFile, target_bytes: int) -> Iterator[Piece]:
