@@ -11,17 +11,16 @@ from metashell.errors import PathError, UsageError
 from metashell.escape import writable
 from metashell.log.files import OpenFile, open_file
 from metashell.log.inputs import (
-    ListedFile,
     LogFolder,
     all_empty,
     find_metadata,
-    listed_files,
     log_folder,
     log_folders,
     nothing_found,
     paths_of,
 )
 from metashell.log.kinds import KNOWN_LOGS, METADATA, LogKind
+from metashell.log.listed_files import ListedFile, listed_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ logs of users' topics are found, and never opened, unless they are named. What l
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from errno import ENOENT
 from functools import partial
 from typing import Final, NamedTuple, Protocol
@@ -30,6 +30,7 @@ from metashell.log.names import (
     parse_name,
 )
 from metashell.log.segment import BatchFault, read_batches
+from metashell.log.source_fault import SourceFault
 
 _LOOK_BYTES: Final = 1 << 20
 _FIRST_BATCH_BYTES: Final = 4096
@@ -93,6 +94,9 @@ class InputFile(NamedTuple):
 
     `checkpoint` names the checkpoint that it is, empty for a segment. `may_end_early` marks the last segment of a directory, whose torn or
     empty tail is no fault.
+
+    Of a metadata log `begins_by` is the offset that a log's first segment has to begin at or before, `next_path` the segment after this
+    one, and `passed_over` says of the first file which checkpoints are not used, and why.
     """
 
     path: str
@@ -100,6 +104,9 @@ class InputFile(NamedTuple):
     cluster_id: str
     checkpoint: str = ""
     may_end_early: bool = False
+    begins_by: int | None = None
+    next_path: str = ""
+    passed_over: tuple[SourceFault, ...] = ()
 
 
 class FoundLog(NamedTuple):
@@ -110,6 +117,7 @@ class FoundLog(NamedTuple):
     cluster_id: str
     files: tuple[InputFile, ...] = ()
     is_empty: bool = False
+    passed_over: tuple[SourceFault, ...] = ()
 
 
 def find_logs(top: str, tree: Tree = LOCAL, *, every_checkpoint: bool = False) -> Iterator[FoundLog]:
@@ -223,6 +231,9 @@ def _found(folder: str, listing: Listing, place: LogKind | None, clusters: "_Clu
     tree = clusters.tree
     path_of = partial(tree.place, folder)
     cluster_id = clusters.of(folder)
+    from metashell.log.listed_files import listed_files
+
+    passed_over: list[SourceFault] = []
     contents: dict[str, Content] = {}
     for entry in listing.segments:
         contents[entry.name] = _content_of_path(path_of(entry.name), tree)
@@ -230,7 +241,8 @@ def _found(folder: str, listing: Listing, place: LogKind | None, clusters: "_Clu
             break  # a place that is known holds one log
     told = next((content for content in contents.values() if content.kind is not None), NOTHING)
     files: list[InputFile] = []
-    for file in listed_files(listing, lambda name: tree.open(path_of(name)), every_checkpoint=every_checkpoint):
+    listed = listed_files(listing, lambda name: tree.open(path_of(name)), every_checkpoint=every_checkpoint, passed_over=passed_over)
+    for file in listed:
         content = contents.get(file.name, told)
         files.append(
             InputFile(
@@ -242,55 +254,14 @@ def _found(folder: str, listing: Listing, place: LogKind | None, clusters: "_Clu
             )
         )
     is_empty = not listing.checkpoints and not any(content.has_batches for content in contents.values())
-    return FoundLog(directory=path_of(), kind=kind_of(place, told), cluster_id=cluster_id, files=tuple(files), is_empty=is_empty)
-
-
-class ListedFile(NamedTuple):
-    """A file of a log's directory.
-
-    `may_end_early` marks the last segment, whose torn or empty tail is no fault. `follows` is the offset before a segment's first one,
-    where a checkpoint says that and the segment begins later.
-    """
-
-    name: str
-    is_checkpoint: bool = False
-    may_end_early: bool = False
-    follows: int | None = None
-
-
-def listed_files(
-    listing: Listing, open_name: Callable[[str], OpenFile], *, every_checkpoint: bool = False, shows_damaged: bool = False
-) -> Iterator[ListedFile]:
-    """The files that a log's directory stands for, in order: its segments, and first the checkpoint that they need.
-
-    They need the newest complete one where they do not begin at offset 0. With `every_checkpoint` all are given. With `shows_damaged`
-    the newest one stands in where none is complete: a dump shows what it has and what it lacks, while no table may be made of it.
-    What no checkpoint stands for has to begin at offset 0, which matters to logs without gaps only.
-    """
-    segments = listing.segments
-    begin = segments[0].base_offset if segments else None
-    follows: int | None = None if listing.checkpoints and begin != 0 else -1
-    if every_checkpoint:
-        yield from (ListedFile(entry.name, is_checkpoint=True) for entry in listing.checkpoints)
-    elif begin != 0 and listing.checkpoints:
-        complete = next((entry for entry in listing.checkpoints if _is_complete(entry.name, open_name)), None)
-        if complete is not None or shows_damaged:
-            yield ListedFile((complete or listing.checkpoints[0]).name, is_checkpoint=True)
-        if complete is not None and begin is not None and begin > complete.snapshot_id.offset:
-            follows = complete.snapshot_id.offset - 1
-    for segment in segments:
-        yield ListedFile(segment.name, may_end_early=segment is segments[-1], follows=follows)
-        follows = None
-
-
-def _is_complete(name: str, open_name: Callable[[str], OpenFile]) -> bool:
-    from metashell.log.snapshot import first_snapshot_fault
-
-    try:
-        with open_name(name) as file:
-            return first_snapshot_fault(file) is None
-    except (OSError, UsageError):
-        return False  # a running node has removed it, or it may not be read
+    return FoundLog(
+        directory=path_of(),
+        kind=kind_of(place, told),
+        cluster_id=cluster_id,
+        files=tuple(files),
+        is_empty=is_empty,
+        passed_over=tuple(passed_over),
+    )
 
 
 def checkpoint_id(name: str) -> str:
@@ -473,10 +444,10 @@ def nothing_found(path: str, kinds: Sequence[LogKind | None], wanted: Iterable[L
     """The complaint about a folder without a log to read: what is there instead, by the kinds of its logs."""
     what = " or ".join(name_of(kind).removeprefix("the ") for kind in wanted)
     if not kinds:
-        return UsageError(f"{path}: no {what or 'log'} here: neither segments nor checkpoints", path)
+        return PathError(f"{path}: no {what or 'log'} here: neither segments nor checkpoints", path)
     there = [known_names(kind for kind in kinds if kind != DATA)]
     there += [_counted(kinds.count(DATA), "of other topics"), _counted(kinds.count(None), "whose records are not known")]
-    return UsageError(f"{path}: no {what or 'log whose records are known'} here, but {', '.join(filter(None, there))}", path)
+    return PathError(f"{path}: no {what or 'log whose records are known'} here, but {', '.join(filter(None, there))}", path)
 
 
 def _counted(count: int, what: str) -> str:
@@ -485,4 +456,4 @@ def _counted(count: int, what: str) -> str:
 
 def all_empty(path: str, kinds: Iterable[LogKind | None]) -> UsageError:
     """The complaint about logs in which no batch was ever written."""
-    return UsageError(f"{path}: nothing in it: {known_names(kinds) or 'the log'} has no batch", path)
+    return PathError(f"{path}: nothing in it: {known_names(kinds) or 'the log'} has no batch", path)

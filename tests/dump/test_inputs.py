@@ -12,7 +12,7 @@ import pytest
 from metashell.cli import dump_log
 from metashell.columns import plan_splits
 from metashell.columns.inputs.files import input_files
-from metashell.demo import DEMO
+from metashell.demo import demo_directory
 from metashell.dump.inputs import inputs_of
 from metashell.errors import UsageError
 from metashell.log.inputs import named_file
@@ -164,7 +164,7 @@ def lost_offsets(tmp_path: Path, capsys: pytest.CaptureFixture[str], *, keep: st
     """Status and stderr of dump-log on the demo's directory, of which only the files whose name begins with `keep` are there."""
     log = tmp_path / "__cluster_metadata-0"
     log.mkdir()
-    for path in Path(str(DEMO)).glob("__cluster_metadata-0/*"):
+    for path in Path(demo_directory()).glob("__cluster_metadata-0/*"):
         if path.name.startswith(keep) and not path.name.endswith(".snapshot"):
             shutil.copy(path, log / path.name)
     return dump_log.main([*words, str(tmp_path)]), capsys.readouterr().err

@@ -165,7 +165,7 @@ def test_times_and_offsets_that_cannot_be_end_no_report_with_a_trace(tmp_path: P
     assert tables["under_replicated"].column("lasted_ms").to_pylist()[0] >= 0
     path.write_bytes(log((1 << 63) - 100, (5, 6)))
     with pytest.raises(MetashellError, match="leadership_churn: Out of Range"):
-        run_local([REPORTS["leadership_churn"]], [str(tmp_path)])
+        run_local([REPORTS["leadership_churn"]], [str(path)])
 
 
 def test_every_question_is_a_report() -> None:

@@ -10,6 +10,7 @@ from metashell.codec.redaction import shown_head
 from metashell.columns.decode.headers import Headers
 from metashell.log.files import OpenFile
 from metashell.log.segment import BatchFault
+from metashell.log.source_fault import SourceFault
 
 BYTES_MAX: Final = 1 << 20
 """The bytes of a fault that are kept; `size` counts all of them."""
@@ -49,6 +50,13 @@ def fault_of_item(item: BatchFault, file: OpenFile) -> Fault:
         reason=item.reason,
         harmless=shown_head(data) if item.batch is not None else None,
         data=data[:BYTES_MAX],
+    )
+
+
+def fault_of_file(fault: SourceFault) -> Fault:
+    """The fault of a checkpoint that is not used."""
+    return Fault(
+        kind="bad-checkpoint", offset=fault.offset if fault.offset >= 0 else None, position=fault.position, size=0, reason=fault.reason
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -14,15 +15,16 @@ from metashell.codec.batches import RecordBatch
 from metashell.codec.uris import shown_uri
 from metashell.columns.decode.chunks import Chunk, read_chunks, read_stream_chunks
 from metashell.columns.decode.common import batches_table, control_table, faults_table
-from metashell.columns.decode.faults import Fault, fault_of_item, fault_of_records
+from metashell.columns.decode.faults import Fault, fault_of_file, fault_of_item, fault_of_records
 from metashell.columns.decode.options import ReadOptions
+from metashell.columns.decode.order import HeaderOrder
 from metashell.columns.decode.place import Place
 from metashell.columns.decode.records import RecordTables
 from metashell.columns.inputs.chain import resync
 from metashell.columns.inputs.files import Excerpt, open_input
 from metashell.columns.inputs.splits import Piece, Split
 from metashell.columns.schemas import BATCHES, CONTROL, FAULTS
-from metashell.errors import LogCorruptError, UsageError
+from metashell.errors import LogCorruptError, PathError, UsageError
 from metashell.log.files import OpenFile
 from metashell.log.identity import content_of
 from metashell.log.kinds import DATA, METADATA
@@ -50,23 +52,52 @@ def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.Rec
             # What can be read only once shows what log it is when reading begins.
             content, items = content_of(items)
             if content.kind == DATA:
-                raise UsageError(f"{piece.path}: no log here whose records are known (--log says what they are)", piece.path)
+                raise PathError(f"{piece.path}: no log here whose records are known (--log says what they are)", piece.path)
             piece = replace(piece, log=content.kind or METADATA)
         assert piece.log is not None
         if options.tables_by_log is not None:
             if piece.log not in options.tables_by_log:
                 return
             options = replace(options, tables=options.tables_by_log[piece.log])
+        for passed_over in piece.passed_over:
+            yield from _tables_of_faults([fault_of_file(passed_over)], Place(replace(piece, path=passed_over.file)), options)
         place = Place(piece)
         records = RecordTables(piece.log, options)
+        # Of other logs compaction leaves gaps.
+        order = HeaderOrder(piece.begins_by) if piece.log == METADATA else None
         for item in _items(file, items, piece, options.max_decompressed):
             if isinstance(item, Chunk):
-                yield from _tables_of(item, place, records, options)
-            elif not (item.may_be_tail and piece.is_last and piece.may_end_early):
+                yield from _tables_of(item, place, records, order, options)
+                continue
+            if order is not None:
+                order.forget()
+            if not (item.may_be_tail and piece.is_last and piece.may_end_early):
                 yield from _tables_of_faults([fault_of_item(item, file)], place, options)
+        if order is not None:
+            yield from _order_of_next(file, piece, order, options)
 
 
-def _tables_of(chunk: Chunk, place: Place, records: RecordTables, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
+def _order_of_next(file: OpenFile, piece: Piece, order: HeaderOrder, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The fault of the first batch after a piece, which belongs to another one, if it does not follow the last one here."""
+    with ExitStack() as opened:
+        if not piece.is_last:
+            item = next(read_batches(file, start=piece.end), None)
+        elif piece.next_path:
+            try:
+                item = next(read_batches(opened.enter_context(open_input(piece.next_path))), None)
+            except (OSError, UsageError):
+                return  # its own piece reports it
+            piece = replace(piece, path=piece.next_path)
+        else:
+            return
+    fault = order.check_next(item) if isinstance(item, RecordBatch) else None
+    if fault is not None:
+        yield from _tables_of_faults([fault], Place(piece), options)
+
+
+def _tables_of(
+    chunk: Chunk, place: Place, records: RecordTables, order: HeaderOrder | None, options: ReadOptions
+) -> Iterator[tuple[str, pa.RecordBatch]]:
     headers, buffer, rows = chunk.read()
     found, faults = records.read(headers, buffer, rows, place)
     if options.wants(CONTROL):
@@ -74,6 +105,8 @@ def _tables_of(chunk: Chunk, place: Place, records: RecordTables, options: ReadO
     if options.wants(BATCHES):
         found.append((BATCHES, batches_table(headers, place)))
     faults += [fault_of_records(headers, fault.batch, fault.reason) for fault in chunk.faults]
+    if order is not None:
+        faults += order.check(headers)
     # With --on-error fail a chunk with a fault gives nothing.
     of_faults = list(_tables_of_faults(faults, place, options))
     yield from found

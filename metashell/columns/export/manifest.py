@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from metashell.codec.uris import is_uri, shown_uri
-from metashell.columns.inputs.splits import Split
+from metashell.columns.inputs.splits import Piece, Split
 
 MANIFEST = "_manifest.json"
 WORK_FOLDER = ".metashell-export"
@@ -23,10 +23,14 @@ Entry = dict[str, Any]
 
 
 def split_key(split: Split) -> str:
-    """The identity of a split: ranges of files, each with its path, inode, time and size."""
-    return json.dumps(
-        [[*_identity(piece.path), piece.size, piece.start, piece.end, piece.log, shown_uri(piece.cluster_id)] for piece in split.pieces]
-    )
+    """The identity of a split: ranges of files, each with its path, inode, time, size and neighbours."""
+    return json.dumps([_key(piece) for piece in split.pieces])
+
+
+def _key(piece: Piece) -> list[Any]:
+    # What lies before and behind a file decides whether its batches follow one another.
+    neighbours = [piece.begins_by, shown_uri(piece.next_path), [str(fault) for fault in piece.passed_over]]
+    return [*_identity(piece.path), piece.size, piece.start, piece.end, piece.log, shown_uri(piece.cluster_id), *neighbours]
 
 
 def _identity(path: str) -> list[Any]:

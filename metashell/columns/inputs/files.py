@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import zip_longest
 
 from metashell.codec.uris import is_uri
-from metashell.errors import PathError, UsageError
+from metashell.errors import PathError
 from metashell.log.file_kinds import Closing
 from metashell.log.files import OpenFile, is_stream, open_file
 from metashell.log.inputs import LOCAL, FoundLog, InputFile, Tree, all_empty, find_logs, named_file, nothing_found, other_log, paths_of
 from metashell.log.kinds import DATA, KNOWN_LOGS, METADATA, LogKind
+from metashell.log.names import parse_name
 
 
 def input_files(
@@ -49,7 +51,7 @@ def _known(file: InputFile, log: LogKind | None) -> InputFile:
     if found in (None, DATA) and log is not None:
         found = log
     if found == DATA:
-        raise UsageError(f"{file.path}: no log here whose records are known (--log says what they are)", file.path)
+        raise PathError(f"{file.path}: no log here whose records are known (--log says what they are)", file.path)
     return file._replace(log=found)
 
 
@@ -59,16 +61,32 @@ def _files_below(path: str, top: str, tree: Tree, log: LogKind | None, every_che
         for found in find_logs(top, tree, every_checkpoint=every_checkpoint):
             seen.append(found)
             if found.kind == METADATA and not found.files:
-                raise UsageError(f"{found.directory}: none of its checkpoints is complete, and there is no segment", path)
-            yield from (file._replace(log=log or file.log) for file in found.files if _is_wanted(file.log, log))
+                raise PathError(f"{found.directory}: none of its checkpoints is complete, and there is no segment", path)
+            files = _in_order(found) if found.kind == METADATA else found.files
+            yield from (file._replace(log=log or file.log) for file in files if _is_wanted(file.log, log))
     except OSError as error:
         raise PathError.of(path, error) from error
     chosen = [found for found in seen if found.is_empty or any(_is_wanted(file.log, log) for file in found.files)]
     if not chosen:
         missing = nothing_found(path, [found.kind for found in seen], () if log is None else (log,))
-        raise UsageError(f"{missing} (--log says what they are)", path) if seen and log is None else missing
+        raise PathError(f"{missing} (--log says what they are)", path) if seen and log is None else missing
     if not may_be_empty and all(found.is_empty for found in chosen):
         raise all_empty(path, [found.kind for found in chosen])
+
+
+def _in_order(found: FoundLog) -> Iterator[InputFile]:
+    """The files of a metadata log, each with what is known of its place among them."""
+    unused = {os.path.basename(fault.file) for fault in found.passed_over}
+    names = [parse_name(os.path.basename(file.path)) for file in found.files if os.path.basename(file.path) not in unused]
+    begins_by: int | None = max((name.snapshot_id.offset for name in names if name is not None and name.snapshot_id is not None), default=0)
+    passed_over = found.passed_over
+    for file, following in zip_longest(found.files, found.files[1:]):
+        file = file._replace(passed_over=passed_over)
+        if not file.checkpoint:
+            file = file._replace(begins_by=begins_by, next_path=following.path if following is not None else "")
+            begins_by = None
+        passed_over = ()
+        yield file
 
 
 def _is_wanted(found: LogKind | None, log: LogKind | None) -> bool:

@@ -19,11 +19,12 @@ from metashell.codec.uris import is_uri, shown_uri
 from metashell.columns.inputs.chain import Chain
 from metashell.columns.inputs.files import input_files, is_read_once, open_input
 from metashell.columns.names import log_of_table
-from metashell.errors import UsageError
+from metashell.errors import PathError, UsageError
 from metashell.log.files import OpenFile
 from metashell.log.identity import name_of
 from metashell.log.inputs import InputFile
 from metashell.log.kinds import METADATA, LogKind
+from metashell.log.source_fault import SourceFault
 
 TARGET_BYTES = 32 << 20
 """The usual size of a split: 250 000 partition records, and a few tens of milliseconds of start-up are a small part of it."""
@@ -38,6 +39,7 @@ class Piece:
 
     `log` is the kind of log it lies in, None where only reading shows it; `checkpoint` names the checkpoint that the file is. `size` is
     that of the file when it was planned. What follows the last whole batch of the file is no fault where `may_end_early`.
+    `begins_by`, `next_path` and `passed_over` are those of `InputFile`, for its first and its last piece.
     """
 
     path: str
@@ -48,6 +50,9 @@ class Piece:
     size: int
     may_end_early: bool = False
     checkpoint: str = ""
+    begins_by: int | None = None
+    next_path: str = ""
+    passed_over: tuple[SourceFault, ...] = ()
 
     @property
     def is_last(self) -> bool:
@@ -130,7 +135,7 @@ def absent_log(paths: str | Sequence[str], table: str) -> UsageError:
     log = log_of_table(table)
     assert log is not None, "every log has this table"
     where = " ".join(map(shown_uri, (paths,) if isinstance(paths, str) else paths))
-    return UsageError(f"{where}: no {name_of(log).removeprefix('the ')} here, which the table {table} is made from", table)
+    return PathError(f"{where}: no {name_of(log).removeprefix('the ')} here, which the table {table} is made from", table)
 
 
 def file_pieces(file: InputFile, target_bytes: int) -> Iterator[Piece]:
@@ -162,6 +167,9 @@ def _piece(file: InputFile, start: int, end: int, size: int) -> Piece:
         size=size,
         may_end_early=file.may_end_early,
         checkpoint=file.checkpoint,
+        begins_by=file.begins_by if start == 0 else None,
+        next_path=file.next_path if end in (size, -1) else "",
+        passed_over=file.passed_over if start == 0 else (),
     )
 
 

@@ -64,11 +64,12 @@ class Database:
     def ask(self, query: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """The answer to one statement. Rows are made as they are read, so that errors may come then."""
         try:
-            if len(self._connection.extract_statements(query)) != 1:
-                raise RefusedError("one statement at a time")
+            count = len(self._connection.extract_statements(query))
+            if count != 1:
+                raise RefusedError("one statement at a time" if count else "the query is empty")
             relation: Any = self._connection.sql(query)
             if relation is None:
-                raise RefusedError("the statement has no rows to show: ask with SELECT, DESCRIBE or SHOW TABLES")
+                raise RefusedError("only SELECT, DESCRIBE and SHOW TABLES give rows")
             # DuckDB 1 calls it otherwise.
             name = "to_arrow_reader" if hasattr(relation, "to_arrow_reader") else "fetch_arrow_reader"
             reader = getattr(relation, name)(_BATCH_ROWS)

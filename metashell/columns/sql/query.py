@@ -57,6 +57,8 @@ def query(text: str, paths: Sequence[str], *, on_error: OnError = "fail", show_s
         named = re.search(r"Table with name (\w+) does not exist", str(error))
         if named is not None and named[1].lower() in absent:
             raise absent_log(paths, named[1].lower()) from None
+        if named is not None:
+            raise UsageError(f"no table {named[1]}: SHOW TABLES lists them", named[1]) from None
         raise UsageError(str(error)) from error
     return Answer(list(schema.names), _rows(schema, batches), fault_count)
 

@@ -16,7 +16,7 @@ from metashell.dump.own.json_lines import JsonWriter
 from metashell.dump.own.session import Session
 from metashell.dump.windows import format_window
 from metashell.dump.writer import Place
-from metashell.log.inputs import ListedFile
+from metashell.log.listed_files import ListedFile
 from metashell.log.window_reader import WindowReader
 
 POLL_INTERVAL_S = 0.2
