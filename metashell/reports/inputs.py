@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from metashell.errors import UsageError
+from metashell.errors import PathError
 from metashell.log.identity import name_of
 from metashell.log.kinds import LogKind
 from metashell.reports.answer import as_base
@@ -27,13 +27,13 @@ class Answerable(NamedTuple):
 def answerable(reports: Sequence[Report], logs: Collection[LogKind | None], paths: Sequence[str]) -> Answerable:
     """Which of the reports can be answered from logs of these kinds (None: only reading shows the kind).
 
-    Errors: UsageError where none can: an empty answer would say that nothing has happened.
+    Errors: PathError where none can: an empty answer would say that nothing has happened.
     """
     found = [report for report in reports if report.log in logs or None in logs]
     if not found:
         missing = " or ".join(dict.fromkeys(name_of(report.log).removeprefix("the ") for report in reports))
         names = ", ".join(report.name for report in reports)
-        raise UsageError(f"{' '.join(paths)}: no {missing} here, which {names} {'is' if len(reports) == 1 else 'are'} about")
+        raise PathError(f"{' '.join(paths)}: no {missing} here, which {names} {'is' if len(reports) == 1 else 'are'} about")
     return Answerable(found, [report for report in reports if report not in found])
 
 
