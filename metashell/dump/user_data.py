@@ -14,7 +14,7 @@ from metashell.codec.batches import RecordBatch
 from metashell.codec.frame import FrameError, read_metadata_record
 from metashell.errors import DecodeError, UsageError
 from metashell.log.files import OpenFile
-from metashell.log.inputs import named_file
+from metashell.log.inputs import content_of_file, named_file
 from metashell.log.kinds import METADATA
 from metashell.log.names import METADATA_DIRECTORY, parse_name
 from metashell.log.segment import read_batches
@@ -24,7 +24,7 @@ _LOOKED_AT_MAX = 16
 
 
 def holds_user_data(file: OpenFile, label: str, key: bytes | None, value: bytes | None) -> bool:
-    """Whether it does. A stream cannot be looked into before it is read: there the first record, `key` and `value`, decides."""
+    """Whether it does. A stream cannot be looked into once it is being read: there the first record, `key` and `value`, decides."""
     with suppress(UsageError):  # a stream, or a file that is gone by now
         if named_file(label).log == METADATA:
             return False
@@ -40,6 +40,11 @@ def holds_user_data(file: OpenFile, label: str, key: bytes | None, value: bytes 
                 for record in item.records():
                     return _is_user_record(record.key, record.value)
     return True
+
+
+def begins_as_metadata(file: OpenFile) -> bool:
+    """Whether a stream that nothing was read from begins as only the metadata log does, such as with a leader's record."""
+    return file.size() is None and content_of_file(file).kind == METADATA
 
 
 def _is_user_record(key: bytes | None, value: bytes | None) -> bool:

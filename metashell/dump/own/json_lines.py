@@ -85,6 +85,12 @@ class JsonWriter(Writer):
         self.is_keyed = options.decoder in ("offsets", "transactions", "share")
         self.decoder = self._make_decoder()
 
+    def take_for_metadata(self) -> None:
+        """The file is known to be of the metadata log, whatever decoder reads it: it has no gaps, and no user's data."""
+        self.may_skip = False
+        if isinstance(self.decoder, ClassDecoder):
+            self.decoder.is_user_data = False
+
     def _make_decoder(self) -> Decoder:
         """What forms the members of records; sets the tight loop of the logs that have one."""
         options = self.options

@@ -88,6 +88,10 @@ class ClassDecoder:
         self.file = file
         self.is_user_data: bool | None = None
         self.prints_contents = options.prints_contents
+        if self.prints_contents:
+            from metashell.dump.user_data import begins_as_metadata
+
+            self.is_user_data = False if begins_as_metadata(file) else None
         self._shown = [class_member("key", options.key_decoder_class), class_member("value", options.value_decoder_class)]
 
     def members(self, key: bytes | None, value: bytes | None, headers: Headers) -> Members:

@@ -67,8 +67,7 @@ class Session:
         )
         writer.last = last
         if entry.log == METADATA:
-            # It has no gaps, whatever decoder reads it.
-            writer.may_skip = False
+            writer.take_for_metadata()
             if last is None and entry.follows is not None:
                 writer.last = (entry.follows, 0)
         return writer

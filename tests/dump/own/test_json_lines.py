@@ -7,6 +7,8 @@ import io
 import json
 import os
 import pty
+import subprocess
+import sys
 import tty
 from contextlib import suppress
 from pathlib import Path
@@ -384,3 +386,12 @@ def test_what_no_decoder_reads_is_hidden_in_a_log_that_a_quorum_wrote(tmp_path: 
     _, text, _ = dump(path, print_data_log=True, output=output, cluster_metadata_decoder=False)
     assert b"the-secret" not in text
     assert b"[redacted]" in text
+
+
+def test_it_is_hidden_in_a_stream_that_begins_as_one_too() -> None:
+    data = control_batch(0, LEADER_CHANGE, leader_id=1) + batch([b"plainly-the-secret"], 1)
+    run = "import sys; from metashell.cli.dump_log import main; sys.exit(main(sys.argv[1:]))"
+    words = [sys.executable, "-c", run, "--print-data-log", "-"]
+    done = subprocess.run(words, input=data, capture_output=True, timeout=60, check=False)
+    assert b"the-secret" not in done.stdout
+    assert b"[redacted]" in done.stdout

@@ -11,6 +11,7 @@ import pytest
 from metashell.dump import DumpOptions, run_dump
 from metashell.dump.own.pieces import Piece, run_pieces
 from metashell.errors import UsageError
+from tests.dump.making import batch as raw_batch
 from tests.image.batches import batch, record
 
 FIRST = batch(record("ProducerIdsRecord", next_producer_id=1)).data
@@ -71,3 +72,10 @@ def test_control_c_ends_what_is_followed_and_breaks_off_what_is_not():
 def test_forms_of_whole_files_are_refused(fields: dict[str, object], name: str):
     with pytest.raises(UsageError, match=f"{name} goes with files, not with a quorum"):
         dumped(**fields)
+
+
+def test_what_no_decoder_reads_is_hidden_in_what_a_quorum_sends() -> None:
+    status, text, _ = dumped(Piece("q", raw_batch([b"plainly-the-secret"])), print_data_log=True, cluster_metadata_decoder=False)
+    assert status == 0
+    assert "the-secret" not in text
+    assert "[redacted]" in text
