@@ -15,6 +15,7 @@ from metashell.log.order import OrderCheck
 from metashell.log.segment import BatchFault, read_batches
 from metashell.log.snapshot import checked_snapshot
 from metashell.log.source_fault import SourceFault, fault_of
+from metashell.log.tail import empty_tail
 from metashell.values import OffsetAndEpoch
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class FileSource(Closable):
             if self.end_offset > from_offset:
                 yield item
         if is_empty:
-            self.faults.append(SourceFault(self._file.name, -1, 0, "the file is empty"))
+            self.faults.append(fault_of(empty_tail(self._file.name)))
 
     def _items(self) -> Iterator[RecordBatch | BatchFault]:
         items, self._unread = self._unread, None

@@ -19,6 +19,8 @@ from metashell.log.file_kinds import Closing, FrontToBack
 from metashell.log.packing import HEAD_SIZE, TAR_MARK, TAR_MARK_AT, archive_of, packing_of
 
 STREAM_NAMES = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+STDIN_NAME = "<stdin>"
+"""What standard input is called where `-` opened it."""
 
 
 class OpenFile(Protocol):
@@ -72,7 +74,7 @@ def open_at(directory: int, name: str, label: str) -> OpenFile:
 
 def _open_plain(path: str) -> RegularFile | StreamFile:
     if path in STREAM_NAMES:
-        return StreamFile(os.dup(0), "<stdin>" if path == "-" else path)
+        return StreamFile(os.dup(0), STDIN_NAME if path == "-" else path)
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     mode = os.fstat(fd).st_mode
     if stat.S_ISDIR(mode):

@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 from metashell.codec.batches import CRC_START, HEADER_SIZE, LEAD_SIZE, MAGIC_END
 from metashell.codec.crc32c import crc32c
 from metashell.codec.framing import Stop
-from metashell.log.files import OpenFile
+from metashell.log.files import STDIN_NAME, STREAM_NAMES, OpenFile
 
 TailKind = Literal["truncated", "zero-tail", "bad-size", "bad-magic", "unreadable"]
 
@@ -28,7 +28,7 @@ class Tail(NamedTuple):
     """The bytes of a file behind its last whole batch, which no walk goes on after.
 
     `size` counts them, of a stream as many as were looked at; `offset` is the one that the next batch has or should have, None where
-    nothing says it; `behind` is the byte at which a whole batch lies among them.
+    nothing says it; `behind` is the byte at which a whole batch lies among them, `cause` what is wrong with the first of them.
     """
 
     kind: TailKind
@@ -38,6 +38,7 @@ class Tail(NamedTuple):
     reason: str
     offset: int | None = None
     behind: int | None = None
+    cause: str = ""
 
     @property
     def batch(self) -> None:
@@ -54,6 +55,16 @@ class Tail(NamedTuple):
         """The same, whatever lies behind: of a flush of several batches a middle one may be missing."""
         return self.kind in ("truncated", "zero-tail")
 
+    def continued_at(self, position: int, size: int) -> "Tail":
+        """The same where good batches go on at byte `position`; `size` bytes are left of the file, those batches among them."""
+        return self._replace(kind="bad-size", size=size, reason=f"{self.cause}, the chain continues at byte {position}", behind=position)
+
+
+def empty_tail(name: str) -> Tail:
+    """What is wrong with a file without a byte, where nothing says that it may be one."""
+    what = "standard input" if name in STREAM_NAMES or name == STDIN_NAME else "the file"
+    return Tail(kind="truncated", file=name, position=0, size=0, reason=f"{what} is empty")
+
 
 def judge_tail(file: OpenFile, stop: Stop, after: int | None = None) -> Tail | None:
     """What lies where a walk over `file` stopped, None where the file just ends there.
@@ -61,13 +72,16 @@ def judge_tail(file: OpenFile, stop: Stop, after: int | None = None) -> Tail | N
     `after` is the end offset of the batch before, if the caller knows it; else the base offset that stands there is named.
     """
     if file.trouble is not None:
-        return Tail(kind="unreadable", file=file.name, position=stop.position, size=max(stop.left, 0), reason=file.trouble, offset=after)
+        size = max(stop.left, 0)
+        return Tail(
+            kind="unreadable", file=file.name, position=stop.position, size=size, reason=file.trouble, offset=after, cause=file.trouble
+        )
     if stop.kind == "end":
         return None
     size, is_zero = _rest(file, stop)
     if is_zero:
         reason = f"the rest is zero, {_bytes(size)} left"
-        return Tail(kind="zero-tail", file=file.name, position=stop.position, size=size, reason=reason, offset=after)
+        return Tail(kind="zero-tail", file=file.name, position=stop.position, size=size, reason=reason, offset=after, cause=stop.reason)
     reason = f"{stop.reason}, {_bytes(size)} left"
     behind = _behind(file, stop)
     if behind is not None:
@@ -75,7 +89,7 @@ def judge_tail(file: OpenFile, stop: Stop, after: int | None = None) -> Tail | N
     kind = _kind(stop)
     if after is None and kind != "bad-magic":
         after = stop.offset
-    return Tail(kind=kind, file=file.name, position=stop.position, size=size, reason=reason, offset=after, behind=behind)
+    return Tail(kind=kind, file=file.name, position=stop.position, size=size, reason=reason, offset=after, behind=behind, cause=stop.reason)
 
 
 def _kind(stop: Stop) -> TailKind:

@@ -11,6 +11,7 @@ from metashell.log.files import STREAM_NAMES, OpenFile, open_file
 from metashell.log.meta_properties import META_PROPERTIES
 from metashell.log.names import LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE, classify, parse_name
 from metashell.log.segment import BatchFault, read_batches
+from metashell.log.tail import empty_tail
 from metashell.verify.checkpoint import check_checkpoint_batches
 from metashell.verify.epochs import check_epoch_cache
 from metashell.verify.finding import Report
@@ -52,7 +53,7 @@ def _check_batches(path: str, report: Report, options: VerifyOptions) -> None:
         items = read_batches(file)
         first = next(items, None)
         if first is None:
-            report.error(file.name, file.trouble or "the file is empty", position=0)
+            report.error(file.name, file.trouble or empty_tail(file.name).reason, position=0)
             return
         batch = first.batch if isinstance(first, BatchFault) else first
         name = "" if path in STREAM_NAMES else os.path.basename(path)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
 from itertools import pairwise
 from pathlib import Path
 from struct import pack
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,7 @@ from metashell.codec.batches import Record
 from metashell.columns import ReadOptions, Split, plan_splits, read_split
 from metashell.columns.decode.options import OnError
 from metashell.columns.inputs.chain import resync
-from metashell.columns.inputs.splits import cut_points, file_pieces
+from metashell.columns.inputs.splits import Piece, cut_points, file_pieces
 from metashell.errors import LogCorruptError, UsageError
 from metashell.log.files import open_file
 from metashell.log.inputs import InputFile
@@ -39,6 +41,11 @@ def offsets_of(splits: list[Split], on_error: OnError = "fail") -> list[int]:
             if name == "records":
                 found += table.column("offset").to_pylist()
     return found
+
+
+def rows_of(splits: list[Split]) -> list[tuple[str, dict[str, Any]]]:
+    options = ReadOptions(tables=(), on_error="skip")
+    return [(name, row) for split in splits for name, table in read_split(split, options) for row in table.to_pylist()]
 
 
 def log_with_hostile_value() -> bytes:
@@ -169,6 +176,19 @@ def test_corruption_is_stepped_over_only_where_a_chain_leads_to_the_end(tmp_path
     path.write_bytes(broken)
     for target in (50, 100, 10_000):
         assert offsets_of(plan_splits(str(path), target), "skip") == [0, 1, 2, 8, 9, 10, 11]
+        (fault,) = (row for name, row in rows_of(plan_splits(str(path), target)) if name == "faults")
+        assert (fault["kind"], fault["offset"], fault["position"]) == ("bad-size", 3, len(first))
+        assert fault["size"] == len(broken) - len(first), "what dump-log reports too"
+        assert fault["reason"] == f"batch length -1 is below 14, the chain continues at byte {len(first + middle)}"
+
+
+@pytest.mark.parametrize(("name", "reason"), [(NAME, "the file is empty"), ("-", "standard input is empty")])
+def test_what_is_empty_is_called_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, reason: str) -> None:
+    path = tmp_path / NAME
+    path.touch()
+    monkeypatch.setattr(os, "dup", lambda _: os.open(path, os.O_RDONLY))
+    piece = Piece(path=name if name == "-" else str(path), log="metadata", cluster_id="", start=0, end=-1 if name == "-" else 0, size=0)
+    assert [row["reason"] for _, row in rows_of([Split((piece,))])] == [reason]
 
 
 def test_a_batch_inside_a_value_is_never_taken_for_where_the_chain_goes_on(tmp_path: Path) -> None:

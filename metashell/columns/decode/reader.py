@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from itertools import chain
-from typing import Final
 
 import pyarrow as pa
 
 from metashell.codec.batches import RecordBatch
-from metashell.codec.uris import shown_uri
 from metashell.columns.decode.chunks import Chunk, read_chunks, read_stream_chunks
 from metashell.columns.decode.common import batches_table, control_table, faults_table
 from metashell.columns.decode.faults import Fault, fault_of_file, fault_of_item, fault_of_records
@@ -29,9 +26,7 @@ from metashell.log.files import OpenFile
 from metashell.log.identity import content_of
 from metashell.log.kinds import DATA, METADATA
 from metashell.log.segment import BatchFault, read_batches
-from metashell.log.tail import Tail
-
-_EMPTY: Final = partial(Tail, kind="truncated", position=0, size=0, reason="the file is empty")
+from metashell.log.tail import Tail, empty_tail
 
 
 def read_split(split: Split, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -130,7 +125,7 @@ def _items(file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Pie
     if piece.end < 0:
         first = next(items, None)
         if first is None and file.trouble is None and not piece.may_end_early:
-            yield _EMPTY(file=piece.path)
+            yield empty_tail(file.name)
         yield from read_stream_chunks(chain(() if first is None else (first,), items), max_decompressed)
         return
     excerpt = Excerpt(file, piece.end)
@@ -145,22 +140,12 @@ def _items(file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Pie
         if broken is None:
             break
         following = None if broken.kind == "zero-tail" else resync(excerpt, broken.position, piece.end)
+        if following is None and not piece.is_last:
+            following = piece.end
         if following is None:
             yield broken
             return
-        yield _gap(broken, following)
+        yield broken.continued_at(following, piece.size - broken.position)
         start = following
     if piece.size == 0 and not piece.may_end_early:
-        yield _EMPTY(file=shown_uri(piece.path))
-
-
-def _gap(broken: Tail, following: int) -> Tail:
-    size = following - broken.position
-    return Tail(
-        kind="bad-size",
-        file=broken.file,
-        position=broken.position,
-        size=size,
-        offset=broken.offset,
-        reason=f"no batch can be read in {size} bytes: {broken.reason}",
-    )
+        yield empty_tail(file.name)

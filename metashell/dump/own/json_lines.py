@@ -330,7 +330,9 @@ class JsonWriter(Writer):
     def _check_end(self, stop: Stop) -> None:
         """A whole number of batches: enough for a segment, but a checkpoint ends with a footer."""
         if stop.position == 0 and not self.may_end_early:
-            self.findings.fault(0, "the file is empty")
+            from metashell.log.tail import empty_tail
+
+            self.findings.fault(0, empty_tail(self.file.name).reason)
         elif self.is_checkpoint and not self._ends_with_footer():
             self._told("truncated", stop.position, self.last[0] + 1 if self.last else None, 0, "the checkpoint has no footer")
 
