@@ -30,10 +30,12 @@ from metashell.log.names import (
 )
 from metashell.log.segment import BatchFault, read_batches
 from metashell.log.source_fault import SourceFault
+from metashell.log.tail import Tail
 
 _LOOK_BYTES: Final = 1 << 20
 _FIRST_BATCH_BYTES: Final = 4096
 _LISTED_MAX: Final = 5
+NO_LOG: Final = "neither a log nor a checkpoint"
 _PATTERN_MARKS: Final = frozenset("*?[")
 
 
@@ -304,10 +306,17 @@ def named_file(path: str, tree: Tree = LOCAL, folder: str | None = None) -> Inpu
 
 
 def is_checkpoint_file(name: str, file: OpenFile) -> bool:
-    """Whether an opened file is a checkpoint: by its name, or under another name by what it starts with. A stream is not looked into."""
+    """Whether an opened file is a checkpoint: by its name, or under another name by what it starts with. A stream is not looked into.
+
+    Errors: PathError for a file of another name that starts with a length no batch has, and has no whole batch behind it.
+    """
     first: RecordBatch | BatchFault | None = None
     if parse_name(name) is None and not isinstance(file, StreamFile):
-        first = next(read_batches(_to_be_looked_at(file), max_bytes=_FIRST_BATCH_BYTES), None)
+        looked_at = _to_be_looked_at(file)
+        first = next(read_batches(looked_at, max_bytes=_FIRST_BATCH_BYTES), None)
+        # The head of a packed file is shorter than a batch may be: of that no length is judged.
+        if looked_at is file and isinstance(first, Tail) and first.kind == "bad-size" and first.behind is None:
+            raise PathError(f"{file.name}: {NO_LOG}: byte {first.position}: {first.reason}", file.name)
     return classify(name, first.batch if isinstance(first, BatchFault) else first) != "segment"
 
 
