@@ -77,6 +77,7 @@ def refuse_other_log(path: str, source: FileSource | DirectorySource) -> None:
 def refuse_nothing(path: str, source: FileSource | DirectorySource, image: MetadataImage, *, certain_only: bool) -> None:
     """Errors: MetashellError if no metadata was found; it says why."""
     from metashell.image.image import EMPTY_IMAGE
+    from metashell.log.inputs import NO_LOG
     from metashell.log.names import parse_name
 
     if image.leader is not None or image.voters is not None or not image.has_same_metadata(EMPTY_IMAGE):
@@ -86,7 +87,7 @@ def refuse_nothing(path: str, source: FileSource | DirectorySource, image: Metad
     was_read = image.provenance.offset >= 0
     if image.faults:
         is_log = was_read or source.kind != "segment" or parse_name(os.path.basename(path)) is not None
-        what = "no metadata could be read" if is_log else "neither a log nor a checkpoint"
+        what = "no metadata could be read" if is_log else NO_LOG
         fault = image.faults[0]
         raise MetashellError(f"{path}: {what}: {str(fault).removeprefix(f'{path}: ')}")
     if not was_read:

@@ -7,7 +7,6 @@ logs of users' topics are found, and never opened, unless they are named. What l
 """
 
 import os
-import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from errno import ENOENT
 from functools import partial
@@ -31,12 +30,12 @@ from metashell.log.names import (
 )
 from metashell.log.segment import BatchFault, read_batches
 from metashell.log.source_fault import SourceFault
+from metashell.log.tail import Tail
 
 _LOOK_BYTES: Final = 1 << 20
 _FIRST_BATCH_BYTES: Final = 4096
-_DEPTH_MAX: Final = 4
-"""A folder of clusters has folders of nodes, and these log directories: who names what lies above that means something else."""
 _LISTED_MAX: Final = 5
+NO_LOG: Final = "neither a log nor a checkpoint"
 _PATTERN_MARKS: Final = frozenset("*?[")
 
 
@@ -54,14 +53,11 @@ class Tree(Protocol):
 class LocalTree:
     """The files of this machine."""
 
-    def walk(self, top: str, depth_max: int = sys.maxsize) -> Iterator[tuple[str, list[str]]]:
+    def walk(self, top: str) -> Iterator[tuple[str, list[str]]]:
         """The folders at and below `top`, and the names of their files. What may not be listed is left out, but not `top`."""
         os.listdir(top)
-        depth = top.rstrip(os.sep).count(os.sep)
         for folder, below, names in os.walk(top):
             below.sort()
-            if folder.rstrip(os.sep).count(os.sep) - depth >= depth_max:
-                below.clear()
             yield folder, names
 
     def place(self, folder: str, name: str = "") -> str:
@@ -127,21 +123,36 @@ def find_logs(top: str, tree: Tree = LOCAL, *, every_checkpoint: bool = False) -
     Errors: OSError where `top` cannot be listed.
     """
     clusters = _Clusters(tree)
-    formatted: list[str] = []
+    for folder, names, listing in _walk(top, tree):
+        if not listing:
+            yield _bootstrap(folder, clusters)
+        elif (place := place_of(folder, names, tree)) == DATA and folder != top:
+            yield FoundLog(directory=tree.place(folder), kind=DATA, cluster_id="")
+        else:
+            yield _found(folder, listing, place, clusters, every_checkpoint)
+
+
+def _walk(top: str, tree: Tree) -> Iterator[tuple[str, list[str], Listing]]:
+    """The folders at and below `top` that have a log, at any depth: names of files, and those of them that are the log's.
+
+    Where none has one, the folders with a bootstrap checkpoint, whose listing is empty; of a metadata directory without a file in use
+    that is the log directory above it.
+    """
+    formatted: list[tuple[str, list[str], Listing]] = []
     has_logs = False
     for folder, names in tree.walk(top):
         listing = listing_of(names)
         if listing:
-            place = place_of(folder, names, tree)
-            if place == DATA and folder != top:
-                yield FoundLog(directory=tree.place(folder), kind=DATA, cluster_id="")
-            else:
-                yield _found(folder, listing, place, clusters, every_checkpoint)
             has_logs = True
+            yield folder, names, listing
         elif BOOTSTRAP_CHECKPOINT in names:
-            formatted.append(folder)
-    if not has_logs:
-        yield from (_bootstrap(folder, clusters) for folder in formatted)
+            formatted.append((folder, names, listing))
+    if has_logs:
+        return
+    above = tree.parent(top)
+    if not formatted and tree.name(top) == METADATA_DIRECTORY and tree.read(above, BOOTSTRAP_CHECKPOINT) is not None:
+        formatted.append((above, [BOOTSTRAP_CHECKPOINT], listing_of([])))
+    yield from formatted
 
 
 class LogFolder(NamedTuple):
@@ -158,17 +169,10 @@ def log_folder(folder: str) -> LogFolder | None:
 
 
 def log_folders(top: str) -> Iterator[LogFolder]:
-    """The logs at and a few folders below a folder of this machine. Errors: OSError where it cannot be listed."""
-    formatted: list[str] = []
-    has_logs = False
-    for folder, names in LOCAL.walk(top, _DEPTH_MAX):
-        if (found := _log_folder(folder, names, is_named=folder == top)) is not None:
-            has_logs = True
-            yield found
-        elif BOOTSTRAP_CHECKPOINT in names:
-            formatted.append(folder)
-    if not has_logs:
-        yield from (LogFolder(os.path.join(folder, BOOTSTRAP_CHECKPOINT), METADATA) for folder in formatted)
+    """The logs at and below a folder of this machine, as `find_logs` finds them. Errors: OSError where it cannot be listed."""
+    for folder, names, _ in _walk(top, LOCAL):
+        found = _log_folder(folder, names, is_named=folder == top)
+        yield LogFolder(os.path.join(folder, BOOTSTRAP_CHECKPOINT), METADATA) if found is None else found
 
 
 def _log_folder(folder: str, names: list[str], *, is_named: bool) -> LogFolder | None:
@@ -178,17 +182,27 @@ def _log_folder(folder: str, names: list[str], *, is_named: bool) -> LogFolder |
     place = place_of(folder, names)
     if place == DATA and not is_named:
         return LogFolder(folder, DATA)
-    contents = list(_contents_until_told(folder, listing))
-    content = next((content for content in contents if content.kind is not None), NOTHING)
-    is_empty = not listing.checkpoints and not any(content.has_batches for content in contents)
-    return LogFolder(folder, kind_of(place, content), is_empty)
+    look = _look_into(folder, listing, LOCAL)
+    return LogFolder(folder, kind_of(place, look.told), look.is_empty)
 
 
-def _contents_until_told(folder: str, listing: Listing) -> Iterator[Content]:
+class _Look(NamedTuple):
+    """What a log's segments show: each, as far as they were looked into, the first that tells the log's kind, and whether all is empty."""
+
+    contents: dict[str, Content]
+    told: Content
+    is_empty: bool
+
+
+def _look_into(folder: str, listing: Listing, tree: Tree, *, every_segment: bool = False) -> _Look:
+    """Look into a log's segments, up to the first that tells the kind or, where they may be of several logs, into every one."""
+    contents: dict[str, Content] = {}
     for entry in listing.segments:
-        yield (content := _content_of_path(os.path.join(folder, entry.name), LOCAL))
-        if content.kind is not None:
-            return
+        contents[entry.name] = _content_of_path(tree.place(folder, entry.name), tree)
+        if contents[entry.name].kind is not None and not every_segment:
+            break
+    told = next((content for content in contents.values() if content.kind is not None), NOTHING)
+    return _Look(contents, told, not listing.checkpoints and not any(content.has_batches for content in contents.values()))
 
 
 def find_metadata(path: str) -> str:
@@ -215,9 +229,6 @@ def find_metadata(path: str) -> str:
         raise UsageError(f"{path}: several metadata directories below it, name one: {', '.join(several[:_LISTED_MAX])}{more}", path)
     if several:
         return several[0]
-    bootstrap = os.path.join(LOCAL.parent(path), BOOTSTRAP_CHECKPOINT)
-    if LOCAL.name(path) == METADATA_DIRECTORY and os.path.isfile(bootstrap):
-        return bootstrap
     raise nothing_found(path, [place.kind for place in below], (METADATA,))
 
 
@@ -234,32 +245,26 @@ def _found(folder: str, listing: Listing, place: LogKind | None, clusters: "_Clu
     from metashell.log.listed_files import listed_files
 
     passed_over: list[SourceFault] = []
-    contents: dict[str, Content] = {}
-    for entry in listing.segments:
-        contents[entry.name] = _content_of_path(path_of(entry.name), tree)
-        if place is not None and contents[entry.name].kind is not None:
-            break  # a place that is known holds one log
-    told = next((content for content in contents.values() if content.kind is not None), NOTHING)
+    look = _look_into(folder, listing, tree, every_segment=place is None)  # a place that is known holds one log
     files: list[InputFile] = []
     listed = listed_files(listing, lambda name: tree.open(path_of(name)), every_checkpoint=every_checkpoint, passed_over=passed_over)
     for file in listed:
-        content = contents.get(file.name, told)
+        content = look.contents.get(file.name, look.told)
         files.append(
             InputFile(
                 path=path_of(file.name),
-                log=METADATA if file.is_checkpoint else kind_of(place, content if content.kind is not None else told),
+                log=METADATA if file.is_checkpoint else kind_of(place, content if content.kind is not None else look.told),
                 cluster_id=cluster_id,
                 checkpoint=checkpoint_id(file.name),
                 may_end_early=file.may_end_early,
             )
         )
-    is_empty = not listing.checkpoints and not any(content.has_batches for content in contents.values())
     return FoundLog(
         directory=path_of(),
-        kind=kind_of(place, told),
+        kind=kind_of(place, look.told),
         cluster_id=cluster_id,
         files=tuple(files),
-        is_empty=is_empty,
+        is_empty=look.is_empty,
         passed_over=tuple(passed_over),
     )
 
@@ -301,10 +306,17 @@ def named_file(path: str, tree: Tree = LOCAL, folder: str | None = None) -> Inpu
 
 
 def is_checkpoint_file(name: str, file: OpenFile) -> bool:
-    """Whether an opened file is a checkpoint: by its name, or under another name by what it starts with. A stream is not looked into."""
+    """Whether an opened file is a checkpoint: by its name, or under another name by what it starts with. A stream is not looked into.
+
+    Errors: PathError for a file of another name that starts with a length no batch has, and has no whole batch behind it.
+    """
     first: RecordBatch | BatchFault | None = None
     if parse_name(name) is None and not isinstance(file, StreamFile):
-        first = next(read_batches(_to_be_looked_at(file), max_bytes=_FIRST_BATCH_BYTES), None)
+        looked_at = _to_be_looked_at(file)
+        first = next(read_batches(looked_at, max_bytes=_FIRST_BATCH_BYTES), None)
+        # The head of a packed file is shorter than a batch may be: of that no length is judged.
+        if looked_at is file and isinstance(first, Tail) and first.kind == "bad-size" and first.behind is None:
+            raise PathError(f"{file.name}: {NO_LOG}: byte {first.position}: {first.reason}", file.name)
     return classify(name, first.batch if isinstance(first, BatchFault) else first) != "segment"
 
 

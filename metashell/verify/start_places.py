@@ -14,7 +14,7 @@ from metashell.log.text_files import read_text_file
 from metashell.verify.partition import partition_name
 
 _DEPTH_MAX = 3
-"""Of log directories; the metadata directories in them lie one deeper, as deep as `log.inputs.find_metadata` looks."""
+"""Of log directories; the metadata directories in them lie one deeper."""
 
 
 class Place(NamedTuple):

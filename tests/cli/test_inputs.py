@@ -248,3 +248,24 @@ def test_a_log_of_users_data_is_named_with_its_topic(tmp_path: Path) -> None:
     done = run_main(export.main, [str(tmp_path), "--out", "out"], cwd=tmp_path)
     assert (done.status, done.stderr.count("\n")) == (1, 1)
     assert "no log whose records are known here, but 1 log of other topics" in done.stderr
+
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\6\0\0\0\x1f\x15\xc4\x89"
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "dump-log in Kafka's text"])
+def test_a_file_that_is_no_log_is_called_that(tmp_path: Path, command: str) -> None:
+    path = tmp_path / "picture.png"
+    path.write_bytes(PNG)
+    outcome = run(command, path, tmp_path)
+    assert (outcome.status, outcome.stdout) == (1, b"")
+    assert f"{path}: neither a log nor a checkpoint: byte 0: batch length 13 is below 14, 33 bytes left\n" in outcome.stderr
+    assert outcome.stderr.count("\n") == 1
+
+
+def test_a_log_under_another_name_whose_first_length_is_damaged_is_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "saved"
+    path.write_bytes(PNG[:12] + METADATA.joinpath(LOG).read_bytes()[12:])
+    outcome = run("dump-log with a decoder", path, tmp_path)
+    assert b'"kind":"corrupt"' in outcome.stdout
+    assert "neither" not in outcome.stderr

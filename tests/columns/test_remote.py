@@ -63,6 +63,13 @@ def test_a_folder_of_nodes_is_read_with_their_clusters(store: Any, query: str) -
     assert offsets_of(named) == {"Cluster-A": list(range(40))}
 
 
+def test_the_bootstrap_checkpoint_beside_an_empty_metadata_directory_is_read_at_its_own_uri(store: Any) -> None:
+    write(store, "bucket/node 1/bootstrap.checkpoint", log(0))
+    store.create_dir("bucket/node 1/__cluster_metadata-0")
+    (split,) = plan_splits("mem://bucket/node%201/__cluster_metadata-0?region=x")
+    assert [piece.path for piece in split.pieces] == ["mem://bucket/node%201/bootstrap.checkpoint?region=x"]
+
+
 def test_a_torn_tail_is_an_end_in_a_folder_and_a_fault_in_a_file_that_was_named(store: Any) -> None:
     write(store, "bucket/__cluster_metadata-0/" + NAME, log(0)[:-3])
     (offsets,) = offsets_of("mem://bucket").values()

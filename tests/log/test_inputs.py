@@ -10,7 +10,7 @@ import pytest
 
 from metashell.errors import UsageError
 from metashell.log import inputs
-from metashell.log.inputs import FoundLog, find_logs, find_metadata, named_file, paths_of
+from metashell.log.inputs import FoundLog, find_logs, find_metadata, log_folders, named_file, paths_of
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 STOPPED = GOLDEN / "kafka/4.3.1/main/data/stopped"
@@ -94,6 +94,26 @@ def test_a_bootstrap_checkpoint_stands_for_a_node_that_has_nothing_else(tmp_path
         find_metadata(str(tmp_path))
 
 
+def test_a_log_is_found_at_any_depth_by_everyone(tmp_path: Path) -> None:
+    log = tmp_path / "a/b/c/d/e/f/g/h/i/data/__cluster_metadata-0"
+    shutil.copytree(NODE_1, log)
+    assert [found.directory for found in find_logs(str(tmp_path))] == [str(log)]
+    assert [found.path for found in log_folders(str(tmp_path))] == [str(log)]
+    assert find_metadata(str(tmp_path)) == str(log)
+
+
+@pytest.mark.parametrize("named", ["", "__cluster_metadata-0"])
+def test_the_bootstrap_checkpoint_beside_a_metadata_directory_without_files_stands_for_it(tmp_path: Path, named: str) -> None:
+    bootstrap = next(STOPPED.glob("node-*/d*/bootstrap.checkpoint"))
+    shutil.copy(bootstrap, tmp_path)
+    (tmp_path / "__cluster_metadata-0").mkdir()
+    path = str(tmp_path / named)
+    copied = str(tmp_path / bootstrap.name)
+    assert [[file.path for file in log.files] for log in find_logs(path)] == [[copied]]
+    assert [log.path for log in log_folders(path)] == [copied]
+    assert find_metadata(path) == copied
+
+
 @pytest.mark.parametrize("data", [b"", bytes(4096), b"\0" * 8 + (5000).to_bytes(4, "big") + bytes(20)], ids=["none", "zeros", "torn"])
 def test_a_log_without_a_batch_is_empty(tmp_path: Path, data: bytes) -> None:
     (tmp_path / LOG).write_bytes(data)
@@ -154,13 +174,3 @@ def test_where_the_first_segment_is_empty_the_next_one_tells_the_kind(tmp_path: 
 def test_the_complaint_about_another_log_names_its_reader_only_where_it_has_one() -> None:
     assert "--offsets-decoder reads it" in str(inputs.other_log("x.log", "offsets", "metadata"))
     assert "reads it" not in str(inputs.other_log("x.log", "offsets", "metadata", reads=False))
-
-
-def test_a_metadata_directory_is_found_four_folders_down_and_not_deeper(tmp_path: Path) -> None:
-    folder = tmp_path / "clusters" / "node-1" / "disk-1"
-    shutil.copytree(NODE_1, folder / "__cluster_metadata-0")
-    assert find_metadata(str(tmp_path)) == str(folder / "__cluster_metadata-0")
-    (tmp_path / "more").mkdir()
-    shutil.move(tmp_path / "clusters", tmp_path / "more" / "clusters")
-    with pytest.raises(UsageError):
-        find_metadata(str(tmp_path))

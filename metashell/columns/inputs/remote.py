@@ -85,7 +85,8 @@ class RemoteTree:
         """The URI of a folder or of a file in it; the query stays behind it."""
         base, mark, query = self._uri.partition("?")
         if folder != self._top and not folder.startswith(f"{self._top}/"):
-            return dirname(base)  # the folder of a named file
+            above = dirname(base.rstrip("/"))  # the folder of a named file, or the one above a named folder
+            return f"{above}/{quote(name)}{mark}{query}" if name else above
         below = folder[len(self._top) :].strip("/")
         found = "/".join(filter(None, (base.rstrip("/"), quote(below), quote(name))))
         return found + mark + query if name else found
