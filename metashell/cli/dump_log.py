@@ -34,7 +34,9 @@ def _options(values: SimpleNamespace) -> DumpOptions:
     from metashell.errors import UsageError
 
     if values.summary and values.output == "kafka":
-        raise UsageError("--summary has no form of Kafka's: -o takes json or jsonl", "--summary")
+        raise UsageError("--summary has no form of Kafka's: -o takes table, json or jsonl", "--summary")
+    if values.output == "table" and not values.summary:
+        raise UsageError("-o table is the form of --summary: records have jsonl, json and kafka", "table")
     shared = shared_options(values)
     if values.bootstrap_controller or values.bootstrap_server:
         shared["cluster_metadata_decoder"] = True  # what comes from a quorum is its metadata log, whether that is said or not

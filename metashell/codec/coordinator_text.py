@@ -14,6 +14,7 @@ from typing import NamedTuple
 from metashell.codec.blobs import decode_group_record
 from metashell.codec.blobs.groups import DERIVED, MEMBER_STATES, TRANSACTION_STATES
 from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, int16_at
+from metashell.codec.frame import unknown_type, unknown_version
 from metashell.codec.json_forms import string_text
 from metashell.codec.redaction import JsonText, hex_text, json_writer
 from metashell.codec.registry import MessageType, message_type
@@ -116,7 +117,7 @@ class CoordinatorTexts:
             found = (_optional_message(family, f"{self._extra[type_id]}Key") for _, family in self._dialects)
             message = next((message for message in found if message is not None), None)
         if message is None:
-            raise DecodeError(f"record type {type_id} is not known")
+            raise DecodeError(unknown_type(type_id))
         return message
 
     def _fitting(self, type_id: int, version: int, value: bytes) -> tuple[MessageType, str | None]:
@@ -127,7 +128,7 @@ class CoordinatorTexts:
         if newest is not None:
             name = newest.name
             if not newest.versions[0] <= version <= newest.versions[1]:
-                raise DecodeError(f"{name} version {version} is not known")
+                raise DecodeError(unknown_version(newest, version))
             try:
                 newest.read(value, version, PREFIX_SIZE)
             except DecodeError as error:

@@ -19,6 +19,8 @@ from metashell.errors import DecodeError, EncodeError
 
 FRAME_VERSION = 1
 KIP631_FRAME_VERSION = 0
+NO_VALUE = "the record has no value"
+"""What every command says of a record of a log whose records all need one."""
 RECORD_TYPE_NAMES = {key: snake_case(name).upper() for key, name in METADATA_TYPES.items()}
 """Record type to Kafka's name of it, `{3: "PARTITION_RECORD", ...}`."""
 
@@ -186,7 +188,17 @@ def version_fault(message: MessageType, version: int) -> str | None:
     low, high = message.versions
     if low <= version <= high:
         return None
-    return f"{message.name} version {version} is not known, read as version {high}"
+    return f"{unknown_version(message, version)}, read as version {high}"
+
+
+def unknown_type(type_id: int) -> str:
+    """What every command says of a record whose type has no schema."""
+    return f"record type {type_id} is not known"
+
+
+def unknown_version(message: MessageType, version: int) -> str:
+    """What every command says of a version that a message's schema does not have."""
+    return f"{message.name} version {version} is not known"
 
 
 def _kept(family: str, frame: Frame, buf: bytes, end: int, fault: str) -> MetadataRecord:

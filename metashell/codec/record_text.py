@@ -13,10 +13,12 @@ from metashell.codec.control import read_control_record, value_layout
 from metashell.codec.dispatch import REMOTE_LOG_TYPES
 from metashell.codec.frame import (
     FRAME_VERSION,
+    NO_VALUE,
     FrameError,
     metadata_message,
     read_frame,
     record_type_name,
+    unknown_type,
     version_fault,
 )
 from metashell.codec.redaction import JsonText, hex_text, json_writer
@@ -26,7 +28,6 @@ from metashell.errors import DecodeError
 
 SEGMENT_STATES = ("COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED", "DELETE_SEGMENT_FINISHED")
 DELETE_STATES = ("DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DELETE_PARTITION_FINISHED")
-_NO_VALUE = "the record has no value"
 
 
 class RecordText(NamedTuple):
@@ -56,7 +57,7 @@ class FramedTexts:
     def text(self, value: bytes | None) -> RecordText:
         """The text of a value; never raises for what it holds."""
         if value is None:
-            return RecordText(None, None, None, "null", _NO_VALUE)
+            return RecordText(None, None, None, "null", NO_VALUE)
         try:
             frame = read_frame(value, 0, len(value))
         except FrameError as error:
@@ -64,7 +65,7 @@ class FramedTexts:
         type_id, version = frame.type_id, frame.version
         message = self.message(type_id, frame.family)
         name = self.type_name(type_id, frame.family)
-        fault = _unknown_type(type_id) if message is None else version_fault(message, version)
+        fault = unknown_type(type_id) if message is None else version_fault(message, version)
         derived = ""
         try:
             if message is None:
@@ -84,7 +85,7 @@ class FramedTexts:
         """
         message = self.message(type_id)
         if message is None:
-            raise DecodeError(_unknown_type(type_id))
+            raise DecodeError(unknown_type(type_id))
         return self.type_name(type_id), version_fault(message, version), self.writer(message, version)
 
     def message(self, type_id: int, family: str = "metadata") -> MessageType | None:
@@ -105,10 +106,6 @@ class FramedTexts:
         if made is None:
             made = self._writers[known] = json_writer(message, version, show_secrets=self.show_secrets)
         return made
-
-
-def _unknown_type(type_id: int) -> str:
-    return f"record type {type_id} is not known"
 
 
 def remote_log_type_name(type_id: int) -> str:

@@ -244,6 +244,11 @@ def hex_text(raw: bytes, start: int = 0, *, show_secrets: bool) -> str:
     return f'"{REDACTED}"' if shown is None else f'"{shown[start:].hex()}"'
 
 
+def shown_text(text: str) -> str:
+    """A line of a text file that could not be read, in quotes, or `[redacted]`: it may be bytes of a log that were written there."""
+    return REDACTED if shown_bytes(text.encode("utf-8", "surrogateescape")) is None else repr(text)
+
+
 def shown_head(batch: bytes) -> bytes | None:
     """The header of a damaged batch, which holds no record; None where these bytes do not begin with one.
 

@@ -9,7 +9,7 @@ from typing import Any
 from metashell.codec.batches import BatchHeader
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.codec.control import KRAFT_VERSION, KRAFT_VOTERS, LEADER_CHANGE, SNAPSHOT_HEADER, read_control_record
-from metashell.codec.frame import FrameError, UnknownRecord, read_metadata_record
+from metashell.codec.frame import NO_VALUE, FrameError, UnknownRecord, read_metadata_record
 from metashell.codec.record_walk import RecordFields, walk_records
 from metashell.errors import DecodeError
 from metashell.image.cut_batch import CutBatch
@@ -159,7 +159,7 @@ class ImageLoader:
         offset = self._batch.header.base_offset + fields[0]
         start, size = fields[4], fields[5]
         if size <= 0:
-            self._add_fault(offset, "", "the record has no value")
+            self._add_fault(offset, "", NO_VALUE)
             return
         try:
             record = read_metadata_record(buf, start, start + size)

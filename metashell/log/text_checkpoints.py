@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from metashell.codec.redaction import shown_bytes
+from metashell.codec.redaction import shown_text
 from metashell.errors import LogCorruptError
 from metashell.log.text_files import read_text_file
 from metashell.values import uuid_from_text, uuid_text
@@ -108,9 +108,7 @@ def _number(path: str, lines: list[tuple[int, str]], index: int) -> int:
 
 
 def _malformed(path: str, offset: int, line: str) -> NoReturn:
-    # What is no line of a checkpoint may be anything, also bytes of a log that were written to the wrong place.
-    is_shown = shown_bytes(line.encode("utf-8", "surrogateescape")) is not None
-    raise LogCorruptError(path, offset, f"Malformed line in checkpoint file: {repr(line) if is_shown else f'{len(line)} characters'}")
+    raise LogCorruptError(path, offset, f"Malformed line in checkpoint file: {shown_text(line)}")
 
 
 def _lines(path: str) -> Iterator[tuple[int, str]]:

@@ -108,7 +108,9 @@ DUMP_LOG = CommandSpec(
         flag("--follow", "-f", help="wait at the end for what the node writes, or the quorum commits, next; Ctrl-C ends it"),
         *QUORUM_OPTIONS,
         flag("--summary", help="print counts by type and version, offsets, time span, epochs, gaps and compression; a table without -o"),
-        shared.output("jsonl", "json", "kafka", default=None)._replace(help="one object a line (jsonl, the default), or another form"),
+        shared.output("jsonl", "json", "kafka", "table", default=None)._replace(
+            help="one object a line (jsonl, the default), or another form; only --summary has table"
+        ),
         shared.SHOW_SECRETS,
         shared.MAX_DECOMPRESSED,
         shared.JOBS,

@@ -8,6 +8,7 @@ from datetime import datetime
 from io import StringIO
 from typing import TYPE_CHECKING, Final
 
+from metashell.columns.folders import require_folder
 from metashell.forms import Display, counted, write_rows
 from metashell.log.identity import name_of
 from metashell.reports.catalog import Report
@@ -42,6 +43,7 @@ def write_answer(
     report: Report, answer: pa.Table, folder: str, forms: Sequence[str], *, sources: str, notes: tuple[str, ...] = ()
 ) -> list[str]:
     """Write `folder/NAME.FORM` for each form and give the paths. Errors: OSError, with the file's name."""
+    require_folder(folder)
     os.makedirs(folder, exist_ok=True)
     if notes:
         answer = answer.replace_schema_metadata({"notes": " ".join(notes)})

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from metashell.codec.coordinator import PREFIX_SIZE, CoordinatorLog, int16_at
+from metashell.codec.frame import unknown_version
 from metashell.codec.registry import MessageType
 from metashell.errors import DecodeError
 
@@ -49,7 +50,7 @@ class CoordinatorCheck:
             return True, "the record's value has no version"
         version = int16_at(value, 0)
         low, high = message.versions
-        return None if low <= version <= high else (False, f"{message.name} version {version} is not known, read as the newest")
+        return None if low <= version <= high else (False, f"{unknown_version(message, version)}, read as the newest")
 
 
 def _decoding_fault(message: MessageType | None, version: int, data: bytes, part: str) -> Fault | None:

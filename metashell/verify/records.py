@@ -20,7 +20,7 @@ from metashell.codec.control import (
     read_control_record,
 )
 from metashell.codec.coordinator import COORDINATOR_LOGS
-from metashell.codec.frame import metadata_message, read_frame, read_metadata_record, version_fault
+from metashell.codec.frame import NO_VALUE, metadata_message, read_frame, read_metadata_record, version_fault
 from metashell.codec.record_walk import RecordFields, walk_records
 from metashell.codec.usual_records import make_loop
 from metashell.errors import DecodeError
@@ -156,7 +156,7 @@ class RecordCheck:
             odd = "a key" if key_size >= 0 else f"timestamp delta {timestamp_delta}" if timestamp_delta else "headers"
             self._error(batch, f"the record has {odd}, which Kafka refuses in a metadata log", delta)
         if size <= 0:
-            self._error(batch, "the record has no value", delta)
+            self._error(batch, NO_VALUE, delta)
             return
         try:
             fault = _metadata_fault(buf, start, start + size, self._deep)

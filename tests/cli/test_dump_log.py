@@ -49,7 +49,7 @@ def test_standard_input_is_read_where_no_file_is_named(segment: str) -> None:
             "dump-log: option --key: '(' is not a regular expression: missing ), unterminated subpattern at position 0\n",
         ),
         (["--max-bytes", "-1", "a"], "dump-log: option --max-bytes: '-1' is not a size such as 5242880, 64k or 128M\n"),
-        (["-o", "xml", "a"], "dump-log: option --output: 'xml' is not one of jsonl, json, kafka\n"),
+        (["-o", "xml", "a"], "dump-log: option --output: 'xml' is not one of jsonl, json, kafka, table\n"),
         (["--files", ""], "dump-log: option --files: no file is named\n"),
         (
             ["--key-decoder-class", "Foo", "a"],

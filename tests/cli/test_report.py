@@ -50,3 +50,9 @@ def test_a_corrupt_file_is_one_line_and_leaves_no_answer(tmp_path: Path) -> None
     skipped = run_main(main, [*words, "--on-error", "skip"], cwd=tmp_path)
     assert skipped.status == 1
     assert (tmp_path / "out/topic_history.csv").exists()
+
+
+def test_a_file_is_no_place_for_answers(tmp_path: Path) -> None:
+    (tmp_path / "pic.png").write_bytes(b"")
+    done = run_main(main, ["topic_history", NODE, "--out", "pic.png", "--format", "csv"], cwd=tmp_path)
+    assert (done.status, done.stderr) == (1, "metashell report: pic.png: Not a directory\n")

@@ -210,6 +210,38 @@ def test_skipped_faults_are_rows_with_place_reason_and_the_bytes_that_hold_no_se
     assert fault["bytes"] == bytes(last)
 
 
+@pytest.mark.parametrize("target_bytes", [4000, 1 << 30])
+def test_a_failed_export_leaves_no_empty_directory(tmp_path: Path, target_bytes: int) -> None:
+    data = bytearray(topics_log())
+    data[100] ^= 1
+    (tmp_path / NAME).write_bytes(data)
+    with pytest.raises(LogCorruptError):
+        run(tmp_path / "new", tmp_path / NAME, target_bytes=target_bytes)
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "old").mkdir()
+    with pytest.raises(LogCorruptError):
+        run(tmp_path / "old", tmp_path / NAME, target_bytes=target_bytes)
+    assert list((tmp_path / "old").iterdir()) == []
+
+
+def test_a_failed_export_keeps_the_parts_that_the_next_one_takes_over(tmp_path: Path) -> None:
+    data = bytearray(topics_log())
+    data[-100] ^= 1
+    (tmp_path / NAME).write_bytes(data)
+    with pytest.raises(LogCorruptError):
+        run(tmp_path / "out", tmp_path / NAME)
+    assert len((tmp_path / "out" / WORK_FOLDER / "journal.jsonl").read_text().splitlines()) > 1
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_file_is_no_place_for_tables(tmp_path: Path, *, is_link: bool) -> None:
+    (tmp_path / NAME).write_bytes(topics_log())
+    (tmp_path / "pic.png").symlink_to("nowhere") if is_link else (tmp_path / "pic.png").write_bytes(b"")
+    with pytest.raises(NotADirectoryError) as caught:
+        run(tmp_path / "pic.png", tmp_path / NAME)
+    assert caught.value.filename == str(tmp_path / "pic.png")
+
+
 def test_an_interrupted_export_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / NAME).write_bytes(topics_log())
     done: list[int] = []

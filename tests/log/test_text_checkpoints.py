@@ -48,6 +48,7 @@ def test_an_empty_file_has_no_entries(path: Path) -> None:
         ("0\n1\n1 0 0\n", "Malformed line"),
         ("zero\n1\n1 0\n", "Malformed line"),
         ("\0\0\0\0", "Malformed line"),
+        ("\1\x0b\0 the secret of somebody", r"offset 0: Malformed line in checkpoint file: \[redacted\]$"),
     ],
 )
 def test_a_broken_checkpoint_is_told_in_kafkas_words(path: Path, text: str, reason: str) -> None:

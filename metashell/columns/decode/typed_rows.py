@@ -9,7 +9,7 @@ import numpy as np
 
 from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE
 from metashell.codec.dispatch import METADATA_TYPES, REMOTE_LOG_TYPES
-from metashell.codec.frame import FRAME_VERSION, KIP631_FRAME_VERSION, FrameError, read_frame
+from metashell.codec.frame import FRAME_VERSION, KIP631_FRAME_VERSION, NO_VALUE, FrameError, read_frame, unknown_type, unknown_version
 from metashell.codec.registry import message_type
 from metashell.columns.decode.rows import NULL, Rows
 from metashell.columns.decode.vectors import Buffer, Ints
@@ -69,7 +69,7 @@ def framed_rows(log: str, buffer: Buffer, rows: Rows) -> TypedRows:
     for type_id in distinct(types):
         if type_id not in known and type_id != OTHER:
             for row in np.flatnonzero(types == type_id).tolist():
-                typed.odd.append((row, f"record type {type_id} is not known", False))
+                typed.odd.append((row, unknown_type(type_id), False))
                 types[row] = OTHER
     return typed
 
@@ -80,7 +80,7 @@ def _read_odd_frame(typed: TypedRows, buffer: Buffer, row: int) -> None:
     start, size = int(rows.value_start[row]), int(rows.value_size[row])
     typed.types[row] = OTHER
     if size < 0:
-        typed.odd.append((row, "the record has no value", True))
+        typed.odd.append((row, NO_VALUE, True))
         return
     try:
         frame = read_frame(buffer.data, start, start + size)
@@ -114,7 +114,7 @@ def coordinator_rows(log: str, buffer: Buffer, rows: Rows) -> TypedRows:
         low, high = messages[type_id].versions if type_id in messages else (0, -1)
         if type_id not in messages or (version != NULL and not low <= version <= high):
             is_known = type_id in messages
-            reason = f"{messages[type_id].name} version {version} is not known" if is_known else f"record type {type_id} is not known"
+            reason = unknown_version(messages[type_id], version) if is_known else unknown_type(type_id)
             for row in np.flatnonzero((types == type_id) & (versions == version)).tolist():
                 typed.odd.append((row, reason, False))
                 types[row] = OTHER

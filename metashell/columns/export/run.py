@@ -16,6 +16,7 @@ from metashell.columns.export.manifest import MANIFEST, WORK_FOLDER, Journal, re
 from metashell.columns.export.options import ExportOptions
 from metashell.columns.export.publish import are_published, has_parts, publish, take_over
 from metashell.columns.export.workers import Workers, is_large
+from metashell.columns.folders import forget_work, require_folder
 from metashell.columns.inputs.splits import Split, iter_splits, logs_of, require_logs
 from metashell.columns.names import table_names
 from metashell.errors import UsageError
@@ -41,19 +42,22 @@ def export(options: ExportOptions, progress: Progress | None = None, planned: Ca
     """Export everything; `planned` gets the number of bytes before the first is read.
 
     Errors: LogCorruptError for the first fault, unless faults are skipped, UsageError for what cannot be opened; then no table
-    has appeared or changed. OSError where the output cannot be written.
+    has appeared or changed. OSError where the output cannot be written; NotADirectoryError for an output that is a file.
     """
+    had_folder = require_folder(options.out)
     _refuse_foreign(options)
     with Workers(options.jobs or len(os.sched_getaffinity(0)), _load, _prepare_worker) as workers:
         if is_large(options.paths):
             workers.start(workers.jobs)
-        return _export(options, workers, progress, planned)
+        return _export(options, workers, progress, planned, had_folder=had_folder)
 
 
-def _export(options: ExportOptions, workers: Workers, progress: Progress | None, planned: Callable[[int], None] | None) -> ExportReport:
+def _export(
+    options: ExportOptions, workers: Workers, progress: Progress | None, planned: Callable[[int], None] | None, *, had_folder: bool
+) -> ExportReport:
     work = os.path.join(options.out, WORK_FOLDER)
     is_new = not os.path.lexists(work) and not os.path.lexists(os.path.join(options.out, MANIFEST))
-    splits = _plan_at_work(options, workers, work) if is_new and workers.are_started else list(_splits(options))
+    splits = _plan_at_work(options, workers, work, had_folder=had_folder) if is_new and workers.are_started else list(_splits(options))
     if planned is not None:
         planned(sum(split.bytes for split in splits))
     keys = [split_key(split) for split in splits]
@@ -80,6 +84,9 @@ def _export(options: ExportOptions, workers: Workers, progress: Progress | None,
     tasks = [(next(numbers), split, options, work) for _, split in missing]
     for index, result in workers.results(_export_split, tasks):
         if result.error is not None:
+            if not journal.done:  # nothing that the next export could take over
+                workers.stop()
+                forget_work(work, had_folder=had_folder)
             raise result.error
         number = missing[index][0]
         journal.add({"split": keys[number], "part": tasks[index][0], "rows": result.rows})
@@ -116,10 +123,9 @@ def _splits(options: ExportOptions) -> Iterator[Split]:
     require_logs(logs_of(seen), options.named_tables, options.paths)
 
 
-def _plan_at_work(options: ExportOptions, workers: Workers, work: str) -> list[Split]:
+def _plan_at_work(options: ExportOptions, workers: Workers, work: str, *, had_folder: bool) -> list[Split]:
     """The splits of an export into an empty folder: the workers get each as soon as it is known."""
     splits: list[Split] = []
-    has_out = os.path.lexists(options.out)
     try:
         for split in _splits(options):
             if not splits:
@@ -128,10 +134,8 @@ def _plan_at_work(options: ExportOptions, workers: Workers, work: str) -> list[S
             splits.append(split)
     except UsageError:
         # A path that does not exist: leave no trace.
-        from shutil import rmtree
-
         workers.stop()
-        rmtree(work if has_out else options.out, ignore_errors=True)
+        forget_work(work, had_folder=had_folder)
         raise
     return splits
 

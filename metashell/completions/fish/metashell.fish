@@ -247,7 +247,7 @@ complete -c dump-log -l command-config -l config -s c -r -F -d 'property file of
 complete -c dump-log -l address-map -x -d 'connect to the second address in place of the first, where controllers advertise one that is not reachable from here'
 complete -c dump-log -l timeout -x -d 'give up attaching after this time (10; 2 if no address accepts a connection); an attached observer has no limit'
 complete -c dump-log -l summary -d 'print counts by type and version, offsets, time span, epochs, gaps and compression; a table without -o'
-complete -c dump-log -l output -s o -x -a 'jsonl json kafka' -d 'one object a line (jsonl, the default), or another form'
+complete -c dump-log -l output -s o -x -a 'jsonl json kafka table' -d 'one object a line (jsonl, the default), or another form; only --summary has table'
 complete -c dump-log -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
 complete -c dump-log -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
 complete -c dump-log -l jobs -s j -x -d 'number of processes; 0 means one for each core'

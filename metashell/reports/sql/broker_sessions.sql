@@ -1,6 +1,6 @@
 -- Registrations of brokers: from when to when each held, how often it was fenced, and when its controlled shutdown began.
 --
--- A registration is known by its broker epoch. registered_at is null where only checkpoints tell of it.
+-- A registration is known by its broker epoch. registered_at is null where a registration is known only from checkpoints.
 with registrations as (
     select
         cluster_id, broker_id, broker_epoch, max(rack) as rack, max(case when is_state = 0 then fenced end) as fenced_at_first,

@@ -1,6 +1,6 @@
 -- Topics made, grown and removed, and every change of a configuration, in the order of the log.
 --
--- What a checkpoint holds is no event, but the value before the first event. Values that are secret come redacted.
+-- What a checkpoint holds is not an event: it is the value before the first event. Secret values are redacted.
 with sizes as (
     select
         cluster_id, topic_id, position, max(at_ms) as at_ms, min(log_offset) as log_offset, max(partition_id) + 1 as partitions,

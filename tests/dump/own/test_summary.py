@@ -99,7 +99,25 @@ def test_a_summary_has_no_form_of_kafkas(capsys: pytest.CaptureFixture[str]) -> 
     from metashell.cli.dump_log import main
 
     assert main(["--summary", "-o", "kafka", "x.log"]) == 2
-    assert "-o takes json or jsonl" in capsys.readouterr().err
+    assert "-o takes table, json or jsonl" in capsys.readouterr().err
+
+
+def test_the_table_has_a_name(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    from metashell.cli.dump_log import main
+
+    shown = []
+    for words in ([], ["-o", "table"]):
+        assert main(["--summary", *words, str(DEMO)]) == 0
+        shown.append(capfdbinary.readouterr().out)
+    assert b"  TOPIC_RECORD " in shown[0]
+    assert shown[0] == shown[1]
+
+
+def test_only_a_summary_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    from metashell.cli.dump_log import main
+
+    assert main(["-o", "table", str(DEMO)]) == 2
+    assert capsys.readouterr() == ("", "dump-log: -o table is the form of --summary: records have jsonl, json and kafka\n")
 
 
 def test_times_that_no_calendar_has_are_told_as_numbers(tmp_path: Path) -> None:
