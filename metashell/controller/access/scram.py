@@ -23,6 +23,7 @@ from metashell.codec.metadata_version import SCRAM_LEVEL
 from metashell.controller.decision import ApiError, BoundedRecords, Decision
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 from metashell.image.loss import VersionedRecord
 
 HASHES: Final = {1: "sha256", 2: "sha512"}
@@ -30,7 +31,7 @@ ITERATIONS_MIN: Final = 4096
 ITERATIONS_MAX: Final = 16384
 
 
-def alter(state: State, request: Request, now_ms: int) -> Decision:
+def alter(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Delete and set credentials: a user that is named twice gets none of its changes."""
     body = request.body
     if state.level < SCRAM_LEVEL:
@@ -41,6 +42,7 @@ def alter(state: State, request: Request, now_ms: int) -> Decision:
     errors: dict[str, ApiError] = {}
     for changes, record_of in ((body.deletions, _deletion), (body.upsertions, _upsertion)):
         for one in changes:
+            yield
             try:
                 if counts[one.name] > 1:
                     raise ApiError(DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request")

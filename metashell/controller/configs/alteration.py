@@ -30,6 +30,7 @@ from metashell.controller.decision import TOO_LARGE, ApiError, BoundedRecords, D
 from metashell.controller.records import MIN_ISR, clear_elr, config, elr_enabled, is_config_of
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 from metashell.image.loss import VersionedRecord
 
 SET: Final = 0
@@ -191,7 +192,7 @@ def _definition(kind: int, key: str) -> ConfigKey | None:
     return config_keys("broker").get(key) if kind == BROKER_RESOURCE else None
 
 
-def alter_incrementally(state: State, request: Request, now_ms: int) -> Decision:
+def alter_incrementally(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """IncrementalAlterConfigs: changes key by key."""
     checker = ConfigChecker(state, is_forwarded=request.is_forwarded)
 
@@ -205,7 +206,7 @@ def alter_incrementally(state: State, request: Request, now_ms: int) -> Decision
     return _alter(state, request, checker, records_of, messages.IncrementalAlterConfigsResponse)
 
 
-def alter(state: State, request: Request, now_ms: int) -> Decision:
+def alter(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """AlterConfigs, which replaces everything that a resource sets."""
     checker = ConfigChecker(state, is_forwarded=request.is_forwarded)
 
@@ -216,13 +217,14 @@ def alter(state: State, request: Request, now_ms: int) -> Decision:
     return _alter(state, request, checker, records_of, messages.AlterConfigsResponse)
 
 
-def _alter(state: State, request: Request, checker: ConfigChecker, records_of: RecordsOf, response: Any) -> Decision:
+def _alter(state: State, request: Request, checker: ConfigChecker, records_of: RecordsOf, response: Any) -> Steps[Decision]:
     """Each resource by itself, all records in one batch, what clears the ELR last."""
     body = request.body
     counts = Counter((one.resource_type, one.resource_name) for one in body.resources)
     results: dict[object, Any] = {}
     records, clearings = BoundedRecords(), BoundedRecords()
     for number, resource in enumerate(body.resources):
+        yield
         key = resource.resource_type, resource.resource_name
         error = ApiError(NONE, None)
         is_repeated = key[0] in STORED_TYPES and counts[key] > 1

@@ -23,6 +23,7 @@ from metashell.controller.configs.keys import TYPE_CODES, ConfigKey, config_keys
 from metashell.controller.decision import ApiError, Decision
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 from metashell.controller.topic_names import fault_of_name
 
 CLIENT_METRICS_SOURCE: Final = 7
@@ -52,9 +53,12 @@ class Described(NamedTuple):
     synonyms: list[Synonym]
 
 
-def describe(state: State, request: Request, now_ms: int) -> Decision:
+def describe(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """The settings of topics, of this node, of all brokers, of groups and of client metrics."""
-    results = [_result(state, request, one) for one in request.body.resources]
+    results = []
+    for one in request.body.resources:
+        results.append(_result(state, request, one))
+        yield
     return Decision(messages.DescribeConfigsResponse(results=tuple(results)))
 
 
