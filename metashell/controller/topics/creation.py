@@ -71,6 +71,7 @@ class TopicCreation:
         elif topics:
             self._check_partition_count(topics)
             for topic in topics:
+                yield
                 self._results[topic.name] = yield from self._result_of(topic)
         results = [self._results[topic.name] for topic in topics]
         results += [_failed(name, error) for name, error in refused.items()]

@@ -55,6 +55,7 @@ def create_partitions(state: State, request: Request, now_ms: int) -> Steps[Deci
     changes = Changes(state)
     records = BoundedRecords()
     for topic in wanted:
+        yield
         try:
             grown = yield from _grow(state, changes, request, topic, now_ms)
             records.extend(grown)
