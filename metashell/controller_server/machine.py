@@ -26,7 +26,7 @@ from metashell.controller import Decision, Purgatory, QuorumController, Request
 from metashell.controller.decision import TOO_LARGE
 from metashell.controller.routes import ROUTES
 from metashell.controller_server.queue import EventQueue, Pace, Steps
-from metashell.errors import DecodeError, EncodeError, LogCorruptError
+from metashell.errors import DecodeError, LogCorruptError
 from metashell.ids import Epoch, NodeId
 from metashell.image import EMPTY_IMAGE, ImageLoader, MetadataImage
 from metashell.image.loss import VersionedRecord
@@ -48,7 +48,10 @@ Encoded = list[tuple[Sequence[VersionedRecord], list[bytes]]]
 """The batches of a decision, each as records and as their bytes."""
 
 RECORDS_AT_ONCE: Final = 500
-"""Records that are encoded, or replayed by a standby, before others may have their turn."""
+"""Records that are encoded, or decoded by a standby, before others may have their turn."""
+LATE_S: Final = 1.0
+READ_S: Final = 0.1
+"""How much later than its time a periodic task runs at once, and how long one waits that is later."""
 
 
 class SnapshotLimits(NamedTuple):
@@ -102,14 +105,14 @@ class ControllerMachine:
         self._is_shut_down = False
         self._voters: VoterSet | None = None
 
-    def begin(self, driver: Driver, voters: VoterSet | None) -> None:
-        """Before anything is handed over: what performs appends, and the voters of the configuration."""
+    def begin(self, driver: Driver, voters: VoterSet | None, kraft_version: int) -> None:
+        """Before anything is handed over: what performs appends, and the quorum as raft found it; what is committed says more later."""
         self._driver = driver
         self._queue = EventQueue(driver.stop, driver.held)
         self._voters = voters
         self.anchor_clock()
         self._snapshot_ms = driver.now_ms()
-        self.controller.state.set_quorum(voters, 0)
+        self.controller.state.set_quorum(voters, kraft_version)
 
     # ---- what others see
 
@@ -147,11 +150,17 @@ class ControllerMachine:
         """Decide about a request when its turn comes; `send` gets the answer when it is stable, or that there can be none."""
         self.queue.request(connection, lambda: self._decide(request, send))
 
+    def forget(self, connection: Hashable) -> None:
+        """A connection is closed: what it asked and nobody has begun to decide is dropped."""
+        if self._queue is not None:
+            self._queue.forget(connection)
+
     def _decide(self, request: Request, send: Answer) -> Steps:
         controller = self.controller
         epoch = controller.state.claim_epoch
         try:
-            decision = yield from _finished(controller.decide(request, self.now_ms()))
+            decided = controller.decide_steps(request, self.now_ms())
+            decision = decided if isinstance(decided, Decision) else (yield from decided)
         except Exception as error:
             self._unforeseen(f"api key {request.api_key}", error)
             self._give_up(epoch)
@@ -182,6 +191,12 @@ class ControllerMachine:
         upgraded = -1
         try:
             batches = yield from _encoded(decision)
+        except Exception as error:
+            self._unforeseen("a decision that cannot be written", error)
+            self._give_up(epoch)
+            self._fail(waiter, UNKNOWN_SERVER_ERROR)
+            return
+        try:
             if decision.kraft_version is not None:
                 upgraded = self.driver.upgrade_kraft_version(Epoch(epoch), decision.kraft_version) or -1
             for records, values in batches:
@@ -196,18 +211,13 @@ class ControllerMachine:
         except RecordBatchTooLargeError:
             self._fail(waiter, POLICY_VIOLATION, TOO_LARGE)
             return
-        except EncodeError as error:
-            self._unforeseen("a record", error)
-            self._give_up(epoch)
-            self._fail(waiter, UNKNOWN_SERVER_ERROR)
-            return
         written = self.controller.written(decision)
         if waiter is not None:
             self._purgatory.add(max(written, upgraded), waiter)
             self._complete()
 
     def _append(self, epoch: int, records: Sequence[VersionedRecord], values: list[bytes], *, is_atomic: bool) -> Steps:
-        """Give one batch its place and replay it there; nothing else happens in between, so it cannot leave before it was replayed."""
+        """Give one batch its place and replay it there; it cannot leave before it was replayed."""
         driver = self.driver
         while True:
             try:
@@ -223,9 +233,10 @@ class ControllerMachine:
                 yield from self._append(epoch, records[:half], values[:half], is_atomic=False)
                 yield from self._append(epoch, records[half:], values[half:], is_atomic=False)
                 return
-        self.controller.replay(records, last_offset - len(values) + 1)
-        driver.schedule()
-        yield
+        # What others have scheduled would take it along.
+        driver.hold()
+        yield from self.controller.replay_steps(records, last_offset - len(values) + 1)
+        driver.release()
 
     def _fail(self, waiter: Waiter | None, code: int, message: str | None = None) -> None:
         if waiter is not None:
@@ -264,9 +275,14 @@ class ControllerMachine:
         due_ms = self.controller.next_due_ms()
         if due_ms is not None and not self._is_shut_down:
             at_s = (due_ms - self._wall_offset_ms + 1) / 1000
-            self._timer = asyncio.get_running_loop().call_at(at_s, self._task_is_due)
+            self._timer = asyncio.get_running_loop().call_at(at_s, self._task_is_due, at_s)
 
-    def _task_is_due(self) -> None:
+    def _task_is_due(self, at_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        if loop.time() - at_s > LATE_S:
+            # This process was held up, or the machine slept: the heartbeats that came meanwhile lie in the sockets, and count first.
+            self._timer = loop.call_later(READ_S, self._task_is_due, loop.time() + READ_S)
+            return
         self._timer = None
         self.queue.task(self._run_due)
 
@@ -274,7 +290,7 @@ class ControllerMachine:
         controller = self.controller
         epoch = controller.state.claim_epoch
         try:
-            decision = yield from _finished(controller.run_due(self.now_ms()))
+            decision = yield from controller.run_due_steps(self.now_ms())
         except Exception as error:
             # As in Kafka, a task that fails costs no leadership; it comes again later.
             self._unforeseen("periodic task", error)
@@ -287,7 +303,8 @@ class ControllerMachine:
 
     async def handle_commit(self, batches: Sequence[RecordBatch]) -> SnapshotToMake | None:
         """See StateMachine."""
-        return await self._in_line(lambda done: self._commit(batches, done))
+        wanted: SnapshotToMake | None = await self._in_line(lambda done: self._commit(batches, done))
+        return wanted
 
     async def handle_load_snapshot(self, id: OffsetAndEpoch, batches: Iterable[RecordBatch]) -> None:
         """See StateMachine."""
@@ -344,12 +361,13 @@ class ControllerMachine:
 
     def _follow(self, batch: RecordBatch) -> Steps:
         """Replay a batch that another controller wrote, or this one under an earlier claim."""
-        offset = batch.header.base_offset
-        records = records_of(batch)
-        while run := list(islice(records, RECORDS_AT_ONCE)):
-            self.controller.replay(run, offset)
-            offset += len(run)
-            yield
+        source = records_of(batch)
+        records: list[VersionedRecord] = []
+        while run := list(islice(source, RECORDS_AT_ONCE)):
+            records += run
+            yield None
+        if records:
+            yield from self.controller.replay_steps(records, batch.header.base_offset)
 
     def _take_control(self, batch: RecordBatch) -> None:
         state = self.controller.state
@@ -365,7 +383,7 @@ class ControllerMachine:
         """Begin anew with the image of a snapshot, which is whole."""
         controller = self.controller
         self._give_up(controller.state.claim_epoch)
-        controller.load(image, id.offset - 1)
+        yield from controller.load_steps(image, id.offset - 1)
         if image.voters is not None:
             self._voters = image.voters
         controller.state.set_quorum(self._voters, image.features.kraft_version)
@@ -375,7 +393,6 @@ class ControllerMachine:
         if not done.done():
             done.set_result(None)
         self._changed()
-        yield
 
     def _snapshot(self, last: RecordBatch) -> SnapshotToMake | None:
         """A snapshot of all that is committed, if one is due; none while a transaction is open, because the image ends before it."""
@@ -404,8 +421,8 @@ class ControllerMachine:
         controller.note_leader(leader_id)
         if leader_id == state.settings.node_id and not state.is_active and node.epoch == epoch and isinstance(node.role, Leader):
             self.anchor_clock()
-            decision = controller.claim(epoch, node.log_end_offset, self.now_ms())
             self.claims += 1
+            decision = yield from controller.claim_steps(epoch, node.log_end_offset, self.now_ms())
             self._on_event(f"the active controller of epoch {epoch}")
             yield from self._write(epoch, decision, None)
             self._schedule_tasks()
@@ -416,13 +433,6 @@ class ControllerMachine:
             watcher()
 
 
-def _finished(decided: Any) -> Generator[Pace | None, None, Any]:
-    """The decision, of one that is made in steps as of one that is there."""
-    if isinstance(decided, Generator):
-        return (yield from decided)
-    return decided
-
-
 def _encoded(decision: Decision) -> Generator[Pace | None, None, Encoded]:
     """All batches as bytes, before anything is written of them. Errors: EncodeError."""
     found: Encoded = []
@@ -431,7 +441,7 @@ def _encoded(decision: Decision) -> Generator[Pace | None, None, Encoded]:
         for start in range(0, len(records), RECORDS_AT_ONCE):
             values += [write_metadata_record(body, version) for body, version in records[start : start + RECORDS_AT_ONCE]]
             if len(records) > RECORDS_AT_ONCE:
-                yield
+                yield None
         found.append((records, values))
     return found
 
