@@ -9,7 +9,6 @@ from typing import Any
 
 from metashell.cli.kafka_storage import main as kafka_storage
 from metashell.codec import messages
-from metashell.codec.registry import message_type
 from metashell.controller.records import SUPPORTED_FEATURES
 from metashell.controller_server.config import load_config
 from metashell.controller_server.server import ControllerServer
@@ -124,7 +123,9 @@ async def beat(server: ControllerServer, id: int, epoch: int) -> Any:
     return await ask(server, body, 1)
 
 
-def topic_request(name: str, replicas: tuple[int, ...] = (1,), *, timeout_ms: int = 30_000, configs: Mapping[str, str] | None = None) -> Any:
+def topic_request(
+    name: str, replicas: tuple[int, ...] = (1,), *, timeout_ms: int = 30_000, configs: Mapping[str, str] | None = None
+) -> Any:
     """CreateTopics of one partition."""
     made = messages.CreateTopicsRequest
     topic = made.CreatableTopic(
@@ -132,7 +133,7 @@ def topic_request(name: str, replicas: tuple[int, ...] = (1,), *, timeout_ms: in
         num_partitions=-1,
         replication_factor=-1,
         assignments=(made.CreatableReplicaAssignment(partition_index=0, broker_ids=replicas),),
-        configs=tuple(made.CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items()),
+        configs=tuple(made.CreatableTopicConfig(name=key, value=value) for key, value in configs.items()),
     )
     return made(topics=(topic,), timeout_ms=timeout_ms)
 
@@ -145,7 +146,3 @@ async def create(server: ControllerServer, name: str, **how: Any) -> int:
 
 def topics_of(server: ControllerServer) -> set[str]:
     return set(server.image.topics.by_name)
-
-
-def name_of(message: Any) -> str:
-    return message_type("request", type(message).__name__).name
