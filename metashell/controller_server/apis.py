@@ -30,7 +30,7 @@ from metashell.controller.access.authorizer import Operation
 from metashell.controller.access.envelope import close_envelope, open_envelope
 from metashell.controller.apis import APIS
 from metashell.controller.cluster.cluster_answers import published_features
-from metashell.controller.controller import ENVELOPE_KEY, HEARTBEAT_KEY
+from metashell.controller.controller import ENVELOPE_KEY
 from metashell.controller.records import SUPPORTED_FEATURES
 from metashell.controller.routes import CLUSTER_REFUSED, ROUTES
 from metashell.controller_server.machine import ControllerMachine
@@ -92,8 +92,7 @@ class Apis:
             self._refuse(request, asked, UNKNOWN_SERVER_ERROR, NOT_READY)
             return
         machine = self._machine
-        if key == HEARTBEAT_KEY and self._allows(asked, Operation.CLUSTER_ACTION):
-            machine.controller.contact(asked, machine.now_ms())
+        machine.controller.contact(asked, asked.received_ms)
         machine.ask(asked, (request.listener, request.connection_id), partial(self._answer, request, asked))
 
     def closed(self, listener: str, connection_id: int) -> None:

@@ -106,7 +106,6 @@ class ControllerMachine:
         """Called when the stable image, the leader, or whether this controller is active may have changed."""
         self._limits = limits
         self._wall_ms = wall_ms
-        self._wall_offset_ms = 0
         self._on_event = on_event
         self._purgatory: Purgatory[Waiter] = Purgatory()
         self._driver: Driver | None = None
@@ -123,7 +122,6 @@ class ControllerMachine:
         self._queue = EventQueue(driver.stop, driver.held)
         self._queue.background = self.controller.background_steps
         self._voters = voters
-        self.anchor_clock()
         self._snapshot_ms = driver.now_ms()
         self.controller.state.set_quorum(voters, kraft_version)
 
@@ -150,12 +148,8 @@ class ControllerMachine:
         return len(self._purgatory)
 
     def now_ms(self) -> int:
-        """Unix ms on a clock that never jumps: monotonic, set to the time of day when this controller began or became active."""
-        return self.driver.now_ms() + self._wall_offset_ms
-
-    def anchor_clock(self) -> None:
-        """Take the time of day anew, while nothing is measured."""
-        self._wall_offset_ms = self._wall_ms() - self.driver.now_ms()
+        """The clock of sessions, deadlines and tasks: monotonic, from an arbitrary start."""
+        return self.driver.now_ms()
 
     # ---- requests
 
@@ -172,7 +166,7 @@ class ControllerMachine:
         controller = self.controller
         epoch = controller.state.claim_epoch
         try:
-            decided = controller.decide_steps(request, self.now_ms())
+            decided = controller.decide_steps(request, self.now_ms(), self._wall_ms())
             decision = decided if isinstance(decided, Decision) else (yield from decided)
         except Exception as error:
             self._unforeseen(f"api key {request.api_key}", error)
@@ -298,7 +292,7 @@ class ControllerMachine:
             self._timer = None
         due_ms = self.controller.next_due_ms()
         if due_ms is not None and not self._is_shut_down:
-            at_s = (due_ms - self._wall_offset_ms + 1) / 1000
+            at_s = (due_ms + 1) / 1000
             self._timer = asyncio.get_running_loop().call_at(at_s, self._task_is_due, at_s)
 
     def _task_is_due(self, at_s: float) -> None:
@@ -314,7 +308,7 @@ class ControllerMachine:
         controller = self.controller
         epoch = controller.state.claim_epoch
         try:
-            decision = yield from controller.run_due_steps(self.now_ms())
+            decision = yield from controller.run_due_steps(self.now_ms(), self._wall_ms())
         except Exception as error:
             # As in Kafka, a task that fails costs no leadership; it comes again later.
             self._unforeseen("periodic task", error)
@@ -446,7 +440,6 @@ class ControllerMachine:
             self._give_up(state.claim_epoch)
         controller.note_leader(leader_id)
         if leader_id == state.settings.node_id and not state.is_active and node.epoch == epoch and isinstance(node.role, Leader):
-            self.anchor_clock()
             self.claims += 1
             decision = yield from controller.claim_steps(epoch, node.log_end_offset, self.now_ms())
             self._on_event(f"the active controller of epoch {epoch}")

@@ -54,10 +54,12 @@ def test_who_has_no_right_is_refused_also_by_raft(tmp_path: Path, request_: Any)
 
 
 def test_before_the_log_was_read_nobody_but_super_users_has_a_right(tmp_path: Path) -> None:
+    settings = {**NOBODY, "allow.everyone.if.no.acl.found": "true", "metadata.max.idle.interval.ms": 0}
+
     async def main() -> None:
-        async with Controllers(tmp_path, 1, settings={**NOBODY, "allow.everyone.if.no.acl.found": "true"}) as quorum:
+        async with Controllers(tmp_path, 1, settings=settings) as quorum:
             active = await quorum.active()
-            await eventually(lambda: active.machine.is_caught_up)
+            await eventually(lambda: set(active.image.cluster.controllers) == {1})
             assert (await ask(active, DESCRIBE)).error_code == NONE
             active.machine.is_caught_up = False
             assert (await ask(active, DESCRIBE)).error_code == UNKNOWN_SERVER_ERROR
