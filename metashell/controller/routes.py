@@ -17,9 +17,10 @@ from metashell.controller.decision import Decision
 from metashell.controller.partitions import directories, elections, isr, reassignment
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 from metashell.controller.topics import creation, deletion, growth
 
-Decide = Callable[[State, Request, int], Decision]
+Decide = Callable[[State, Request, int], Decision | Steps[Decision]]
 Refuse = Callable[[Request, int, str | None], Any]
 
 
