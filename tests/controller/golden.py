@@ -24,7 +24,7 @@ from metashell.controller.records import SUPPORTED_FEATURES
 from metashell.errors import DecodeError
 from metashell.image import Voter, VoterSet
 from metashell.image.loss import VersionedRecord
-from tests.controller.canon import NODE, Canon, stays, translated, unordered, verdict
+from tests.controller.canon import NODE, Canon, breaks, stays, translated, unordered, verdict
 from tests.controller.json_objects import from_json
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden" / "controller"
@@ -175,7 +175,7 @@ def outcome_of(row: dict[str, Any], golden: Canon, actual: Canon, theirs: tuple[
             told = "varies"
         elif right["response"] == RAFT:
             told = "raft"
-        elif (row.get("closed") or row.get("died") or '"errorCode": -1' in json.dumps(left)) and stays(left, right):
+        elif (row.get("closed") or row.get("died") or breaks(left["response"])) and stays(left, right):
             told = "stays"
     return Outcome(row["n"], row["api"], told, left, right, row.get("note", ""))
 

@@ -237,7 +237,17 @@ class RealControllers:
             folder.mkdir()
             config = write_config(folder / "server.properties", settings_of(kind, 9093, folder / "log"))
             words = [word for feature in kind.features for word in ("--feature", feature)]
-            argv = ["format", "-t", CLUSTER_ID, "-c", str(config), "-r", kind.release, *words, *([] if kind.is_static else ["--standalone"])]
+            argv = [
+                "format",
+                "-t",
+                CLUSTER_ID,
+                "-c",
+                str(config),
+                "-r",
+                kind.release,
+                *words,
+                *([] if kind.is_static else ["--standalone"]),
+            ]
             outcome = run_main(kafka_storage, argv, cwd=folder)
             assert outcome.status == 0, outcome
             self._formatted[kind] = folder / "log"

@@ -191,7 +191,12 @@ class TwinMachine(RuleBasedStateMachine):
         how: dict[str, Any] = {}
         roll = draw(st.integers(0, 19))
         if roll >= 16:
-            fields = spoil(draw, api, version, _known(message_type("request", f"{api}Request"), message_type("request", f"{api}Request").schema, fields, version))
+            fields = spoil(
+                draw,
+                api,
+                version,
+                _known(message_type("request", f"{api}Request"), message_type("request", f"{api}Request").schema, fields, version),
+            )
         elif roll >= 14:
             how["principal"] = draw(st.sampled_from(["alice", "bob", "ANONYMOUS"]))
         return self.ask(api, version, fields, **how)
@@ -199,7 +204,12 @@ class TwinMachine(RuleBasedStateMachine):
     # --- brokers
 
     def registration(self, broker: int) -> dict[str, Any]:
-        ranges = {"metadata.version": (7, max(30, self.level)), "group.version": (0, 1), "transaction.version": (0, 2), "kraft.version": (0, 1)}
+        ranges = {
+            "metadata.version": (7, max(30, self.level)),
+            "group.version": (0, 1),
+            "transaction.version": (0, 2),
+            "kraft.version": (0, 1),
+        }
         ranges |= {"eligible.leader.replicas.version": (0, 1), "share.version": (0, 2), "streams.version": (0, 1)}
         return {
             "brokerId": broker,
@@ -228,7 +238,9 @@ class TwinMachine(RuleBasedStateMachine):
         fields = self.registration(broker)
         fields["previousBrokerEpoch"] = draw(st.sampled_from([-1, self.broker_epoch(broker), 3]))
         if draw(st.integers(0, 5)) == 5:
-            fields["logDirs"] = draw(st.sampled_from([directories(broker)[:1], directories(1 + broker % 4), [], [LOST], directories(broker)[::-1]]))
+            fields["logDirs"] = draw(
+                st.sampled_from([directories(broker)[:1], directories(1 + broker % 4), [], [LOST], directories(broker)[::-1]])
+            )
         if draw(st.integers(0, 9)) == 9:
             fields["features"] = fields["features"][draw(st.integers(0, 7)) :]
         self.request(draw, "BrokerRegistration", fields)
@@ -303,7 +315,9 @@ class TwinMachine(RuleBasedStateMachine):
         topics = []
         for _ in range(draw(st.sampled_from([1, 1, 1, 2, 3]))):
             name = draw(st.sampled_from([*TOPICS, *TOPICS, "v_w", "bad name", ".", "__cluster_metadata"]))
-            assignments = [{"partitionIndex": at, "brokerIds": ids} for at, ids in enumerate(draw(st.lists(REPLICAS, min_size=1, max_size=3)))]
+            assignments = [
+                {"partitionIndex": at, "brokerIds": ids} for at, ids in enumerate(draw(st.lists(REPLICAS, min_size=1, max_size=3)))
+            ]
             topics.append(self.topic(name, assignments, draw(st.lists(TOPIC_CONFIG, max_size=2))))
         self.request(draw, "CreateTopics", {"topics": topics, "timeoutMs": 60000, "validateOnly": draw(st.integers(0, 9)) == 9})
 
@@ -319,7 +333,9 @@ class TwinMachine(RuleBasedStateMachine):
             return
         ids = [uuid_text(self.image.topics.by_name[name].id) for name in names if name in self.image.topics.by_name]
         if ids and draw(st.booleans()):
-            topics: list[dict[str, Any]] = [{"name": None, "topicId": id} for id in (*ids, *draw(st.lists(st.just(own_uuid("gone")), max_size=1)))]
+            topics: list[dict[str, Any]] = [
+                {"name": None, "topicId": id} for id in (*ids, *draw(st.lists(st.just(own_uuid("gone")), max_size=1)))
+            ]
         else:
             topics = [{"name": name} for name in names]
         self.request(draw, "DeleteTopics", {"topics": topics, "topicNames": names, "timeoutMs": 60000})
@@ -396,7 +412,9 @@ class TwinMachine(RuleBasedStateMachine):
         if not (found := self.partitions):
             return
         moves = []
-        for directory in draw(st.lists(st.sampled_from([*directories(broker), *directories(broker), LOST, UNASSIGNED, own_uuid("?")]), min_size=1, max_size=2)):
+        for directory in draw(
+            st.lists(st.sampled_from([*directories(broker), *directories(broker), LOST, UNASSIGNED, own_uuid("?")]), min_size=1, max_size=2)
+        ):
             at = draw(st.sampled_from(range(len(found))))
             topics = [{"topicId": uuid_text(found[at][0].id), "partitions": [{"partitionIndex": found[at][1]}]}]
             if draw(st.integers(0, 9)) == 9:
@@ -413,7 +431,11 @@ class TwinMachine(RuleBasedStateMachine):
         for _ in range(draw(st.sampled_from([1, 1, 1, 2, 3]))):
             kind, name, keys = draw(st.sampled_from(RESOURCES))
             changes = [
-                {"name": key, "configOperation": draw(st.sampled_from([0, 0, 0, 1, 2, 3])), "value": draw(st.sampled_from(VALUES.get(key, ODD_VALUES)))}
+                {
+                    "name": key,
+                    "configOperation": draw(st.sampled_from([0, 0, 0, 1, 2, 3])),
+                    "value": draw(st.sampled_from(VALUES.get(key, ODD_VALUES))),
+                }
                 for key in draw(st.lists(st.sampled_from(keys), min_size=1, max_size=2))
             ]
             resources.append({"resourceType": kind, "resourceName": name, "configs": changes})
@@ -446,7 +468,13 @@ class TwinMachine(RuleBasedStateMachine):
         draw = data.draw
         gone = [{"name": name, "mechanism": mechanism} for name, mechanism in draw(st.lists(USER, max_size=2))]
         made = [
-            {"name": name, "mechanism": mechanism, "iterations": draw(st.sampled_from([4096, 8192, 16384, 16385, 1])), "salt": "c2FsdA==", "saltedPassword": "cHBwcHBwcHA="}
+            {
+                "name": name,
+                "mechanism": mechanism,
+                "iterations": draw(st.sampled_from([4096, 8192, 16384, 16385, 1])),
+                "salt": "c2FsdA==",
+                "saltedPassword": "cHBwcHBwcHA=",
+            }
             for name, mechanism in draw(st.lists(USER, max_size=2))
         ]
         self.request(draw, "AlterUserScramCredentials", {"deletions": gone, "upsertions": made})
@@ -456,7 +484,11 @@ class TwinMachine(RuleBasedStateMachine):
         draw = data.draw
         made = []
         for _ in range(draw(st.integers(1, 3))):
-            kind, name = draw(st.sampled_from([(2, "t"), (2, "*"), (2, "v"), (3, "g"), (4, "kafka-cluster"), (4, "x"), (5, "tx"), (6, "tok"), (7, "User:bob")]))
+            kind, name = draw(
+                st.sampled_from(
+                    [(2, "t"), (2, "*"), (2, "v"), (3, "g"), (4, "kafka-cluster"), (4, "x"), (5, "tx"), (6, "tok"), (7, "User:bob")]
+                )
+            )
             made.append(
                 {
                     "resourceType": kind,
@@ -515,7 +547,11 @@ class TwinMachine(RuleBasedStateMachine):
         assert self.twins is not None
         draw = data.draw
         tokens = sorted(self.twins.hmacs())
-        fields = {"hmac": draw(st.sampled_from([*tokens, "bm8="])), "renewPeriodMs": 600000, "expiryTimePeriodMs": draw(st.sampled_from([600000, -1, 0]))}
+        fields = {
+            "hmac": draw(st.sampled_from([*tokens, "bm8="])),
+            "renewPeriodMs": 600000,
+            "expiryTimePeriodMs": draw(st.sampled_from([600000, -1, 0])),
+        }
         self.ask(api, 2, fields, principal=draw(st.sampled_from(["alice", "bob"])))
 
     @rule(data=st.data(), api=st.sampled_from(["DescribeCluster", "ApiVersions"]))
@@ -592,9 +628,23 @@ VALUES = {
 }
 ODD_VALUES = ["1", "", None, "true", "x", "compact", " 1 "]
 TOPIC_KEYS = ["min.insync.replicas", "unclean.leader.election.enable", "retention.ms", "cleanup.policy", "nope", "compression.type"]
-BROKER_KEYS = ["min.insync.replicas", "unclean.leader.election.enable", "num.io.threads", "log.cleanup.policy", "nope", "log.retention.ms", "broker.id"]
+BROKER_KEYS = [
+    "min.insync.replicas",
+    "unclean.leader.election.enable",
+    "num.io.threads",
+    "log.cleanup.policy",
+    "nope",
+    "log.retention.ms",
+    "broker.id",
+]
 METRICS_KEYS = ["interval.ms", "match", "metrics", "nope"]
-GROUP_KEYS = ["consumer.session.timeout.ms", "consumer.heartbeat.interval.ms", "share.auto.offset.reset", "streams.num.standby.replicas", "nope"]
+GROUP_KEYS = [
+    "consumer.session.timeout.ms",
+    "consumer.heartbeat.interval.ms",
+    "share.auto.offset.reset",
+    "streams.num.standby.replicas",
+    "nope",
+]
 RESOURCES: list[tuple[int, str, list[str]]] = [
     *((2, name, TOPIC_KEYS) for name in (*TOPICS, "nope", "")),
     *((4, name, BROKER_KEYS) for name in ("", "1", "2", str(NODE), "99", "x")),
@@ -603,9 +653,17 @@ RESOURCES: list[tuple[int, str, list[str]]] = [
     (8, "1", ["org.apache.kafka", "nope"]),
     (3, "g", ["x"]),
 ]
-TOPIC_CONFIG = st.sampled_from(TOPIC_KEYS[:4]).flatmap(lambda key: st.sampled_from(VALUES[key]).map(lambda value: {"name": key, "value": value}))
+TOPIC_CONFIG = st.sampled_from(TOPIC_KEYS[:4]).flatmap(
+    lambda key: st.sampled_from(VALUES[key]).map(lambda value: {"name": key, "value": value})
+)
 ENTITY = st.sampled_from(
-    [*((kind, name) for kind in ("user", "client-id") for name in ("a", None, "")), ("ip", "10.0.0.1"), ("ip", None), ("ip", "?"), ("group", "g")]
+    [
+        *((kind, name) for kind in ("user", "client-id") for name in ("a", None, "")),
+        ("ip", "10.0.0.1"),
+        ("ip", None),
+        ("ip", "?"),
+        ("group", "g"),
+    ]
 )
 QUOTA = st.tuples(
     st.sampled_from(["producer_byte_rate", "consumer_byte_rate", "request_percentage", "connection_creation_rate", "nope"]),
@@ -613,5 +671,15 @@ QUOTA = st.tuples(
     st.sampled_from([False, False, True]),
 )
 USER = st.tuples(st.sampled_from(["a", "b", ""]), st.sampled_from([1, 2, 0, 3]))
-FEATURES = ["metadata.version", "metadata.version", "group.version", "transaction.version", "eligible.leader.replicas.version", "share.version", "streams.version", "kraft.version", "nope"]
+FEATURES = [
+    "metadata.version",
+    "metadata.version",
+    "group.version",
+    "transaction.version",
+    "eligible.leader.replicas.version",
+    "share.version",
+    "streams.version",
+    "kraft.version",
+    "nope",
+]
 LEVEL_NAMES = {level: metadata_version_name(level) for level in range(7, 31)}

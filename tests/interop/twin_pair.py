@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
-from collections.abc import Mapping
 from base64 import b64encode
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from metashell.codec.registry import message_type
@@ -27,7 +28,9 @@ class Twins:
     def __init__(self, pool: RealControllers, kind: Format, settings: Mapping[str, str]) -> None:
         self.real = pool.start(kind, settings)
         startup = self.real.log.read()
-        config = {key: str(value) for key, value in {**settings_of(kind, self.real.port, self.real.config.parent / "log"), **settings}.items()}
+        config = {
+            key: str(value) for key, value in {**settings_of(kind, self.real.port, self.real.config.parent / "log"), **settings}.items()
+        }
         header = {
             "scenario": "twins",
             "spec": {"static": kind.is_static},
@@ -62,7 +65,9 @@ class Twins:
     def close(self) -> None:
         self.real.close()
 
-    def send(self, api: str, version: int, request: Any, *, principal: str | None = None, is_placed: bool = False, varies: str = "") -> Outcome:
+    def send(
+        self, api: str, version: int, request: Any, *, principal: str | None = None, is_placed: bool = False, varies: str = ""
+    ) -> Outcome:
         """Send a request to both, ids and epochs as ours has them; enveloped where a principal is named."""
         row: dict[str, Any] = {"n": len(self.outcomes), "api": api, "version": version, "placement": is_placed, "varies": varies}
         if principal is not None:
@@ -142,8 +147,24 @@ class Twins:
 def told(outcome: Outcome, width: int = 1500) -> str:
     """What differs in a row, Kafka's first."""
     left, right = unordered(outcome.golden), unordered(outcome.actual)
-    lines = [f"{outcome.api}: {outcome.verdict}"]
+    places = list(itertools.islice(_differences(left, right, ""), 4))
+    lines = [
+        f"{outcome.api}: {outcome.verdict}",
+        *(f"  {place}: {str(one)[:width]} of Kafka, {str(other)[:width]}" for place, one, other in places),
+    ]
     for key in left:
         if left[key] != right[key]:
             lines += [f"  {key} of Kafka {str(left[key])[:width]}", f"  {key} of ours  {str(right[key])[:width]}"]
     return "\n".join(lines)
+
+
+def _differences(left: Any, right: Any, place: str) -> Iterator[tuple[str, Any, Any]]:
+    """Where two values differ, as deep as they are alike."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        for key in {**left, **right}:
+            yield from _differences(left.get(key), right.get(key), f"{place}.{key}")
+    elif isinstance(left, list) and isinstance(right, list):
+        for at, (one, other) in enumerate(itertools.zip_longest(left, right)):
+            yield from _differences(one, other, f"{place}[{at}]")
+    elif left != right:
+        yield place, left, right

@@ -97,9 +97,9 @@ def _name_of(code: int, codes: Any) -> str:
 
 
 class AclFilter:
-    """Which entries are meant.
+    """Which entries are meant; a code that nobody knows matches none.
 
-    Errors: ApiError INVALID_REQUEST for a filter of which a part means nothing.
+    Errors: ApiError INVALID_REQUEST for a code that stands for none: Kafka closes the connection.
     """
 
     def __init__(self, one: Any) -> None:
@@ -110,14 +110,21 @@ class AclFilter:
         self._host = one.host_filter
         self._operation = one.operation
         self._permission = one.permission_type
-        for what, code, codes in (
-            ("patternType", self._pattern, Pattern),
-            ("resourceType", self._resource_type, Resource),
-            ("operation", self._operation, Operation),
-            ("permissionType", self._permission, Permission),
+        for what, code in (
+            ("patternType", self._pattern),
+            ("resourceType", self._resource_type),
+            ("operation", self._operation),
+            ("permissionType", self._permission),
         ):
-            if code == 0 or code not in iter(codes):
+            if code == 0:
                 raise ApiError(INVALID_REQUEST, f"Unknown {what}.")
+
+    def check(self) -> None:
+        """Errors: ApiError INVALID_REQUEST for a code that nobody knows, which a deletion may not have."""
+        if self._resource_type not in iter(Resource) or self._pattern not in iter(Pattern):
+            raise ApiError(INVALID_REQUEST, "Unknown patternFilter.")
+        if self._operation not in iter(Operation) or self._permission not in iter(Permission):
+            raise ApiError(INVALID_REQUEST, "Unknown entryFilter.")
 
     def matches(self, acl: Acl) -> bool:
         return (
@@ -151,6 +158,7 @@ def delete(state: State, request: Request, now_ms: int) -> Decision:
     filters = [AclFilter(one) for one in request.body.filters]
     for wanted in filters:
         try:
+            wanted.check()
             matching = []
             for id, acl in state.image.acls.by_id.items():
                 if wanted.matches(acl):
