@@ -15,12 +15,15 @@ from metashell.controller.chance import new_uuid
 from metashell.controller.decision import RECORDS_MAX, ApiError, BoundedRecords, Decision
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 from metashell.image import Acl
 
+_PIECE: Final = 1000
+"""Entries that are held against a filter in one piece."""
 NO_AUTHORIZER: Final = "No Authorizer is configured."
 
 
-def create(state: State, request: Request, now_ms: int) -> Decision:
+def create(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Make entries; one that is there already, or comes twice, is a success without a record."""
     body = request.body
     if not state.settings.has_authorizer:
@@ -29,6 +32,7 @@ def create(state: State, request: Request, now_ms: int) -> Decision:
     records = BoundedRecords()
     results = []
     for one in body.creations:
+        yield
         error = ApiError(NONE, "")
         _check_codes(one.resource_type, one.resource_pattern_type, one.operation, one.permission_type)
         try:
@@ -148,7 +152,7 @@ class AclFilter:
         return acl.resource_name in (self._name, WILDCARD)
 
 
-def delete(state: State, request: Request, now_ms: int) -> Decision:
+def delete(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Remove what filters match; an entry that several match is removed once and listed for each."""
     if not state.settings.has_authorizer:
         raise ApiError(SECURITY_DISABLED, NO_AUTHORIZER)
@@ -160,7 +164,9 @@ def delete(state: State, request: Request, now_ms: int) -> Decision:
         try:
             wanted.check()
             matching = []
-            for id, acl in state.image.acls.by_id.items():
+            for number, (id, acl) in enumerate(state.image.acls.by_id.items(), 1):
+                if not number % _PIECE:
+                    yield
                 if wanted.matches(acl):
                     removed[id] = None
                     matching.append(response.DeleteAclsMatchingAcl(error_code=NONE, error_message=None, **acl._asdict()))
@@ -180,12 +186,18 @@ def refuse_delete(request: Request, code: int, message: str | None) -> messages.
     return messages.DeleteAclsResponse(filter_results=tuple(made(error_code=code, error_message=message) for _ in request.body.filters))
 
 
-def describe(state: State, request: Request, now_ms: int) -> Decision:
+def describe(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """The entries that a filter matches, by what they are about."""
     if not state.settings.has_authorizer:
         raise ApiError(SECURITY_DISABLED, "No Authorizer is configured on the broker")
     wanted = AclFilter(request.body)
-    return Decision(_description(acl for acl in state.stable.acls.by_id.values() if wanted.matches(acl)))
+    matching = []
+    for number, acl in enumerate(state.stable.acls.by_id.values(), 1):
+        if not number % _PIECE:
+            yield
+        if wanted.matches(acl):
+            matching.append(acl)
+    return Decision(_description(matching))
 
 
 def _description(acls: Iterable[Acl]) -> Any:

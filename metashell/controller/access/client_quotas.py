@@ -16,6 +16,7 @@ from metashell.controller.decision import ApiError, BoundedRecords, Decision
 from metashell.controller.java import string_hash_order
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 from metashell.image import QuotaEntity
 from metashell.image.loss import VersionedRecord
 
@@ -37,13 +38,14 @@ _LOCAL_NAMES: Final = {"localhost"}
 _HOST = re.compile(r"(?=.{1,253}$)(?!.*\.\d+$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*")
 
 
-def alter(state: State, request: Request, now_ms: int) -> Decision:
+def alter(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Set and remove quotas, each entity by itself, all in one batch."""
     body = request.body
     records = BoundedRecords()
     seen: set[QuotaEntity] = set()
     results: dict[QuotaEntity, messages.AlterClientQuotasResponse.EntryData] = {}
     for entry in body.entries:
+        yield
         error = ApiError(NONE)
         try:
             records.extend(_alter_entry(state, entry, seen))

@@ -22,6 +22,7 @@ from metashell.codec.metadata_version import SCRAM_LEVEL
 from metashell.controller.decision import ApiError, BoundedRecords, Decision
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 from metashell.image.loss import VersionedRecord
 
 HASHES: Final = {1: "sha256", 2: "sha512"}
@@ -29,7 +30,7 @@ ITERATIONS_MIN: Final = 4096
 ITERATIONS_MAX: Final = 16384
 
 
-def alter(state: State, request: Request, now_ms: int) -> Decision:
+def alter(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Delete and set credentials: a user that is named twice gets none of its changes."""
     body = request.body
     if state.level < SCRAM_LEVEL:
@@ -39,6 +40,7 @@ def alter(state: State, request: Request, now_ms: int) -> Decision:
     errors: dict[str, ApiError] = {}
     for kept, changes, check in ((deletions, body.deletions, _check_deletion), (upsertions, body.upsertions, _check_upsertion)):
         for one in changes:
+            yield
             if one.name in errors:
                 # The first thing that is wrong about a user counts.
                 continue

@@ -31,6 +31,7 @@ from metashell.controller.java import java_int, string_hash_order
 from metashell.controller.records import MIN_ISR, clear_elr, config, elr_enabled, is_config_of
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 from metashell.image.loss import VersionedRecord
 
 SET: Final = 0
@@ -193,7 +194,7 @@ def _definition(kind: int, key: str) -> ConfigKey | None:
     return config_keys("broker").get(key) if kind == BROKER_RESOURCE else None
 
 
-def alter_incrementally(state: State, request: Request, now_ms: int) -> Decision:
+def alter_incrementally(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """IncrementalAlterConfigs: changes key by key."""
     checker = ConfigChecker(state, is_forwarded=request.is_forwarded)
 
@@ -207,7 +208,7 @@ def alter_incrementally(state: State, request: Request, now_ms: int) -> Decision
     return _alter(state, request, checker, records_of, messages.IncrementalAlterConfigsResponse, STORED_TYPES)
 
 
-def alter(state: State, request: Request, now_ms: int) -> Decision:
+def alter(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """AlterConfigs, which replaces everything that a resource sets."""
     checker = ConfigChecker(state, is_forwarded=request.is_forwarded)
 
@@ -220,13 +221,14 @@ def alter(state: State, request: Request, now_ms: int) -> Decision:
 
 def _alter(
     state: State, request: Request, checker: ConfigChecker, records_of: RecordsOf, response: Any, single_types: Collection[int]
-) -> Decision:
+) -> Steps[Decision]:
     """Each resource by itself, all records in one batch, what clears the ELR last. Of `single_types`, none may come twice."""
     body = request.body
     counts = Counter((one.resource_type, one.resource_name) for one in body.resources)
     results: dict[object, Any] = {}
     records, clearings = BoundedRecords(), BoundedRecords()
     for number, resource in enumerate(body.resources):
+        yield
         key = resource.resource_type, resource.resource_name
         error = ApiError(NONE, None)
         is_repeated = key[0] in single_types and counts[key] > 1

@@ -24,6 +24,7 @@ from metashell.controller.decision import ApiError, Decision
 from metashell.controller.java import java_int
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 from metashell.controller.topic_names import fault_of_name
 
 CLIENT_METRICS_SOURCE: Final = 7
@@ -54,12 +55,13 @@ class Described(NamedTuple):
     synonyms: list[Synonym]
 
 
-def describe(state: State, request: Request, now_ms: int) -> Decision:
+def describe(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """The settings of topics, of this node, of all brokers, of groups and of client metrics."""
     if any(one.resource_type not in _TYPES for one in request.body.resources):
         raise ApiError(INVALID_REQUEST, _MALFORMED)
     allowed, refused = [], []
     for one in request.body.resources:
+        yield
         try:
             check_right(state, request, (_right_of(one.resource_type), one.resource_name), Operation.DESCRIBE_CONFIGS)
         except ApiError as error:
