@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from metashell.codec import messages
 from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, NOT_CONTROLLER
@@ -17,7 +18,7 @@ from metashell.controller.cluster.heartbeats import Heartbeats
 from metashell.controller.decision import ApiError, Decision
 from metashell.controller.partitions import elections
 from metashell.controller.request import Request
-from metashell.controller.routes import ROUTES, Route
+from metashell.controller.routes import ROUTES, Route, top_level
 from metashell.controller.schedule import PeriodicTask, Schedule
 from metashell.controller.settings import Settings
 from metashell.controller.state import NO_OP, State
@@ -108,7 +109,8 @@ class QuorumController:
         """Who leads the quorum, -1 for nobody: what other controllers and clients are told."""
         self.state.leader_id = leader_id
 
-    def _wrong_controller_text(self) -> str:
+    def wrong_controller_text(self) -> str:
+        """What a refusal of a write says that belongs to another controller."""
         leader_id = self.state.leader_id
         return "No controller appears to be active." if leader_id < 0 else f"The active controller appears to be node {leader_id}."
 
@@ -130,11 +132,11 @@ class QuorumController:
             return self._decide_enveloped(request, now_ms)
         route = ROUTES[request.api_key]
         self.contact(request, now_ms)
-        self.state.authorizer = self._current_authorizer()
+        self.state.authorizer = self.current_authorizer()
         try:
             self._check_right(route, request)
             if route.is_write and not self.state.is_active:
-                raise ApiError(NOT_CONTROLLER, self._wrong_controller_text())
+                raise ApiError(NOT_CONTROLLER, self.wrong_controller_text())
             decision = route.decide(self.state, request, now_ms)
         except ApiError as error:
             return Decision(route.refuse(request, error.code, error.message))
@@ -143,13 +145,25 @@ class QuorumController:
     def _decide_enveloped(self, envelope: Request, now_ms: int) -> Decision | Steps[Decision]:
         """Decide about a request that a broker hands on; its answer goes back in an envelope of its own."""
         try:
-            if not self._current_authorizer().allows_cluster(envelope, Operation.CLUSTER_ACTION):
+            if not self.current_authorizer().allows_cluster(envelope, Operation.CLUSTER_ACTION):
                 raise ApiError(CLUSTER_AUTHORIZATION_FAILED)
             inner = open_envelope(envelope)
         except ApiError as error:
             return Decision(messages.EnvelopeResponse(response_data=None, error_code=error.code))
         decision = self.decide_steps(inner.request, now_ms)
         return _enveloped(inner, decision) if isinstance(decision, Decision) else _enveloped_steps(inner, decision)
+
+    def refuse(self, request: Request, code: int, message: str | None = None) -> Any:
+        """The answer that refuses a whole request, for reasons that lie outside of deciding: leadership that ended, a mistake of ours."""
+        if request.api_key == ENVELOPE_KEY:
+            try:
+                inner = open_envelope(request)
+            except ApiError as error:
+                return messages.EnvelopeResponse(response_data=None, error_code=error.code)
+            return close_envelope(inner, self.refuse(inner.request, code, message))
+        route = ROUTES.get(request.api_key)
+        refuse = top_level(APIS[request.api_key].name) if route is None else route.refuse
+        return refuse(request, code, message)
 
     def written(self, decision: Decision) -> int:
         """The offset that the answer of a decision waits for, once all its batches were replayed."""
@@ -174,7 +188,8 @@ class QuorumController:
         if route.right is not None and not self.state.authorizer.allows_cluster(request, route.right):
             raise ApiError(CLUSTER_AUTHORIZATION_FAILED, route.refusal)
 
-    def _current_authorizer(self) -> Authorizer:
+    def current_authorizer(self) -> Authorizer:
+        """Who may do what, over the stable image."""
         acls = self.state.stable.acls
         if self._authorizer is None or acls is not self._acls:
             settings = self.state.settings
