@@ -213,6 +213,22 @@ def isr_seen(broker_id: int, asked: Isr, answer: Any, called: int, returned: int
     return None
 
 
+def trouble(world: ControllerWorld, first: None, second: None) -> None:
+    """A broker dies without a word, or begins to leave in order."""
+    world.push(world.now + 1 + int(world.random.expovariate(1 / world.options.broker_crash_every)), trouble, None, None)
+    running = [broker for broker in world.work.brokers if not broker.is_down]
+    if not world.faults_on or not running:
+        return
+    broker = running[int(world.chance() * len(running))]
+    if world.chance() < 0.4:
+        broker.is_leaving = True
+        world.note(f"broker {broker.id} wants to leave")
+    else:
+        broker.die(int(world.chance() * 2 * world.options.session_timeout_ms))
+        world.note(f"broker {broker.id} dies")
+        world.counts["dead brokers"] += 1
+
+
 def come_back(world: ControllerWorld, broker: FakeBroker, second: None) -> None:
     """A broker starts again."""
     broker.is_down = False

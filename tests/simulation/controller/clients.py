@@ -6,7 +6,7 @@ At the end all that was answered must have an order (`linear`, `partitions`) tha
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Coroutine, Hashable
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,9 @@ from metashell.codec.error_codes import (
     UNKNOWN_SERVER_ERROR,
 )
 from metashell.image import MetadataImage, PartitionRegistration
+from tests.simulation.checkers import liveness
 from tests.simulation.controller import calls
-from tests.simulation.controller.brokers import FIRST_ID, FakeBroker, isr_seen
+from tests.simulation.controller.brokers import FIRST_ID, FakeBroker, isr_seen, trouble
 from tests.simulation.controller.callers import Caller, Told, Unanswered
 from tests.simulation.controller.calls import Call, Isr
 from tests.simulation.controller.ledger import Key
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 LINEAR = "A2 AnswersHaveAnOrder"
 ACKNOWLEDGED = "L9 AcknowledgedSurvives"
+ALIVE = "V10 BrokersAndPartitionsAreBack"
 UNFORESEEN = "A3 NothingUnforeseen"
 STEADY = "steady"
 """A topic that is never deleted, whose partitions move and change leaders."""
@@ -61,17 +63,18 @@ class Clients(Work):
         self.seen: dict[Key, list[Seen]] = defaultdict(list)
         self.changed: set[tuple[Key, int]] = set()
         self.brokers = [FakeBroker(world, FIRST_ID + number) for number in range(world.options.fake_brokers)]
-        self.is_begun = False
         self.is_steady = False
         self.under_way = 0
         self._names = [0] * NAMES_AT_ONCE
-        self._told_at: Counter[str] = Counter()
 
     def begin(self) -> None:
         for broker in self.brokers:
             broker.begin()
         for number in range(self.world.options.clients):
             self.world.operator.start(self._work(Caller(self.world, f"client-{number}")))
+        mean = self.world.options.broker_crash_every
+        if mean:
+            self.world.push(self.world.now + mean, trouble, None, None)
 
     def lost(self, host: ProductionHost) -> None:  # type: ignore[override]
         """Clients see their connections end by themselves."""
@@ -255,6 +258,21 @@ class Clients(Work):
         raise AssertionError("nobody changes the voters here")
 
     # What must hold at the end
+
+    def check_alive(self) -> None:
+        """Every broker is unfenced, and every partition with a live replica that may lead it has a leader (V10)."""
+        world = self.world
+        limit = liveness.bound_ms(world) + 3 * world.options.session_timeout_ms + 5_000
+        liveness.wait(world, ALIVE, limit, self._are_alive, "that all brokers are back and all partitions have leaders")
+
+    def _are_alive(self) -> bool:
+        image = self.world.images.newest()
+        brokers = image.cluster.brokers
+        for broker in self.brokers:
+            known = brokers.get(broker.id)
+            if known is None or known.fenced or known.in_controlled_shutdown or known.epoch != broker.epoch:
+                return False
+        return all(partition.leader >= 0 for topic in image.topics for partition in topic.partitions.values())
 
     def check_logs(self, host: ProductionHost) -> None:
         """See `check_image`: what was acknowledged is looked for in the image."""

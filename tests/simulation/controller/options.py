@@ -27,6 +27,8 @@ class ControllerOptions(ProductionOptions):
     has_elr: bool = True
     idle_ms: int = 0
     """metadata.max.idle.interval.ms."""
+    snapshot_after_ms: int = 0
+    """How old a snapshot may become; 0: any age."""
     transaction_every: int = 0
     """How often the controller writes something in a metadata transaction that stays open for a while, as none of its decisions does today."""
     batch_records: int = 10_000

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from asyncio import events
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metashell.controller import Decision, QuorumController, Request
+from metashell.controller.routes import ROUTES
 from metashell.net.accepted_connection import ServerRequest
 from tests.simulation.controller.callers import Told
 from tests.simulation.controller.ledger import Ledger
 from tests.simulation.controller.options import ControllerOptions
+from tests.simulation.controller.replica import ControllerProcess
 from tests.simulation.planted import Patch
-from tests.simulation.production.world import ProductionWorld
+from tests.simulation.production.replica import Process
+from tests.simulation.production.world import ProductionHost, ProductionWorld
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
@@ -48,6 +50,9 @@ class ControllerWorld(ProductionWorld):
         self.bases: dict[int, Basis] = {}
         self._ticks = 0
 
+    def new_process(self, host: ProductionHost) -> Process:
+        return ControllerProcess(self, host)
+
     def tick(self) -> int:
         """A moment: later than all that were asked for before."""
         self._ticks += 1
@@ -71,6 +76,10 @@ class ControllerWorld(ProductionWorld):
         def decided(controller: QuorumController, request: Request, now_ms: int) -> Any:
             state = controller.state
             epoch, end_offset = state.claim_epoch, state.next_write_offset
+            route = ROUTES.get(request.api_key)
+            if route is not None and not route.is_write:
+                # It reads what is stable.
+                end_offset = state.stable_offset + 1
             found = decide(controller, request, now_ms)
             if isinstance(found, Decision):
                 return self._note(found, epoch, end_offset)
@@ -115,5 +124,3 @@ class ControllerWorld(ProductionWorld):
         if entry.epoch > basis.epoch or (basis.records and entry.epoch != basis.epoch):
             raise Violation(RULE, f"{what}: what is committed there is {entry}")
 
-
-Check = Callable[[], None]
