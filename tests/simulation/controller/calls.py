@@ -14,6 +14,7 @@ from metashell.codec.error_codes import (
     TOPIC_ALREADY_EXISTS,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from metashell.codec.metadata_version import KRAFT_VERSION
 
 TIMEOUT_MS = 2_000
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -143,3 +144,16 @@ def alter_partition(broker_id: int, broker_epoch: int, isr: Isr) -> Any:
         partition_epoch=isr.partition_epoch,
     )
     return asking(broker_id=broker_id, broker_epoch=broker_epoch, topics=(asking.TopicData(topic_id=isr.topic_id, partitions=(one,)),))
+
+
+def upgrade_kraft_version() -> Any:
+    """Let the quorum become a dynamic one."""
+    asking = messages.UpdateFeaturesRequest
+    return asking(
+        timeout_ms=TIMEOUT_MS, feature_updates=(asking.FeatureUpdateKey(feature=KRAFT_VERSION, max_version_level=1, upgrade_type=1),)
+    )
+
+
+def unregister(broker_id: int) -> Any:
+    """Forget a broker that will not come back."""
+    return messages.UnregisterBrokerRequest(broker_id=broker_id)

@@ -17,8 +17,10 @@ from metashell.codec.error_codes import (
     NONE,
     NOT_CONTROLLER,
     REQUEST_TIMED_OUT,
+    TOPIC_ALREADY_EXISTS,
     UNKNOWN_SERVER_ERROR,
 )
+from metashell.codec.metadata_version import REGISTER_CONTROLLER_LEVEL
 from metashell.image import MetadataImage, PartitionRegistration
 from tests.simulation.checkers import liveness
 from tests.simulation.controller import calls
@@ -29,6 +31,9 @@ from tests.simulation.controller.ledger import Key
 from tests.simulation.controller.linear import Operation, UndecidedError, is_linearizable
 from tests.simulation.controller.models import MODELS
 from tests.simulation.controller.partitions import Seen, misfit
+from tests.simulation.controller.replica import UNFORESEEN
+from tests.simulation.network import Flight
+from tests.simulation.production import operators
 from tests.simulation.violation import Violation
 from tests.simulation.work import Work
 
@@ -40,7 +45,6 @@ if TYPE_CHECKING:
 LINEAR = "A2 AnswersHaveAnOrder"
 ACKNOWLEDGED = "L9 AcknowledgedSurvives"
 ALIVE = "V10 BrokersAndPartitionsAreBack"
-UNFORESEEN = "A3 NothingUnforeseen"
 STEADY = "steady"
 """A topic that is never deleted, whose partitions move and change leaders."""
 PARTITIONS = 3
@@ -75,6 +79,8 @@ class Clients(Work):
         mean = self.world.options.broker_crash_every
         if mean:
             self.world.push(self.world.now + mean, trouble, None, None)
+        if self.world.options.kraft_upgrade_every:
+            self.world.operator.start(self._upgrade(Caller(self.world, "upgrader")))
 
     def lost(self, host: ProductionHost) -> None:  # type: ignore[override]
         """Clients see their connections end by themselves."""
@@ -101,6 +107,8 @@ class Clients(Work):
         draw = chance()
         if draw < 0.4:
             return self._topic(caller)
+        if draw < 0.42:
+            return self._unregister(caller)
         if draw < 0.6:
             return self._config(caller)
         if draw < 0.72:
@@ -111,9 +119,40 @@ class Clients(Work):
 
     async def _create_steady(self, caller: Caller) -> None:
         answer = await caller.call(calls.create_steady(STEADY, PARTITIONS, min(3, len(self.brokers))))
-        self.is_steady = answer.topics[0].error_code in (NONE, 36)  # TOPIC_ALREADY_EXISTS
+        self.is_steady = answer.topics[0].error_code in (NONE, TOPIC_ALREADY_EXISTS)
         if answer.topics[0].error_code == NOT_CONTROLLER:
             caller.wrong()
+
+    async def _unregister(self, caller: Caller) -> None:
+        """Sometimes a broker that is only slow to come back is taken for dead."""
+        gone = [broker for broker in self.brokers if broker.is_down]
+        if gone:
+            broker = gone[int(self.world.chance() * len(gone))]
+            answer = await caller.call(calls.unregister(broker.id))
+            self.world.counts[f"unregister: {answer.error_code}"] += 1
+
+    async def _upgrade(self, caller: Caller) -> None:
+        """Ask for a dynamic quorum until there is one; what is answered is committed."""
+        world = self.world
+        while True:
+            await asyncio.sleep(world.options.kraft_upgrade_every / 1_000 * (0.2 + 1.6 * world.chance()))
+            if not self.is_writing:
+                continue
+            try:
+                answer = await caller.call(calls.upgrade_kraft_version())
+            except Unanswered:
+                continue
+            code = answer.error_code
+            world.counts[f"upgrade of kraft.version: {code}"] += 1
+            if code == NOT_CONTROLLER:
+                caller.wrong()
+            elif code == NONE:
+                world.checked(self._check_upgrade)
+                return
+
+    def _check_upgrade(self) -> None:
+        if self.world.history.tip.level != 1 and not self.world.options.is_black_box:
+            raise Violation("A1 AnswerAfterCommit", "a client is told that kraft.version is 1, and that is not committed")
 
     def _topic(self, caller: Caller) -> Coroutine[Any, Any, None]:
         chance = self.world.chance
@@ -255,12 +294,17 @@ class Clients(Work):
         caller.close()
 
     def ask(self, host: ProductionHost, request: Request) -> int:  # type: ignore[override]
-        raise AssertionError("nobody changes the voters here")
+        """Let an operator ask for another voter, or one less."""
+        self.number += 1
+        self.asked[self.number] = Flight(None, 0, self.number, 0, request, host)
+        self.world.note(f"operator: asks {host.name} for {request}")
+        self.world.operator.start(operators.ask(self.world, self.number, host, request))
+        return self.number
 
     # What must hold at the end
 
     def check_alive(self) -> None:
-        """Every broker is unfenced, and every partition with a live replica that may lead it has a leader (V10)."""
+        """Every broker is unfenced, every controller is registered, and every partition has a leader (V10)."""
         world = self.world
         limit = liveness.bound_ms(world) + 3 * world.options.session_timeout_ms + 5_000
         liveness.wait(world, ALIVE, limit, self._are_alive, "that all brokers are back and all partitions have leaders")
@@ -272,6 +316,9 @@ class Clients(Work):
             known = brokers.get(broker.id)
             if known is None or known.fenced or known.in_controlled_shutdown or known.epoch != broker.epoch:
                 return False
+        takes_controllers = (image.features.metadata_version or 0) >= REGISTER_CONTROLLER_LEVEL
+        if takes_controllers and any(host.up and host.id not in image.cluster.controllers for host in self.world.hosts):
+            return False
         return all(partition.leader >= 0 for topic in image.topics for partition in topic.partitions.values())
 
     def check_logs(self, host: ProductionHost) -> None:

@@ -29,10 +29,14 @@ class ControllerOptions(ProductionOptions):
     """metadata.max.idle.interval.ms."""
     snapshot_after_ms: int = 0
     """How old a snapshot may become; 0: any age."""
+    kraft_upgrade_every: int = 0
+    """How often a client asks for kraft.version 1, which a static quorum takes once."""
     transaction_every: int = 0
     """How often the controller writes something in a metadata transaction that stays open for a while, as none of its decisions does today."""
     batch_records: int = 10_000
     """The records of one batch of a decision that is not atomic."""
+    is_black_box: bool = False
+    """Whether only what clients were told is held against what they find, and nobody looks into the controllers."""
 
     def without(self, names: object) -> ControllerOptions:
         plain = ControllerOptions(self.seed)
@@ -52,7 +56,6 @@ def draw(seed: int, profile: str | None = None) -> ControllerOptions:
     random = Random(seed * 2 + 9_000_001)
     chance, pick = random.random, random.choice
 
-    options.member_every = options.observers = 0
     options.rot_every = 0
     options.undecodable_every = 0
     options.append_every = pick((100, 200, 400))
@@ -67,4 +70,6 @@ def draw(seed: int, profile: str | None = None) -> ControllerOptions:
     options.idle_ms = pick((0, 0, 500))
     options.transaction_every = pick((0, 0, 1_500))
     options.batch_records = pick((1, 3, 10_000))
+    options.snapshot_after_ms = pick((0, 0, 2_000))
+    options.kraft_upgrade_every = pick((0, 2_000)) if options.level == 0 else 0
     return options

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING
 from metashell.codec.batches import RecordBatch
 from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.controller import QuorumController, Settings
+from metashell.controller.chance import new_uuid
 from metashell.controller.records import ELR_FEATURE, feature_level
 from metashell.controller_server.apis import Apis
 from metashell.controller_server.machine import ControllerMachine, SnapshotLimits
-from metashell.controller_server.server import wire
+from metashell.controller_server.registration import Registration
+from metashell.controller_server.server import leader_endpoint, wire
 from metashell.image import MetadataImage
 from metashell.raft.config import RaftConfig
-from metashell.server.replica_server import Parts
+from metashell.server.replica_server import Parts, PeerSecurity
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
 from tests.simulation.production.replica import LISTENER, Process
+from tests.simulation.production.sasl import sasl_client
 from tests.simulation.violation import Violation
 from tests.simulation.world import CLUSTER_ID
 
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from tests.simulation.controller.world import ControllerWorld
     from tests.simulation.production.world import ProductionHost
 
-NEVER_MS = 0
+UNFORESEEN = "A3 NothingUnforeseen"
 
 
 class ControllerProcess(Process):
@@ -47,8 +50,25 @@ class ControllerProcess(Process):
         self.machine = parts.machine = WatchedController(controller, options, parts, world, host)
         parts.application = Apis(self.machine, {LISTENER: "SASL_PLAINTEXT" if options.has_sasl else "PLAINTEXT"})
 
+    def _on_event(self, line: str) -> None:
+        super()._on_event(line)
+        if line.startswith("error "):
+            self.world.note_violation(Violation(UNFORESEEN, f"{self.host.name}: {line}"))
+
     def begin(self, config: RaftConfig) -> None:
         wire(self.server, self.machine, config)
+        protocol = "SASL_PLAINTEXT" if self.world.options.has_sasl else "PLAINTEXT"
+        registration = Registration(
+            self.host.id,
+            new_uuid(Random(self.random.random())),
+            {LISTENER: self.host.endpoint},
+            {LISTENER: protocol},
+            lambda: self.machine.image,
+            lambda: leader_endpoint(self.server.node),
+            PeerSecurity(sasl=sasl_client) if self.world.options.has_sasl else PeerSecurity(),
+            Random(self.random.random()),
+        )
+        self.machine.watchers.append(registration.look)
 
 
 def static_of(options: ControllerOptions) -> dict[str, str]:
@@ -91,10 +111,12 @@ class WatchedController(ControllerMachine):
     def _check_epoch(self, epoch: int) -> None:
         """A controller that has seen a later leader's batch no longer is the active one."""
         claimed = self.controller.state.claim_epoch
-        if 0 <= claimed < epoch:
+        if 0 <= claimed < epoch and not self._world.options.is_black_box:
             raise Violation("C1 NoZombie", f"{self._host.name} is active in epoch {claimed} and has applied a batch of epoch {epoch}")
 
     def _look(self, end: int, *, always: bool) -> None:
         world = self._world
         self.end = end
+        if world.options.is_black_box:
+            return
         world.checked(lambda: world.images.check(self._host.name, self.image, end, always=always))

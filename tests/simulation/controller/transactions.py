@@ -5,8 +5,8 @@ from __future__ import annotations
 from metashell.codec import messages
 from metashell.codec.config_types import BROKER_RESOURCE
 from metashell.controller import Decision
+from metashell.controller.decision import TaskResult
 from metashell.controller.records import config
-from metashell.controller.schedule import TaskResult
 from metashell.controller.state import State
 from metashell.controller.steps import Steps
 

@@ -62,6 +62,7 @@ class ControllerWorld(ProductionWorld):
         super().enter_roles(host, role)
         if role.name == "leader":
             self.led_at.setdefault(role.epoch, self.tick())
+            self.hosts[host.index].last_prepared = -1
 
     def superseded_at(self, epoch: int) -> int:
         """When a leader of a later epoch was there; a moment that is to come for none."""
@@ -71,16 +72,16 @@ class ControllerWorld(ProductionWorld):
 
     def patches(self) -> list[Patch]:
         """Layers above the controller and above its answers."""
-        decide, respond = QuorumController.decide_steps, ServerRequest.respond
+        decide, respond, written = QuorumController.decide_steps, ServerRequest.respond, QuorumController.written
 
-        def decided(controller: QuorumController, request: Request, now_ms: int) -> Any:
+        def decided(controller: QuorumController, request: Request, now_ms: int, wall_ms: int | None = None) -> Any:
             state = controller.state
             epoch, end_offset = state.claim_epoch, state.next_write_offset
             route = ROUTES.get(request.api_key)
             if route is not None and not route.is_write:
                 # It reads what is stable.
                 end_offset = state.stable_offset + 1
-            found = decide(controller, request, now_ms)
+            found = decide(controller, request, now_ms, wall_ms)
             if isinstance(found, Decision):
                 return self._note(found, epoch, end_offset)
             return steps(found, epoch, end_offset)
@@ -88,11 +89,28 @@ class ControllerWorld(ProductionWorld):
         def steps(made: Any, epoch: int, end_offset: int) -> Any:
             return self._note((yield from made), epoch, end_offset)
 
+        def has_written(controller: QuorumController, decision: Decision) -> int:
+            basis = self.bases.get(id(decision.answer))
+            if basis is not None:
+                # Raft may have put batches of its own between those of the controller.
+                last = self._here().last_prepared
+                self.bases[id(decision.answer)] = basis._replace(end_offset=max(basis.end_offset, last + 1))
+            return written(controller, decision)
+
         def responded(request: ServerRequest, message: Any) -> None:
             self._answers(request, message)
             respond(request, message)
 
-        return [(QuorumController, "decide_steps", decided), (ServerRequest, "respond", responded)]
+        return [
+            (QuorumController, "decide_steps", decided),
+            (QuorumController, "written", has_written),
+            (ServerRequest, "respond", responded),
+        ]
+
+    def _here(self) -> ProductionHost:
+        """The host whose process runs just now."""
+        loop: Any = events._get_running_loop()
+        return self.hosts[loop.index]
 
     def _note(self, decision: Decision, epoch: int, end_offset: int) -> Decision:
         if decision.answer is not None:
@@ -107,9 +125,8 @@ class ControllerWorld(ProductionWorld):
         client_id = request.header.client_id
         if client_id is not None:
             self.tellings[client_id] = Told(basis.epoch, basis.records > 0)
-        if basis.epoch >= 0 and not request.cancelled:
-            loop: Any = events._get_running_loop()
-            self.checked(self._check_basis, self.hosts[loop.index].name, basis)
+        if basis.epoch >= 0 and not request.cancelled and not self.options.is_black_box:
+            self.checked(self._check_basis, self._here().name, basis)
 
     def _check_basis(self, name: str, basis: Basis) -> None:
         """All that an answer rests on is committed, outside of any transaction, and is what its controller wrote or found."""
