@@ -76,7 +76,9 @@ class FakeBroker:
             cluster_id=CLUSTER_ID,
             incarnation_id=bytes([1, self.id, *life]) * 2,
             listeners=(made.Listener(name="PLAINTEXT", host=f"b{self.id}", port=9092),),
-            features=tuple(made.Feature(name=name, min_supported_version=low, max_supported_version=high) for name, (low, high) in features),
+            features=tuple(
+                made.Feature(name=name, min_supported_version=low, max_supported_version=high) for name, (low, high) in features
+            ),
             rack=None,
             log_dirs=(bytes([2, self.id]) * 8,),
             previous_broker_epoch=self._previous_epoch,

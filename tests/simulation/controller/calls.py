@@ -26,8 +26,8 @@ PREFERRED = 0
 class Call(NamedTuple):
     """A request, and how to read its answer.
 
-    Shape: `outcome` gives (code, answer of the operation). A code that is in `known` is an answer that the model knows; any other one says that
-    nothing was done.
+    Shape: `outcome` gives (code, answer of the operation). A code that is in `known` is an answer that the model knows; any other one says
+    that nothing was done.
     """
 
     message: Any

@@ -1,4 +1,4 @@
-"""Clients of a controller: they create, grow and delete topics, change settings, credentials and leaders, move partitions, and note every answer.
+"""Clients of a controller: they create and delete topics, change settings, credentials and leaders, move partitions, and note every answer.
 
 At the end all that was answered must have an order (`linear`, `partitions`) that ends in what is there.
 """
@@ -243,9 +243,7 @@ class Clients(Work):
         elif code in (NONE, ELECTION_NOT_NEEDED, NO_REASSIGNMENT_IN_PROGRESS):
             what = f"{caller.name} was told {answer}"
             since = self._since(called, caller.told)
-            self.seen[topic.id, number].append(
-                Seen(what, since, world.tick(), lambda state: state is not None and fits(state))  # noqa: B023
-            )
+            self.seen[topic.id, number].append(Seen(what, since, world.tick(), lambda state: state is not None and fits(state)))
         elif code == UNKNOWN_SERVER_ERROR:
             world.note_violation(Violation(UNFORESEEN, f"{answer}"))
 

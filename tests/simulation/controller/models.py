@@ -29,7 +29,7 @@ class Topic(NamedTuple):
 
 
 def topic(state: Topic | None, operation: Operation) -> Iterable[Topic | None]:
-    """A topic by name: `create(count)` answers (code, id), `delete()` (code, id), `grow(count)` (code, None); `read()` found a Topic or None."""
+    """A topic by name: `create(count)` and `delete()` answer (code, id), `grow(count)` (code, ""); `read()` found a Topic, () for none."""
     name = operation.name
     if name == "read":
         found: Any = operation.answer
@@ -45,7 +45,7 @@ def topic(state: Topic | None, operation: Operation) -> Iterable[Topic | None]:
     if state is None:
         return []
     if name == "delete":
-        return [None] if code == NONE and ANY_ID in (id, state.id) or id == state.id else []
+        return [None] if (code == NONE and ANY_ID in (id, state.id)) or id == state.id else []
     (count,) = operation.arguments
     if code == NONE:
         return [state._replace(count=count)] if count > state.count else []
@@ -59,7 +59,7 @@ def _same(one: Topic | None, other: Topic | None) -> bool:
 
 
 def value(state: str | None, operation: Operation) -> Iterable[str | None]:
-    """One key of one resource: `set(value)`, `clear()`, and of lists `append(word)` and `subtract(word)`; `read()` found a text, "" for none."""
+    """One key of one resource: `set(value)`, `clear()`, of lists `append(word)`, `subtract(word)`; `read()` found a text, "" for none."""
     match operation.name:
         case "read":
             return [state] if (state or "") == operation.answer else []

@@ -32,7 +32,7 @@ class ControllerOptions(ProductionOptions):
     kraft_upgrade_every: int = 0
     """How often a client asks for kraft.version 1, which a static quorum takes once."""
     transaction_every: int = 0
-    """How often the controller writes something in a metadata transaction that stays open for a while, as none of its decisions does today."""
+    """How often the controller writes in a metadata transaction that stays open for a while, as none of its decisions does today."""
     batch_records: int = 10_000
     """The records of one batch of a decision that is not atomic."""
     is_black_box: bool = False

@@ -1,4 +1,4 @@
-"""A controller in a simulated process: the machine, the queue and the APIs of the server, with a thin layer that looks at what was applied."""
+"""A controller in a simulated process: machine, queue and APIs of the server, with a thin layer that looks at what was applied."""
 
 from __future__ import annotations
 

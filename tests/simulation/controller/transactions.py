@@ -1,4 +1,4 @@
-"""Metadata transactions that stay open for a while: the log allows them, and no decision of the controller but the first one uses any today."""
+"""Metadata transactions that stay open for a while: the log allows them, and no decision but a new cluster's first uses any today."""
 
 from __future__ import annotations
 

@@ -140,4 +140,3 @@ class ControllerWorld(ProductionWorld):
         assert entry is not None
         if entry.epoch > basis.epoch or (basis.records and entry.epoch != basis.epoch):
             raise Violation(RULE, f"{what}: what is committed there is {entry}")
-
