@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from metashell.codec.error_codes import error_text
 from metashell.errors import MetashellError
 
 
@@ -10,10 +11,9 @@ class QuorumError(MetashellError):
 
 
 class RefusedError(QuorumError):
-    """A controller answered with an error. `code` is Kafka's number, `name` its name, `reason` the message that came with it, if any."""
+    """A controller answered with an error. `code` is Kafka's number, `reason` the message that came with it, if any."""
 
-    def __init__(self, what: str, code: int, name: str, reason: str | None) -> None:
-        super().__init__(f"{what}: {name}{f': {reason}' if reason else ''}")
+    def __init__(self, what: str, code: int, reason: str | None) -> None:
+        super().__init__(f"{what}: {error_text(code)}{f': {reason}' if reason else ''}")
         self.code = code
-        self.name = name
         self.reason = reason or ""

@@ -18,7 +18,9 @@ from typing import Final
 from metashell.controller.chance import new_uuid
 from metashell.embedded.ports import HOST
 from metashell.errors import MetashellError, UsageError
+from metashell.log.atomic_file import ASIDE_SUFFIX
 from metashell.log.disk import Disk
+from metashell.log.meta_properties import META_PROPERTIES, read_meta_properties
 from metashell.log.properties import format_properties, parse_properties
 from metashell.log.text_files import read_text_file
 from metashell.storage.config import config_of
@@ -27,14 +29,18 @@ from metashell.storage.plan import FormatRequest, Given, plan_format
 from metashell.values import uuid_text
 
 CONTROLLERS_MAX: Final = 15
+PREFIX: Final = "metashell-quorum-"
+"""How directories begin that are thrown away."""
 LISTENER: Final = "CONTROLLER"
 PROPERTIES: Final = "server.properties"
+LOG: Final = "quorum.log"
+"""What the process in the background writes into the directory."""
 _FOLDER: Final = "controller-"
 _LOG_DIRECTORY: Final = "metadata"
-_OURS: Final = frozenset(
-    ("process.roles", "node.id", "listeners", "log.dirs", "log.dir", "metadata.log.dir", "controller.listener.names")
-    + ("controller.quorum.voters", "controller.quorum.bootstrap.servers")
-)
+_OURS: Final = {
+    *("process.roles", "node.id", "listeners", "log.dirs", "log.dir", "metadata.log.dir", "controller.listener.names"),
+    *("controller.quorum.voters", "controller.quorum.bootstrap.servers"),
+}
 """What follows from the number of controllers, their ports and their directory."""
 QUICK: Final = {
     "controller.quorum.append.linger.ms": "0",
@@ -84,6 +90,7 @@ class Layout:
     """A quorum on disk."""
 
     directory: str
+    cluster_id: str
     places: Sequence[Place]
 
     @property
@@ -112,15 +119,15 @@ def make_layout(directory: str, options: Options, ports: Sequence[int], *, is_ke
     chance = random.SystemRandom()
     voters = dict(enumerate(ports, 1))
     ids = {id: new_uuid(chance) for id in voters}
+    cluster_id = uuid_text(new_uuid(chance))
     request = FormatRequest(
-        cluster_id=uuid_text(new_uuid(chance)),
+        cluster_id=cluster_id,
         release=options.metadata_version,
         features=tuple(f"{name}={level}" for name, level in options.features.items()),
         quorum="" if options.is_static else "initial",
         initial_controllers=",".join(f"{id}@{HOST}:{port}:{uuid_text(ids[id])}" for id, port in voters.items()),
     )
-    date = time.strftime("%a %b %d %H:%M:%S %Z %Y")
-    given = Given(now_ms=int(time.time() * 1000), date=date, new_uuid=lambda: new_uuid(chance), new_salt=lambda: b"")
+    given = Given(now_ms=int(time.time() * 1000), date=_date(), new_uuid=lambda: new_uuid(chance), new_salt=lambda: b"")
     places = []
     for id, port in voters.items():
         folder = os.path.join(directory, f"{_FOLDER}{id}")
@@ -129,11 +136,10 @@ def make_layout(directory: str, options: Options, ports: Sequence[int], *, is_ke
         plan = plan_format(config_of(properties), request, given)
         os.makedirs(folder)
         path = os.path.join(folder, PROPERTIES)
-        with open(path, "xb") as file:
-            file.write(format_properties(properties, date=date))
+        _write_properties(path, properties)
         perform(plan, lambda planned: None, None if is_kept else _NotSynced())
         places.append(Place(id=id, port=port, path=path, properties=properties))
-    return Layout(directory=directory, places=places)
+    return Layout(directory=directory, cluster_id=cluster_id, places=places)
 
 
 def properties_of(id: int, ports: Mapping[int, int], log_directory: str, options: Options) -> dict[str, str]:
@@ -156,8 +162,8 @@ def properties_of(id: int, ports: Mapping[int, int], log_directory: str, options
     }
 
 
-def read_layout(directory: str) -> Layout | None:
-    """The quorum that a directory holds, None for an empty one or none.
+def read_layout(directory: str, settings: Mapping[str, str]) -> Layout | None:
+    """The quorum that a directory holds, None for an empty one or none; from now on its controllers have these settings, too.
 
     Errors: OSError; UsageError for a directory with something else in it; MetashellError for properties that cannot be read.
     """
@@ -167,23 +173,39 @@ def read_layout(directory: str) -> Layout | None:
         return None
     folders = [name for name in names if name.startswith(_FOLDER)]
     if not folders:
-        if names:
+        if set(names) - {LOG}:
             raise UsageError(f"{directory}: is not empty, and holds no quorum", directory)
         return None
-    places = sorted((_read_place(directory, name) for name in folders), key=lambda place: place.id)
-    return Layout(directory=directory, places=places)
+    places = sorted((_read_place(directory, name, settings) for name in folders), key=lambda place: place.id)
+    meta = read_meta_properties(os.path.join(places[0].properties["log.dirs"], META_PROPERTIES))
+    return Layout(directory=directory, cluster_id=meta.cluster_id or "", places=places)
 
 
-def _read_place(directory: str, name: str) -> Place:
+def _read_place(directory: str, name: str, settings: Mapping[str, str]) -> Place:
     path = os.path.join(directory, name, PROPERTIES)
     try:
-        properties = parse_properties(read_text_file(path))
+        stored = parse_properties(read_text_file(path))
+        properties = {**stored, **settings}
         place = Place(id=int(properties["node.id"]), port=_port_of(properties["listeners"]), path=path, properties=properties)
     except (ValueError, KeyError) as error:
         raise MetashellError(f"{path}: not the properties of a controller of a local quorum ({error})") from None
     if not os.path.isdir(properties.get("log.dirs", "")):
         raise MetashellError(f"{path}: log.dirs: {properties.get('log.dirs')}: is not there")
+    if properties != stored:
+        _write_properties(path + ASIDE_SUFFIX, properties)
+        os.replace(path + ASIDE_SUFFIX, path)
     return place
+
+
+def _write_properties(path: str, properties: Mapping[str, str]) -> None:
+    """Write a new file that only its owner may read: settings may be passwords."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb") as file:
+        file.write(format_properties(properties, date=_date()))
+
+
+def _date() -> str:
+    """The time, as Java writes it into properties files."""
+    return time.strftime("%a %b %d %H:%M:%S %Z %Y")
 
 
 def _port_of(listeners: str) -> int:
