@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from metashell.controller_server.config import config_of
 from metashell.controller_server.server import ControllerServer
 from metashell.embedded.errors import QuorumError
+from metashell.image import EMPTY_IMAGE
 
 if TYPE_CHECKING:
     from metashell.embedded.layout import Layout, Place
@@ -30,6 +31,7 @@ class Members:
         self._places = {place.id: place for place in layout.places}
         self._on_change = on_change
         self._on_event = on_event
+        self._last: tuple[int, MetadataImage] = (-1, EMPTY_IMAGE)
         self._ends: dict[int, Callable[[], None]] = {}
 
     @property
@@ -38,22 +40,22 @@ class Members:
         return tuple(self._places)
 
     @property
-    def active(self) -> ControllerServer | None:
-        """The controller that takes writes; of two that think so, the one of the higher epoch."""
-        found = [server for server in tuple(self.running.values()) if server.is_active]
-        return max(found, key=lambda server: server.epoch, default=None)
-
-    @property
     def leader_id(self) -> int | None:
-        """The id of `active`."""
-        active = self.active
-        return next((id for id, server in tuple(self.running.items()) if server is active), None)
+        """The controller that takes writes; of two that think so, the one of the higher epoch."""
+        found = [(server.epoch, id) for id, server in tuple(self.running.items()) if server.is_active and id not in self.failures]
+        return max(found, default=(0, None))[1]
 
     @property
-    def image(self) -> MetadataImage | None:
-        """The newest committed state that a running controller has; None where none runs."""
-        images = [server.image for server in tuple(self.running.values())]
-        return max(images, key=lambda image: image.provenance.offset, default=None)
+    def image(self) -> MetadataImage:
+        """The newest committed state that a controller has, or had when it ended."""
+        return self._newest[1]
+
+    @property
+    def _newest(self) -> tuple[int, MetadataImage]:
+        """The offset and the image up to it; images of one offset are equal."""
+        controllers = [server.machine.controller for server in tuple(self.running.values())]
+        found = [(controller.stable_offset, controller.image) for controller in controllers]
+        return max([self._last, *found], key=lambda pair: pair[0])
 
     async def start_all(self) -> None:
         """Start all of them. The one whose log reaches furthest stands at once: the others are there, so none waits for a timeout.
@@ -68,7 +70,8 @@ class Members:
         except BaseException:
             await self.kill_all()
             raise
-        max(self.running.values(), key=lambda server: server.log_end).stand()
+        first = max(self.running.values(), key=lambda server: server.log_end)
+        first.replica.driver.step(first.node.stand)
 
     async def start(self, id: int) -> None:
         """Start one that does not run. Errors: MetashellError, OSError."""
@@ -81,9 +84,9 @@ class Members:
 
     async def _open(self, place: Place) -> None:
         server = ControllerServer(config_of(place.properties, place.path), lambda line: self._on_event(place.id, line))
+        await server.open()
         self.failures.pop(place.id, None)
         self.running[place.id] = server
-        await server.open()
 
     async def _begin(self, id: int) -> None:
         server = self.running[id]
@@ -116,6 +119,7 @@ class Members:
             raise QuorumError(f"controller {id}: there is none (there are {', '.join(map(str, self._places))})")
         if (end := self._ends.pop(id, None)) is not None:
             end()
+        self._last = self._newest
         return self.running.pop(id, None)
 
     async def kill_all(self) -> None:

@@ -7,7 +7,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -33,7 +33,7 @@ def kafka_quorum(request: pytest.FixtureRequest) -> Iterator[EmbeddedQuorum]:
     """
     from metashell.embedded import EmbeddedQuorum
 
-    options = {"controllers": 1}
+    options: dict[str, Any] = {"controllers": 1}
     for marker in reversed(list(request.node.iter_markers(MARKER))):
         if marker.args:
             raise pytest.UsageError(f"@pytest.mark.{MARKER} takes options by name, as in controllers=3")

@@ -98,7 +98,7 @@ class EmbeddedQuorum:
     # ---- from start to end
 
     def __enter__(self) -> Self:
-        return self.start()
+        return self.start() if self._thread is None else self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if error is None:
@@ -134,6 +134,8 @@ class EmbeddedQuorum:
         members = self._members = Members(layout, self._changed, self._on_event)
         thread.run(members.start_all(), START_S)
         self.wait_for_leader(START_S)
+        # The first records of a new cluster say its features, which answers depend on.
+        self.wait_for(lambda image: image.features.metadata_version is not None, START_S)
         if self._fake_brokers_count:
             thread.run(self._start_brokers())
             self._wait("brokers", lambda: all(broker.is_unfenced for broker in self._fake_brokers), START_S)
@@ -234,8 +236,7 @@ class EmbeddedQuorum:
     def image(self) -> MetadataImage:
         """The newest committed metadata. It is a value: what is committed later does not change it."""
         members = self._members
-        found = None if members is None else members.image
-        return EMPTY_IMAGE if found is None else found
+        return EMPTY_IMAGE if members is None else members.image
 
     @property
     def failure(self) -> QuorumError | None:
