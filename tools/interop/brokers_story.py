@@ -115,7 +115,7 @@ class Story:
             Writer("w2", where, self.topic, PARTITIONS, per_second=150),
             Member("m1", where, self.topic, "readers", protocol=self.protocol),
             Member("m2", where, self.topic, "readers", protocol=self.protocol),
-            Copier("copier", where, self.topic, "copied", protocol=self.protocol),
+            Copier("copier", where, self.topic, "copied", PARTITIONS, protocol=self.protocol),
         ]
         for client in self.clients:
             client.start()
@@ -134,14 +134,22 @@ class Story:
 
     def progress(self, limit_s: float = 60.0) -> None:
         """Wait until each writer, the readers and the copier got further than they are now."""
-        before = (*(writer.count for writer in self.writers), sum(len(member.seen) for member in self.members), self.copier.copied)
+        before = self.counts()
+        took: dict[str, float] = {}
+        began = time.monotonic()
 
         def is_further(_: MetadataImage) -> bool:
-            now = (*(writer.count for writer in self.writers), sum(len(member.seen) for member in self.members), self.copier.copied)
-            return all(one > other + 20 for one, other in zip(now, before, strict=True))
+            now = self.counts()
+            took.update({name: time.monotonic() - began for name in now if name not in took and now[name] > before[name] + 20})
+            return len(took) == len(now)
 
-        took = self.cluster.wait_until("traffic goes on", is_further, limit_s)
-        self.tell(f"traffic goes on (after {took:.1f} s)")
+        self.cluster.wait_until("traffic goes on", is_further, limit_s)
+        self.tell("traffic goes on after " + ", ".join(f"{seconds:.1f} s ({name})" for name, seconds in took.items()))
+
+    def counts(self) -> dict[str, int]:
+        """How far each of the clients is, the members of the group together."""
+        writers = {writer.name: writer.count for writer in self.writers}
+        return writers | {"group": sum(len(member.seen) for member in self.members), "copier": self.copier.copied}
 
     # ---- what happens
 
@@ -295,7 +303,7 @@ class Story:
         count = sum(map(len, written.values()))
         self.cluster.wait_until(
             "readers have read all",
-            lambda _: len(set().union(*(member.seen for member in self.members))) >= count and self.copier.copied >= count,
+            lambda _: len(set().union(*(member.seen for member in self.members))) >= count and self.copier.has_all,
         )
         for client in (*self.members, self.copier):
             client.end()
@@ -413,7 +421,7 @@ def tell_newest(story: Story, chance: random.Random, rounds: int, until: float) 
     story.create("moved", 2, 1)
     for number in range(2):
         here = cluster.image.topics.by_name["moved"].partitions[number].replicas[0]
-        moves["moved", number] = ((23 - here,), ("any",))
+        moves["moved", number] = ((here, 23 - here), ("any", "any"))
     story.reassign(moves, 10_000_000)
     failing = directory_id(cluster.directory(11, 1))
     wanted = {f"{story.topic}-{number}" for number in range(PARTITIONS)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Event, Thread
 from typing import Final, Self
 
@@ -83,7 +83,7 @@ class Writer(Client):
             "acks": "all",
             "linger.ms": 5,
             "delivery.timeout.ms": int(FLUSH_S * 1000),
-            "request.timeout.ms": 10_000,
+            "request.timeout.ms": 5_000,
             "topic.metadata.refresh.interval.ms": 2_000,
             "log_level": 2,
         }
@@ -148,17 +148,22 @@ class Member(Client):
 class Copier(Client):
     """Copies a topic into another in transactions that hold its offsets (exactly once); each seventh is aborted on purpose."""
 
-    def __init__(self, name: str, bootstrap: str, source: str, target: str, *, protocol: str) -> None:
+    def __init__(self, name: str, bootstrap: str, source: str, target: str, partitions: int, *, protocol: str) -> None:
         super().__init__(name)
         self.committed = self.aborted = self.copied = 0
         self.errors: Counter[str] = Counter()
-        self._source, self._target = source, target
-        self._consumer_settings = group_settings(bootstrap, name, protocol) | {"enable.auto.commit": False}
+        self.has_all = False
+        """Whether there is nothing that is not copied, as far as it knows."""
+        self._source, self._target, self._partitions = source, target, partitions
+        self._at_end: set[int | None] = set()
+        self._consumer_settings = group_settings(bootstrap, name, protocol) | {"enable.auto.commit": False, "enable.partition.eof": True}
         self._producer_settings = {
             "bootstrap.servers": bootstrap,
             "transactional.id": name,
             "transaction.timeout.ms": 30_000,
-            "request.timeout.ms": 10_000,
+            "request.timeout.ms": 5_000,
+            # What a coordinator was asked whose log directory then failed is never answered.
+            "socket.timeout.ms": 6_000,
             "log_level": 2,
         }
 
@@ -176,12 +181,14 @@ class Copier(Client):
                 except KafkaException as error:
                     told: KafkaError = error.args[0]
                     self.errors[told.name()] += 1
-                    producer = self._recover(consumer, producer, told)
+                    producer = self._recover(producer, told)
+                    self._rewind(consumer)
         finally:
             consumer.close()
 
     def _copy(self, consumer: Consumer, producer: Producer) -> None:
-        messages = [message for message in consumer.consume(500, COPY_S) if message.error() is None]
+        messages = self._read(consumer)
+        self.has_all = not messages and len(self._at_end) == self._partitions
         if not messages:
             return
         producer.begin_transaction()
@@ -193,34 +200,55 @@ class Copier(Client):
             assert topic is not None and partition is not None and offset is not None
             ends[topic, partition] = offset + 1
         offsets = [TopicPartition(topic, partition, end) for (topic, partition), end in ends.items()]
-        producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), ANSWER_S)
+        group = consumer.consumer_group_metadata()
+        self._ask(lambda: producer.send_offsets_to_transaction(offsets, group, ANSWER_S))
         if (self.committed + self.aborted) % 7 == 6:
-            producer.abort_transaction(ANSWER_S)
+            self._ask(lambda: producer.abort_transaction(ANSWER_S))
             self.aborted += 1
-            rewind(consumer)
+            self._rewind(consumer)
             return
-        while True:
-            try:
-                producer.commit_transaction(ANSWER_S)
-                break
-            except KafkaException as error:
-                if not error.args[0].retriable() or self._ends.is_set():
-                    raise
+        self._ask(lambda: producer.commit_transaction(ANSWER_S))
         self.committed += 1
         self.copied += len(messages)
 
-    def _recover(self, consumer: Consumer, producer: Producer | None, error: KafkaError) -> Producer | None:
-        """Abort and go back to what was committed; a producer that cannot go on is given up: the next one aborts for it."""
-        if producer is not None:
+    def _read(self, consumer: Consumer) -> list[Message]:
+        """Messages of a while, and which partitions have no more."""
+        found = []
+        for message in consumer.consume(500, COPY_S):
+            error = message.error()
+            if error is None:
+                self._at_end.discard(message.partition())
+                found.append(message)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                self._at_end.add(message.partition())
+        return found
+
+    def _ask(self, call: Callable[[], object]) -> None:
+        """Make a call again while its failure says that this may help. Errors: KafkaException."""
+        end = time.monotonic() + FLUSH_S
+        while True:
             try:
-                if error.fatal() or not error.txn_requires_abort():
-                    raise KafkaException(error)
-                producer.abort_transaction(ANSWER_S)
-            except KafkaException:
-                producer = None
-                time.sleep(POLL_S)
-        rewind(consumer)
+                call()
+                return
+            except KafkaException as error:
+                told: KafkaError = error.args[0]
+                if not told.retriable() or time.monotonic() > end:
+                    raise
+                self.errors[told.name()] += 1
+
+    def _recover(self, producer: Producer | None, error: KafkaError) -> Producer | None:
+        """Abort; a producer that cannot go on is given up: the next one aborts for it."""
+        if producer is None or error.fatal() or not error.txn_requires_abort():
+            return None
+        try:
+            self._ask(lambda: producer.abort_transaction(ANSWER_S))
+        except KafkaException:
+            return None
         return producer
+
+    def _rewind(self, consumer: Consumer) -> None:
+        self._at_end.clear()
+        rewind(consumer)
 
 
 def rewind(consumer: Consumer) -> None:
