@@ -12,7 +12,15 @@ import pytest
 from tests.test_layers import LAYERS
 
 ROOT = Path(__file__).parent.parent
-QUORUM = ("metashell.raft", "metashell.raft.wire", "metashell.net", "metashell.server", "metashell.live", "metashell.client")
+QUORUM = (
+    "metashell.raft",
+    "metashell.raft.wire",
+    "metashell.net",
+    "metashell.server",
+    "metashell.controller_server",
+    "metashell.live",
+    "metashell.client",
+)
 PACKAGES = (*QUORUM, "metashell.codec", "metashell.log", "metashell.image", "metashell.verify")
 NAME = re.compile(r"`(?:await )?([A-Za-z_][A-Za-z_.]*)")
 

@@ -39,6 +39,8 @@ LAYERS: dict[str, set[str]] = {
     "client": {"codec", "net"},
     "live": {"codec", "net", "raft", "image"},
     "server": {"raft", "controller", "groups", "image", "log", "net", "codec"},
+    "controller_server": {"server", "controller", "raft", "image", "log", "storage", "net", "codec"},
+    "embedded": {"controller_server", "server", "controller", "raft", "image", "log", "storage", "client", "net", "codec"},
     "columns": {"codec", "log"},
     "reports": {"codec", "log", "columns", "options"},
 }
@@ -97,6 +99,11 @@ LATE_MODULES = {
     "metashell.server.snapshot_maker": {"asyncio"},
     "metashell.server.replica_server": {"asyncio"},
     "metashell.live.follow_loop": {"asyncio"},
+    "metashell.controller_server.server": {"asyncio"},
+    "metashell.controller_server.machine": {"asyncio"},
+    "metashell.controller_server.queue": {"asyncio"},
+    "metashell.controller_server.apis": {"asyncio"},
+    "metashell.controller_server.registration": {"asyncio"},
 }
 # Of the heavy ones, only these packages may use them at all.
 OWNERS = {

@@ -17,9 +17,10 @@ from metashell.controller.decision import Decision
 from metashell.controller.partitions import directories, elections, isr, reassignment
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 from metashell.controller.topics import creation, deletion, growth
 
-Decide = Callable[[State, Request, int], Decision]
+Decide = Callable[[State, Request, int], Decision | Steps[Decision]]
 Refuse = Callable[[Request, int, str | None], Any]
 
 
@@ -42,7 +43,7 @@ class Route(NamedTuple):
     is_write: bool = True
 
 
-def _top_level(name: str) -> Refuse:
+def top_level(name: str) -> Refuse:
     """Answers with an error code, and where the response has one a message, at the top."""
 
     def refuse(request: Request, code: int, message: str | None) -> Any:
@@ -68,7 +69,7 @@ ROUTES: Final[dict[int, Route]] = {
     18: Route(cluster_answers.api_versions, cluster_answers.refuse_api_versions, is_write=False),
     19: Route(creation.create, creation.refuse),
     20: Route(deletion.delete, deletion.refuse),
-    29: Route(acls.describe, _top_level("DescribeAcls"), _DESCRIBE, is_write=False),
+    29: Route(acls.describe, top_level("DescribeAcls"), _DESCRIBE, is_write=False),
     30: Route(acls.create, acls.refuse_create, _ALTER),
     31: Route(acls.delete, acls.refuse_delete, _ALTER),
     32: Route(description.describe, description.refuse, is_write=False),
@@ -82,14 +83,14 @@ ROUTES: Final[dict[int, Route]] = {
     45: Route(reassignment.alter_reassignments, reassignment.refuse, _ALTER),
     46: Route(
         reassignment.list_reassignments,
-        _top_level("ListPartitionReassignments"),
+        top_level("ListPartitionReassignments"),
         _DESCRIBE,
         is_write=False,
     ),
     49: Route(client_quotas.alter, client_quotas.refuse, Operation.ALTER_CONFIGS, CLUSTER_REFUSED),
     51: Route(scram.alter, scram.refuse, _ALTER),
-    55: Route(_ask_raft, _top_level("DescribeQuorum"), _DESCRIBE, CLUSTER_REFUSED, is_write=False),
-    56: Route(isr.alter_partition, _top_level("AlterPartition"), _ACTION),
+    55: Route(_ask_raft, top_level("DescribeQuorum"), _DESCRIBE, CLUSTER_REFUSED, is_write=False),
+    56: Route(isr.alter_partition, top_level("AlterPartition"), _ACTION),
     57: Route(features.update, features.refuse, _ALTER),
     60: Route(
         cluster_answers.describe_cluster,
@@ -97,12 +98,12 @@ ROUTES: Final[dict[int, Route]] = {
         _ALTER,
         is_write=False,
     ),
-    62: Route(brokers.register, _top_level("BrokerRegistration"), _ACTION),
-    63: Route(brokers.heartbeat, _top_level("BrokerHeartbeat"), _ACTION),
-    64: Route(brokers.unregister, _top_level("UnregisterBroker"), _ALTER),
-    67: Route(producer_ids.allocate, _top_level("AllocateProducerIds"), _ACTION),
-    70: Route(controllers.register, _top_level("ControllerRegistration"), _ACTION, CLUSTER_REFUSED),
-    80: Route(_ask_raft, _top_level("AddRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
-    81: Route(_ask_raft, _top_level("RemoveRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
+    62: Route(brokers.register, top_level("BrokerRegistration"), _ACTION),
+    63: Route(brokers.heartbeat, top_level("BrokerHeartbeat"), _ACTION),
+    64: Route(brokers.unregister, top_level("UnregisterBroker"), _ALTER),
+    67: Route(producer_ids.allocate, top_level("AllocateProducerIds"), _ACTION),
+    70: Route(controllers.register, top_level("ControllerRegistration"), _ACTION, CLUSTER_REFUSED),
+    80: Route(_ask_raft, top_level("AddRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
+    81: Route(_ask_raft, top_level("RemoveRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
     73: Route(directories.assign, directories.refuse, _ACTION),
 }

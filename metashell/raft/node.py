@@ -33,6 +33,7 @@ from metashell.raft import (
     snapshot_server,
     snapshot_writer,
     startup,
+    transitions,
     voter_update,
     votes,
 )
@@ -69,7 +70,7 @@ from metashell.raft.metrics import Metrics, metrics
 from metashell.raft.protocols import PartialSnapshot, ReplicatedLog
 from metashell.raft.ready import ElectionState, Ready
 from metashell.raft.replica import Random, Replica
-from metashell.raft.roles import Candidate, Follower, Leader, Prospective, Resigned
+from metashell.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from metashell.values import OffsetAndEpoch
 
 RequestHandler: TypeAlias = Callable[[Replica, object, Any, str], object]
@@ -244,6 +245,20 @@ class RaftNode(Replica):
         if epoch == role.epoch and isinstance(role, Leader):
             role.resign_requested = True
             self.next_poll = self.now_ms
+
+    def stand(self, now_ms: int) -> Ready:
+        """Ask for pre-votes now, without waiting for an election timeout; nothing where a leader is heard from, or it may not stand.
+
+        Always safe: an election timeout only keeps replicas from standing at the same time. For who starts a quorum and knows that all of
+        it is there. A replica that led the latest epoch (`Resigned`) waits for its timeout, or for another.
+        """
+        ready = self.begin(now_ms)
+        role = self.role
+        is_free = isinstance(role, Unattached) or (isinstance(role, Follower) and not role.has_fetched)
+        if is_free and self.may_stand() and not self.is_shutting_down:
+            transitions.become_prospective(self)
+        self._finish()
+        return ready
 
     def create_snapshot(self, id: OffsetAndEpoch, last_contained_log_timestamp: int) -> snapshot_writer.SnapshotWriter | None:
         """A writer of a snapshot, None where none may be made; after its `freeze`, call `snapshot_frozen`."""

@@ -26,6 +26,7 @@ from metashell.controller.partitions.change import RECOVERED, RECOVERING, Electi
 from metashell.controller.request import Request
 from metashell.controller.senders import check_broker_epoch
 from metashell.controller.state import State, partition_of
+from metashell.controller.steps import Steps
 from metashell.image import PartitionRegistration
 from metashell.image.loss import VersionedRecord
 from metashell.image.partitions import NO_LEADER_CHANGE, fold_changes
@@ -41,7 +42,7 @@ class _Wanted(NamedTuple):
     epochs: tuple[int, ...]
 
 
-def alter_partition(state: State, request: Request, now_ms: int) -> Decision:
+def alter_partition(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Take the ISRs that a leader reports, partition by partition."""
     body = request.body
     check_broker_epoch(state, body)
@@ -55,6 +56,7 @@ def alter_partition(state: State, request: Request, now_ms: int) -> Decision:
         if topic is not None:
             changes.rules.check_min_isr(topic.name)
         for one in asked.partitions:
+            yield
             if topic is None:
                 answers.append(response.PartitionData(partition_index=one.partition_index, error_code=UNKNOWN_TOPIC_ID))
                 continue

@@ -1,0 +1,201 @@
+"""The line in which everything waits that reads or changes the controller: one event at a time, long ones in slices.
+
+Order: what the log says (commits, loads, leaders), then periodic tasks that are due, then requests, round robin over the connections that
+have any. An event is a function that gives None, or a generator that is run in slices; between two slices no other event runs.
+Answers leave between events, and in slices too, because one commit may complete hundreds of them.
+This module imports asyncio, so it is itself imported inside functions.
+Source: org.apache.kafka.queue.KafkaEventQueue, org.apache.kafka.controller.QuorumController.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Callable, Generator, Hashable
+from enum import Enum
+from time import perf_counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from metashell.server.held import HeldTime
+
+SLICE_S: Final = 0.01
+STEPS_AT_ONCE: Final = 1000
+"""Steps of a slice, at most: what the clock of a simulation does not end, this does."""
+PAUSE_S: Final = 0.001
+
+
+class Pace(Enum):
+    """What a generator yields that wants more than its turn to be over when the slice is."""
+
+    REST = "let others go on until what this one needs is there"
+
+
+Steps = Generator[Pace | None, None, None]
+Event = Callable[[], Steps | None]
+"""What is done when its turn comes; a generator gives up the loop wherever it yields, if its slice is over."""
+
+
+class _Waiting(NamedTuple):
+    event: Event
+    since_s: float
+
+
+class EventQueue:
+    """See the module. `fail` hears what an event raised, and has to end everything.
+
+    `started` counts events; `longest_wait_s` and `longest_event_s` are the longest times in line and in work.
+    """
+
+    def __init__(self, fail: Callable[[BaseException], None], held: HeldTime) -> None:
+        self.started = 0
+        self.longest_wait_s = 0.0
+        self.longest_event_s = 0.0
+        self.on_event: Callable[[float, float], None] = lambda waited_s, worked_s: None
+        """Told of every event how long it waited in line, and how long it took; for metrics."""
+        self._fail = fail
+        self._held = held
+        self._loop = asyncio.get_running_loop()
+        self._control: deque[_Waiting] = deque()
+        self._tasks: deque[_Waiting] = deque()
+        self._lines: OrderedDict[Hashable, deque[_Waiting]] = OrderedDict()
+        self._answers: deque[Callable[[], None]] = deque()
+        self._steps: Steps | None = None
+        self._worked_s = 0.0
+        self._waited_s = 0.0
+        self._handle: asyncio.Handle | None = None
+        self._is_closed = False
+        self._is_running = False
+
+    def __len__(self) -> int:
+        """Events that have not begun."""
+        return len(self._control) + len(self._tasks) + sum(map(len, self._lines.values()))
+
+    # ---- what comes in
+
+    def control(self, event: Event) -> None:
+        """An event of the log or of leadership: in their own order, before all others."""
+        self._put(self._control, event)
+
+    def task(self, event: Event) -> None:
+        """A periodic task that is due."""
+        self._put(self._tasks, event)
+
+    def request(self, connection: Hashable, event: Event) -> None:
+        """A request of a connection. A deadline is the event's own matter: it begins late, and says so."""
+        line = self._lines.get(connection)
+        if line is None:
+            line = self._lines[connection] = deque()
+        self._put(line, event)
+
+    def answer(self, send: Callable[[], None]) -> None:
+        """An answer that may leave."""
+        if not self._is_closed:
+            self._answers.append(send)
+            self._wake()
+
+    def forget(self, connection: Hashable) -> None:
+        """A connection is closed: its requests that did not begin are dropped."""
+        self._lines.pop(connection, None)
+
+    def close(self) -> None:
+        """Nothing is done from now on; what is half done stays so."""
+        self._is_closed = True
+        if self._handle is not None:
+            self._handle.cancel()
+        if self._steps is not None and not self._is_running:
+            self._steps.close()
+        self._steps = None
+        self._control.clear()
+        self._tasks.clear()
+        self._lines.clear()
+        self._answers.clear()
+
+    def _put(self, line: deque[_Waiting], event: Event) -> None:
+        if not self._is_closed:
+            line.append(_Waiting(event, self._loop.time()))
+            self._wake()
+
+    # ---- what goes on
+
+    def _wake(self, pause_s: float = 0.0) -> None:
+        if self._handle is None and not self._is_running:
+            self._handle = self._loop.call_later(pause_s, self._run) if pause_s else self._loop.call_soon(self._run)
+
+    def _run(self) -> None:
+        self._handle = None
+        self._is_running = True
+        started = perf_counter()
+        pause_s = 0.0
+        try:
+            pause_s = self._slice()
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._is_running = False
+            self._held.note(perf_counter() - started)
+        if not self._is_closed and (self._steps is not None or self._answers or len(self)):
+            self._wake(pause_s)
+
+    def _slice(self) -> float:
+        """Work until the slice is over or nothing is left to do; how long to rest."""
+        clock = self._loop.time
+        ends_at = clock() + SLICE_S
+        for _ in range(STEPS_AT_ONCE):
+            if self._answers:
+                self._answers.popleft()()
+            elif self._steps is not None:
+                if self._step(self._steps) is Pace.REST:
+                    return PAUSE_S
+            elif (waiting := self._next()) is not None:
+                self._begin(waiting)
+            else:
+                break
+            if self._is_closed or clock() >= ends_at:
+                break
+        return 0.0
+
+    def _next(self) -> _Waiting | None:
+        for line in (self._control, self._tasks):
+            if line:
+                return line.popleft()
+        if not self._lines:
+            return None
+        connection, line = next(iter(self._lines.items()))
+        found = line.popleft()
+        if line:
+            self._lines.move_to_end(connection)
+        else:
+            del self._lines[connection]
+        return found
+
+    def _begin(self, waiting: _Waiting) -> None:
+        self._waited_s = self._loop.time() - waiting.since_s
+        self.longest_wait_s = max(self.longest_wait_s, self._waited_s)
+        self.started += 1
+        self._worked_s = 0.0
+        began = perf_counter()
+        self._steps = waiting.event()
+        self._worked_s = perf_counter() - began
+        if self._steps is None:
+            self._ended()
+
+    def _step(self, steps: Steps) -> Pace | None:
+        began = perf_counter()
+        try:
+            pace = next(steps)
+        except StopIteration:
+            self._steps = None
+        except BaseException:
+            self._steps = None
+            raise
+        else:
+            self._worked_s += perf_counter() - began
+            return pace
+        self._worked_s += perf_counter() - began
+        self._ended()
+        return None
+
+    def _ended(self) -> None:
+        self.longest_event_s = max(self.longest_event_s, self._worked_s)
+        self.on_event(self._waited_s, self._worked_s)
