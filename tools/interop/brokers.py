@@ -5,15 +5,17 @@ What is seen is the committed image, which an observer of the quorum follows; wh
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 from metashell.image import MetadataImage
@@ -150,7 +152,7 @@ class BrokerCluster:
 
     def _command(self, version: str, configs: Sequence[str]) -> list[str]:
         if version == OURS:
-            return command_line("metashell.cli.front_door", "server", *configs)
+            return [sys.executable, "-m", "metashell.controller_server", "-v", *configs]
         words = kafka_command(version, "server", *configs) if len(configs) == 1 else kafka_command(version, str(TOGETHER), *configs)
         settings = self.place.folder / "log4j.properties"
         settings.write_text(LOG4J.format(level=LEVEL))
@@ -229,6 +231,21 @@ class BrokerCluster:
             lambda image: self.leader_id in self.nodes and self.leader_id != other_than and self.epoch > after_epoch,
         )
         return self.leader_id
+
+    def quorum_state(self, id: int) -> dict[str, Any]:
+        """The quorum-state file of a controller, empty while it is not there."""
+        try:
+            found: dict[str, Any] = json.loads((self.directory(id) / "__cluster_metadata-0" / "quorum-state").read_text())
+        except (OSError, ValueError):
+            return {}
+        return found
+
+    def wait_until_joined(self, id: int) -> float:
+        """Until a controller follows the active one, or is it."""
+        return self.wait_until(
+            f"controller {id} follows",
+            lambda _: (self.quorum_state(id).get("leaderId"), self.quorum_state(id).get("leaderEpoch")) == (self.leader_id, self.epoch),
+        )
 
     def wait_until_unfenced(self, *ids: int) -> float:
         return self.wait_until(f"brokers {ids} are unfenced", lambda image: set(ids) <= unfenced(image))

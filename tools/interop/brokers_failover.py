@@ -13,14 +13,12 @@ its process with the broker; where that one leads, it is stopped for a while fir
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import statistics
 import sys
 import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Final
@@ -28,7 +26,6 @@ from typing import Any, Final
 from metashell.client.client import Client
 from metashell.client.errors import ConnectError
 from metashell.codec.messages import CreateTopicsRequest, DeleteTopicsRequest
-from metashell.image import MetadataImage
 from metashell.net.addresses import Address
 from tests.java import KAFKA
 from tools.interop.brokers import CONTROLLERS, OURS, BrokerCluster, Plan, broker_cluster
@@ -81,15 +78,6 @@ def create_topic(cluster: BrokerCluster, name: str, limit_s: float = LIMIT_S) ->
     raise NodeFailedError(f"{name} is not created in {limit_s} s: {told}")
 
 
-def quorum_state(cluster: BrokerCluster, id: int) -> dict[str, Any]:
-    """The quorum-state file of a controller, empty while it is not there."""
-    try:
-        found: dict[str, Any] = json.loads((cluster.directory(id) / "__cluster_metadata-0" / "quorum-state").read_text())
-    except (OSError, ValueError):
-        return {}
-    return found
-
-
 # ---- failover
 
 
@@ -119,17 +107,13 @@ def failovers(cluster: BrokerCluster, kills: int) -> tuple[list[float], list[flo
             flush=True,
         )
         cluster.start(victim)
-        cluster.wait_until(f"{victim} has joined", partial(has_joined, cluster, victim))
+        cluster.wait_until_joined(victim)
     return elected, answered
 
 
 def note_created(cluster: BrokerCluster, name: str, times: list[float]) -> None:
     create_topic(cluster, name)
     times.append(time.monotonic())
-
-
-def has_joined(cluster: BrokerCluster, id: int, _: MetadataImage) -> bool:
-    return bool(quorum_state(cluster, id).get("leaderEpoch", -1) >= cluster.epoch)
 
 
 def leader_to_kill(cluster: BrokerCluster) -> int:
@@ -149,7 +133,7 @@ def await_elected(cluster: BrokerCluster, ids: Sequence[int], epoch: int) -> flo
     end = time.monotonic() + LIMIT_S
     while time.monotonic() < end:
         for id in ids:
-            state = quorum_state(cluster, id)
+            state = cluster.quorum_state(id)
             if state.get("leaderEpoch", -1) > epoch and state.get("leaderId") == id:
                 return time.monotonic()
         time.sleep(LOOK_S)

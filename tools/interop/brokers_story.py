@@ -198,6 +198,8 @@ class Story:
         name = f"after-{self.cluster.epoch}-{id}"
         self.create(name, 1, 2)
         self.cluster.start(id)
+        took = self.cluster.wait_until_joined(id)
+        self.tell(f"controller {id} follows again after {took:.1f} s")
         self.progress()
 
     def kill_broker(self, id: int) -> None:
