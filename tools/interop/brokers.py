@@ -34,7 +34,8 @@ OURS: Final = "ours"
 CLUSTER_ID: Final = "4L6g3nShT-eMCtK--X86sw"
 CONTROLLERS: Final = (1, 2, 3)
 LIMIT_S: Final = 120.0
-POLL_S: Final = 0.05
+SESSION_MS: Final = 9_000
+"""Kafka's default."""
 LEVEL: Final = os.environ.get("KAFKA_LOG", "WARN")
 """What the log files of Kafka's nodes hold."""
 LOG4J: Final = """log4j.rootLogger={level}, out
@@ -73,6 +74,10 @@ class Plan:
     is_dynamic: bool = True
     """Whether voters are in the log (KIP-853), else in every node's settings."""
     together: Sequence[Sequence[int]] = ()
+
+    @property
+    def session_ms(self) -> int:
+        return int(str(self.settings.get("broker.session.timeout.ms", SESSION_MS)))
 
     def version(self, id: int) -> str:
         return self.controllers if id in CONTROLLERS else self.brokers[id]
