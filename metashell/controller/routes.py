@@ -81,12 +81,7 @@ ROUTES: Final[dict[int, Route]] = {
     43: Route(elections.elect_leaders, elections.refuse, _ALTER),
     44: Route(alteration.alter_incrementally, alteration.refuse_incremental),
     45: Route(reassignment.alter_reassignments, reassignment.refuse, _ALTER),
-    46: Route(
-        reassignment.list_reassignments,
-        top_level("ListPartitionReassignments"),
-        _DESCRIBE,
-        is_write=False,
-    ),
+    46: Route(reassignment.list_reassignments, reassignment.refuse_list, _DESCRIBE, is_write=False),
     49: Route(client_quotas.alter, client_quotas.refuse, Operation.ALTER_CONFIGS, CLUSTER_REFUSED),
     51: Route(scram.alter, scram.refuse, _ALTER),
     55: Route(_ask_raft, top_level("DescribeQuorum"), _DESCRIBE, CLUSTER_REFUSED, is_write=False),
