@@ -123,9 +123,7 @@ async def beat(server: ControllerServer, id: int, epoch: int) -> Any:
     return await ask(server, body, 1)
 
 
-def topic_request(
-    name: str, replicas: tuple[int, ...] = (1,), *, timeout_ms: int = 30_000, configs: Mapping[str, str] | None = None
-) -> Any:
+def topic_request(name: str, replicas: tuple[int, ...] = (1,), *, timeout_ms: int = 30_000, configs: Mapping[str, str] = {}) -> Any:
     """CreateTopics of one partition."""
     made = messages.CreateTopicsRequest
     topic = made.CreatableTopic(

@@ -101,9 +101,9 @@ def _name_of(code: int, codes: Any) -> str:
 
 
 class AclFilter:
-    """Which entries are meant.
+    """Which entries are meant; a code that nobody knows matches none.
 
-    Errors: ApiError INVALID_REQUEST for a filter of which a part means nothing.
+    Errors: ApiError INVALID_REQUEST for a code that stands for none: Kafka closes the connection.
     """
 
     def __init__(self, one: Any) -> None:
@@ -114,14 +114,21 @@ class AclFilter:
         self._host = one.host_filter
         self._operation = one.operation
         self._permission = one.permission_type
-        for what, code, codes in (
-            ("patternType", self._pattern, Pattern),
-            ("resourceType", self._resource_type, Resource),
-            ("operation", self._operation, Operation),
-            ("permissionType", self._permission, Permission),
+        for what, code in (
+            ("patternType", self._pattern),
+            ("resourceType", self._resource_type),
+            ("operation", self._operation),
+            ("permissionType", self._permission),
         ):
-            if code == 0 or code not in iter(codes):
+            if code == 0:
                 raise ApiError(INVALID_REQUEST, f"Unknown {what}.")
+
+    def check(self) -> None:
+        """Errors: ApiError INVALID_REQUEST for a code that nobody knows, which a deletion may not have."""
+        if self._resource_type not in iter(Resource) or self._pattern not in iter(Pattern):
+            raise ApiError(INVALID_REQUEST, "Unknown patternFilter.")
+        if self._operation not in iter(Operation) or self._permission not in iter(Permission):
+            raise ApiError(INVALID_REQUEST, "Unknown entryFilter.")
 
     def matches(self, acl: Acl) -> bool:
         return (
@@ -155,6 +162,7 @@ def delete(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     filters = [AclFilter(one) for one in request.body.filters]
     for wanted in filters:
         try:
+            wanted.check()
             matching = []
             for number, (id, acl) in enumerate(state.image.acls.by_id.items(), 1):
                 if not number % _PIECE:

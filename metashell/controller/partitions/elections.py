@@ -39,11 +39,11 @@ _Answers: TypeAlias = "list[messages.ElectLeadersResponse.ReplicaElectionResult]
 def elect_leaders(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Hold an election for each partition that is asked for; without a list, for all of them."""
     body = request.body
+    if request.is_late(body.timeout_ms, now_ms):
+        return Decision(refuse(request, REQUEST_TIMED_OUT, None))
     election = _TYPES.get(body.election_type)
     if election is None:
         return Decision(refuse(request, INVALID_REQUEST, f"Unknown election type {body.election_type}"))
-    if request.is_late(body.timeout_ms, now_ms):
-        return Decision(refuse(request, REQUEST_TIMED_OUT, None))
     records = BoundedRecords()
     results = yield from (_elect_all if body.topic_partitions is None else _elect_listed)(state, body, election, records)
     return Decision(_response(request, results, NONE), records, atomic=False)

@@ -97,7 +97,6 @@ def refuse(request: Request, code: int, message: str | None) -> messages.AlterPa
             )
             for topic in request.body.topics
         ),
-        allow_replication_factor_change=request.body.allow_replication_factor_change,
     )
 
 
@@ -197,6 +196,22 @@ def list_reassignments(state: State, request: Request, now_ms: int) -> Steps[Dec
         if moving:
             topics.append(response.OngoingTopicReassignment(name=topic.name, partitions=tuple(moving)))
     return Decision(response(error_message=None, topics=tuple(topics)))
+
+
+def refuse_list(request: Request, code: int, message: str | None) -> messages.ListPartitionReassignmentsResponse:
+    """The answer that refuses a listing: what was asked for, with no replicas."""
+    response = messages.ListPartitionReassignmentsResponse
+    return response(
+        error_code=code,
+        error_message=message,
+        topics=tuple(
+            response.OngoingTopicReassignment(
+                name=topic.name,
+                partitions=tuple(response.OngoingPartitionReassignment(partition_index=index) for index in topic.partition_indexes),
+            )
+            for topic in request.body.topics or ()
+        ),
+    )
 
 
 def _asked(state: State, topics: Any) -> Steps[list[tuple[TopicImage, list[int]]]]:
