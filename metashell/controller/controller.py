@@ -115,26 +115,37 @@ class QuorumController:
         return "No controller appears to be active." if leader_id < 0 else f"The active controller appears to be node {leader_id}."
 
     def contact(self, request: Request, now_ms: int) -> None:
-        """Note a heartbeat when it arrives, before it waits its turn: a lease does not depend on how much others ask."""
-        if self.state.is_active and request.api_key == HEARTBEAT_KEY:
+        """Note a heartbeat when it arrives, before it waits its turn: a lease does not depend on how much others ask.
+
+        One from somebody who may not send it counts for nothing; to note one twice makes no difference.
+        """
+        if not self.state.is_active or request.api_key != HEARTBEAT_KEY:
+            return
+        if self.current_authorizer().allows_cluster(request, Operation.CLUSTER_ACTION):
             self.state.heartbeats.contact(request.body.broker_id, request.body.broker_epoch, now_ms)
 
-    def decide(self, request: Request, now_ms: int) -> Decision:
-        """What to write and to answer. Errors: KeyError for an API or a version that controllers do not take."""
-        decision = self.decide_steps(request, now_ms)
+    def decide(self, request: Request, now_ms: int, wall_ms: int | None = None) -> Decision:
+        """What to write and to answer.
+
+        Units: `now_ms` is on a clock that never jumps, by which sessions, quotas and deadlines go; `wall_ms` is Unix time, which
+        delegation tokens keep in the log, by default the same.
+        Errors: KeyError for an API or a version that controllers do not take.
+        """
+        decision = self.decide_steps(request, now_ms, wall_ms)
         return decision if isinstance(decision, Decision) else finish(decision)
 
-    def decide_steps(self, request: Request, now_ms: int) -> Decision | Steps[Decision]:
+    def decide_steps(self, request: Request, now_ms: int, wall_ms: int | None = None) -> Decision | Steps[Decision]:
         """`decide`; the decision where it takes no time, else the steps to it. Between them only `contact` may be called."""
         if not APIS[request.api_key].has(request.version):
             raise KeyError(f"{APIS[request.api_key].name} version {request.version}")
         if request.api_key == ENVELOPE_KEY:
-            return self._decide_enveloped(request, now_ms)
+            return self._decide_enveloped(request, now_ms, wall_ms)
         route = ROUTES[request.api_key]
-        self.contact(request, now_ms)
+        self.state.wall_ms = now_ms if wall_ms is None else wall_ms
         self.state.authorizer = self.current_authorizer()
         try:
             self._check_right(route, request)
+            self.contact(request, request.received_ms)
             if route.is_write and not self.state.is_active:
                 raise ApiError(NOT_CONTROLLER, self.wrong_controller_text())
             decision = route.decide(self.state, request, now_ms)
@@ -142,7 +153,7 @@ class QuorumController:
             return Decision(route.refuse(request, error.code, error.message))
         return decision if isinstance(decision, Decision) else _answered(route, request, decision)
 
-    def _decide_enveloped(self, envelope: Request, now_ms: int) -> Decision | Steps[Decision]:
+    def _decide_enveloped(self, envelope: Request, now_ms: int, wall_ms: int | None) -> Decision | Steps[Decision]:
         """Decide about a request that a broker hands on; its answer goes back in an envelope of its own."""
         try:
             if not self.current_authorizer().allows_cluster(envelope, Operation.CLUSTER_ACTION):
@@ -150,7 +161,7 @@ class QuorumController:
             inner = open_envelope(envelope)
         except ApiError as error:
             return Decision(messages.EnvelopeResponse(response_data=None, error_code=error.code))
-        decision = self.decide_steps(inner.request, now_ms)
+        decision = self.decide_steps(inner.request, now_ms, wall_ms)
         return _enveloped(inner, decision) if isinstance(decision, Decision) else _enveloped_steps(inner, decision)
 
     def refuse(self, request: Request, code: int, message: str | None = None) -> Any:
@@ -176,17 +187,21 @@ class QuorumController:
         """When the next periodic task is due, None while this controller is not active."""
         return self._schedule.next_due_ms()
 
-    def run_due(self, now_ms: int) -> Decision | None:
-        """One run of a periodic task that is due, None if none is."""
-        return finish(self.run_due_steps(now_ms))
+    def run_due(self, now_ms: int, wall_ms: int | None = None) -> Decision | None:
+        """One run of a periodic task that is due, None if none is.
 
-    def run_due_steps(self, now_ms: int) -> Steps[Decision | None]:
+        One that raises is not due again for five minutes; nothing of it counts, and leadership may stay.
+        """
+        return finish(self.run_due_steps(now_ms, wall_ms))
+
+    def run_due_steps(self, now_ms: int, wall_ms: int | None = None) -> Steps[Decision | None]:
         """`run_due`; between the steps only `contact` may be called."""
+        self.state.wall_ms = now_ms if wall_ms is None else wall_ms
         return self._schedule.run(self.state, now_ms)
 
     def _check_right(self, route: Route, request: Request) -> None:
         if route.right is not None and not self.state.authorizer.allows_cluster(request, route.right):
-            raise ApiError(CLUSTER_AUTHORIZATION_FAILED, route.refusal)
+            raise ApiError(CLUSTER_AUTHORIZATION_FAILED, route.why_refused)
 
     def current_authorizer(self) -> Authorizer:
         """Who may do what, over the stable image."""

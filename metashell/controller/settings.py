@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metashell.controller.configs.keys import Value, config_keys, parse_value
+from metashell.codec.config_def import Value
+from metashell.controller.configs.keys import config_keys, parse_value
 
 
 class Settings:
@@ -15,6 +16,10 @@ class Settings:
 
     def __init__(self, static: Mapping[str, str], cluster_id: str, node_id: int) -> None:
         self.static = dict(static)
+        # Either name of the id stands for the other.
+        for name, other in (("broker.id", "node.id"), ("node.id", "broker.id")):
+            if other in static:
+                self.static.setdefault(name, static[other])
         self.cluster_id = cluster_id
         self.node_id = node_id
         self._values: dict[str, Value] = {}

@@ -56,6 +56,7 @@ class State:
         self.next_write_offset = STANDBY
         self.claim_epoch = STANDBY
         self.leader_id = NO_LEADER
+        self.wall_ms = 0
         self._hints = Hints()
         self._scan: Steps[None] | None = None
         self.heartbeats = Heartbeats(settings.session_timeout_ms)

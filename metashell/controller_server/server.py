@@ -180,6 +180,11 @@ class ControllerServer:
         if not self.failure.done():
             self.failure.set_result(error)
 
+    def stand(self) -> None:
+        """Ask for pre-votes at once, where nobody is heard from who leads."""
+        driver = self.replica.driver
+        driver.step(driver.node.stand)
+
     # ---- what it is
 
     @property

@@ -285,19 +285,24 @@ def fence_stale_broker(state: State, now_ms: int) -> Steps[TaskResult]:
 
     Returns what to write, and whether there may be more to do.
     """
-    expired = state.heartbeats.take_expired(now_ms)
+    heartbeats = state.heartbeats
+    expired = heartbeats.expired(now_ms)
     if expired is None:
         return Decision(), False
     broker_id, epoch = expired
     broker = state.image.cluster.brokers.get(broker_id)
-    if broker is None:
-        state.heartbeats.remove(broker_id)
-        return Decision(), True
-    if broker.epoch != epoch:
+    if broker is None or broker.epoch != epoch:
+        heartbeats.forget(broker_id, epoch)
+        if broker is None:
+            heartbeats.remove(broker_id)
         return Decision(), True
     records: list[VersionedRecord] = []
     yield from gather(_fencing_records(Changes(state), broker), records)
-    state.heartbeats.fence(broker_id)
+    if heartbeats.has_session(broker_id, epoch, now_ms):
+        # It was heard of while its fencing was computed.
+        return Decision(), True
+    heartbeats.forget(broker_id, epoch)
+    heartbeats.fence(broker_id)
     return Decision(None, records, atomic=False), True
 
 

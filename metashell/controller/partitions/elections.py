@@ -5,8 +5,8 @@ Source: org.apache.kafka.controller.ReplicationControlManager.electLeaders; cont
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final, TypeAlias
 
 from metashell.codec import messages
 from metashell.codec.error_codes import (
@@ -32,57 +32,52 @@ _TYPES: Final = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 ELECTIONS_MAX: Final = 1000
 """The elections of one run of a periodic task."""
 _NOT_NEEDED = "Leader election not needed for topic partition."
-_Asked = Sequence[tuple[str, Iterable[int]]]
-_Results = list[tuple[str, list[tuple[int, ApiError]]]]
+_Result: TypeAlias = "messages.ElectLeadersResponse.PartitionResult"
+_Answers: TypeAlias = "list[messages.ElectLeadersResponse.ReplicaElectionResult]"
 
 
 def elect_leaders(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Hold an election for each partition that is asked for; without a list, for all of them."""
     body = request.body
+    if request.is_late(body.timeout_ms, now_ms):
+        return Decision(refuse(request, REQUEST_TIMED_OUT, None))
     election = _TYPES.get(body.election_type)
     if election is None:
         return Decision(refuse(request, INVALID_REQUEST, f"Unknown election type {body.election_type}"))
-    if request.is_late(body.timeout_ms, now_ms):
-        return Decision(refuse(request, REQUEST_TIMED_OUT, None))
     records = BoundedRecords()
-    held = _elect_all(state, election, records) if body.topic_partitions is None else _elect_listed(state, _listed(body), election, records)
-    topics = yield from held
-    return Decision(_response(request, topics, NONE), records, atomic=False)
+    results = yield from (_elect_all if body.topic_partitions is None else _elect_listed)(state, body, election, records)
+    return Decision(_response(request, results, NONE), records, atomic=False)
 
 
-def _listed(body: Any) -> _Asked:
-    return [(topic.topic, topic.partitions) for topic in body.topic_partitions or ()]
-
-
-def _elect_listed(state: State, asked: _Asked, election: Election, records: BoundedRecords) -> Steps[_Results]:
+def _elect_listed(state: State, body: messages.ElectLeadersRequest, election: Election, records: BoundedRecords) -> Steps[_Answers]:
     changes = Changes(state)
-    topics: _Results = []
-    for name, partition_ids in asked:
+    answers: _Answers = []
+    for topic in body.topic_partitions or ():
         results = []
-        for id in partition_ids:
-            results.append((id, _elect(state, changes, name, id, election, records)))
+        for id in topic.partitions:
+            results.append(_result(id, _elect(state, changes, topic.topic, id, election, records)))
             yield
-        topics.append((name, results))
-    return topics
+        answers.append(_answer(topic.topic, results))
+    return answers
 
 
-def _elect_all(state: State, election: Election, records: BoundedRecords) -> Steps[_Results]:
+def _elect_all(state: State, body: messages.ElectLeadersRequest, election: Election, records: BoundedRecords) -> Steps[_Answers]:
     """Elections wherever one is needed; every topic is named in the answer, and only partitions in which one was."""
     changes = Changes(state)
-    results: dict[bytes, list[tuple[int, ApiError]]] = {}
+    results: dict[bytes, list[_Result]] = {}
     for found in changes.unpreferred() if election is Election.PREFERRED else changes.leaderless():
         if found is None:
             yield
             continue
         topic, partition_id, partition = found
         error = _hold(changes, topic, partition_id, partition, election, records)
-        results.setdefault(topic.id, []).append((partition_id, error))
-    topics: _Results = []
+        results.setdefault(topic.id, []).append(_result(partition_id, error))
+    answers: _Answers = []
     for topic in state.image.topics:
-        topics.append((topic.name, results.get(topic.id, [])))
-        if not len(topics) % PIECE:
+        answers.append(_answer(topic.name, results.get(topic.id, ())))
+        if not len(answers) % PIECE:
             yield
-    return topics
+    return answers
 
 
 def _elect(state: State, changes: Changes, name: str, partition_id: int, election: Election, records: BoundedRecords) -> ApiError:
@@ -124,19 +119,25 @@ def _election_records(
     return changes.record(change)
 
 
-def _response(request: Request, topics: _Results, code: int) -> Any:
-    response = messages.ElectLeadersResponse
-    results = []
-    for name, partitions in topics:
-        made = [response.PartitionResult(partition_id=id, error_code=error.code, error_message=error.message) for id, error in partitions]
-        results.append(response.ReplicaElectionResult(topic=name, partition_result=tuple(made)))
-    return response(error_code=code if request.version >= 1 else NONE, replica_election_results=tuple(results))
+def _result(partition_id: int, error: ApiError) -> _Result:
+    made = messages.ElectLeadersResponse.PartitionResult
+    return made(partition_id=partition_id, error_code=error.code, error_message=error.message)
 
 
-def refuse(request: Request, code: int, message: str | None) -> Any:
+def _answer(topic: str, results: Iterable[_Result]) -> messages.ElectLeadersResponse.ReplicaElectionResult:
+    return messages.ElectLeadersResponse.ReplicaElectionResult(topic=topic, partition_result=tuple(results))
+
+
+def _response(request: Request, answers: _Answers, code: int) -> messages.ElectLeadersResponse:
+    code = code if request.version >= 1 else NONE
+    return messages.ElectLeadersResponse(error_code=code, replica_election_results=tuple(answers))
+
+
+def refuse(request: Request, code: int, message: str | None) -> messages.ElectLeadersResponse:
     """The answer that refuses every partition of a request."""
     error = ApiError(code, message)
-    return _response(request, [(name, [(id, error) for id in ids]) for name, ids in _listed(request.body)], code)
+    asked = request.body.topic_partitions or ()
+    return _response(request, [_answer(topic.topic, (_result(id, error) for id in topic.partitions)) for topic in asked], code)
 
 
 def elect_preferred(state: State, now_ms: int) -> Steps[TaskResult]:

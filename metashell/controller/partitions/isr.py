@@ -20,7 +20,7 @@ from metashell.codec.error_codes import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from metashell.controller.decision import Decision
+from metashell.controller.decision import ApiError, Decision
 from metashell.controller.partitions.bulk import Changes
 from metashell.controller.partitions.change import RECOVERED, RECOVERING, Election
 from metashell.controller.request import Request
@@ -99,8 +99,11 @@ def _fault(
         return INVALID_REQUEST
     if one.partition_epoch < partition.partition_epoch:
         return INVALID_UPDATE_VERSION
-    if not _is_possible_isr(partition, wanted.isr) or one.leader_recovery_state not in (RECOVERED, RECOVERING):
+    if not _is_possible_isr(partition, wanted.isr):
         return INVALID_REQUEST
+    if one.leader_recovery_state not in (RECOVERED, RECOVERING):
+        # Kafka answers with a server error here, and resigns: nothing of the request counts.
+        raise ApiError(INVALID_REQUEST)
     if one.leader_recovery_state == RECOVERING and (len(wanted.isr) > 1 or partition.leader_recovery_state == RECOVERED):
         return INVALID_REQUEST
     return NONE if _are_eligible(state, wanted) else INELIGIBLE_REPLICA
