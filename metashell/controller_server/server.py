@@ -22,8 +22,7 @@ from metashell.controller_server.config import (
     ControllerConfig,
     advertised_endpoints,
     listener_options,
-    peer_sasl,
-    peer_tls,
+    peer_security,
     raft_config,
     settings_of,
     static_voters,
@@ -101,7 +100,7 @@ class ControllerServer:
                 wall_ms=wall_ms,
                 machine=machine,
                 application=apis,
-                peers=PeerSecurity(tls=peer_tls(config), sasl=peer_sasl(config)),
+                peers=peer_security(config),
                 on_event=self._on_event,
             )
             replica = self._replica = ReplicaServer(parts)
@@ -135,7 +134,7 @@ class ControllerServer:
             config.protocols,
             lambda: self.image,
             lambda: leader_endpoint(self.node),
-            PeerSecurity(tls=peer_tls(config), sasl=peer_sasl(config)),
+            peer_security(config),
             self._random,
         )
         machine.watchers.append(self._registration.look)
@@ -290,41 +289,6 @@ def wire(replica: ReplicaServer, machine: ControllerMachine, config: RaftConfig)
 def leader_endpoint(node: RaftNode) -> Endpoint | None:
     """Where the leader is reached on the first controller listener."""
     return node.role.endpoints.get(node.config.default_listener) if node.leader_id >= 0 else None
-
-
-def formatted_for(config: ControllerConfig) -> MetaProperties:
-    """The meta.properties of the metadata directory, held against the configuration and all other directories.
-
-    Errors: MetashellError, in Kafka's words.
-    """
-    node = config.node
-    ensemble = load_ensemble(node.log_directories)
-    if not ensemble.formatted:
-        raise MetashellError("No readable meta.properties files found.")
-    clusters = [meta.cluster_id for _, meta in sorted(ensemble.formatted.items()) if meta.cluster_id is not None]
-    if not clusters:
-        raise MetashellError(f"{config.directory}: {META_PROPERTIES} has no cluster.id")
-    verify_ensemble(ensemble, clusters[0], node.node_id)
-    if config.directory in ensemble.errors:
-        raise MetashellError(f"Encountered I/O error in metadata log directory {config.directory}. Cannot continue.")
-    meta = ensemble.formatted.get(config.directory)
-    if meta is None:
-        why = "(have you run `kafka-storage.sh` to format the directory?)"
-        raise MetashellError(f"No `meta.properties` found in {config.directory} {why}")
-    if meta.node_id is None or meta.directory_id is None:
-        raise MetashellError(f"{config.directory}: {META_PROPERTIES} has no {'node.id' if meta.node_id is None else 'directory.id'}")
-    return meta
-
-
-def bootstrap_records(directory: str) -> list[VersionedRecord]:
-    """The first records of a new cluster, as formatting left them; none where it left no file. Errors: LogCorruptError, OSError."""
-    path = os.path.join(directory, BOOTSTRAP_CHECKPOINT)
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except FileNotFoundError:
-        return []
-    return [record for batch in checked_batches(data, path) if not batch.header.is_control for record in records_of(batch)]
 
 
 async def run(config: ControllerConfig, on_event: Callable[[str], None]) -> int:
