@@ -27,6 +27,7 @@ from metashell.net.frames import (
     encode_response,
     request_type,
 )
+from metashell.net.frames import frame as frame_of
 from metashell.net.limits import VALUE_SIZE
 from metashell.net.sasl import RefusedError, SaslError
 from metashell.net.server_events import Authenticated, Closed, Decoded, Event, Received, Undecoded
@@ -59,6 +60,7 @@ class ServerConnection:
     __slots__ = (
         "_aside",
         "_asked_size",
+        "_bare_tokens",
         "_events",
         "_first_id",
         "_frames",
@@ -89,6 +91,8 @@ class ServerConnection:
         """Frames that were read to their end."""
         self._sasl: SaslServer | None = None
         self._sasl_rounds = 0
+        self._bare_tokens = False
+        """Whether tokens come without headers, as after version 0 of SaslHandshake."""
         self._renewed = ""
         """The mechanism of the last login."""
         self._session_end: float | None = None
@@ -241,6 +245,9 @@ class ServerConnection:
 
     def _take(self, frame: bytes) -> Received | Undecoded | None:
         """A frame as a request for the owner, None where it was answered, or refused, here."""
+        if self._bare_tokens:
+            self._take_token(frame)
+            return None
         try:
             header, position = decode_request_header(frame)
             key, version = header.api_key, header.api_version
@@ -339,6 +346,7 @@ class ServerConnection:
             return self._refused("the peer asked for a SASL mechanism that is not enabled")
         self._sasl = make()
         self._sasl_rounds = 0
+        self._bare_tokens = header.api_version == 0
         self._reply(header, SaslHandshakeResponse(mechanisms=names))
 
     def _may_login_again(self) -> bool:
@@ -356,24 +364,45 @@ class ServerConnection:
                 "SaslAuthenticate request received after successful authentication" if self.principal else "SaslHandshake must come first"
             )
             return self._refuse(header, SaslAuthenticateResponse(error_code=ILLEGAL_SASL_STATE, error_message=text))
-        self._sasl_rounds += 1
         try:
-            if self._sasl_rounds > self.terms.limits.sasl_rounds_max:
-                raise SaslError(f"more than {self.terms.limits.sasl_rounds_max} rounds")
-            if self._renewed and sasl.mechanism != self._renewed:
-                raise RefusedError(
-                    f"SASL mechanism '{sasl.mechanism}' requested by client is not supported for re-authentication of "
-                    f"mechanism '{self._renewed}'"
-                )
-            token = sasl.next(message.auth_bytes)
-            if sasl.principal and self.principal:
-                _check_same(self.principal, sasl.principal)
+            token = self._answer_token(sasl, message.auth_bytes)
         except SaslError as error:
             text = _told(error, sasl.mechanism, "re-authentication" if self.principal else "authentication")
             self._reply(header, SaslAuthenticateResponse(error_code=SASL_AUTHENTICATION_FAILED, error_message=text))
-            return self._refused(f"authentication failed: {str(error).removeprefix('Authentication failed: ')}")
+            return self._refused_token(error)
         lifetime_ms = self._begin_session(sasl) if sasl.principal else 0
         self._reply(header, SaslAuthenticateResponse(auth_bytes=token, session_lifetime_ms=lifetime_ms))
+
+    def _take_token(self, token: bytes) -> None:
+        assert self._sasl is not None
+        sasl = self._sasl
+        try:
+            answer = self._answer_token(sasl, token)
+        except SaslError as error:
+            return self._refused_token(error)
+        if sasl.principal:
+            self._bare_tokens = False
+            self._begin_session(sasl)
+        self._out.append(frame_of(answer))
+        self._out_size += 4 + len(answer)
+
+    def _answer_token(self, sasl: SaslServer, token: bytes) -> bytes:
+        """What the mechanism answers. Errors: SaslError."""
+        self._sasl_rounds += 1
+        if self._sasl_rounds > self.terms.limits.sasl_rounds_max:
+            raise SaslError(f"more than {self.terms.limits.sasl_rounds_max} rounds")
+        if self._renewed and sasl.mechanism != self._renewed:
+            raise RefusedError(
+                f"SASL mechanism '{sasl.mechanism}' requested by client is not supported for re-authentication of "
+                f"mechanism '{self._renewed}'"
+            )
+        answer = sasl.next(token)
+        if sasl.principal and self.principal:
+            _check_same(self.principal, sasl.principal)
+        return answer
+
+    def _refused_token(self, error: SaslError) -> None:
+        self._refused(f"authentication failed: {str(error).removeprefix('Authentication failed: ')}")
 
     def _refused(self, reason: str) -> None:
         self.terms.counters.authentication_failures += 1

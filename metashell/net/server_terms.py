@@ -13,8 +13,7 @@ from metashell.net.limits import ConnectionLimits, Counters
 if TYPE_CHECKING:
     from metashell.net.sasl import SaslServer
 
-SASL_RANGES: Final[ApiRanges] = {SASL_HANDSHAKE: (1, 1), SASL_AUTHENTICATE: (0, 2)}
-"""Handshake version 0 would be followed by tokens without headers, which no client of today sends."""
+SASL_RANGES: Final[ApiRanges] = {SASL_HANDSHAKE: (0, 1), SASL_AUTHENTICATE: (0, 2)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -155,7 +155,6 @@ def test_an_unknown_version_of_api_versions_is_answered_in_version_zero(version:
         (frame(b""), "malformed"),
         (frame(b"\0\x12\0\4"), "malformed"),
         (encode_request(SaslAuthenticateRequest(auth_bytes=b"\0alice\0alice-secret"), 2, 1, None), "out of order"),
-        (encode_request(SaslHandshakeRequest(mechanism="PLAIN"), 0, 1, None), "version 0 of api key 17"),
         (b"GET / HTTP/1.1\r\n\r\n", "a frame of 1195725856 bytes"),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "a frame of 369295618 bytes"),
         (struct.pack(">i", 512 * 1024 + 1), "a frame of 524289 bytes"),
@@ -207,6 +206,21 @@ def test_sasl_of_a_peer_that_is_known_is_answered_with_an_error(make: Any) -> No
     assert plain(server) == []
     assert [message.error_code for _, message in answers(server, (17, 1), (36, 2))] == [34, 34]
     assert not server.closed
+
+
+@pytest.mark.parametrize(("password", "answered"), [("alice-secret", b"\0\0\0\0"), ("wrong", b"")])
+def test_after_version_0_of_the_handshake_tokens_have_no_headers(password: str, answered: bytes) -> None:
+    server = sasl_server()
+    assert ask(server, SaslHandshakeRequest(mechanism="PLAIN"), 0) == []
+    assert answers(server, (17, 0))[0][1].error_code == 0
+    server.receive_data(frame(f"\0alice\0{password}".encode()))
+    (event,) = server_events(server)
+    assert server.take_output() == answered
+    if answered:
+        assert event == Authenticated("User:alice")
+        assert len(ask(server, DescribeClusterRequest(), 1)) == 1
+    else:
+        assert isinstance(event, Closed) and event.authentication_failed
 
 
 def test_without_sasl_everybody_is_anonymous_or_whom_the_certificate_names() -> None:
