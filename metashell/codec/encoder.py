@@ -6,10 +6,10 @@ an EncodeError, as Kafka's UnsupportedVersionException.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from struct import Struct
 from struct import error as struct_error
-from typing import Any
+from typing import Any, Final
 
 from metashell.codec.primitives import encode_uvarint
 from metashell.codec.schema import FORMATS, FieldSchema, MessageSchema, StructSchema
@@ -17,6 +17,9 @@ from metashell.codec.source import Source, default_of, groups, is_compact, is_fi
 from metashell.errors import EncodeError
 
 Writer = Callable[[Any, bytearray], None]
+StepWriter = Callable[[Any, bytearray], Generator[None, None, None]]
+_PIECE: Final = 64
+"""The structs of an array that are written in one piece."""
 
 
 def make_writer(schema: MessageSchema, version: int, make: Callable[[str], Any]) -> Writer:
@@ -24,20 +27,40 @@ def make_writer(schema: MessageSchema, version: int, make: Callable[[str], Any])
 
     Errors: EncodeError naming the message.
     """
-    source = start({"encode_uvarint": encode_uvarint, "Struct": Struct, "EncodeError": EncodeError, "write_tags": write_tags})
-    for struct in [*used_structs(schema, version), schema]:
-        with source.block(f"def write_{struct.name}(o, w):"):
-            source.add("pass")
-            _write_struct(source, struct, schema, version, make)
-    inner: Writer = source.execute(f"write {schema.name} {version}")[f"write_{schema.name}"]
+    inner: Writer = _compiled(schema, version, make, in_steps=False)
 
     def write(value: Any, out: bytearray) -> None:
         try:
             inner(value, out)
-        except (struct_error, AttributeError, TypeError, UnicodeEncodeError) as error:
+        except _MISFITS as error:
             raise EncodeError(f"{schema.name} version {version}: {error}") from error
 
     return write
+
+
+def make_step_writer(schema: MessageSchema, version: int, make: Callable[[str], Any]) -> StepWriter:
+    """As `make_writer`, but the writer rests now and then within the arrays of the message itself."""
+    inner: StepWriter = _compiled(schema, version, make, in_steps=True)
+
+    def write(value: Any, out: bytearray) -> Generator[None, None, None]:
+        try:
+            yield from inner(value, out)
+        except _MISFITS as error:
+            raise EncodeError(f"{schema.name} version {version}: {error}") from error
+
+    return write
+
+
+_MISFITS: Final = (struct_error, AttributeError, TypeError, UnicodeEncodeError)
+
+
+def _compiled(schema: MessageSchema, version: int, make: Callable[[str], Any], *, in_steps: bool) -> Any:
+    source = start({"encode_uvarint": encode_uvarint, "Struct": Struct, "EncodeError": EncodeError, "write_tags": write_tags})
+    for struct in [*used_structs(schema, version), schema]:
+        with source.block(f"def write_{struct.name}(o, w):"):
+            source.add("yield" if in_steps and struct is schema else "pass")
+            _write_struct(source, struct, schema, version, make, in_steps=in_steps and struct is schema)
+    return source.execute(f"write {schema.name} {version}")[f"write_{schema.name}"]
 
 
 def write_tags(out: bytearray, known: list[tuple[int, bytes]], unknown: tuple[tuple[int, bytes], ...]) -> None:
@@ -50,7 +73,9 @@ def write_tags(out: bytearray, known: list[tuple[int, bytes]], unknown: tuple[tu
         out += body
 
 
-def _write_struct(source: Source, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]) -> None:
+def _write_struct(
+    source: Source, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any], *, in_steps: bool
+) -> None:
     for field in struct.fields:
         if version not in field.versions and not field.ignorable:
             default = source.constant("default", default_of(field, make))
@@ -63,7 +88,7 @@ def _write_struct(source: Source, struct: StructSchema, schema: MessageSchema, v
             source.add(f"w += {pack}({', '.join(f'o.{field.attribute}' for field in run)})")
         else:
             source.add(f"v = o.{run[0].attribute}")
-            _write_variable(source, run[0], schema, version, tagged=False)
+            _write_variable(source, run[0], schema, version, tagged=False, in_steps=in_steps)
     if version in schema.flexible:
         _write_tagged(source, struct, schema, version, make)
 
@@ -86,7 +111,9 @@ def _write_tagged(source: Source, struct: StructSchema, schema: MessageSchema, v
     source.add("write_tags(outer, tags, o.unknown_tags)")
 
 
-def _write_variable(source: Source, field: FieldSchema, schema: MessageSchema, version: int, tagged: bool) -> None:
+def _write_variable(
+    source: Source, field: FieldSchema, schema: MessageSchema, version: int, tagged: bool, *, in_steps: bool = False
+) -> None:
     """Lines that append `v` to `w`."""
     nullable = version in field.nullable
     if field.is_struct and not field.is_array:
@@ -107,7 +134,7 @@ def _write_variable(source: Source, field: FieldSchema, schema: MessageSchema, v
             source.add(f"raise EncodeError({f'{schema.name}: {field.name} must not be null'!r}, {field.name!r})")
     with source.block("else:"):
         if field.is_array:
-            _write_array(source, field, schema, version)
+            _write_array(source, field, schema, version, in_steps=in_steps)
         else:
             if field.type == "string":
                 source.add("v = v.encode()")
@@ -126,7 +153,7 @@ def _write_length(source: Source, field: FieldSchema, schema: MessageSchema, ver
         source.add(f"w += {source.packer('h' if _length_size(field) == 2 else 'i')}(len(v))")
 
 
-def _write_array(source: Source, field: FieldSchema, schema: MessageSchema, version: int) -> None:
+def _write_array(source: Source, field: FieldSchema, schema: MessageSchema, version: int, *, in_steps: bool) -> None:
     _write_length(source, field, schema, version)
     if field.type in FORMATS:
         form = FORMATS[field.type]
@@ -136,7 +163,9 @@ def _write_array(source: Source, field: FieldSchema, schema: MessageSchema, vers
         else:
             source.add(f"w += Struct(f'>{{len(v)}}{form}').pack(*v)")
         return
-    with source.block("for item in v:"):
+    with source.block("for number, item in enumerate(v, 1):" if in_steps else "for item in v:"):
+        if in_steps:
+            source.add(f"if not number % {_PIECE}: yield")
         if field.is_struct:
             source.add(f"write_{field.type}(item, w)")
         else:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from metashell.codec.schema import MessageSchema, parse_schema
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from metashell.codec.compiler import BoundedReader, Reader
-    from metashell.codec.encoder import Writer
+    from metashell.codec.encoder import StepWriter, Writer
     from metashell.codec.jsontext import JsonReader
 
 SCHEMA_FOLDER = join(dirname(__file__), "schemas")
@@ -42,6 +44,7 @@ class MessageType:
         self._readers: dict[int, Reader] = {}
         self._bounded_readers: dict[int, BoundedReader] = {}
         self._writers: dict[int, Writer] = {}
+        self._step_writers: dict[int, StepWriter] = {}
         self._json_readers: dict[int, JsonReader] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -129,6 +132,17 @@ class MessageType:
         out = bytearray()
         self.writer(version)(value, out)
         return bytes(out)
+
+    def write_steps(self, value: Any, version: int) -> Generator[None, None, bytearray]:
+        """As `write`, for who must not wait for all of a large object at once: it rests between the structs of its arrays."""
+        made = self._step_writers.get(version)
+        if made is None:
+            from metashell.codec.encoder import make_step_writer
+
+            made = self._step_writers[version] = make_step_writer(self.schema, version, self.make_struct)
+        out = bytearray()
+        yield from made(value, out)
+        return out
 
     def json(self, buf: bytes, version: int, start: int = 0, end: int | None = None) -> str:
         """The text of Kafka's JSON converter for `buf[start:end]`, made without an object in between.

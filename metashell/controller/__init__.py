@@ -27,9 +27,9 @@ What is no part of the log lives beside it and dies with leadership: contact tim
 
 Flow of a write:
 
-    decision = controller.decide(request, now_ms)
-    for batch in decision.batches():              # one if atomic, else runs of 10 000
-        offset = raft.prepare_append(batch)       # real offsets; not yet visible to anybody
+    decision = controller.decide(request, now_ms)             # or decide_steps, for all that follows goes by steps too
+    for batch in decision.batches():                          # one if atomic, else runs of 10 000
+        base_offset = raft.prepare_append(batch)              # real offsets; not yet visible to anybody
         controller.replay(batch, base_offset)
         raft.schedule_prepared_append()
     purgatory.add(controller.written(decision), waiter)   # a decision without records waits for the highest pending offset
@@ -42,13 +42,21 @@ takes longer than the decision.
 Within one decision everything is computed on the view before it, also where two records change one partition: a partition change carries
 absolute values and epochs only count up, so replay gives what Kafka's does. The view never changes while a decision is made.
 
+Long work comes in steps (`steps.py`): a generator that yields where it may rest, after some milliseconds at most, and returns what it
+came to. `decide_steps` gives a Decision, or the steps to one; `run_due_steps`, `claim_steps`, `replay_steps` and `load_steps` are the
+others. `decide`, `run_due`, `claim`, `replay` and `load` are the same without a rest. Between the steps of one of these nothing may touch
+the controller but `contact` (heartbeats as they arrive) and what only reads: `image`, `stable_offset`, `next_due_ms`. Also a commit waits
+until the work is done, and leadership that is lost meanwhile is given up after it. Work that is begun is finished; only a decision may be
+dropped half way, for it has changed nothing that counts. `background_steps` is another matter: nobody waits for it, it may be left after
+any step for any other call, and asked again it goes on.
+
 One module holds one subject: functions from the state and a request to records and an answer. They lie in rooms (`cluster`, `topics`,
 `partitions`, `configs`, `access`). `routes.py` is the table from api key and versions to them, with the right that each API needs;
 `controller.py` only routes. Record versions follow metadata.version in one place, `records.py`. `partitions/change.py` is the one
 procedure that changes a partition.
 
 Per-request lists are bounded by 10 000 records (POLICY_VIOLATION); fencing, registration, heartbeats and AlterPartition are unbounded
-and not atomic. Periodic tasks are rows of a table: name, period, function; `run_due(now)` runs one step, a step that finds more work
+and not atomic. Periodic tasks are rows of a table: name, period, function; `run_due(now)` runs one of them, and one that finds more work
 comes again after 10 ms.
 """
 
@@ -59,5 +67,6 @@ from metashell.controller.decision import Decision
 from metashell.controller.purgatory import Purgatory
 from metashell.controller.request import Request
 from metashell.controller.settings import Settings
+from metashell.controller.steps import Steps
 
-__all__ = ["Decision", "Purgatory", "QuorumController", "Request", "Settings"]
+__all__ = ["Decision", "Purgatory", "QuorumController", "Request", "Settings", "Steps"]

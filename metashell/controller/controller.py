@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from metashell.codec import messages
 from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, NOT_CONTROLLER
 from metashell.controller.access import tokens
 from metashell.controller.access.authorizer import Authorizer, Operation
-from metashell.controller.access.envelope import close_envelope, open_envelope
+from metashell.controller.access.envelope import Inner, close_envelope, open_envelope
 from metashell.controller.apis import APIS
 from metashell.controller.bootstrap import activate
 from metashell.controller.chance import Chance
@@ -17,10 +18,11 @@ from metashell.controller.cluster.heartbeats import Heartbeats
 from metashell.controller.decision import ApiError, Decision
 from metashell.controller.partitions import elections
 from metashell.controller.request import Request
-from metashell.controller.routes import ROUTES, Route
+from metashell.controller.routes import ROUTES, Route, top_level
 from metashell.controller.schedule import PeriodicTask, Schedule
 from metashell.controller.settings import Settings
 from metashell.controller.state import NO_OP, State
+from metashell.controller.steps import Steps, finish
 from metashell.image import AclsImage, MetadataImage
 from metashell.image.loss import VersionedRecord
 
@@ -49,15 +51,31 @@ class QuorumController:
 
     def load(self, image: MetadataImage, offset: int) -> None:
         """Begin from a snapshot."""
+        finish(self.load_steps(image, offset))
+
+    def load_steps(self, image: MetadataImage, offset: int) -> Steps[None]:
+        """Begin from a snapshot; what it has replaces everything in the last step."""
         assert not self.state.is_active, "only a standby loads a snapshot"
-        self.state.load(image, offset)
+        return self.state.load(image, offset)
+
+    def background_steps(self) -> Steps[None] | None:
+        """Work that makes later decisions quicker, None if there is none; nobody waits for it.
+
+        It may be left after any step, anything may be called between the steps, and asked again it goes on where it was. After a snapshot
+        was loaded, it finds out which broker has which partitions; a `claim` does what is left of that.
+        """
+        return self.state.background()
 
     def replay(self, records: Sequence[VersionedRecord], base_offset: int) -> None:
         """Fold a batch into the state, one that this controller appends or one that it follows.
 
         Errors: ReplayError for records that do not fit; the process must stop then.
         """
-        self.state.replay(records, base_offset)
+        finish(self.replay_steps(records, base_offset))
+
+    def replay_steps(self, records: Sequence[VersionedRecord], base_offset: int) -> Steps[None]:
+        """`replay`, a few hundred records a step; the state changes in the last one. A small batch takes one."""
+        return self.state.replay(records, base_offset)
 
     def commit(self, offset: int) -> None:
         """The quorum committed everything up to `offset`."""
@@ -65,6 +83,10 @@ class QuorumController:
 
     def claim(self, epoch: int, log_end_offset: int, now_ms: int) -> Decision:
         """Become the active controller; what has to be written first, before any request is decided."""
+        return finish(self.claim_steps(epoch, log_end_offset, now_ms))
+
+    def claim_steps(self, epoch: int, log_end_offset: int, now_ms: int) -> Steps[Decision]:
+        """`claim`; the first step makes this controller active, so that the heartbeats of brokers count while others are taken."""
         state = self.state
         state.claim_epoch, state.next_write_offset = epoch, log_end_offset
         state.leader_id = state.settings.node_id
@@ -75,6 +97,7 @@ class QuorumController:
                 # A full session to find the new leader.
                 state.heartbeats.contact(broker.id, broker.epoch, now_ms)
         self._schedule.start(_periodic_tasks(state.settings), now_ms)
+        yield from state.make_hints()
         return activate(state, self._bootstrap)
 
     def renounce(self) -> None:
@@ -86,44 +109,72 @@ class QuorumController:
         """Who leads the quorum, -1 for nobody: what other controllers and clients are told."""
         self.state.leader_id = leader_id
 
-    def _wrong_controller_text(self) -> str:
+    def wrong_controller_text(self) -> str:
+        """What a refusal of a write says that belongs to another controller."""
         leader_id = self.state.leader_id
         return "No controller appears to be active." if leader_id < 0 else f"The active controller appears to be node {leader_id}."
 
     def contact(self, request: Request, now_ms: int) -> None:
-        """Note a heartbeat when it arrives, before it waits its turn: a lease does not depend on how much others ask."""
-        if self.state.is_active and request.api_key == HEARTBEAT_KEY:
+        """Note a heartbeat when it arrives, before it waits its turn: a lease does not depend on how much others ask.
+
+        One from somebody who may not send it counts for nothing; to note one twice makes no difference.
+        """
+        if not self.state.is_active or request.api_key != HEARTBEAT_KEY:
+            return
+        if self.current_authorizer().allows_cluster(request, Operation.CLUSTER_ACTION):
             self.state.heartbeats.contact(request.body.broker_id, request.body.broker_epoch, now_ms)
 
-    def decide(self, request: Request, now_ms: int) -> Decision:
-        """What to write and to answer. Errors: KeyError for an API or a version that controllers do not take."""
+    def decide(self, request: Request, now_ms: int, wall_ms: int | None = None) -> Decision:
+        """What to write and to answer.
+
+        Units: `now_ms` is on a clock that never jumps, by which sessions, quotas and deadlines go; `wall_ms` is Unix time, which
+        delegation tokens keep in the log, by default the same.
+        Errors: KeyError for an API or a version that controllers do not take.
+        """
+        decision = self.decide_steps(request, now_ms, wall_ms)
+        return decision if isinstance(decision, Decision) else finish(decision)
+
+    def decide_steps(self, request: Request, now_ms: int, wall_ms: int | None = None) -> Decision | Steps[Decision]:
+        """`decide`; the decision where it takes no time, else the steps to it. Between them only `contact` may be called."""
         if not APIS[request.api_key].has(request.version):
             raise KeyError(f"{APIS[request.api_key].name} version {request.version}")
         if request.api_key == ENVELOPE_KEY:
-            return self._decide_enveloped(request, now_ms)
+            return self._decide_enveloped(request, now_ms, wall_ms)
         route = ROUTES[request.api_key]
-        self.contact(request, now_ms)
-        self.state.authorizer = self._current_authorizer()
+        self.state.wall_ms = now_ms if wall_ms is None else wall_ms
+        self.state.authorizer = self.current_authorizer()
         try:
             self._check_right(route, request)
+            self.contact(request, request.received_ms)
             if route.is_write and not self.state.is_active:
-                raise ApiError(NOT_CONTROLLER, self._wrong_controller_text())
-            return route.decide(self.state, request, now_ms)
+                raise ApiError(NOT_CONTROLLER, self.wrong_controller_text())
+            decision = route.decide(self.state, request, now_ms)
         except ApiError as error:
             return Decision(route.refuse(request, error.code, error.message))
+        return decision if isinstance(decision, Decision) else _answered(route, request, decision)
 
-    def _decide_enveloped(self, envelope: Request, now_ms: int) -> Decision:
+    def _decide_enveloped(self, envelope: Request, now_ms: int, wall_ms: int | None) -> Decision | Steps[Decision]:
         """Decide about a request that a broker hands on; its answer goes back in an envelope of its own."""
         try:
-            if not self._current_authorizer().allows_cluster(envelope, Operation.CLUSTER_ACTION):
+            if not self.current_authorizer().allows_cluster(envelope, Operation.CLUSTER_ACTION):
                 raise ApiError(CLUSTER_AUTHORIZATION_FAILED)
             inner = open_envelope(envelope)
         except ApiError as error:
             return Decision(messages.EnvelopeResponse(response_data=None, error_code=error.code))
-        decision = self.decide(inner.request, now_ms)
-        if decision.answer is None:
-            return decision
-        return decision._replace(answer=close_envelope(inner, decision.answer))
+        decision = self.decide_steps(inner.request, now_ms, wall_ms)
+        return _enveloped(inner, decision) if isinstance(decision, Decision) else _enveloped_steps(inner, decision)
+
+    def refuse(self, request: Request, code: int, message: str | None = None) -> Any:
+        """The answer that refuses a whole request, for reasons that lie outside of deciding: leadership that ended, a mistake of ours."""
+        if request.api_key == ENVELOPE_KEY:
+            try:
+                inner = open_envelope(request)
+            except ApiError as error:
+                return messages.EnvelopeResponse(response_data=None, error_code=error.code)
+            return close_envelope(inner, self.refuse(inner.request, code, message))
+        route = ROUTES.get(request.api_key)
+        refuse = top_level(APIS[request.api_key].name) if route is None else route.refuse
+        return refuse(request, code, message)
 
     def written(self, decision: Decision) -> int:
         """The offset that the answer of a decision waits for, once all its batches were replayed."""
@@ -136,15 +187,24 @@ class QuorumController:
         """When the next periodic task is due, None while this controller is not active."""
         return self._schedule.next_due_ms()
 
-    def run_due(self, now_ms: int) -> Decision | None:
-        """One step of a periodic task that is due, None if none is."""
+    def run_due(self, now_ms: int, wall_ms: int | None = None) -> Decision | None:
+        """One run of a periodic task that is due, None if none is.
+
+        One that raises is not due again for five minutes; nothing of it counts, and leadership may stay.
+        """
+        return finish(self.run_due_steps(now_ms, wall_ms))
+
+    def run_due_steps(self, now_ms: int, wall_ms: int | None = None) -> Steps[Decision | None]:
+        """`run_due`; between the steps only `contact` may be called."""
+        self.state.wall_ms = now_ms if wall_ms is None else wall_ms
         return self._schedule.run(self.state, now_ms)
 
     def _check_right(self, route: Route, request: Request) -> None:
         if route.right is not None and not self.state.authorizer.allows_cluster(request, route.right):
-            raise ApiError(CLUSTER_AUTHORIZATION_FAILED, route.refusal)
+            raise ApiError(CLUSTER_AUTHORIZATION_FAILED, route.why_refused)
 
-    def _current_authorizer(self) -> Authorizer:
+    def current_authorizer(self) -> Authorizer:
+        """Who may do what, over the stable image."""
         acls = self.state.stable.acls
         if self._authorizer is None or acls is not self._acls:
             settings = self.state.settings
@@ -156,6 +216,23 @@ class QuorumController:
                 is_configured=settings.has_authorizer,
             )
         return self._authorizer
+
+
+def _answered(route: Route, request: Request, steps: Steps[Decision]) -> Steps[Decision]:
+    try:
+        return (yield from steps)
+    except ApiError as error:
+        return Decision(route.refuse(request, error.code, error.message))
+
+
+def _enveloped(inner: Inner, decision: Decision) -> Decision:
+    if decision.answer is None:
+        return decision
+    return decision._replace(answer=close_envelope(inner, decision.answer))
+
+
+def _enveloped_steps(inner: Inner, steps: Steps[Decision]) -> Steps[Decision]:
+    return _enveloped(inner, (yield from steps))
 
 
 def _periodic_tasks(settings: Settings) -> list[PeriodicTask]:

@@ -35,6 +35,10 @@ class Decision(NamedTuple):
             yield self.records[start : start + RECORDS_MAX]
 
 
+TaskResult = tuple[Decision, bool]
+"""What a run of a periodic task writes, and whether there may be more to do."""
+
+
 class ApiError(MetashellError):
     """Why a request, or one item of it, is refused: an error code and the message that a client shows."""
 

@@ -17,14 +17,13 @@ from metashell.controller.decision import Decision
 from metashell.controller.partitions import directories, elections, isr, reassignment
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 from metashell.controller.topics import creation, deletion, growth
 
-Decide = Callable[[State, Request, int], Decision]
+Decide = Callable[[State, Request, int], Decision | Steps[Decision]]
 Refuse = Callable[[Request, int, str | None], Any]
 
 
-NOT_AUTHORIZED: Final = "Request Request(processor=0, ...) is not authorized."
-"""Kafka shows the whole request, as its own memory has it."""
 CLUSTER_REFUSED: Final = "Cluster authorization failed."
 
 
@@ -32,17 +31,23 @@ class Route(NamedTuple):
     """One API.
 
     Shape: `right` is what the cluster has to allow before anything else is looked at, None where the function asks for finer rights
-    itself; `refuse` makes the answer that refuses the whole request.
+    itself; `refuse` makes the answer that refuses the whole request, for which `refusal` is another reason than the usual one.
     """
 
     decide: Decide
     refuse: Refuse
     right: Operation | None = None
-    refusal: str = NOT_AUTHORIZED
+    refusal: str | None = None
     is_write: bool = True
 
+    @property
+    def why_refused(self) -> str:
+        """What is said to those who lack the right. Kafka shows the whole request, as its own memory has it."""
+        assert self.right is not None, "nobody is refused"
+        return self.refusal or f"Request Request(processor=0, ...) needs {self.right.name} permission."
 
-def _top_level(name: str) -> Refuse:
+
+def top_level(name: str) -> Refuse:
     """Answers with an error code, and where the response has one a message, at the top."""
 
     def refuse(request: Request, code: int, message: str | None) -> Any:
@@ -68,7 +73,7 @@ ROUTES: Final[dict[int, Route]] = {
     18: Route(cluster_answers.api_versions, cluster_answers.refuse_api_versions, is_write=False),
     19: Route(creation.create, creation.refuse),
     20: Route(deletion.delete, deletion.refuse),
-    29: Route(acls.describe, _top_level("DescribeAcls"), _DESCRIBE, is_write=False),
+    29: Route(acls.describe, top_level("DescribeAcls"), _DESCRIBE, is_write=False),
     30: Route(acls.create, acls.refuse_create, _ALTER),
     31: Route(acls.delete, acls.refuse_delete, _ALTER),
     32: Route(description.describe, description.refuse, is_write=False),
@@ -80,16 +85,11 @@ ROUTES: Final[dict[int, Route]] = {
     43: Route(elections.elect_leaders, elections.refuse, _ALTER),
     44: Route(alteration.alter_incrementally, alteration.refuse_incremental),
     45: Route(reassignment.alter_reassignments, reassignment.refuse, _ALTER),
-    46: Route(
-        reassignment.list_reassignments,
-        _top_level("ListPartitionReassignments"),
-        _DESCRIBE,
-        is_write=False,
-    ),
+    46: Route(reassignment.list_reassignments, reassignment.refuse_list, _DESCRIBE, is_write=False),
     49: Route(client_quotas.alter, client_quotas.refuse, Operation.ALTER_CONFIGS, CLUSTER_REFUSED),
     51: Route(scram.alter, scram.refuse, _ALTER),
-    55: Route(_ask_raft, _top_level("DescribeQuorum"), _DESCRIBE, CLUSTER_REFUSED, is_write=False),
-    56: Route(isr.alter_partition, _top_level("AlterPartition"), _ACTION),
+    55: Route(_ask_raft, top_level("DescribeQuorum"), _DESCRIBE, CLUSTER_REFUSED, is_write=False),
+    56: Route(isr.alter_partition, top_level("AlterPartition"), _ACTION),
     57: Route(features.update, features.refuse, _ALTER),
     60: Route(
         cluster_answers.describe_cluster,
@@ -97,12 +97,12 @@ ROUTES: Final[dict[int, Route]] = {
         _ALTER,
         is_write=False,
     ),
-    62: Route(brokers.register, _top_level("BrokerRegistration"), _ACTION),
-    63: Route(brokers.heartbeat, _top_level("BrokerHeartbeat"), _ACTION),
-    64: Route(brokers.unregister, _top_level("UnregisterBroker"), _ALTER),
-    67: Route(producer_ids.allocate, _top_level("AllocateProducerIds"), _ACTION),
-    70: Route(controllers.register, _top_level("ControllerRegistration"), _ACTION, CLUSTER_REFUSED),
-    80: Route(_ask_raft, _top_level("AddRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
-    81: Route(_ask_raft, _top_level("RemoveRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
+    62: Route(brokers.register, top_level("BrokerRegistration"), _ACTION),
+    63: Route(brokers.heartbeat, top_level("BrokerHeartbeat"), _ACTION),
+    64: Route(brokers.unregister, top_level("UnregisterBroker"), _ALTER),
+    67: Route(producer_ids.allocate, top_level("AllocateProducerIds"), _ACTION),
+    70: Route(controllers.register, top_level("ControllerRegistration"), _ACTION, CLUSTER_REFUSED),
+    80: Route(_ask_raft, top_level("AddRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
+    81: Route(_ask_raft, top_level("RemoveRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
     73: Route(directories.assign, directories.refuse, _ACTION),
 }

@@ -8,13 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from metashell.controller.decision import Decision
+from metashell.controller.decision import Decision, TaskResult
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 
 MORE_WORK_MS: Final = 10
 """A task that did not finish comes again this soon."""
 
-Step = Callable[[State, int], tuple[Decision, bool]]
+AFTER_FAILURE_MS: Final = 300_000
+"""A task that raised comes again this late."""
+HOLD_MS: Final = 1000
+"""A task that runs so late was held up together with everything else in the process."""
+
+Step = Callable[[State, int], TaskResult | Steps[TaskResult]]
 """`(state, now_ms) -> (what to write, whether there may be more to do)`."""
 
 
@@ -43,12 +49,18 @@ class Schedule:
         """When `run` has something to do, None for never."""
         return min(self._due.values(), default=None)
 
-    def run(self, state: State, now_ms: int) -> Decision | None:
+    def run(self, state: State, now_ms: int) -> Steps[Decision | None]:
         """One step of the task that is due the longest; None if none is."""
         name = min(self._due, key=self._due.__getitem__, default=None)
         if name is None or self._due[name] > now_ms:
             return None
         task = self._tasks[name]
-        decision, has_more = task.step(state, now_ms)
+        late_ms = now_ms - self._due[name]
+        if late_ms >= HOLD_MS:
+            # Nobody read what came in meanwhile, heartbeats among it.
+            state.heartbeats.prolong(late_ms)
+        self._due[name] = now_ms + AFTER_FAILURE_MS
+        made = task.step(state, now_ms)
+        decision, has_more = made if isinstance(made, tuple) else (yield from made)
         self._due[name] = now_ms + (MORE_WORK_MS if has_more else task.period_ms)
         return decision

@@ -15,6 +15,10 @@ class Settings:
 
     def __init__(self, static: Mapping[str, str], cluster_id: str, node_id: int) -> None:
         self.static = dict(static)
+        # Either name of the id stands for the other.
+        for name, other in (("broker.id", "node.id"), ("node.id", "broker.id")):
+            if other in static:
+                self.static.setdefault(name, static[other])
         self.cluster_id = cluster_id
         self.node_id = node_id
         self._values: dict[str, Value] = {}

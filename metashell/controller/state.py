@@ -17,12 +17,15 @@ from metashell.controller.configs.effective import PartitionRules, TopicDefaults
 from metashell.controller.partitions.hints import Hints, PartitionKey
 from metashell.controller.records import level_of
 from metashell.controller.settings import Settings
+from metashell.controller.steps import PIECE, Steps, finish
 from metashell.ids import NO_LEADER
 from metashell.image import EMPTY_IMAGE, AclsImage, MetadataDelta, MetadataImage, PartitionRegistration, ReplayError, TopicImage, VoterSet
 from metashell.image.loss import VersionedRecord
 from metashell.image.partitions import partition_from_record
 
 STANDBY = -1
+_REPLAY_PIECE = 256
+"""Records that are folded in one piece; a batch of no more is folded at once."""
 
 
 class View(NamedTuple):
@@ -53,7 +56,9 @@ class State:
         self.next_write_offset = STANDBY
         self.claim_epoch = STANDBY
         self.leader_id = NO_LEADER
-        self._hints: Hints | None = Hints()
+        self.wall_ms = 0
+        self._hints = Hints()
+        self._scan: Steps[None] | None = None
         self.heartbeats = Heartbeats(settings.session_timeout_ms)
         self.quotas = MutationQuotas(settings)
         self.topic_defaults = TopicDefaults(settings)
@@ -88,13 +93,15 @@ class State:
         """The metadata.version at the tip."""
         return level_of(self.tip.image)
 
-    def load(self, image: MetadataImage, offset: int) -> None:
+    def load(self, image: MetadataImage, offset: int) -> Steps[None]:
         """Begin from a snapshot whose last contained offset is `offset`: brokers count as registered there."""
+        yield from image.topics.make_maps()
         self.tip = self.committed = View(image, Map(dict.fromkeys(image.cluster.brokers, offset)))
         self.committed_offset = self.stable_offset = offset
         self._written.clear()
         self._removed.clear()
-        self._hints = None
+        self._hints = Hints()
+        self._scan = self._hints.add_image(image)
 
     def set_quorum(self, voters: VoterSet | None, kraft_version: int) -> None:
         """What raft's control records say; it counts at once, as raft itself acts on it at once."""
@@ -108,12 +115,24 @@ class State:
         self._written = deque((offset, with_quorum(view)) for offset, view in self._written)
         self.tip = self._written[-1][1] if self._written else self.committed
 
-    def replay(self, records: Sequence[VersionedRecord], base_offset: int) -> None:
-        """Fold a batch of records into the tip.
+    def replay(self, records: Sequence[VersionedRecord], base_offset: int) -> Steps[None]:
+        """Fold a batch of records into the tip, which changes when all of them are folded.
 
         Errors: ReplayError for a record that does not fit. The log and the state then disagree, and the process must stop.
         """
         view = self.tip
+        for start in range(0, len(records), _REPLAY_PIECE):
+            if start:
+                yield
+            piece = records[start : start + _REPLAY_PIECE] if len(records) > _REPLAY_PIECE else records
+            view = yield from self._fold(view, piece, base_offset + start)
+        last_offset = base_offset + len(records) - 1
+        self.tip = view
+        self._written.append((last_offset, view))
+        if self.is_active:
+            self.next_write_offset = last_offset + 1
+
+    def _fold(self, view: View, records: Sequence[VersionedRecord], base_offset: int) -> Steps[View]:
         delta: MetadataDelta | None = None
         for offset, (record, _) in enumerate(records, base_offset):
             kind = type(record).__name__
@@ -129,25 +148,43 @@ class State:
             elif kind == "UnregisterBrokerRecord" and record.broker_id in view.registration_offsets:
                 view = view._replace(registration_offsets=view.registration_offsets.delete(record.broker_id))
             self._hint(kind, record, delta)
-            delta.replay(record)
+            if kind == "ClearElrRecord" and not record.topic_name:
+                yield from self._clear_all_elr(delta)
+            else:
+                delta.replay(record)
             if kind in _HEARTBEAT_RECORDS and self.is_active:
                 self._follow_broker(kind, record)
-        if delta is not None:
-            view = view._replace(image=delta.apply())
-        last_offset = base_offset + len(records) - 1
-        self.tip = view
-        self._written.append((last_offset, view))
-        if self.is_active:
-            self.next_write_offset = last_offset + 1
+        return view if delta is None else view._replace(image=delta.apply())
+
+    def _clear_all_elr(self, delta: MetadataDelta) -> Steps[None]:
+        """What a ClearElrRecord for all topics says, where the hints know which partitions it is about."""
+        yield from self.make_hints()
+        for number, (topic_id, partition_id) in enumerate(self._hints.eligible):
+            if number % PIECE == PIECE - 1:
+                yield
+            delta.topics.clear_elr(topic_id, partition_id)
+
+    def make_hints(self) -> Steps[None]:
+        """Go on with what names the partitions of the snapshot that was loaded, to the end; records may be replayed meanwhile."""
+        while self._scan is not None:
+            try:
+                next(self._scan)
+            except StopIteration:
+                self._scan = None
+            else:
+                yield
+
+    def background(self) -> Steps[None] | None:
+        """Work that nobody waits for, None if there is none; it may be left at any step, and asked for again later."""
+        if self._scan is not None:
+            return self.make_hints()
+        return self._hints.reclaim() if self._hints.has_waste else None
 
     @property
     def hints(self) -> Hints:
-        """Which partitions may be meant; made from the images when they are first needed after a snapshot was loaded."""
-        if self._hints is None:
-            self._hints = Hints()
-            views = (self.committed.before_transaction, self.committed, self.tip)
-            for view in {id(view): view for view in views if view is not None}.values():
-                self._hints.add_image(view.image)
+        """Which partitions may be meant; where a snapshot was loaded and `make_hints` did not end, it is ended here."""
+        if self._scan is not None:
+            finish(self.make_hints())
         return self._hints
 
     def _hint(self, kind: str, record: Any, delta: MetadataDelta) -> None:
@@ -157,8 +194,6 @@ class State:
                 self._removed.append((topic.name, topic.id))
             return
         hints = self._hints
-        if hints is None:
-            return
         if kind == "PartitionChangeRecord":
             hints.note_change(record)
         elif kind == "PartitionRecord":
@@ -203,19 +238,15 @@ class State:
 
     def _drop_hints(self) -> None:
         """Forget hints that no view bears out; only while committed view and tip are one and no transaction is open."""
-        if self.tip.before_transaction is not None:
-            return
-        if self._hints is None:
-            # They will be made from images that no longer have these topics.
-            self._removed.clear()
+        if self.tip.before_transaction is not None or self._scan is not None:
             return
         topics = self.image.topics
         for name, topic_id in self._removed:
             if name not in topics.by_name:
-                self.hints.forget_topic(name)
+                self._hints.forget_topic(name)
             # A transaction that was aborted brings its topics back.
             if topic_id not in topics.by_id:
-                self.hints.forget_partitions(topic_id)
+                self._hints.forget_partitions(topic_id)
         self._removed.clear()
 
     def renounce(self) -> None:
@@ -223,7 +254,6 @@ class State:
         self.claim_epoch = self.next_write_offset = STANDBY
         self.tip = self.committed
         self._written.clear()
-        self._removed.clear()
         self.heartbeats = Heartbeats(self.settings.session_timeout_ms)
 
     def partition(self, topic_id: bytes, partition_id: int) -> PartitionRegistration | None:

@@ -1,33 +1,172 @@
 """Requests on the controller's listeners: who may ask what, which part answers, and answers back to their connections.
 
+Raft's own APIs do not stand in the line of the controller: their sender's right is looked up in the stable image when they come, and then
+raft has them. Heartbeats count when they come, from senders that may send them, and are decided in their turn.
 This module imports asyncio by what it needs, so it is itself imported inside functions.
-Source: kafka.server.ControllerApis, kafka.server.EnvelopeUtils.
+Source: kafka.server.ControllerApis, kafka.server.AuthHelper, org.apache.kafka.metadata.authorizer.StandardAuthorizer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any, Final
 
+from metashell.codec import messages
+from metashell.codec.api_keys import (
+    ADD_RAFT_VOTER,
+    BEGIN_QUORUM_EPOCH,
+    DESCRIBE_QUORUM,
+    END_QUORUM_EPOCH,
+    FETCH,
+    FETCH_SNAPSHOT,
+    REMOVE_RAFT_VOTER,
+    UPDATE_RAFT_VOTER,
+    VOTE,
+)
+from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_SERVER_ERROR, UNKNOWN_TOPIC_OR_PARTITION
+from metashell.controller import Request
+from metashell.controller.access.authorizer import Operation
+from metashell.controller.access.envelope import close_envelope, open_envelope
+from metashell.controller.apis import APIS
+from metashell.controller.cluster.cluster_answers import published_features
+from metashell.controller.controller import ENVELOPE_KEY
+from metashell.controller.records import SUPPORTED_FEATURES
+from metashell.controller.routes import CLUSTER_REFUSED, ROUTES
+from metashell.controller_server.machine import ControllerMachine
 from metashell.net.accepted_connection import ServerRequest
 from metashell.net.api_versions import NodeFeatures
+from metashell.raft.wire.common import only_partition
+from metashell.server.inbound import Inbound
+
+NOT_READY: Final = "The authorizer is not ready: the log was not read to its end yet."
+
+_RAFT: Final[Mapping[int, Operation]] = {
+    FETCH: Operation.CLUSTER_ACTION,
+    VOTE: Operation.CLUSTER_ACTION,
+    BEGIN_QUORUM_EPOCH: Operation.CLUSTER_ACTION,
+    END_QUORUM_EPOCH: Operation.CLUSTER_ACTION,
+    FETCH_SNAPSHOT: Operation.CLUSTER_ACTION,
+    UPDATE_RAFT_VOTER: Operation.CLUSTER_ACTION,
+    DESCRIBE_QUORUM: Operation.DESCRIBE,
+    ADD_RAFT_VOTER: Operation.ALTER,
+    REMOVE_RAFT_VOTER: Operation.ALTER,
+}
+"""What raft answers, and the right that it needs."""
 
 
 class Apis:
-    """An `Application` of metashell.server.inbound."""
+    """An `Application` of metashell.server.inbound; `refused` counts requests whose sender may not ask."""
+
+    def __init__(self, machine: ControllerMachine) -> None:
+        self.refused = 0
+        self.ranges: Mapping[int, tuple[int, int]] = {key: (api.low, api.high) for key, api in APIS.items()}
+        self._machine = machine
+        self._in: Inbound | None = None
+
+    def begin(self, inbound: Inbound) -> None:
+        """See Application."""
+        self._in = inbound
 
     @property
-    def ranges(self) -> Mapping[int, tuple[int, int]]:
-        """The APIs that are served, raft's among them."""
-        raise NotImplementedError
+    def _inbound(self) -> Inbound:
+        assert self._in is not None, "begun"
+        return self._in
 
     def features(self) -> NodeFeatures:
         """What ApiVersions says of features."""
-        raise NotImplementedError
+        controller = self._machine.controller
+        return NodeFeatures(SUPPORTED_FEATURES, published_features(controller.image), controller.stable_offset)
 
     def take(self, request: ServerRequest) -> None:
-        """Take a request; it is answered at any later time."""
-        raise NotImplementedError
+        """See Application."""
+        asked = self._request(request)
+        key = asked.api_key
+        right = _RAFT.get(key)
+        if right is not None or (key not in ROUTES and key != ENVELOPE_KEY):
+            self._take_raft(request, asked, right)
+            return
+        if not self._is_ready(asked):
+            self._refuse(request, asked, UNKNOWN_SERVER_ERROR, NOT_READY)
+            return
+        machine = self._machine
+        machine.controller.contact(asked, asked.received_ms)
+        machine.ask(asked, (request.listener, request.connection_id), partial(self._answer, request, asked))
 
     def closed(self, listener: str, connection_id: int) -> None:
-        """A connection is over."""
-        raise NotImplementedError
+        """See Application."""
+        self._machine.forget((listener, connection_id))
+
+    def _request(self, request: ServerRequest) -> Request:
+        header = request.header
+        return Request(
+            header.api_key,
+            header.api_version,
+            request.message,
+            principal=request.principal,
+            client_id=request.client_id,
+            host=request.host,
+            received_ms=self._machine.now_ms(),
+            is_token_authenticated=request.is_token_authenticated,
+            security_protocol=request.security_protocol,
+            listener=request.listener,
+        )
+
+    def _take_raft(self, request: ServerRequest, asked: Request, right: Operation | None) -> None:
+        """What does not stand in line: raft's APIs, and those that are listed and that no controller answers."""
+        if not self._is_ready(asked):
+            self._refuse(request, asked, UNKNOWN_SERVER_ERROR, NOT_READY)
+        elif right is None:
+            self._refuse(request, asked, UNKNOWN_SERVER_ERROR)
+        elif not self._allows(asked, right):
+            self._refuse(request, asked, CLUSTER_AUTHORIZATION_FAILED, CLUSTER_REFUSED)
+        elif asked.api_key == DESCRIBE_QUORUM and only_partition(asked.body.topics) is None:
+            self._inbound.respond(request, unknown_partitions(asked.body.topics))
+        else:
+            self._inbound.ask(request, asked.api_key, asked.version, asked.body)
+
+    def _allows(self, asked: Request, right: Operation) -> bool:
+        return self._machine.controller.current_authorizer().allows_cluster(asked, right)
+
+    def _is_ready(self, asked: Request) -> bool:
+        """Whether the rights of a sender are known: before the log was read to its end, only super users have any."""
+        settings = self._machine.controller.state.settings
+        return self._machine.is_caught_up or not settings.has_authorizer or asked.principal in settings.super_users
+
+    def _refuse(self, request: ServerRequest, asked: Request, code: int, message: str | None = None) -> None:
+        self.refused += 1
+        self._inbound.respond(request, self._machine.controller.refuse(asked, code, message))
+
+    def _answer(self, request: ServerRequest, asked: Request, answer: Any) -> None:
+        """The controller has decided; None is what raft has to answer, here always in an envelope."""
+        if request.cancelled:
+            return
+        if answer is not None:
+            self._inbound.respond(request, answer)
+            return
+        inner = open_envelope(asked)
+        if inner.request.api_key == DESCRIBE_QUORUM and only_partition(inner.request.body.topics) is None:
+            self._inbound.respond(request, close_envelope(inner, unknown_partitions(inner.request.body.topics)))
+            return
+
+        def send(asker: ServerRequest, message: Any) -> None:
+            self._inbound.respond(asker, close_envelope(inner, message))
+
+        self._inbound.ask(request, inner.request.api_key, inner.request.version, inner.request.body, send)
+
+
+def unknown_partitions(topics: Iterable[Any]) -> messages.DescribeQuorumResponse:
+    """What a question about other partitions than the metadata log's is answered with."""
+    made = messages.DescribeQuorumResponse
+    return made(
+        topics=tuple(
+            made.TopicData(
+                topic_name=topic.topic_name,
+                partitions=tuple(
+                    made.PartitionData(partition_index=partition.partition_index, error_code=UNKNOWN_TOPIC_OR_PARTITION)
+                    for partition in topic.partitions
+                ),
+            )
+            for topic in topics
+        )
+    )

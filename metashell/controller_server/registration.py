@@ -6,14 +6,139 @@ Source: kafka.server.ControllerRegistrationManager; controller.md 14.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from metashell.codec.api_keys import CONTROLLER_REGISTRATION
+from metashell.codec.error_codes import NONE
+from metashell.codec.messages import ControllerRegistrationRequest
+from metashell.codec.metadata_version import REGISTER_CONTROLLER_LEVEL
+from metashell.controller.records import SUPPORTED_FEATURES
+from metashell.errors import EncodeError
+from metashell.image import MetadataImage
+from metashell.net.addresses import Address
+from metashell.net.client_connection import ClientConnection
+from metashell.net.transport import Connection, ConnectionFailedError, connect
+from metashell.raft.messages import Endpoint
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from metashell.server.replica_server import PeerSecurity
+
+TIMEOUT_S: Final = 5.0
+PAUSE_MIN_S: Final = 0.1
+PAUSE_MAX_S: Final = 120.0
+JITTER: Final = 0.02
+_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+_ANSWER_MAX: Final = 64 * 1024
+
 
 class Registration:
-    """Sends ControllerRegistration until the committed image has this process."""
+    """Sends ControllerRegistration until the committed image has this process; `sent` and `failed` count tries.
+
+    `leader` gives the address of the active controller, None while nobody is known.
+    """
+
+    def __init__(
+        self,
+        node_id: int,
+        incarnation: bytes,
+        endpoints: Mapping[str, Endpoint],
+        protocols: Mapping[str, str],
+        image: Callable[[], MetadataImage],
+        leader: Callable[[], Endpoint | None],
+        peers: PeerSecurity,
+        random: Random,
+    ) -> None:
+        self.sent = 0
+        self.failed = 0
+        self.last_failure = ""
+        self._node_id = node_id
+        self._incarnation = incarnation
+        self._request = _request(node_id, incarnation, endpoints, protocols)
+        self._image = image
+        self._leader = leader
+        self._peers = peers
+        self._random = random
+        self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the cluster takes registrations, and has none of this process."""
+        image = self._image()
+        if (image.features.metadata_version or 0) < REGISTER_CONTROLLER_LEVEL:
+            return False
+        known = image.cluster.controllers.get(self._node_id)
+        return known is None or known.incarnation_id != self._incarnation
 
     def look(self) -> None:
         """The committed image, or the leader, may have changed."""
-        raise NotImplementedError
+        if self._task is None and not self._is_closed and self._leader() is not None and self.is_due:
+            self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
         """Send nothing more."""
-        raise NotImplementedError
+        self._is_closed = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        pause_s = PAUSE_MIN_S
+        try:
+            while self.is_due:
+                leader = self._leader()
+                if leader is not None and await self._try(leader):
+                    # The image has it soon; `look` is called then.
+                    return
+                await asyncio.sleep(pause_s * (1 + JITTER * (2 * self._random.random() - 1)))
+                pause_s = min(pause_s * 2, PAUSE_MAX_S)
+        finally:
+            self._task = None
+
+    async def _try(self, leader: Endpoint) -> bool:
+        self.sent += 1
+        connection: Connection | None = None
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                sasl = self._peers.sasl
+                core = ClientConnection(
+                    client_id=f"controller-registration-{self._node_id}",
+                    sasl=None if sasl is None else sasl(),
+                    ranges={CONTROLLER_REGISTRATION: (0, 0)},
+                    in_flight_max=1,
+                    frame_limit=_ANSWER_MAX,
+                )
+                connection = await connect(Address(*leader), core=core, tls=self._peers.tls, timeout_s=TIMEOUT_S)
+                answer = await connection.request(self._request, version=0, timeout_s=TIMEOUT_S)
+        except (ConnectionFailedError, EncodeError, OSError, TimeoutError) as error:
+            return self._failed(str(error) or type(error).__name__)
+        finally:
+            if connection is not None:
+                connection.close("done")
+        return answer.error_code == NONE or self._failed(f"error {answer.error_code} {answer.error_message or ''}")
+
+    def _failed(self, reason: str) -> bool:
+        self.failed += 1
+        self.last_failure = reason
+        return False
+
+
+def _request(node_id: int, incarnation: bytes, endpoints: Mapping[str, Endpoint], protocols: Mapping[str, str]) -> Any:
+    made = ControllerRegistrationRequest
+    return made(
+        controller_id=node_id,
+        incarnation_id=incarnation,
+        zk_migration_ready=False,
+        listeners=tuple(
+            made.Listener(name=name, host=host, port=port, security_protocol=_PROTOCOLS[protocols[name]])
+            for name, (host, port) in endpoints.items()
+        ),
+        features=tuple(
+            made.Feature(name=name, min_supported_version=low, max_supported_version=high)
+            for name, (low, high) in SUPPORTED_FEATURES.items()
+        ),
+    )

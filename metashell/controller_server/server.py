@@ -1,17 +1,50 @@
 """One controller: its directory, its replica, its machine, and what it says to the outside.
 
 This module imports asyncio, so it is itself imported inside functions.
-Source: kafka.server.ControllerServer.
+Source: kafka.server.ControllerServer, kafka.server.KafkaRaftServer.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import random
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 
-from metashell.controller_server.config import ControllerConfig
-from metashell.image import MetadataImage
+from metashell.codec.checked_batches import checked_batches
+from metashell.controller import QuorumController
+from metashell.controller.chance import new_uuid
+from metashell.controller_server.apis import Apis
+from metashell.controller_server.config import (
+    ControllerConfig,
+    advertised_endpoints,
+    listener_options,
+    peer_sasl,
+    peer_tls,
+    raft_config,
+    settings_of,
+    static_voters,
+)
+from metashell.controller_server.credentials import ImageCredentials
+from metashell.controller_server.machine import ControllerMachine, SnapshotLimits, records_of
+from metashell.controller_server.registration import Registration
+from metashell.errors import MetashellError
+from metashell.image import MetadataImage, Voter, VoterSet
+from metashell.image.loss import VersionedRecord
+from metashell.image.voters import VoterEndpoint
+from metashell.log.meta_properties import META_PROPERTIES, MetaProperties
+from metashell.log.metadata_log import MetadataLog
+from metashell.log.names import BOOTSTRAP_CHECKPOINT
+from metashell.raft.config import RaftConfig
 from metashell.raft.messages import Endpoint
+from metashell.raft.node import RaftNode
+from metashell.server.election_store import ElectionStore, newest_epoch
+from metashell.server.replica_server import Parts, PeerSecurity, ReplicaServer
+from metashell.storage.ensemble import load_ensemble, verify_ensemble
+from metashell.values import ZERO_UUID
 
 
 class ControllerServer:
@@ -19,47 +52,283 @@ class ControllerServer:
 
     def __init__(self, config: ControllerConfig, on_event: Callable[[str], None] = lambda line: None) -> None:
         self.config = config
+        self.failure: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
+        """Done when this controller ended: with the error that ended it, or None where it was stopped."""
+        self._on_event = on_event
+        self._random = random.SystemRandom()
+        self._log: MetadataLog | None = None
+        self._replica: ReplicaServer | None = None
+        self._machine: ControllerMachine | None = None
+        self._registration: Registration | None = None
+        self._meta: MetaProperties | None = None
+        self._voters: Mapping[int, Endpoint] = {}
+        self._ports: dict[str, int] = {}
+        self._is_ending = False
 
-    async def open(self) -> Mapping[str, int]:
+    # ---- the beginning
+
+    async def open(self, static_voter_ids: tuple[int, ...] | None = None) -> Mapping[str, int]:
         """Open the directory and the listeners; the port of each listener, by name. Errors: MetashellError, OSError."""
-        raise NotImplementedError
+        config = self.config
+        meta = self._meta = formatted_for(config)
+        assert meta.cluster_id is not None and meta.directory_id is not None, "checked"
+        bootstrap = bootstrap_records(config.directory)
+        segment_size, segment_ms = config.number("metadata.log.segment.bytes"), config.number("metadata.log.segment.ms")
+        log = self._log = await asyncio.to_thread(
+            MetadataLog.open, config.directory, segment_size=segment_size, segment_ms=segment_ms, accept_loss=config.accept_loss
+        )
+        try:
+            for repair in log.repairs:
+                self._on_event(f"recovery: {repair}")
+            ids = sorted(static_voters(config)) if static_voter_ids is None else sorted(static_voter_ids)
+            store = ElectionStore(log.directory, ids)
+            controller = QuorumController(settings_of(config, meta.cluster_id), self._random, bootstrap)
+            limits = SnapshotLimits(
+                config.number("metadata.log.max.record.bytes.between.snapshots"), config.number("metadata.log.max.snapshot.interval.ms")
+            )
+            machine = self._machine = ControllerMachine(controller, limits, wall_ms, self._on_event)
+            apis = Apis(machine)
+            parts = Parts(
+                log=log,
+                store=store,
+                election=store.read_for(newest_epoch(log), accept_loss=config.accept_loss),
+                random=random.Random(),
+                wall_ms=wall_ms,
+                machine=machine,
+                application=apis,
+                peers=PeerSecurity(tls=peer_tls(config), sasl=peer_sasl(config)),
+                on_event=self._on_event,
+            )
+            replica = self._replica = ReplicaServer(parts)
+            credentials = ImageCredentials(lambda: controller.image, controller.state.settings.token_secret, wall_ms)
+            listeners = [replace(options, features=apis.features) for options in listener_options(config, credentials)]
+            opened = await replica.open(*listeners)
+        except BaseException:
+            await self._abandon()
+            raise
+        self._ports = {name: listener.port for name, listener in opened.items()}
+        return self._ports
 
-    async def start(self, static_voters: Mapping[int, Endpoint] | None = None) -> None:
-        """Take part (after `open`, which it does if nobody has); `static_voters` in place of controller.quorum.voters.
+    async def start(self, voters: Mapping[int, Endpoint] | None = None) -> None:
+        """Take part, after `open`, which this does if nobody has; `voters` in place of controller.quorum.voters.
 
         Errors: MetashellError, OSError.
         """
-        raise NotImplementedError
+        if self._replica is None:
+            await self.open(None if voters is None else tuple(voters))
+        replica, machine, meta, config = self.replica, self.machine, self._meta, self.config
+        assert meta is not None and meta.cluster_id is not None and meta.directory_id is not None, "opened"
+        try:
+            voters = static_voters(config) if voters is None else voters
+            wire(replica, machine, raft_config(config, meta.cluster_id, meta.directory_id, self._ports, voters))
+        except BaseException:
+            await self._abandon()
+            raise
+        self._registration = Registration(
+            config.node.node_id,
+            new_uuid(self._random),
+            advertised_endpoints(config, self._ports),
+            config.protocols,
+            lambda: self.image,
+            lambda: leader_endpoint(self.node),
+            PeerSecurity(tls=peer_tls(config), sasl=peer_sasl(config)),
+            self._random,
+        )
+        machine.watchers.append(self._registration.look)
+        replica.failure.add_done_callback(self._failed)
+
+    async def _abandon(self) -> None:
+        """The start failed: hold nothing."""
+        if self._replica is not None:
+            await self._replica.kill()
+        if self._log is not None:
+            with suppress(OSError):
+                self._log.close()
+        self._replica = self._log = None
+
+    # ---- the end
 
     async def stop(self) -> None:
-        """Leave gracefully: answers that wait are given, leadership is handed over, everything is closed."""
-        raise NotImplementedError
+        """Leave gracefully: leadership is handed over, what waits is answered, everything is closed."""
+        await self._end(is_graceful=True)
 
     async def kill(self) -> None:
         """End without a word to anybody, as a crash would."""
-        raise NotImplementedError
+        await self._end(is_graceful=False)
+
+    def _failed(self, failure: asyncio.Future[BaseException | None]) -> None:
+        if not self._is_ending:
+            self._ending = asyncio.get_running_loop().create_task(self._end(is_graceful=False))
+
+    async def _end(self, *, is_graceful: bool) -> None:
+        if self._is_ending:
+            await asyncio.wait([self.failure])
+            return
+        self._is_ending = True
+        replica = self._replica
+        if self._registration is not None:
+            await self._registration.close()
+        error: BaseException | None = None
+        if replica is not None:
+            if is_graceful:
+                await replica.stop()
+            else:
+                await replica.kill()
+            with suppress(AssertionError, asyncio.InvalidStateError):
+                error = replica.failure.result()
+        if self._log is not None:
+            with suppress(OSError):
+                self._log.close()
+        if not self.failure.done():
+            self.failure.set_result(error)
+
+    def stand(self) -> None:
+        """Ask for pre-votes at once, where nobody is heard from who leads."""
+        driver = self.replica.driver
+        driver.step(driver.node.stand)
+
+    # ---- what it is
 
     @property
-    def failure(self) -> asyncio.Future[BaseException | None]:
-        """Done when this controller ended: with the error that ended it, or None where it was stopped."""
-        raise NotImplementedError
+    def replica(self) -> ReplicaServer:
+        assert self._replica is not None, "not opened"
+        return self._replica
+
+    @property
+    def machine(self) -> ControllerMachine:
+        assert self._machine is not None, "not opened"
+        return self._machine
+
+    @property
+    def registration(self) -> Registration:
+        assert self._registration is not None, "not started"
+        return self._registration
+
+    @property
+    def node(self) -> RaftNode:
+        """The core of raft."""
+        return self.replica.node
+
+    @property
+    def epoch(self) -> int:
+        return self.node.epoch
+
+    @property
+    def state_name(self) -> str:
+        """What raft is: leader, follower, ..."""
+        return self.node.state_name
 
     @property
     def leader_id(self) -> int:
         """Who leads, as far as this controller knows; -1 for nobody."""
-        raise NotImplementedError
+        return self.node.leader_id
 
     @property
     def is_active(self) -> bool:
         """Whether this is the active controller, and takes writes."""
-        raise NotImplementedError
+        return self.machine.is_active
 
     @property
     def image(self) -> MetadataImage:
         """What is committed, outside of any transaction."""
-        raise NotImplementedError
+        return self.machine.controller.image
+
+    @property
+    def ports(self) -> Mapping[str, int]:
+        """Where it listens, by listener."""
+        return self._ports
+
+    @property
+    def log_end(self) -> tuple[int, int]:
+        """How far its log reaches: (epoch, offset)."""
+        return self.node.last_epoch, self.node.log_end_offset
+
+    def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
+        """Call `watcher` on the loop after each step of raft and each change of the image or of who is active; returns what ends that."""
+        watchers = self.machine.watchers
+        watchers.append(watcher)
+        end = self.replica.driver.watch(watcher)
+
+        def both() -> None:
+            watchers.remove(watcher)
+            end()
+
+        return both
+
+
+def wall_ms() -> int:
+    """Unix ms."""
+    return int(time.time() * 1000)
+
+
+def wire(replica: ReplicaServer, machine: ControllerMachine, config: RaftConfig) -> None:
+    """Start a replica whose application and state machine are those of a controller."""
+    replica.start(config)
+    node = replica.node
+    voters = (
+        Voter(id, voter.key.directory_id or ZERO_UUID, tuple(VoterEndpoint(name, *at) for name, at in voter.endpoints.items()))
+        for id, voter in node.voters.voters.items()
+    )
+    machine.begin(replica.driver, VoterSet(-1, tuple(voters)), node.kraft_version)
+
+
+def leader_endpoint(node: RaftNode) -> Endpoint | None:
+    """Where the leader is reached on the first controller listener."""
+    return node.role.endpoints.get(node.config.default_listener) if node.leader_id >= 0 else None
+
+
+def formatted_for(config: ControllerConfig) -> MetaProperties:
+    """The meta.properties of the metadata directory, held against the configuration and all other directories.
+
+    Errors: MetashellError, in Kafka's words.
+    """
+    node = config.node
+    ensemble = load_ensemble(node.log_directories)
+    if not ensemble.formatted:
+        raise MetashellError("No readable meta.properties files found.")
+    clusters = [meta.cluster_id for _, meta in sorted(ensemble.formatted.items()) if meta.cluster_id is not None]
+    if not clusters:
+        raise MetashellError(f"{config.directory}: {META_PROPERTIES} has no cluster.id")
+    verify_ensemble(ensemble, clusters[0], node.node_id)
+    if config.directory in ensemble.errors:
+        raise MetashellError(f"Encountered I/O error in metadata log directory {config.directory}. Cannot continue.")
+    meta = ensemble.formatted.get(config.directory)
+    if meta is None:
+        why = "(have you run `kafka-storage.sh` to format the directory?)"
+        raise MetashellError(f"No `meta.properties` found in {config.directory} {why}")
+    if meta.node_id is None or meta.directory_id is None:
+        raise MetashellError(f"{config.directory}: {META_PROPERTIES} has no {'node.id' if meta.node_id is None else 'directory.id'}")
+    return meta
+
+
+def bootstrap_records(directory: str) -> list[VersionedRecord]:
+    """The first records of a new cluster, as formatting left them; none where it left no file. Errors: LogCorruptError, OSError."""
+    path = os.path.join(directory, BOOTSTRAP_CHECKPOINT)
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        return []
+    return [record for batch in checked_batches(data, path) if not batch.header.is_control for record in records_of(batch)]
 
 
 async def run(config: ControllerConfig, on_event: Callable[[str], None]) -> int:
     """Run until SIGTERM or SIGINT, or until it fails; the exit status. Errors: MetashellError, OSError."""
-    raise NotImplementedError
+    import signal
+
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    server = ControllerServer(config, on_event)
+    await server.start()
+    server.failure.add_done_callback(lambda _: stopping.set())
+    await stopping.wait()
+    await server.stop()
+    error = server.failure.result()
+    if error is None:
+        on_event("stopped")
+        return 0
+    if isinstance(error, OSError | MetashellError):
+        raise error
+    raise RuntimeError("a mistake of ours") from error

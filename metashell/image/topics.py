@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from collections.abc import Generator, ItemsView, Iterator, Mapping, ValuesView
+from itertools import islice
+from typing import Final, TypeVar
 
 from immutables import Map
 
@@ -14,6 +16,8 @@ from metashell.image.partitions import PartitionRegistration, partition_record
 from metashell.image.spans import Span, SpanIndex, merge_spans, walk_ids
 
 NO_OVERLAY: Map[int, Entry] = Map()
+_MAP_PIECE: Final = 2000
+Key = TypeVar("Key", bytes, str)
 
 
 class TopicImage:
@@ -202,6 +206,11 @@ class TopicsImage:
             self._by_name = Map(self._by_name)
         return self._by_name
 
+    def make_maps(self) -> Generator[None, None, None]:
+        """Make both maps, some thousand topics at a time, for who must not wait for all of them at once."""
+        self._by_id = yield from _map_in_pieces(self._by_id)
+        self._by_name = yield from _map_in_pieces(self._by_name)
+
     def __len__(self) -> int:
         return len(self._by_id)
 
@@ -239,6 +248,18 @@ class TopicsImage:
 
     def __repr__(self) -> str:
         return f"TopicsImage({len(self)} topics)"
+
+
+def _map_in_pieces(topics: Map[Key, TopicImage] | dict[Key, TopicImage]) -> Generator[None, None, Map[Key, TopicImage]]:
+    if not isinstance(topics, dict):
+        return topics
+    empty: Map[Key, TopicImage] = Map()
+    made = empty.mutate()
+    items = iter(topics.items())
+    while piece := dict(islice(items, _MAP_PIECE)):
+        made.update(piece)
+        yield
+    return made.finish()
 
 
 def _name_and_id(topic: TopicImage) -> tuple[str, bytes]:

@@ -177,9 +177,21 @@ class TopicsDelta:
         for topic in self._named_or_all(record.topic_name):
             work = self._work.get(topic.id) or _TopicWork(topic)
             for partition_id in work.partition_ids():
-                partition = work.read(partition_id)
-                if partition.elr or partition.last_known_elr:
-                    self.open_entry(_key(partition_id, topic.id)).append(CLEAR_ELR)
+                self._clear_elr(work, partition_id)
+
+    def clear_elr(self, topic_id: bytes, partition_id: int) -> None:
+        """Do to one partition what a ClearElrRecord does to all; nothing where there is no such partition."""
+        topic = self.topic(topic_id)
+        if topic is None:
+            return
+        work = self._work.get(topic_id) or _TopicWork(topic)
+        if partition_id in work.entries or topic.has_partition(partition_id):
+            self._clear_elr(work, partition_id)
+
+    def _clear_elr(self, work: _TopicWork, partition_id: int) -> None:
+        partition = work.read(partition_id)
+        if partition.elr or partition.last_known_elr:
+            self.open_entry(_key(partition_id, work.topic.id)).append(CLEAR_ELR)
 
     def _named_or_all(self, name: str) -> Iterable[TopicImage]:
         if not name:

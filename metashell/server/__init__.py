@@ -12,9 +12,8 @@ Promises:
 - It decides nothing that the core could decide.
 - An answer at a version that cannot say where the leader is names none once kraft.version is 1 (`hide_leader`).
 
-It does not authorize: who reaches a listener and passes its authentication may ask whatever a controller may (Kafka wants the right
-CLUSTER_ACTION for it): votes, epochs, fetches in a voter's name, changes of the voters. Bind it to loopback or to a network of
-controllers, and let the listener authenticate.
+It does not authorize, its `Application` does: without one, who reaches a listener and passes its authentication may ask whatever raft
+answers (votes, epochs, fetches in a voter's name, changes of the voters).
 
 Public names, by module (those that import asyncio are imported inside functions):
 
@@ -23,7 +22,7 @@ Public names, by module (those that import asyncio are imported inside functions
   `await stop()` (graceful), `await kill()`, `failure` (a future: why it ended), `counters`.
 - `driver`: `Driver`, which performs what a step of the core wants, and takes what the application decides to append:
   `prepare(epoch, values) -> offset`, `schedule()`, `committed(offset, epoch)` (a future), `resign(epoch)`.
-- `links`: `Links`, connections to peers. `inbound`: `Inbound`, requests of peers. `describe_cluster`: how Kafka's tools find the leader.
+- `links`: `Links`, connections to peers. `inbound`: `Inbound`, requests of peers.
 - `feed`: `Feed`, what a state machine is given; `own_batches`: what the replica itself appended, from memory; `snapshot_maker`: snapshots,
   written in slices beside the feed. `commits`: who waits for a commit; `held`: how long the loop was held.
 - `durable_log`: the `DurableLog` Protocol, which `metashell.log.metadata_log` fulfils.

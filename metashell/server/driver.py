@@ -20,6 +20,7 @@ from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from metashell.ids import Offset
 from metashell.raft.errors import NotLeaderError
 from metashell.raft.messages import Request, Response
 from metashell.raft.ready import Durable, ElectionState, Notice, Ready, Reply, Send, TruncatedTo
@@ -31,7 +32,7 @@ from metashell.server.own_batches import OwnBatches
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metashell.ids import Epoch, Offset
+    from metashell.ids import Epoch
     from metashell.raft.connections import CorrelationId
     from metashell.raft.node import RaftNode
     from metashell.server.durable_log import DurableLog
@@ -91,6 +92,7 @@ class Driver:
         self._calls: deque[Callable[[int], Ready | None]] = deque()
         self._is_busy = False
         self._is_scheduled = False
+        self._is_held = False
         self._is_stopped = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = -1
@@ -172,7 +174,28 @@ class Driver:
 
     def _append_prepared(self) -> None:
         self._is_scheduled = False
-        self._step(self.node.schedule_append)
+        if not self._is_held:
+            self._step(self.node.schedule_append)
+
+    def hold(self) -> None:
+        """Let nothing leave that is prepared, whatever was scheduled, until `release`: its application has not taken it in yet."""
+        self._is_held = True
+
+    def release(self) -> None:
+        """The end of a `hold`: all that is prepared may leave, as after `schedule`."""
+        self._is_held = False
+        self.schedule()
+
+    def upgrade_kraft_version(self, epoch: Epoch, version: int) -> Offset | None:
+        """Finalize a level of kraft.version; the offset of what says so, None where nothing has to.
+
+        Errors: NotLeaderError, InvalidUpdateVersionError; nothing is written then.
+        """
+        if self._is_stopped:
+            raise NotLeaderError("the replica is stopped")
+        offset = self.node.upgrade_kraft_version(epoch, version, False)
+        self._step(self.node.poll)
+        return None if offset is None else Offset(offset)
 
     def committed(self, offset: Offset, epoch: Epoch) -> asyncio.Future[None]:
         """Done when an offset that was prepared in an epoch is committed.

@@ -12,6 +12,7 @@ from typing import Final
 from metashell.errors import LogCorruptError
 from metashell.log.disk import Disk
 from metashell.log.quorum_state import NO_NODE, QuorumState, read_quorum_state, write_quorum_state
+from metashell.raft.protocols import ReplicatedLog
 from metashell.raft.ready import Durable, ElectionState
 from metashell.values import ZERO_UUID, ReplicaKey
 
@@ -72,3 +73,8 @@ class ElectionStore:
         )
         write_quorum_state(self._path, state, self._disk)
         return Durable(election, kraft_version)
+
+
+def newest_epoch(log: ReplicatedLog) -> int:
+    """The latest epoch of which the log has a batch or a snapshot."""
+    return max([0, *(epoch for epoch, _ in log.leader_epochs()), *(id.epoch for id in log.snapshots())])

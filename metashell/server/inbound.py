@@ -7,6 +7,7 @@ asyncio by what it needs, so it is itself imported inside functions.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, Protocol
 
 from metashell.codec.api_keys import API_VERSIONS
@@ -21,8 +22,22 @@ from metashell.raft.wire.versions import OURS
 SERVED: Final = {key: versions for key, versions in OURS.items() if key != API_VERSIONS}
 """What peers may ask the core; ApiVersions is answered by net."""
 
-OtherApi = Callable[[ServerRequest], Any]
-"""Answers a request that is none of raft's: gives the response's object."""
+
+class Application(Protocol):
+    """Takes the requests of peers before raft does: it answers them, now or later, or has raft do it (`Inbound.ask`)."""
+
+    @property
+    def ranges(self) -> Mapping[int, tuple[int, int]]:
+        """All APIs that are served, raft's among them."""
+
+    def begin(self, inbound: Inbound) -> None:
+        """Before the first request: where answers go."""
+
+    def take(self, request: ServerRequest) -> None:
+        """A request has come."""
+
+    def closed(self, listener: str, connection_id: int) -> None:
+        """A connection is over: nobody waits for the answers to its requests."""
 
 
 class Asked(Protocol):
@@ -40,13 +55,15 @@ class Asked(Protocol):
 
 
 class Token:
-    """A request that waits for its answer."""
+    """A request that waits for its answer; `version` is that of the answer, which `send` gets as codec's message."""
 
-    __slots__ = ("connection", "request")
+    __slots__ = ("connection", "request", "send", "version")
 
-    def __init__(self, request: ServerRequest, connection: tuple[str, int]) -> None:
+    def __init__(self, request: ServerRequest, version: int, send: Callable[[Any], None]) -> None:
         self.request = request
-        self.connection = connection
+        self.connection = (request.listener, request.connection_id)
+        self.version = version
+        self.send = send
 
     @property
     def cancelled(self) -> bool:
@@ -55,20 +72,22 @@ class Token:
 
 
 class Inbound:
-    """The listeners of a replica. `others` are APIs beside raft's, by key. Counters of connections are each listener's own."""
+    """The listeners of a replica. Counters of connections are each listener's own."""
 
-    def __init__(self, others: Mapping[int, tuple[tuple[int, int], OtherApi]] | None = None) -> None:
+    def __init__(self, application: Application | None = None) -> None:
         self.listeners: dict[str, Listener] = {}
         self.unanswerable = 0
         """Answers that did not fit the version of their request; their connections were closed."""
-        self._others = dict(others or {})
+        self.application = application
         self._asked: Asked | None = None
         self._waiting: dict[tuple[str, int], set[Token]] = {}
+        if application is not None:
+            application.begin(self)
 
     @property
-    def ranges(self) -> dict[int, tuple[int, int]]:
+    def ranges(self) -> Mapping[int, tuple[int, int]]:
         """The APIs that are served."""
-        return SERVED | {key: versions for key, (versions, _) in self._others.items()}
+        return SERVED if self.application is None else self.application.ranges
 
     async def open(self, options: ListenerOptions) -> Listener:
         """Open one listener. Errors: OSError, UsageError."""
@@ -83,8 +102,28 @@ class Inbound:
 
     @property
     def waiting(self) -> int:
-        """Requests without answer so far."""
+        """Requests that raft has not answered so far."""
         return sum(map(len, self._waiting.values()))
+
+    def ask(
+        self, request: ServerRequest, key: int, version: int, message: Any, send: Callable[[ServerRequest, Any], None] | None = None
+    ) -> None:
+        """Have raft answer: a request of its own, or one that lies in `request`; `send` gets the answer in place of `respond`."""
+        asked = self._asked
+        assert asked is not None, "requests come after the start"
+        token = Token(request, version, partial(send or self.respond, request))
+        self._waiting.setdefault(token.connection, set()).add(token)
+        asked.request(token, decode_request(key, version, message), request.listener)
+
+    def respond(self, request: ServerRequest, message: Any) -> None:
+        """Answer a request; where its version cannot say the answer, its connection ends."""
+        if request.cancelled:
+            return
+        try:
+            request.respond(message)
+        except EncodeError as error:
+            self.unanswerable += 1
+            request.close_connection(f"the answer does not fit: {error}")
 
     def reply(self, token: object, message: Response) -> None:
         """The core answers."""
@@ -94,16 +133,16 @@ class Inbound:
             waiting.discard(token)
             if not waiting:
                 del self._waiting[token.connection]
-        request = token.request
         asked = self._asked
-        if request.cancelled or asked is None:
+        if token.cancelled or asked is None:
             return
-        version = request.header.api_version
         try:
-            request.respond(encode_response(hide_leader(message, version, asked.kraft_version), version))
+            answer = encode_response(hide_leader(message, token.version, asked.kraft_version), token.version)
         except EncodeError as error:
             self.unanswerable += 1
-            request.close_connection(f"the answer does not fit: {error}")
+            token.request.close_connection(f"the answer does not fit: {error}")
+        else:
+            token.send(answer)
 
     async def stop(self, grace_s: float) -> None:
         """Close all listeners; open requests may be answered for `grace_s`."""
@@ -114,17 +153,15 @@ class Inbound:
         asked = self._asked
         if asked is None or asked.is_stopped:
             request.close_connection("the replica does not run")
-            return
-        header = request.header
-        other = self._others.get(header.api_key)
-        if other is not None:
-            request.respond(other[1](request))
-            return
-        token = Token(request, (request.listener, request.connection_id))
-        self._waiting.setdefault(token.connection, set()).add(token)
-        asked.request(token, decode_request(header.api_key, header.api_version, request.message), request.listener)
+        elif self.application is not None:
+            self.application.take(request)
+        else:
+            header = request.header
+            self.ask(request, header.api_key, header.api_version, request.message)
 
     def _on_closed(self, connection: tuple[str, int]) -> None:
         for token in self._waiting.pop(connection, ()):
             if self._asked is not None:
                 self._asked.forget(token)
+        if self.application is not None:
+            self.application.closed(*connection)

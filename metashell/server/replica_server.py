@@ -8,9 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from metashell.codec.api_keys import DESCRIBE_CLUSTER
 from metashell.net.limits import ConnectionLimits
 from metashell.net.listener import Listener
 from metashell.net.listener_options import ListenerOptions
@@ -18,11 +17,9 @@ from metashell.raft.config import RaftConfig
 from metashell.raft.messages import Endpoint, Response
 from metashell.raft.node import RaftNode
 from metashell.raft.ready import Durable, Notice, Send
-from metashell.server.describe_cluster import VERSIONS as DESCRIBE_CLUSTER_VERSIONS
-from metashell.server.describe_cluster import describe_cluster
 from metashell.server.driver import SHUTDOWN_MS, Driver, Store
 from metashell.server.feed import Feed
-from metashell.server.inbound import Inbound
+from metashell.server.inbound import Application, Inbound
 from metashell.server.links import LINKS_MAX, LinkOptions, Links
 from metashell.server.state_machine import NoMachine, StateMachine
 
@@ -30,7 +27,6 @@ if TYPE_CHECKING:
     import ssl
 
     from metashell.ids import Offset
-    from metashell.net.accepted_connection import ServerRequest
     from metashell.net.sasl import SaslClient
     from metashell.raft.ready import ElectionState
     from metashell.raft.replica import Random
@@ -60,7 +56,8 @@ class PeerSecurity:
 class Parts:
     """What a replica is given: its disk, chance, and who listens to it.
 
-    `election` is what the store has; `wall_ms` is Unix ms now. `on_event` gets one line for each event that an operator wants to see.
+    `election` is what the store has; `wall_ms` is Unix ms now.
+    `application` takes the requests of peers, without one raft does. `on_event` gets one line for each event that an operator wants to see.
     """
 
     log: DurableLog
@@ -69,6 +66,7 @@ class Parts:
     random: Random
     wall_ms: Callable[[], int]
     machine: StateMachine = field(default_factory=NoMachine)
+    application: Application | None = None
     peers: PeerSecurity = field(default_factory=PeerSecurity)
     on_event: Callable[[str], None] = lambda line: None
 
@@ -94,7 +92,7 @@ class ReplicaServer:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._inbound = Inbound({DESCRIBE_CLUSTER: (DESCRIBE_CLUSTER_VERSIONS, self._describe_cluster)})
+        self._inbound = Inbound(parts.application)
         self._links: Links | None = None
         self._driver: Driver | None = None
         self._feed: Feed | None = None
@@ -107,8 +105,10 @@ class ReplicaServer:
 
     async def open(self, *listeners: ListenerOptions) -> dict[str, Listener]:
         """Open the listeners; what they serve is filled in here. Errors: OSError, UsageError."""
+        inbound = self._inbound
         for options in listeners:
-            await self._inbound.open(replace(options, ranges=self._inbound.ranges, limits=bounded(options.limits)))
+            limits = options.limits if inbound.application is not None else bounded(options.limits)
+            await inbound.open(replace(options, ranges=inbound.ranges, limits=limits))
         return self._inbound.listeners
 
     def start(self, config: RaftConfig) -> None:
@@ -233,14 +233,6 @@ class ReplicaServer:
         self.feed.notice(notice)
 
     # ---- beside the core
-
-    def _describe_cluster(self, request: ServerRequest) -> Any:
-        config = self._config
-        assert config is not None
-        listener = request.listener
-        node = self.node
-        controllers = [(id, voter.endpoints[listener]) for id, voter in sorted(node.voters.voters.items()) if listener in voter.endpoints]
-        return describe_cluster(request.message, config.cluster_id, node.leader_id, controllers)
 
     def _look(self) -> None:
         """Report a change of state, and what a peer must not have sent, in one line each."""

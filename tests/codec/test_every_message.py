@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from os import listdir
 from typing import Any
 
@@ -30,6 +30,7 @@ def test_what_is_written_reads_back_equal_by_every_product(message: MessageType,
     for version in versions_of(message):
         value = ValueMaker(message, version, random.Random(seed + version)).message_value()
         raw = message.write(value, version)
+        assert _in_steps(message, value, version) == raw
         assert message.read(raw, version) == value
         assert message.plain_read(raw, version, 0, len(raw)) == value
         assert message.write(message.read(raw, version), version) == raw
@@ -39,6 +40,27 @@ def test_what_is_written_reads_back_equal_by_every_product(message: MessageType,
         # Within a larger buffer, and a second time, when memos are warm.
         assert message.read(b"\xff" + raw + b"\x00\x07", version, 1, 1 + len(raw)) == value
         assert message.json(b"\xff" + raw + b"\x00\x07", version, 1, 1 + len(raw)) == text
+
+
+def _in_steps(message: MessageType, value: Any, version: int) -> bytearray:
+    made: list[bytearray] = []
+
+    def keep() -> Iterator[None]:
+        made.append((yield from message.write_steps(value, version)))
+
+    for _ in keep():
+        pass
+    return made[0]
+
+
+def test_a_large_message_is_written_with_rests() -> None:
+    message = message_type("response", "DeleteTopicsResponse")
+    result = message.cls.DeletableTopicResult
+    value = message.cls(responses=tuple(result(name=str(number)) for number in range(1000)))
+
+    steps = message.write_steps(value, 6)
+
+    assert sum(1 for _ in steps) >= 1000 // 64
 
 
 @every_message

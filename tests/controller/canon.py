@@ -24,6 +24,8 @@ NODE = 3000
 _UUID = re.compile(r"[A-Za-z0-9_-]{22}|[A-Za-z0-9+/]{86}==")
 _REFUSED = re.compile(r"Request Request\(processor=.*", re.DOTALL)
 _RESERVED = "A" * 20
+UNSUPPORTED_VERSION = 35
+"""What an envelope says when what is inside cannot be read; without an envelope the connection is closed."""
 _OFFSET_MAX = 1 << 60
 _PLACED = ("partitionId", "topicId", "leaderEpoch", "partitionEpoch", "removingReplicas", "addingReplicas")
 
@@ -137,14 +139,30 @@ def verdict(golden: dict[str, Any], actual: dict[str, Any]) -> str:
     return "message" if _without_messages(golden) == _without_messages(actual) else "different"
 
 
+def breaks(response: Any) -> bool:
+    """Whether an answer says that the server met something unforeseen."""
+    return '"errorCode": -1' in json.dumps(response) or response == {"envelope": UNSUPPORTED_VERSION}
+
+
 def stays(golden: dict[str, Any], actual: dict[str, Any]) -> bool:
     """Whether ours refuses what makes the real one close the connection, or answer with a server error, and all else is the same."""
-    golden, actual = unordered(golden), unordered(actual)
-    if golden["records"] != actual["records"]:
+    if unordered(golden)["records"] != unordered(actual)["records"]:
         return False
-    if golden["response"] is None:
-        return _refuses_all(actual["response"])
-    return _is_same_but_refused(golden["response"], actual["response"])
+    golden, actual = _by_what_is_named(golden["response"]), _by_what_is_named(actual["response"])
+    if golden is None or golden == {"envelope": UNSUPPORTED_VERSION}:
+        # It could not be read, or was refused while it was.
+        return _refuses_all(actual)
+    return _is_same_but_refused(golden, actual)
+
+
+def _by_what_is_named(value: Any) -> Any:
+    """A value with its lists of structs in an order that no error code changes."""
+    if isinstance(value, dict):
+        return {key: _by_what_is_named(item) for key, item in value.items()}
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        items = [_by_what_is_named(item) for item in value]
+        return sorted(items, key=lambda item: json.dumps({**item, "errorCode": 0, "errorMessage": ""}, sort_keys=True))
+    return value
 
 
 def _refuses_all(value: Any) -> bool:

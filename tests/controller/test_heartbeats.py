@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from metashell.codec import messages
+from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED
+from metashell.controller import Decision, Request
+from metashell.controller.cluster.brokers import fence_stale_broker
 from metashell.controller.cluster.heartbeats import Heartbeats
+from metashell.controller.partitions.bulk import Changes
+from metashell.controller.steps import finish
 from tests.controller.cluster import Cluster
 
 # What the broker is, what it wants (fence, shut down), whether it leads: is it fenced then, and may it shut down?
@@ -74,8 +79,75 @@ def test_a_former_life_that_still_sends_does_not_keep_the_next_one_alive() -> No
 
     assert heartbeats.has_session(1, 8, 150)
     assert not heartbeats.has_session(1, 8, 151)
-    assert heartbeats.take_expired(151) == (1, 8)
-    assert heartbeats.take_expired(151) is None
+    assert heartbeats.expired(151) == (1, 8)
+    heartbeats.forget(1, 8)
+    assert heartbeats.expired(151) is None
+
+
+def silent(now_ms: int) -> tuple[Cluster, bytes]:
+    """A cluster at a time when broker 2 was heard of and broker 1 was not, and a topic that 1 leads."""
+    others = {"auto.leader.rebalance.enable": "false", "unclean.leader.election.interval.ms": "1000000"}
+    cluster = Cluster({"broker.session.timeout.ms": "1000", "metadata.max.idle.interval.ms": "0"} | others)
+    cluster.register(1, 2)
+    topic_id = cluster.create("t", (1, 2))
+    cluster.now_ms = now_ms
+    cluster.beat(2)
+    return cluster, topic_id
+
+
+def heartbeat(cluster: Cluster, id: int, principal: str = "User:ANONYMOUS") -> Request:
+    broker = cluster.state.image.cluster.brokers[id]
+    body = messages.BrokerHeartbeatRequest(broker_id=id, broker_epoch=broker.epoch, current_metadata_offset=cluster.end_offset)
+    return Request(63, 2, body, principal)
+
+
+def test_a_broker_that_is_heard_of_while_its_fencing_is_computed_is_not_fenced() -> None:
+    cluster, _ = silent(1200)
+    steps = fence_stale_broker(cluster.state, 1200)
+    for number in range(200):
+        cluster.create(f"t{number}", (1, 2))
+    next(steps)
+    cluster.controller.contact(heartbeat(cluster, 1), 1200)
+
+    assert finish(steps) == (Decision(), True)
+    assert cluster.state.heartbeats.has_session(1, cluster.state.image.cluster.brokers[1].epoch, 2200)
+
+
+def test_a_fencing_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, topic_id = silent(900)
+    with monkeypatch.context() as broken:
+        broken.setattr(Changes, "removals", lambda *_: 1 / 0)
+        while cluster.controller.next_due_ms() <= 1200:
+            due_ms = cluster.controller.next_due_ms()
+            try:
+                cluster.controller.run_due(due_ms)
+            except ZeroDivisionError:
+                break
+    assert cluster.controller.next_due_ms() == due_ms + 300_000
+
+    cluster.controller.contact(heartbeat(cluster, 2), due_ms + 300_000)
+    cluster.write(cluster.controller.run_due(due_ms + 300_000))
+
+    assert cluster.state.partition(topic_id, 0).leader == 2
+
+
+def test_only_who_may_send_heartbeats_keeps_a_session_alive() -> None:
+    cluster, _ = silent(900)
+
+    cluster.controller.contact(heartbeat(cluster, 1, "User:mallory"), 900)
+    assert cluster.ask(*heartbeat(cluster, 1)[:3], principal="User:mallory").error_code == CLUSTER_AUTHORIZATION_FAILED
+
+    assert not cluster.state.heartbeats.has_session(1, cluster.state.image.cluster.brokers[1].epoch, 1001)
+
+
+def test_a_process_that_stood_still_does_not_fence_those_whom_it_could_not_hear() -> None:
+    cluster, _ = silent(900)
+
+    decision = cluster.controller.run_due(60_000)
+
+    assert decision is not None
+    assert not decision.records
+    assert not cluster.controller.image.cluster.brokers[2].fenced
 
 
 def test_a_silent_broker_is_fenced_and_its_partitions_move() -> None:

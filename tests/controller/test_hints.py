@@ -11,6 +11,7 @@ from metashell.codec.batch_writer import write_records
 from metashell.codec.batches import Record
 from metashell.codec.frame import write_metadata_record
 from metashell.controller.partitions.hints import Hints
+from metashell.controller.steps import finish
 from metashell.image import MetadataImage, PartitionRegistration, TopicImage, TopicsImage
 from metashell.image.partitions import partition_record
 from metashell.image.spans import Span
@@ -56,7 +57,7 @@ def test_partitions_that_are_bytes_give_the_same_hints_as_those_that_are_decoded
     topic = TopicImage("t", topic_id, (Span(area, 0, len(area), len(values)),))
     hints = Hints()
 
-    hints.add_image(MetadataImage(topics=TopicsImage({topic_id: topic}, {"t": topic})))
+    finish(hints.add_image(MetadataImage(topics=TopicsImage({topic_id: topic}, {"t": topic}))))
 
     assert everything(hints) == everything(expected)
 
@@ -91,7 +92,10 @@ def test_the_room_of_removed_topics_is_reclaimed() -> None:
         gone = number.to_bytes(16, "big")
         hints.add_replicas(gone, 0, (1, 2))
         hints.forget_partitions(gone)
+    assert hints.has_waste
+    finish(hints.reclaim())
 
+    assert not hints.has_waste
     assert len(list(hints.of_broker(1))) < 200
     assert (kept, 5) in set(hints.of_broker(2))
 

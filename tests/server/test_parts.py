@@ -13,11 +13,10 @@ from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.codec.frame import write_metadata_record
 from metashell.codec.framing import frames_of
-from metashell.codec.messages import BeginTransactionRecord, DescribeClusterRequest, EndTransactionRecord, TopicRecord
+from metashell.codec.messages import BeginTransactionRecord, EndTransactionRecord, TopicRecord
 from metashell.errors import LogCorruptError
 from metashell.log.disk import Disk
 from metashell.raft.ready import Durable, ElectionState
-from metashell.server.describe_cluster import CONTROLLERS, describe_cluster
 from metashell.server.election_store import ElectionStore
 from metashell.server.image_machine import ImageMachine
 from metashell.server.state_machine import batches_in
@@ -95,12 +94,3 @@ def test_the_machine_keeps_the_image_and_asks_for_snapshots_outside_of_transacti
         assert not other.image.faults and not machine.image.faults
 
     asyncio.run(main())
-
-
-def test_describe_cluster_names_controllers_to_those_who_ask_for_them() -> None:
-    nodes = [(1, ("a", 1)), (2, ("b", 2))]
-    answer = describe_cluster(DescribeClusterRequest(endpoint_type=CONTROLLERS), "id", 2, nodes)
-    assert (answer.error_code, answer.cluster_id, answer.controller_id) == (0, "id", 2)
-    assert [(node.broker_id, node.host, node.port) for node in answer.brokers] == [(1, "a", 1), (2, "b", 2)]
-    assert describe_cluster(DescribeClusterRequest(endpoint_type=1), "id", 2, nodes).error_code == 114
-    assert describe_cluster(DescribeClusterRequest(endpoint_type=9), "id", 2, nodes).error_code == 115

@@ -61,9 +61,7 @@ def test_a_leader_that_stops_gracefully_hands_over_before_it_ends(tmp_path: Path
     run(main)
 
 
-def test_describe_quorum_and_describe_cluster_are_answered(tmp_path: Path) -> None:
-    from metashell.codec.messages import DescribeClusterRequest
-
+def test_describe_quorum_is_answered(tmp_path: Path) -> None:
     async def main() -> None:
         async with Quorum(tmp_path) as quorum:
             leader = await quorum.leader()
@@ -75,11 +73,6 @@ def test_describe_quorum_and_describe_cluster_are_answered(tmp_path: Path) -> No
             assert (described.error, described.leader_id, described.epoch) == (0, leader.id, leader.running.node.epoch)
             assert {state.id for state in described.voters} == {1, 2, 3}
             assert described.high_watermark > 0
-            cluster = await connection.request(DescribeClusterRequest(endpoint_type=2))
-            assert (cluster.cluster_id, cluster.controller_id) == (CLUSTER_ID, leader.id)
-            assert {(node.broker_id, node.port) for node in cluster.brokers} == {(m.id, m.port) for m in quorum.members.values()}
-            mismatched = await connection.request(DescribeClusterRequest())
-            assert mismatched.error_code == 114
             connection.close()
 
     run(main)

@@ -19,6 +19,7 @@ from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.controller import Decision, QuorumController, Request, Settings
 from metashell.controller.cluster.brokers import fence_stale_broker
 from metashell.controller.records import ELR_FEATURE, SUPPORTED_FEATURES, feature_level
+from metashell.controller.steps import finish
 from metashell.image import load_image
 from metashell.log.source import open_source
 from tools.bench.common import generated, print_interpreter
@@ -128,7 +129,7 @@ def fence() -> None:
     lone = Lone()
     start = time.process_time()
     lone.controller.load(image, image.provenance.offset)
-    assert lone.controller.state.hints is not None
+    assert lone.controller.state.hints.leaderless is not None
     print(f"{'hints':<16} of {PARTITIONS} partitions in {time.process_time() - start:.2f} s cpu")
     gc.collect()
     gc.freeze()
@@ -142,14 +143,14 @@ def fence() -> None:
 def fenced(lone: Lone, id: int) -> tuple[float, int]:
     """How long it takes to fence a broker that is silent, and how many partitions change."""
     heartbeats = lone.controller.state.heartbeats
-    while heartbeats.take_expired(1 << 60) is not None:
-        pass
+    while (expired := heartbeats.expired(1 << 60)) is not None:
+        heartbeats.forget(*expired)
     heartbeats.contact(id, lone.controller.image.cluster.brokers[id].epoch, -(1 << 40))
     gc.collect()
     # As a driver does: what a decision makes has no cycles, and looking for some takes as long as the decision.
     gc.disable()
     start = time.process_time()
-    decision, _ = fence_stale_broker(lone.controller.state, 0)
+    decision, _ = finish(fence_stale_broker(lone.controller.state, 0))
     lone.write(decision)
     taken_s = time.process_time() - start
     gc.enable()

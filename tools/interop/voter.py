@@ -37,7 +37,7 @@ from metashell.net.security import listener_security, security_config
 from metashell.net.tls import client_context, server_context
 from metashell.raft.config import RaftConfig
 from metashell.raft.messages import Endpoint
-from metashell.server.election_store import ElectionStore
+from metashell.server.election_store import ElectionStore, newest_epoch
 from metashell.server.image_machine import ImageMachine
 from metashell.server.replica_server import Parts, PeerSecurity, ReplicaServer, no_vote_line
 from metashell.server.state_machine import StateMachine
@@ -106,11 +106,6 @@ async def start_voter(
     for repair in log.repairs:
         on_event(f"recovery: {repair}")
     return Voter(server, log)
-
-
-def newest_epoch(log: MetadataLog) -> int:
-    """The latest epoch of which the log has a batch or a snapshot."""
-    return max([0, *(epoch for epoch, _ in log.leader_epochs()), *(id.epoch for id in log.snapshots())])
 
 
 def static_voters(values: ConfigValues) -> dict[int, Endpoint]:

@@ -15,12 +15,15 @@ from metashell.controller.chance import new_uuid
 from metashell.controller.decision import RECORDS_MAX, ApiError, BoundedRecords, Decision
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 from metashell.image import Acl
 
+_PIECE: Final = 1000
+"""Entries that are held against a filter in one piece."""
 NO_AUTHORIZER: Final = "No Authorizer is configured."
 
 
-def create(state: State, request: Request, now_ms: int) -> Decision:
+def create(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Make entries; one that is there already, or comes twice, is a success without a record."""
     body = request.body
     if not state.settings.has_authorizer:
@@ -29,6 +32,7 @@ def create(state: State, request: Request, now_ms: int) -> Decision:
     records = BoundedRecords()
     results = []
     for one in body.creations:
+        yield
         error = ApiError(NONE, "")
         _check_codes(one.resource_type, one.resource_pattern_type, one.operation, one.permission_type)
         try:
@@ -97,9 +101,9 @@ def _name_of(code: int, codes: Any) -> str:
 
 
 class AclFilter:
-    """Which entries are meant.
+    """Which entries are meant; a code that nobody knows matches none.
 
-    Errors: ApiError INVALID_REQUEST for a filter of which a part means nothing.
+    Errors: ApiError INVALID_REQUEST for a code that stands for none: Kafka closes the connection.
     """
 
     def __init__(self, one: Any) -> None:
@@ -110,14 +114,21 @@ class AclFilter:
         self._host = one.host_filter
         self._operation = one.operation
         self._permission = one.permission_type
-        for what, code, codes in (
-            ("patternType", self._pattern, Pattern),
-            ("resourceType", self._resource_type, Resource),
-            ("operation", self._operation, Operation),
-            ("permissionType", self._permission, Permission),
+        for what, code in (
+            ("patternType", self._pattern),
+            ("resourceType", self._resource_type),
+            ("operation", self._operation),
+            ("permissionType", self._permission),
         ):
-            if code == 0 or code not in iter(codes):
+            if code == 0:
                 raise ApiError(INVALID_REQUEST, f"Unknown {what}.")
+
+    def check(self) -> None:
+        """Errors: ApiError INVALID_REQUEST for a code that nobody knows, which a deletion may not have."""
+        if self._resource_type not in iter(Resource) or self._pattern not in iter(Pattern):
+            raise ApiError(INVALID_REQUEST, "Unknown patternFilter.")
+        if self._operation not in iter(Operation) or self._permission not in iter(Permission):
+            raise ApiError(INVALID_REQUEST, "Unknown entryFilter.")
 
     def matches(self, acl: Acl) -> bool:
         return (
@@ -141,7 +152,7 @@ class AclFilter:
         return acl.resource_name in (self._name, WILDCARD)
 
 
-def delete(state: State, request: Request, now_ms: int) -> Decision:
+def delete(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Remove what filters match; an entry that several match is removed once and listed for each."""
     if not state.settings.has_authorizer:
         raise ApiError(SECURITY_DISABLED, NO_AUTHORIZER)
@@ -151,8 +162,11 @@ def delete(state: State, request: Request, now_ms: int) -> Decision:
     filters = [AclFilter(one) for one in request.body.filters]
     for wanted in filters:
         try:
+            wanted.check()
             matching = []
-            for id, acl in state.image.acls.by_id.items():
+            for number, (id, acl) in enumerate(state.image.acls.by_id.items(), 1):
+                if not number % _PIECE:
+                    yield
                 if wanted.matches(acl):
                     removed[id] = None
                     matching.append(response.DeleteAclsMatchingAcl(error_code=NONE, error_message=None, **acl._asdict()))
@@ -172,12 +186,18 @@ def refuse_delete(request: Request, code: int, message: str | None) -> messages.
     return messages.DeleteAclsResponse(filter_results=tuple(made(error_code=code, error_message=message) for _ in request.body.filters))
 
 
-def describe(state: State, request: Request, now_ms: int) -> Decision:
+def describe(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """The entries that a filter matches, by what they are about."""
     if not state.settings.has_authorizer:
         raise ApiError(SECURITY_DISABLED, "No Authorizer is configured on the broker")
     wanted = AclFilter(request.body)
-    return Decision(_description(acl for acl in state.stable.acls.by_id.values() if wanted.matches(acl)))
+    matching = []
+    for number, acl in enumerate(state.stable.acls.by_id.values(), 1):
+        if not number % _PIECE:
+            yield
+        if wanted.matches(acl):
+            matching.append(acl)
+    return Decision(_description(matching))
 
 
 def _description(acls: Iterable[Acl]) -> Any:

@@ -6,15 +6,17 @@ Source: org.apache.kafka.controller.ClientQuotaControlManager; controller.md 27.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import ip_address
 from typing import Final
 
 from metashell.codec import messages
 from metashell.codec.error_codes import INVALID_REQUEST, NONE
 from metashell.controller.decision import ApiError, BoundedRecords, Decision
+from metashell.controller.java import string_hash_order
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 from metashell.image import QuotaEntity
 from metashell.image.loss import VersionedRecord
 
@@ -36,13 +38,14 @@ _LOCAL_NAMES: Final = {"localhost"}
 _HOST = re.compile(r"(?=.{1,253}$)(?!.*\.\d+$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*")
 
 
-def alter(state: State, request: Request, now_ms: int) -> Decision:
+def alter(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Set and remove quotas, each entity by itself, all in one batch."""
     body = request.body
     records = BoundedRecords()
     seen: set[QuotaEntity] = set()
     results: dict[QuotaEntity, messages.AlterClientQuotasResponse.EntryData] = {}
     for entry in body.entries:
+        yield
         error = ApiError(NONE)
         try:
             records.extend(_alter_entry(state, entry, seen))
@@ -58,7 +61,8 @@ def _alter_entry(state: State, entry: messages.AlterClientQuotasRequest.EntryDat
     entity = _entity(entry)
     keys = [op.key for op in entry.ops]
     if entity in seen or len(set(keys)) != len(keys):
-        shown = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in names.items())
+        kinds = string_hash_order(names, len(entry.entity))
+        shown = ", ".join(f"{kind}={'null' if names[kind] is None else names[kind]}" for kind in kinds)
         raise ApiError(INVALID_REQUEST, f"Ignoring duplicate entity ClientQuotaEntity(entries={{{shown}}})")
     seen.add(entity)
     _check_entity(names)
@@ -74,7 +78,8 @@ def _entity(entry: messages.AlterClientQuotasRequest.EntryData) -> QuotaEntity:
 def _check_entity(names: dict[str, str | None]) -> None:
     if not names:
         raise ApiError(INVALID_REQUEST, "Invalid empty client quota entity")
-    for kind, name in names.items():
+    for kind in string_hash_order(names, len(names)):
+        name = names[kind]
         if kind not in (USER, CLIENT, ADDRESS):
             raise ApiError(INVALID_REQUEST, f"Unhandled client quota entity type: {kind}")
         if name == "":
@@ -104,7 +109,9 @@ def _records(
     parts = tuple(made.EntityData(entity_type=kind, entity_name=name) for kind, name in entity)
     present: Mapping[str, float] = state.image.client_quotas.get(entity, {})
     changes = []
-    for op in entry.ops:
+    by_key = {op.key: op for op in entry.ops}
+    for key in string_hash_order(by_key, len(entry.ops)):
+        op = by_key[key]
         if op.remove:
             if op.key in present:
                 changes.append(made(entity=parts, key=op.key, value=0.0, remove=True))
@@ -130,15 +137,20 @@ def _check_value(key: str, value: float, types: dict[str, str]) -> None:
 
 
 def _result(entry: messages.AlterClientQuotasRequest.EntryData, error: ApiError) -> messages.AlterClientQuotasResponse.EntryData:
-    made = messages.AlterClientQuotasResponse
     names = {part.entity_type: part.entity_name for part in entry.entity}
+    return _told(names.items(), error)
+
+
+def _told(parts: Iterable[tuple[str, str | None]], error: ApiError) -> messages.AlterClientQuotasResponse.EntryData:
+    made = messages.AlterClientQuotasResponse
     return made.EntryData(
         error_code=error.code,
         error_message=error.message,
-        entity=tuple(made.EntityData(entity_type=kind, entity_name=name) for kind, name in names.items()),
+        entity=tuple(made.EntityData(entity_type=kind, entity_name=name) for kind, name in parts),
     )
 
 
 def refuse(request: Request, code: int, message: str | None) -> messages.AlterClientQuotasResponse:
     error = ApiError(code, message)
-    return messages.AlterClientQuotasResponse(entries=tuple(_result(entry, error) for entry in request.body.entries))
+    entries = (_told(((part.entity_type, part.entity_name) for part in entry.entity), error) for entry in request.body.entries)
+    return messages.AlterClientQuotasResponse(entries=tuple(entries))

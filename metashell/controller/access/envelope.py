@@ -8,7 +8,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from metashell.codec import messages
-from metashell.codec.error_codes import INVALID_REQUEST, NONE, NOT_CONTROLLER, PRINCIPAL_DESERIALIZATION_FAILURE, UNSUPPORTED_VERSION
+from metashell.codec.error_codes import (
+    INVALID_REQUEST,
+    NONE,
+    NOT_CONTROLLER,
+    NOT_LEADER_OR_FOLLOWER,
+    PRINCIPAL_DESERIALIZATION_FAILURE,
+    UNSUPPORTED_VERSION,
+)
 from metashell.codec.primitives import kafka_text, read_uvarint
 from metashell.codec.registry import message_type
 from metashell.controller.apis import APIS
@@ -133,9 +140,13 @@ def _address_text(address: bytes) -> str:
 
 
 def close_envelope(inner: Inner, answer: Any) -> Any:
-    """The answer of an envelope around the answer of what it held. Where that says NOT_CONTROLLER, so does the envelope, without data."""
+    """The answer of an envelope around the answer of what it held.
+
+    Where that says that another controller leads, the envelope says NOT_CONTROLLER, without data: the broker asks again elsewhere.
+    Source: kafka.network.RequestChannel.Request.shouldReturnNotController.
+    """
     response = messages.EnvelopeResponse
-    if _says(answer, NOT_CONTROLLER):
+    if _says(answer, NOT_LEADER_OR_FOLLOWER if inner.name == "DescribeQuorum" else NOT_CONTROLLER):
         return response(response_data=None, error_code=NOT_CONTROLLER)
     message = message_type("response", f"{inner.name}Response")
     tags = b"\0" if message.flexible(inner.request.version) else b""

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections import Counter
-from typing import Final
+from typing import Any, Final
 
 from metashell.codec import messages
 from metashell.codec.error_codes import (
@@ -23,6 +22,7 @@ from metashell.codec.metadata_version import SCRAM_LEVEL
 from metashell.controller.decision import ApiError, BoundedRecords, Decision
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 from metashell.image.loss import VersionedRecord
 
 HASHES: Final = {1: "sha256", 2: "sha512"}
@@ -30,25 +30,38 @@ ITERATIONS_MIN: Final = 4096
 ITERATIONS_MAX: Final = 16384
 
 
-def alter(state: State, request: Request, now_ms: int) -> Decision:
+def alter(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Delete and set credentials: a user that is named twice gets none of its changes."""
     body = request.body
     if state.level < SCRAM_LEVEL:
         raise ApiError(UNSUPPORTED_VERSION, "The current metadata.version does not support SCRAM")
-    counts = Counter(one.name for one in (*body.deletions, *body.upsertions))
-    records = BoundedRecords()
-    successes: dict[str, None] = {}
+    deletions: dict[str, Any] = {}
+    upsertions: dict[str, Any] = {}
     errors: dict[str, ApiError] = {}
-    for changes, record_of in ((body.deletions, _deletion), (body.upsertions, _upsertion)):
+    for kept, changes, check in ((deletions, body.deletions, _check_deletion), (upsertions, body.upsertions, _check_upsertion)):
         for one in changes:
+            yield
+            if one.name in errors:
+                # The first thing that is wrong about a user counts.
+                continue
             try:
-                if counts[one.name] > 1:
+                if any(found.pop(one.name, None) is not None for found in (deletions, upsertions)):
                     raise ApiError(DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request")
-                records.append(record_of(state, one))
-                successes[one.name] = None
+                check(state, one)
+                kept[one.name] = one
             except ApiError as error:
                 errors[one.name] = error
-    results = [_result(name, ApiError(NONE)) for name in successes]
+    records = BoundedRecords()
+    results = []
+    for name, one in deletions.items():
+        records.append((messages.RemoveUserScramCredentialRecord(name=name, mechanism=one.mechanism), 0))
+        results.append(_result(name, ApiError(NONE)))
+    for name, one in upsertions.items():
+        try:
+            records.append(_upsertion(one))
+            results.append(_result(name, ApiError(NONE)))
+        except ApiError as error:
+            errors[name] = error
     results += [_result(name, error) for name, error in errors.items()]
     return Decision(messages.AlterUserScramCredentialsResponse(results=tuple(results)), records)
 
@@ -60,19 +73,21 @@ def _check(name: str, mechanism: int) -> None:
         raise ApiError(UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
 
 
-def _deletion(state: State, one: messages.AlterUserScramCredentialsRequest.ScramCredentialDeletion) -> VersionedRecord:
+def _check_deletion(state: State, one: messages.AlterUserScramCredentialsRequest.ScramCredentialDeletion) -> None:
     _check(one.name, one.mechanism)
     if one.name not in state.image.scram.get(one.mechanism, {}):
         raise ApiError(RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
-    return messages.RemoveUserScramCredentialRecord(name=one.name, mechanism=one.mechanism), 0
 
 
-def _upsertion(state: State, one: messages.AlterUserScramCredentialsRequest.ScramCredentialUpsertion) -> VersionedRecord:
+def _check_upsertion(state: State, one: messages.AlterUserScramCredentialsRequest.ScramCredentialUpsertion) -> None:
     _check(one.name, one.mechanism)
     if one.iterations < ITERATIONS_MIN:
         raise ApiError(UNACCEPTABLE_CREDENTIAL, "Too few iterations")
     if one.iterations > ITERATIONS_MAX:
         raise ApiError(UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+
+
+def _upsertion(one: messages.AlterUserScramCredentialsRequest.ScramCredentialUpsertion) -> VersionedRecord:
     if not one.salted_password:
         raise ApiError(UNACCEPTABLE_CREDENTIAL, "The salted password is empty")
     algorithm = HASHES[one.mechanism]

@@ -26,6 +26,7 @@ from metashell.controller.chance import new_uuid
 from metashell.controller.decision import ApiError, Decision
 from metashell.controller.request import ANONYMOUS, Request
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 from metashell.image import DelegationToken
 from metashell.image.loss import VersionedRecord
 from metashell.values import uuid_text
@@ -48,17 +49,18 @@ def create(state: State, request: Request, now_ms: int) -> Decision:
     if any(one.principal_type != "User" for one in body.renewers):
         raise ApiError(INVALID_PRINCIPAL_TYPE)
     _check_enabled(state)
+    wall_ms = state.wall_ms
     settings = state.settings
     life_ms = settings.number("delegation.token.max.lifetime.ms")
     if body.max_lifetime_ms > 0:
         life_ms = min(life_ms, body.max_lifetime_ms)
-    max_ms = _sum(now_ms, life_ms)
-    expiry_ms = min(max_ms, _sum(now_ms, settings.number("delegation.token.expiry.time.ms")))
+    max_ms = _sum(wall_ms, life_ms)
+    expiry_ms = min(max_ms, _sum(wall_ms, settings.number("delegation.token.expiry.time.ms")))
     token = DelegationToken(
         owner=owner,
         requester=request.principal,
         renewers=tuple(f"{one.principal_type}:{one.principal_name}" for one in body.renewers),
-        issue_timestamp=now_ms,
+        issue_timestamp=wall_ms,
         max_timestamp=max_ms,
         expiration_timestamp=expiry_ms,
         token_id=uuid_text(new_uuid(state.chance)),
@@ -69,7 +71,7 @@ def create(state: State, request: Request, now_ms: int) -> Decision:
         error_code=NONE,
         principal_type=owner_type,
         principal_name=owner_name,
-        issue_timestamp_ms=now_ms,
+        issue_timestamp_ms=wall_ms,
         expiry_timestamp_ms=expiry_ms,
         max_timestamp_ms=max_ms,
         token_id=token.token_id,
@@ -88,50 +90,58 @@ def _owner(request: Request) -> str:
     return request.principal
 
 
-def renew(state: State, request: Request, now_ms: int) -> Decision:
+def renew(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Let a token live on, at most to its maximum."""
     _check_sender(request)
     _check_enabled(state)
-    token = _find(state, request.body.hmac)
-    if token.max_timestamp < now_ms or token.expiration_timestamp < now_ms:
+    wall_ms = state.wall_ms
+    token = yield from _find(state, request.body.hmac)
+    if token.max_timestamp < wall_ms or token.expiration_timestamp < wall_ms:
         raise ApiError(DELEGATION_TOKEN_EXPIRED)
     _check_owner(request, token)
     period_ms = state.settings.number("delegation.token.expiry.time.ms")
     if request.body.renew_period_ms > 0:
         period_ms = min(period_ms, request.body.renew_period_ms)
-    expiry_ms = min(token.max_timestamp, _sum(now_ms, period_ms))
+    expiry_ms = min(token.max_timestamp, _sum(wall_ms, period_ms))
     answer = messages.RenewDelegationTokenResponse(error_code=NONE, expiry_timestamp_ms=expiry_ms)
     return Decision(answer, [_record(token._replace(expiration_timestamp=expiry_ms))])
 
 
-def expire(state: State, request: Request, now_ms: int) -> Decision:
+def expire(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """End a token, now for a negative period, else after it."""
     _check_sender(request)
     _check_enabled(state)
-    token = _find(state, request.body.hmac)
+    wall_ms = state.wall_ms
+    token = yield from _find(state, request.body.hmac)
     _check_owner(request, token)
     period_ms = request.body.expiry_time_period_ms
     if period_ms < 0:
-        answer = messages.ExpireDelegationTokenResponse(error_code=NONE, expiry_timestamp_ms=now_ms)
+        answer = messages.ExpireDelegationTokenResponse(error_code=NONE, expiry_timestamp_ms=wall_ms)
         return Decision(answer, [_removal(token)])
-    if token.max_timestamp < now_ms or token.expiration_timestamp < now_ms:
+    if token.max_timestamp < wall_ms or token.expiration_timestamp < wall_ms:
         raise ApiError(DELEGATION_TOKEN_EXPIRED)
-    expiry_ms = min(token.max_timestamp, _sum(now_ms, period_ms))
+    expiry_ms = min(token.max_timestamp, _sum(wall_ms, period_ms))
     answer = messages.ExpireDelegationTokenResponse(error_code=NONE, expiry_timestamp_ms=expiry_ms)
     return Decision(answer, [_record(token._replace(expiration_timestamp=expiry_ms))])
 
 
 def sweep(state: State, now_ms: int) -> tuple[Decision, bool]:
     """Periodic: remove tokens whose time is over."""
-    over = [token for token in state.image.delegation_tokens.values() if min(token.max_timestamp, token.expiration_timestamp) < now_ms]
+    wall_ms = state.wall_ms
+    over = [token for token in state.image.delegation_tokens.values() if min(token.max_timestamp, token.expiration_timestamp) < wall_ms]
     records = [_removal(token) for token in over[:EXPIRATIONS_MAX]]
     return Decision(None, records), len(over) > EXPIRATIONS_MAX
 
 
 def token_hmac(state: State, token_id: str) -> bytes:
-    """The secret of a token, made from its id and the secret that all controllers share."""
+    """The secret of a token."""
     assert state.settings.token_secret is not None
-    return hmac.digest(state.settings.token_secret.encode(), token_id.encode(), "sha512")
+    return hmac_of_token(state.settings.token_secret, token_id)
+
+
+def hmac_of_token(secret: str, token_id: str) -> bytes:
+    """The secret of a token, made from its id and the secret that all controllers share."""
+    return hmac.digest(secret.encode(), token_id.encode(), "sha512")
 
 
 def _check_sender(request: Request) -> None:
@@ -150,11 +160,12 @@ def _check_enabled(state: State) -> None:
         raise ApiError(UNSUPPORTED_VERSION)
 
 
-def _find(state: State, secret: bytes) -> DelegationToken:
+def _find(state: State, secret: bytes) -> Steps[DelegationToken]:
     """A token by its secret, among those that are committed."""
     for token in state.stable.delegation_tokens.values():
         if hmac.compare_digest(token_hmac(state, token.token_id), bytes(secret)):
             return token
+        yield
     raise ApiError(DELEGATION_TOKEN_NOT_FOUND)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any, Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from metashell.codec import messages
 from metashell.codec.error_codes import (
@@ -20,8 +20,8 @@ from metashell.codec.error_codes import (
 )
 from metashell.codec.metadata_version import CORDONED_DIRECTORIES_LEVEL, DIRECTORY_ASSIGNMENT_LEVEL, METADATA_VERSION, record_versions
 from metashell.controller.cluster.registration import check_listeners, endpoints_of, features_of
-from metashell.controller.decision import ApiError, BoundedRecords, Decision
-from metashell.controller.partitions.bulk import Changes
+from metashell.controller.decision import ApiError, BoundedRecords, Decision, TaskResult
+from metashell.controller.partitions.bulk import Changes, Found
 from metashell.controller.records import (
     FENCE,
     UNFENCE,
@@ -35,6 +35,7 @@ from metashell.controller.records import (
 from metashell.controller.request import Request
 from metashell.controller.senders import check_broker_epoch
 from metashell.controller.state import State
+from metashell.controller.steps import Steps, gather
 from metashell.image import BrokerRegistration
 from metashell.image.loss import VersionedRecord
 from metashell.values import uuid_text
@@ -42,7 +43,7 @@ from metashell.values import uuid_text
 _NEVER_REGISTERED = -2
 
 
-def register(state: State, request: Request, now_ms: int) -> Decision:
+def register(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Take a broker into the cluster, or tell it why not. The records of a former life's end come before the registration."""
     body = request.body
     known = state.image.cluster.brokers.get(body.broker_id)
@@ -58,7 +59,7 @@ def register(state: State, request: Request, now_ms: int) -> Decision:
     if known is not None and known.incarnation_id == body.incarnation_id:
         epoch, fenced, in_shutdown = known.epoch, known.fenced, known.in_controlled_shutdown
     else:
-        records += _end_of_former_life(state, request, known)
+        yield from gather(_end_of_former_life(state, request, known), records)
     records.append(_registration(state, body, epoch, fenced, in_shutdown))
     return Decision(messages.BrokerRegistrationResponse(broker_epoch=epoch), records, atomic=False)
 
@@ -112,7 +113,7 @@ def _check_feature(broker_id: int, name: str, level: int, low: int, high: int) -
         )
 
 
-def _end_of_former_life(state: State, request: Request, known: BrokerRegistration | None) -> Iterator[VersionedRecord]:
+def _end_of_former_life(state: State, request: Request, known: BrokerRegistration | None) -> Iterator[VersionedRecord | None]:
     """What a broker's new life does to the partitions that it held in the former one."""
     broker_id = request.body.broker_id
     former_epoch = _NEVER_REGISTERED if known is None else known.epoch
@@ -159,7 +160,7 @@ class BrokerMode(Enum):
 _CurrentMode: TypeAlias = Literal[BrokerMode.FENCED, BrokerMode.UNFENCED, BrokerMode.CONTROLLED_SHUTDOWN]
 
 
-def heartbeat(state: State, request: Request, now_ms: int) -> Decision:
+def heartbeat(state: State, request: Request, now_ms: int) -> Decision | Steps[Decision]:
     """Take a broker's heartbeat: it may fence, unfence, or let the broker go."""
     body = request.body
     heartbeats = state.heartbeats
@@ -170,24 +171,31 @@ def heartbeat(state: State, request: Request, now_ms: int) -> Decision:
         raise ApiError(REQUEST_TIMED_OUT)
     check_broker_epoch(state, body)
     assert broker is not None
-    registered_at = state.tip.registration_offsets[broker.id]
     mode = _current_mode(state, broker.id)
+    is_usual = not (body.want_fence or body.want_shut_down or body.offline_log_dirs or body.cordoned_log_dirs is not None)
+    if mode is BrokerMode.UNFENCED and is_usual:
+        heartbeats.touch(broker.id, False, body.current_metadata_offset)
+        return Decision(_beat_answer(state, body, mode), atomic=False)
+    return _change_mode(state, body, broker, mode)
+
+
+def _change_mode(state: State, body: messages.BrokerHeartbeatRequest, broker: BrokerRegistration, mode: _CurrentMode) -> Steps[Decision]:
     changes = Changes(state)
-    following = _next_mode(state, body, mode, registered_at, changes)
+    following = yield from _next_mode(state, body, mode, changes)
     records: list[VersionedRecord] = []
     if following is not mode:
-        records += _mode_records(changes, broker, following)
-    heartbeats.touch(broker.id, following.is_fenced, body.current_metadata_offset)
-    records += _directory_records(state, changes, body, broker)
-    return Decision(
-        messages.BrokerHeartbeatResponse(
-            is_caught_up=body.current_metadata_offset >= registered_at,
-            is_fenced=following.is_fenced,
-            should_shut_down=following is BrokerMode.SHUTDOWN_NOW,
-        ),
-        records,
-        atomic=False,
-        leaving_broker=broker.id if following is BrokerMode.CONTROLLED_SHUTDOWN else -1,
+        yield from gather(_mode_records(changes, broker, following), records)
+    state.heartbeats.touch(broker.id, following.is_fenced, body.current_metadata_offset)
+    yield from gather(_directory_records(state, changes, body, broker), records)
+    leaving = broker.id if following is BrokerMode.CONTROLLED_SHUTDOWN else -1
+    return Decision(_beat_answer(state, body, following), records, atomic=False, leaving_broker=leaving)
+
+
+def _beat_answer(state: State, body: messages.BrokerHeartbeatRequest, mode: BrokerMode) -> messages.BrokerHeartbeatResponse:
+    return messages.BrokerHeartbeatResponse(
+        is_caught_up=body.current_metadata_offset >= state.tip.registration_offsets[body.broker_id],
+        is_fenced=mode.is_fenced,
+        should_shut_down=mode is BrokerMode.SHUTDOWN_NOW,
     )
 
 
@@ -198,22 +206,23 @@ def _current_mode(state: State, broker_id: int) -> _CurrentMode:
     return BrokerMode.CONTROLLED_SHUTDOWN if beat.is_shutting_down else BrokerMode.UNFENCED
 
 
-def _next_mode(state: State, body: messages.BrokerHeartbeatRequest, mode: _CurrentMode, registered_at: int, changes: Changes) -> BrokerMode:
+def _next_mode(state: State, body: messages.BrokerHeartbeatRequest, mode: _CurrentMode, changes: Changes) -> Steps[BrokerMode]:
     """The table of controller.md 12.2."""
     match mode:
         case BrokerMode.FENCED:
             if body.want_shut_down:
                 return BrokerMode.SHUTDOWN_NOW
-            caught_up = body.current_metadata_offset >= registered_at
+            caught_up = body.current_metadata_offset >= state.tip.registration_offsets[body.broker_id]
             return BrokerMode.UNFENCED if caught_up and not body.want_fence else BrokerMode.FENCED
         case BrokerMode.UNFENCED:
             if body.want_fence:
                 return BrokerMode.SHUTDOWN_NOW if body.want_shut_down else BrokerMode.FENCED
             if not body.want_shut_down:
                 return BrokerMode.UNFENCED
-            return BrokerMode.CONTROLLED_SHUTDOWN if changes.leads_any(body.broker_id) else BrokerMode.SHUTDOWN_NOW
+            is_leading = yield from changes.leads_any(body.broker_id)
+            return BrokerMode.CONTROLLED_SHUTDOWN if is_leading else BrokerMode.SHUTDOWN_NOW
         case BrokerMode.CONTROLLED_SHUTDOWN:
-            if changes.leads_any(body.broker_id):
+            if (yield from changes.leads_any(body.broker_id)):
                 return BrokerMode.CONTROLLED_SHUTDOWN
             beat = state.heartbeats.beat(body.broker_id)
             lowest = state.heartbeats.lowest_active_offset()
@@ -224,7 +233,7 @@ def _next_mode(state: State, body: messages.BrokerHeartbeatRequest, mode: _Curre
             assert_never(mode)
 
 
-def _mode_records(changes: Changes, broker: BrokerRegistration, following: BrokerMode) -> Iterator[VersionedRecord]:
+def _mode_records(changes: Changes, broker: BrokerRegistration, following: BrokerMode) -> Iterator[VersionedRecord | None]:
     match following:
         case BrokerMode.UNFENCED:
             yield fencing(broker.id, broker.epoch, UNFENCE)
@@ -239,14 +248,14 @@ def _mode_records(changes: Changes, broker: BrokerRegistration, following: Broke
             assert_never(following)
 
 
-def _fencing_records(changes: Changes, broker: BrokerRegistration) -> Iterator[VersionedRecord]:
+def _fencing_records(changes: Changes, broker: BrokerRegistration) -> Iterator[VersionedRecord | None]:
     yield from changes.removals(changes.in_isr(broker.id), broker.id)
     yield fencing(broker.id, broker.epoch, FENCE)
 
 
 def _directory_records(
     state: State, changes: Changes, body: messages.BrokerHeartbeatRequest, broker: BrokerRegistration
-) -> Iterator[VersionedRecord]:
+) -> Iterator[VersionedRecord | None]:
     """Directories that went offline, and those that the broker wants no new replicas in."""
     if state.level >= DIRECTORY_ASSIGNMENT_LEVEL and body.offline_log_dirs:
         offline = [directory for directory in broker.directories if directory in body.offline_log_dirs]
@@ -261,34 +270,43 @@ def _directory_records(
             yield cordoned_directories(broker.id, broker.epoch, tuple(body.cordoned_log_dirs))
 
 
-def _in_directory(changes: Changes, broker_id: int, directory: bytes) -> Iterator[Any]:
+def _in_directory(changes: Changes, broker_id: int, directory: bytes) -> Iterator[Found | None]:
     for found in changes.with_replica(broker_id):
+        if found is None:
+            yield None
+            continue
         partition = found[2]
         if broker_id in partition.replicas and partition.directories[partition.replicas.index(broker_id)] == directory:
             yield found
 
 
-def fence_stale_broker(state: State, now_ms: int) -> tuple[Decision, bool]:
+def fence_stale_broker(state: State, now_ms: int) -> Steps[TaskResult]:
     """One step of the sweep over sessions: fence the broker that was silent the longest, if its session is over.
 
     Returns what to write, and whether there may be more to do.
     """
-    expired = state.heartbeats.take_expired(now_ms)
+    heartbeats = state.heartbeats
+    expired = heartbeats.expired(now_ms)
     if expired is None:
         return Decision(), False
     broker_id, epoch = expired
     broker = state.image.cluster.brokers.get(broker_id)
-    if broker is None:
-        state.heartbeats.remove(broker_id)
+    if broker is None or broker.epoch != epoch:
+        heartbeats.forget(broker_id, epoch)
+        if broker is None:
+            heartbeats.remove(broker_id)
         return Decision(), True
-    if broker.epoch != epoch:
+    records: list[VersionedRecord] = []
+    yield from gather(_fencing_records(Changes(state), broker), records)
+    if heartbeats.has_session(broker_id, epoch, now_ms):
+        # It was heard of while its fencing was computed.
         return Decision(), True
-    records = list(_fencing_records(Changes(state), broker))
-    state.heartbeats.fence(broker_id)
+    heartbeats.forget(broker_id, epoch)
+    heartbeats.fence(broker_id)
     return Decision(None, records, atomic=False), True
 
 
-def unregister(state: State, request: Request, now_ms: int) -> Decision:
+def unregister(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Take a broker out of the cluster, dead or alive; replica lists still name it."""
     broker_id = request.body.broker_id
     broker = state.image.cluster.brokers.get(broker_id)
@@ -296,8 +314,8 @@ def unregister(state: State, request: Request, now_ms: int) -> Decision:
         raise ApiError(BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")
     changes = Changes(state)
     records = BoundedRecords()
-    records.extend(changes.removals(changes.in_isr(broker_id), broker_id))
+    yield from gather(changes.removals(changes.in_isr(broker_id), broker_id), records)
     # Whoever is in an ELR stays there: should the broker come back, it still has the records. But it leads nothing until then.
-    records.extend(changes.removals(changes.in_elr(broker_id), broker_id))
+    yield from gather(changes.removals(changes.in_elr(broker_id), broker_id), records)
     records.append((messages.UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch), 0))
     return Decision(messages.UnregisterBrokerResponse(error_message=""), records, atomic=False)

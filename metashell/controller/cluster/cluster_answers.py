@@ -23,6 +23,7 @@ from metashell.controller.decision import ApiError, Decision
 from metashell.controller.records import SUPPORTED_FEATURES
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.image import MetadataImage
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FEATURES_FROM_ZERO_SINCE = 4
@@ -49,12 +50,6 @@ def api_versions(state: State, request: Request, now_ms: int) -> Decision:
         names = body.client_software_name, body.client_software_version
         if not all(_SOFTWARE.fullmatch(name) for name in names):
             raise ApiError(INVALID_REQUEST)
-    image = state.stable
-    finalized = dict(image.features.levels.items())
-    if image.features.metadata_version is not None:
-        finalized[METADATA_VERSION] = image.features.metadata_version
-    if image.features.kraft_version:
-        finalized[KRAFT_VERSION] = image.features.kraft_version
     # A client that does not know ranges from 0 is better off without them.
     supported = [
         response.SupportedFeatureKey(name=name, min_version=low, max_version=high)
@@ -69,10 +64,20 @@ def api_versions(state: State, request: Request, now_ms: int) -> Decision:
             finalized_features_epoch=state.stable_offset,
             finalized_features=tuple(
                 response.FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-                for name, level in finalized.items()
+                for name, level in published_features(state.stable).items()
             ),
         )
     )
+
+
+def published_features(image: MetadataImage) -> dict[str, int]:
+    """What a cluster says that it has finalized: every feature with a level above 0."""
+    finalized = dict(image.features.levels.items())
+    if image.features.metadata_version is not None:
+        finalized[METADATA_VERSION] = image.features.metadata_version
+    if image.features.kraft_version:
+        finalized[KRAFT_VERSION] = image.features.kraft_version
+    return finalized
 
 
 def _api_keys() -> tuple[Any, ...]:

@@ -58,13 +58,14 @@ def update(state: State, request: Request, now_ms: int) -> Decision:
             safety.extend(_safe_min_isr(state))
         if name == KRAFT_VERSION:
             kraft_version = one.max_version_level if one.max_version_level != state.image.features.kraft_version else None
-            records.append(NO_OP)
+            if upgrade_type == UPGRADE:
+                records.append(NO_OP)
         else:
             records.append(feature_level(name, one.max_version_level))
     answer = messages.UpdateFeaturesResponse(error_code=NONE, error_message=None, results=())
     if request.version <= _RESULTS_UNTIL:
         result = messages.UpdateFeaturesResponse.UpdatableFeatureResult
-        answer.results = tuple(result(feature=name, error_code=NONE, error_message="NONE") for name in updates)
+        answer.results = tuple(result(feature=one.feature, error_code=NONE, error_message="NONE") for one in body.feature_updates)
     if body.validate_only:
         return Decision(answer)
     return Decision(answer, [*safety, *records], kraft_version=kraft_version)

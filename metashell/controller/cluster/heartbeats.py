@@ -43,22 +43,30 @@ class Heartbeats:
     def contact(self, broker_id: int, epoch: int, now_ms: int) -> None:
         """Note that a broker was heard of."""
         key = broker_id, epoch
-        self._contacts[key] = now_ms
-        self._contacts.move_to_end(key)
+        known = self._contacts.get(key)
+        if known is None or known < now_ms:
+            self._contacts[key] = now_ms
+            self._contacts.move_to_end(key)
 
     def has_session(self, broker_id: int, epoch: int, now_ms: int) -> bool:
         """Whether exactly this life of a broker was heard of within the session timeout."""
         at = self._contacts.get((broker_id, epoch))
         return at is not None and at + self._session_timeout_ms >= now_ms
 
-    def take_expired(self, now_ms: int) -> tuple[int, int] | None:
-        """The (id, epoch) that was silent the longest, forgotten from now on; None if nobody's session is over."""
+    def expired(self, now_ms: int) -> tuple[int, int] | None:
+        """The (id, epoch) that was silent the longest; None if nobody's session is over."""
         for key, at in self._contacts.items():
-            if at + self._session_timeout_ms >= now_ms:
-                return None
-            del self._contacts[key]
-            return key
+            return None if at + self._session_timeout_ms >= now_ms else key
         return None
+
+    def forget(self, broker_id: int, epoch: int) -> None:
+        """Nothing more is expected of that life of a broker."""
+        self._contacts.pop((broker_id, epoch), None)
+
+    def prolong(self, held_ms: int) -> None:
+        """Let every session last longer by the time in which this process heard nobody."""
+        for key in self._contacts:
+            self._contacts[key] += held_ms
 
     def register(self, broker_id: int, fenced: bool) -> None:
         """Take a broker as its registration says; where only its fencing changed, its metadata offset stays."""

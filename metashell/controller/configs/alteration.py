@@ -6,7 +6,7 @@ Source: org.apache.kafka.controller.ConfigurationControlManager, kafka.server.Co
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from metashell.codec import messages
@@ -27,9 +27,11 @@ from metashell.controller.access.authorizer import CLUSTER_NAME, Operation, Reso
 from metashell.controller.configs.checks import check_resource
 from metashell.controller.configs.keys import ConfigKey, config_keys
 from metashell.controller.decision import TOO_LARGE, ApiError, BoundedRecords, Decision
+from metashell.controller.java import java_int, string_hash_order
 from metashell.controller.records import MIN_ISR, clear_elr, config, elr_enabled, is_config_of
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 from metashell.image.loss import VersionedRecord
 
 SET: Final = 0
@@ -70,7 +72,8 @@ class ConfigChecker:
         """The records of changes key by key. Errors: ApiError if anything about them is wrong; then nothing of the resource changes."""
         before: Mapping[str, str] = {} if is_new else self._stored(resource)
         altered: dict[str, str | None] = {}
-        for key, change in changes.items():
+        for key in string_hash_order(changes):
+            change = changes[key]
             value = self._new_value(resource[0], key, before.get(key), change)
             # A broker reads files again that a setting names, also where the setting stays as it is.
             if value != before.get(key) or resource[0] == BROKER_RESOURCE:
@@ -82,7 +85,7 @@ class ConfigChecker:
         """The records that leave a resource with `wanted` and nothing else. Errors: as `incremental`."""
         before = self._stored(resource)
         altered: dict[str, str | None] = {
-            key: value for key, value in wanted.items() if value != before.get(key) or resource[0] == BROKER_RESOURCE
+            key: wanted[key] for key in string_hash_order(wanted) if wanted[key] != before.get(key) or resource[0] == BROKER_RESOURCE
         }
         altered.update({key: None for key in before if key not in wanted})
         self._check(resource, before, altered, is_new=False)
@@ -191,7 +194,7 @@ def _definition(kind: int, key: str) -> ConfigKey | None:
     return config_keys("broker").get(key) if kind == BROKER_RESOURCE else None
 
 
-def alter_incrementally(state: State, request: Request, now_ms: int) -> Decision:
+def alter_incrementally(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """IncrementalAlterConfigs: changes key by key."""
     checker = ConfigChecker(state, is_forwarded=request.is_forwarded)
 
@@ -202,10 +205,10 @@ def alter_incrementally(state: State, request: Request, now_ms: int) -> Decision
         check_right(state, request, key, Operation.ALTER_CONFIGS)
         return checker.incremental(key, {one.name: ConfigChange(one.config_operation, one.value) for one in resource.configs})
 
-    return _alter(state, request, checker, records_of, messages.IncrementalAlterConfigsResponse)
+    return _alter(state, request, checker, records_of, messages.IncrementalAlterConfigsResponse, STORED_TYPES)
 
 
-def alter(state: State, request: Request, now_ms: int) -> Decision:
+def alter(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """AlterConfigs, which replaces everything that a resource sets."""
     checker = ConfigChecker(state, is_forwarded=request.is_forwarded)
 
@@ -213,19 +216,22 @@ def alter(state: State, request: Request, now_ms: int) -> Decision:
         check_right(state, request, key, Operation.ALTER_CONFIGS)
         return checker.replacing(key, {one.name: one.value for one in resource.configs})
 
-    return _alter(state, request, checker, records_of, messages.AlterConfigsResponse)
+    return _alter(state, request, checker, records_of, messages.AlterConfigsResponse, RESOURCE_TYPES)
 
 
-def _alter(state: State, request: Request, checker: ConfigChecker, records_of: RecordsOf, response: Any) -> Decision:
-    """Each resource by itself, all records in one batch, what clears the ELR last."""
+def _alter(
+    state: State, request: Request, checker: ConfigChecker, records_of: RecordsOf, response: Any, single_types: Collection[int]
+) -> Steps[Decision]:
+    """Each resource by itself, all records in one batch, what clears the ELR last. Of `single_types`, none may come twice."""
     body = request.body
     counts = Counter((one.resource_type, one.resource_name) for one in body.resources)
     results: dict[object, Any] = {}
     records, clearings = BoundedRecords(), BoundedRecords()
     for number, resource in enumerate(body.resources):
+        yield
         key = resource.resource_type, resource.resource_name
         error = ApiError(NONE, None)
-        is_repeated = key[0] in STORED_TYPES and counts[key] > 1
+        is_repeated = key[0] in single_types and counts[key] > 1
         try:
             if is_repeated:
                 raise ApiError(INVALID_REQUEST, "Duplicate resource.")
@@ -271,10 +277,9 @@ def _alter_loggers(state: State, request: Request, resource: Any) -> None:
     if not state.authorizer.allows_cluster(request, Operation.CLUSTER_ACTION):
         raise ApiError(CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
     name, own_id = resource.resource_name, state.settings.node_id
-    try:
-        node_id = int(name)
-    except ValueError:
-        raise ApiError(INVALID_REQUEST, f"Node id must be an integer, but it is: {name}") from None
+    node_id = java_int(name)
+    if node_id is None:
+        raise ApiError(INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
     if node_id != own_id:
         raise ApiError(INVALID_REQUEST, f"Unexpected node id. Expected {own_id}, but received {node_id}")
     for one in resource.configs:

@@ -14,6 +14,7 @@ from metashell.codec.error_codes import INVALID_CONFIG, INVALID_REQUEST, INVALID
 from metashell.controller.configs.effective import topic_value
 from metashell.controller.configs.keys import ConfigKey, Value, check_value, config_keys, parse_value
 from metashell.controller.decision import ApiError
+from metashell.controller.java import java_int
 from metashell.controller.settings import Settings
 from metashell.controller.topic_names import fault_of_name
 from metashell.image import ConfigsImage
@@ -24,7 +25,6 @@ _CLIENT_KEYS: Final = {
     *("client_instance_id", "client_id", "client_software_name"),
     *("client_software_version", "client_source_address", "client_source_port"),
 }
-_JAVA_INT_MAX = (1 << 31) - 1
 
 
 def check_resource(settings: Settings, resource: tuple[int, str], values: Mapping[str, str], before: Mapping[str, str]) -> None:
@@ -126,9 +126,10 @@ def _check_broker_name(name: str) -> None:
     """A broker's resource is named by its id; the empty name stands for all brokers. Its keys are the broker's own affair."""
     if not name:
         return
-    if not re.fullmatch(r"[+-]?[0-9]+", name) or abs(int(name)) > _JAVA_INT_MAX:
+    id = java_int(name)
+    if id is None:
         raise ApiError(INVALID_REQUEST, "Unable to parse broker name as a base 10 number.")
-    if int(name) < 0:
+    if id < 0:
         raise ApiError(INVALID_REQUEST, "Invalid negative broker ID.")
 
 

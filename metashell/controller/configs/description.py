@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from metashell.codec import messages
-from metashell.codec.config_types import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from metashell.codec.config_types import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.error_codes import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
@@ -21,12 +21,15 @@ from metashell.controller.configs.alteration import check_right
 from metashell.controller.configs.effective import CLUSTER_SOURCE, DEFAULT_SOURCE, TOPIC_SOURCE, layers, topic_value
 from metashell.controller.configs.keys import TYPE_CODES, ConfigKey, config_keys
 from metashell.controller.decision import ApiError, Decision
+from metashell.controller.java import java_int
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 from metashell.controller.topic_names import fault_of_name
 
 CLIENT_METRICS_SOURCE: Final = 7
 GROUP_SOURCE: Final = 8
+_TYPES = (TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE, GROUP_RESOURCE, CLIENT_METRICS_RESOURCE)
 _MALFORMED = (
     "This most likely occurs because of a request being malformed by the client library or the message was sent to an incompatible "
     "broker. See the broker logs for more details."
@@ -52,26 +55,40 @@ class Described(NamedTuple):
     synonyms: list[Synonym]
 
 
-def describe(state: State, request: Request, now_ms: int) -> Decision:
+def describe(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """The settings of topics, of this node, of all brokers, of groups and of client metrics."""
-    results = [_result(state, request, one) for one in request.body.resources]
-    return Decision(messages.DescribeConfigsResponse(results=tuple(results)))
+    if any(one.resource_type not in _TYPES for one in request.body.resources):
+        raise ApiError(INVALID_REQUEST, _MALFORMED)
+    allowed, refused = [], []
+    for one in request.body.resources:
+        yield
+        try:
+            check_right(state, request, (_right_of(one.resource_type), one.resource_name), Operation.DESCRIBE_CONFIGS)
+        except ApiError as error:
+            refused.append(_refused(one, error))
+        else:
+            allowed.append(_result(state, request, one))
+    return Decision(messages.DescribeConfigsResponse(results=(*allowed, *refused)))
+
+
+def _right_of(kind: int) -> int:
+    """Loggers are described by whoever may describe their node."""
+    return BROKER_RESOURCE if kind == BROKER_LOGGER_RESOURCE else kind
+
+
+def _refused(one: Any, error: ApiError) -> Any:
+    return messages.DescribeConfigsResponse.DescribeConfigsResult(
+        error_code=error.code, error_message=error.message, resource_type=one.resource_type, resource_name=one.resource_name
+    )
 
 
 def _result(state: State, request: Request, one: Any) -> Any:
-    response = messages.DescribeConfigsResponse
-    result = response.DescribeConfigsResult(
-        error_code=NONE, error_message="", resource_type=one.resource_type, resource_name=one.resource_name
-    )
+    result = _refused(one, ApiError(NONE, ""))
     try:
-        if one.resource_type not in (TOPIC_RESOURCE, BROKER_RESOURCE, GROUP_RESOURCE, CLIENT_METRICS_RESOURCE):
-            raise ApiError(INVALID_REQUEST, _MALFORMED)
-        check_right(state, request, (one.resource_type, one.resource_name), Operation.DESCRIBE_CONFIGS)
         wanted = None if one.configuration_keys is None else set(one.configuration_keys)
         listed = [item for item in _listing(state, one.resource_type, one.resource_name) if wanted is None or item.name in wanted]
     except ApiError as error:
-        result.error_code, result.error_message = error.code, error.message
-        return result
+        return _refused(one, error)
     result.configs = tuple(_entry(request, item) for item in listed)
     return result
 
@@ -103,7 +120,11 @@ def _listing(state: State, kind: int, name: str) -> Iterable[Described]:
             return _topic(state, name)
         case _ if kind == BROKER_RESOURCE:
             return _broker(state, name)
+        case _ if kind == BROKER_LOGGER_RESOURCE:
+            return _loggers(state, name)
         case _ if kind == GROUP_RESOURCE:
+            if not name:
+                raise ApiError(INVALID_REQUEST, "Group name must not be empty")
             return _simple(state, (kind, name), "group", GROUP_SOURCE)
         case _:
             assert kind == CLIENT_METRICS_RESOURCE, "the caller refused all others"
@@ -131,18 +152,31 @@ def _topic(state: State, name: str) -> list[Described]:
 
 
 def _broker(state: State, name: str) -> list[Described]:
-    own_id = state.settings.node_id
     if not name:
         return list(_cluster_wide(state))
-    try:
-        node_id = int(name)
-    except ValueError:
-        raise ApiError(INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}") from None
-    if node_id != own_id:
-        raise ApiError(INVALID_REQUEST, f"Unexpected broker id, expected {own_id} or empty string, but received {node_id}")
+    own_id = state.settings.node_id
+    if _node_id(name) != own_id:
+        raise ApiError(INVALID_REQUEST, f"Unexpected broker id, expected {own_id} or empty string, but received {name}")
     set_somewhere = [key for layer, _ in layers(state.settings, state.stable.configs) for key in layer]
     names = dict.fromkeys([*(key.name for key in config_keys("broker").values() if not key.is_internal), *set_somewhere])
     return [_broker_setting(state, key) for key in names]
+
+
+def _loggers(state: State, name: str) -> list[Described]:
+    """The loggers of this node: it has none that a client could set."""
+    own_id = state.settings.node_id
+    if not name:
+        raise ApiError(INVALID_REQUEST, "Broker id must not be empty")
+    if _node_id(name) != own_id:
+        raise ApiError(INVALID_REQUEST, f"Unexpected broker id, expected {own_id} but received {name}")
+    return []
+
+
+def _node_id(name: str) -> int:
+    id = java_int(name)
+    if id is None:
+        raise ApiError(INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    return id
 
 
 def _broker_setting(state: State, name: str) -> Described:

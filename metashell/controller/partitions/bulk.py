@@ -13,6 +13,7 @@ from metashell.controller.partitions.change import Election, PartitionChange, wi
 from metashell.controller.partitions.hints import PartitionKey
 from metashell.controller.records import elr_enabled, partition_version
 from metashell.controller.state import State, partition_of
+from metashell.controller.steps import PIECE, Steps
 from metashell.ids import NO_LEADER
 from metashell.image import BrokerRegistration, PartitionRegistration, TopicImage
 from metashell.image.loss import VersionedRecord
@@ -23,7 +24,10 @@ Found = tuple[TopicImage, int, PartitionRegistration]
 
 
 class Changes:
-    """Makes partition changes for one decision, all on the image that it began with."""
+    """Makes partition changes for one decision, all on the image that it began with.
+
+    None among the partitions and records that it iterates over is a place to rest.
+    """
 
     def __init__(self, state: State) -> None:
         image = state.image
@@ -99,9 +103,13 @@ class Changes:
         made = change.record()
         return [] if made is None else [(made, self.version)]
 
-    def removals(self, partitions: Iterable[Found], broker_id: int, *, is_unclean: bool = False) -> Iterator[VersionedRecord]:
+    def removals(self, partitions: Iterable[Found | None], broker_id: int, *, is_unclean: bool = False) -> Iterator[VersionedRecord | None]:
         """Take a broker out of the ISR of partitions, electing where it led. An unclean one lost data and leaves the ELR too."""
-        for topic, partition_id, partition in partitions:
+        for found in partitions:
+            if found is None:
+                yield None
+                continue
+            topic, partition_id, partition = found
             change = self.change(topic, partition_id, partition, removing=broker_id)
             change.isr = without(partition.isr, broker_id)
             if is_unclean:
@@ -110,54 +118,79 @@ class Changes:
                 change.election = Election.UNCLEAN
             yield from self.record(change)
 
-    def elections_for(self, broker_id: int) -> Iterator[VersionedRecord]:
+    def elections_for(self, broker_id: int) -> Iterator[VersionedRecord | None]:
         """Let a broker that comes back lead what nobody leads."""
-        for topic, partition_id, partition in self.leaderless():
+        for found in self.leaderless():
+            if found is None:
+                yield None
+                continue
+            topic, partition_id, partition = found
             change = self.change(topic, partition_id, partition, adding=broker_id)
             if self.rules.allows_unclean(topic.name):
                 change.election = Election.UNCLEAN
             yield from self.record(change)
 
-    def leaderless(self) -> Iterator[Found]:
+    def leaderless(self) -> Iterator[Found | None]:
         """Every partition that nobody leads."""
         return self._those(self._state.hints.leaderless, lambda partition: partition.leader == NO_LEADER)
 
-    def unpreferred(self) -> Iterator[Found]:
+    def unpreferred(self) -> Iterator[Found | None]:
         """Every partition that another than its first replica leads."""
-        return self._those(self._state.hints.unpreferred, lambda partition: partition.leader != partition.replicas[0])
+        return self._those(self._state.hints.unpreferred, is_unpreferred)
 
-    def _those(self, hints: dict[PartitionKey, None], is_meant: Callable[[PartitionRegistration], bool]) -> Iterator[Found]:
+    def _those(self, hints: dict[PartitionKey, None], is_meant: Callable[[PartitionRegistration], bool]) -> Iterator[Found | None]:
         """The partitions that hints name and that are what they hint at; the others are dropped from the hints where that is safe."""
-        found = [item for item in self.existing(hints) if is_meant(item[2])]
-        meant = {(topic.id, partition_id) for topic, partition_id, _ in found}
-        self._state.drop_hints(hints, [key for key in hints if key not in meant])
-        return iter(found)
+        wrong: list[PartitionKey] = []
+        try:
+            for key, found in self._looked_up(hints):
+                if found is not None and is_meant(found[2]):
+                    yield found
+                elif key is None:
+                    yield None
+                else:
+                    wrong.append(key)
+        finally:
+            self._state.drop_hints(hints, wrong)
 
-    def in_isr(self, broker_id: int) -> Iterator[Found]:
+    def in_isr(self, broker_id: int) -> Iterator[Found | None]:
         """The partitions in whose ISR a broker is."""
-        return (found for found in self.with_replica(broker_id) if broker_id in found[2].isr)
+        return (found for found in self.with_replica(broker_id) if found is None or broker_id in found[2].isr)
 
-    def in_elr(self, broker_id: int) -> Iterator[Found]:
-        return (found for found in self.with_replica(broker_id) if broker_id in found[2].elr)
+    def in_elr(self, broker_id: int) -> Iterator[Found | None]:
+        return (found for found in self.with_replica(broker_id) if found is None or broker_id in found[2].elr)
 
-    def leads_any(self, broker_id: int) -> bool:
-        return any(found[2].leader == broker_id for found in self.with_replica(broker_id))
+    def leads_any(self, broker_id: int) -> Steps[bool]:
+        for found in self.with_replica(broker_id):
+            if found is None:
+                yield
+            elif found[2].leader == broker_id:
+                return True
+        return False
 
-    def with_replica(self, broker_id: int) -> Iterator[Found]:
+    def with_replica(self, broker_id: int) -> Iterator[Found | None]:
         """The partitions that have, or lately had, a replica on a broker."""
-        return self.existing(self._state.hints.of_broker(broker_id))
+        return (found for key, found in self._looked_up(self._state.hints.of_broker(broker_id)) if found is not None or key is None)
 
-    def existing(self, keys: Iterable[PartitionKey]) -> Iterator[Found]:
-        """Those of some partitions that there are, as they are at the tip."""
+    def _looked_up(self, keys: Iterable[PartitionKey]) -> Iterator[tuple[PartitionKey | None, Found | None]]:
+        """Each of some partitions as it is at the tip, None for one that there is not; (None, None) is a place to rest."""
         by_id = self._state.image.topics.by_id
         last_id, topic = b"", None
-        for topic_id, partition_id in tuple(keys):
+        for number, key in enumerate(keys, 1):
+            topic_id, partition_id = key
             if topic_id != last_id:
                 last_id, topic = topic_id, by_id.get(topic_id)
-            if topic is not None:
-                partition = partition_of(topic, partition_id)
-                if partition is not None:
-                    yield topic, partition_id, partition
+            partition = None if topic is None else partition_of(topic, partition_id)
+            if topic is None or partition is None:
+                yield key, None
+            else:
+                yield key, (topic, partition_id, partition)
+            if not number % PIECE:
+                yield None, None
+
+
+def is_unpreferred(partition: PartitionRegistration) -> bool:
+    """Whether another than its first replica leads a partition, or nobody."""
+    return not partition.replicas or partition.leader != partition.replicas[0]
 
 
 def is_online(directory: bytes, broker: BrokerRegistration) -> bool:

@@ -19,10 +19,11 @@ from metashell.controller.partitions.bulk import Changes, Found, is_online
 from metashell.controller.request import Request
 from metashell.controller.senders import check_broker_epoch
 from metashell.controller.state import State, partition_of
+from metashell.controller.steps import Steps, gather, rests
 from metashell.image.loss import VersionedRecord
 
 
-def assign(state: State, request: Request, now_ms: int) -> Decision:
+def assign(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Note where a broker put its replicas; what lies in a directory that is offline loses that replica."""
     body = request.body
     if state.level < DIRECTORY_ASSIGNMENT_LEVEL:
@@ -55,10 +56,11 @@ def assign(state: State, request: Request, now_ms: int) -> Decision:
                         if not is_online(directory.id, broker):
                             offline[topic.id, one.partition_index] = (topic, one.partition_index, partition)
                 answers.append(response.PartitionData(partition_index=one.partition_index, error_code=code))
+                yield
             topics.append(response.TopicData(topic_id=asked.topic_id, partitions=tuple(answers)))
         directories.append(response.DirectoryData(id=directory.id, topics=tuple(topics)))
     # Computed on the partitions as they were, like everything in one decision.
-    records += changes.removals(offline.values(), broker.id)
+    yield from gather(changes.removals(rests(offline.values()), broker.id), records)
     return Decision(response(error_code=NONE, directories=tuple(directories)), records, atomic=False)
 
 

@@ -5,8 +5,8 @@ Source: org.apache.kafka.controller.ReplicationControlManager.electLeaders; cont
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final, TypeAlias
 
 from metashell.codec import messages
 from metashell.codec.error_codes import (
@@ -18,11 +18,12 @@ from metashell.codec.error_codes import (
     REQUEST_TIMED_OUT,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from metashell.controller.decision import ApiError, BoundedRecords, Decision
-from metashell.controller.partitions.bulk import Changes, Found
+from metashell.controller.decision import ApiError, BoundedRecords, Decision, TaskResult
+from metashell.controller.partitions.bulk import Changes, Found, is_unpreferred
 from metashell.controller.partitions.change import Election
 from metashell.controller.request import Request
 from metashell.controller.state import State, partition_of
+from metashell.controller.steps import PIECE, Steps
 from metashell.ids import NO_LEADER
 from metashell.image import PartitionRegistration, TopicImage
 from metashell.image.loss import VersionedRecord
@@ -31,35 +32,52 @@ _TYPES: Final = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 ELECTIONS_MAX: Final = 1000
 """The elections of one run of a periodic task."""
 _NOT_NEEDED = "Leader election not needed for topic partition."
-_Asked = Sequence[tuple[str, Iterable[int]]]
-_Results = Sequence[tuple[str, Sequence[tuple[int, ApiError]]]]
+_Result: TypeAlias = "messages.ElectLeadersResponse.PartitionResult"
+_Answers: TypeAlias = "list[messages.ElectLeadersResponse.ReplicaElectionResult]"
 
 
-def elect_leaders(state: State, request: Request, now_ms: int) -> Decision:
+def elect_leaders(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Hold an election for each partition that is asked for; without a list, for all of them."""
     body = request.body
+    if request.is_late(body.timeout_ms, now_ms):
+        return Decision(refuse(request, REQUEST_TIMED_OUT, None))
     election = _TYPES.get(body.election_type)
     if election is None:
         return Decision(refuse(request, INVALID_REQUEST, f"Unknown election type {body.election_type}"))
-    if request.is_late(body.timeout_ms, now_ms):
-        return Decision(refuse(request, REQUEST_TIMED_OUT, None))
-    is_whole = body.topic_partitions is None
-    asked = _all_partitions(state) if is_whole else _listed(body)
-    changes = Changes(state)
     records = BoundedRecords()
-    topics = []
-    for name, partition_ids in asked:
-        results = [(id, _elect(state, changes, name, id, election, records)) for id in partition_ids]
-        topics.append((name, [result for result in results if not (is_whole and result[1].code == ELECTION_NOT_NEEDED)]))
-    return Decision(_response(request, topics, NONE), records, atomic=False)
+    results = yield from (_elect_all if body.topic_partitions is None else _elect_listed)(state, body, election, records)
+    return Decision(_response(request, results, NONE), records, atomic=False)
 
 
-def _listed(body: Any) -> _Asked:
-    return [(topic.topic, topic.partitions) for topic in body.topic_partitions or ()]
+def _elect_listed(state: State, body: messages.ElectLeadersRequest, election: Election, records: BoundedRecords) -> Steps[_Answers]:
+    changes = Changes(state)
+    answers: _Answers = []
+    for topic in body.topic_partitions or ():
+        results = []
+        for id in topic.partitions:
+            results.append(_result(id, _elect(state, changes, topic.topic, id, election, records)))
+            yield
+        answers.append(_answer(topic.topic, results))
+    return answers
 
 
-def _all_partitions(state: State) -> _Asked:
-    return [(topic.name, topic.partition_ids()) for topic in state.image.topics]
+def _elect_all(state: State, body: messages.ElectLeadersRequest, election: Election, records: BoundedRecords) -> Steps[_Answers]:
+    """Elections wherever one is needed; every topic is named in the answer, and only partitions in which one was."""
+    changes = Changes(state)
+    results: dict[bytes, list[_Result]] = {}
+    for found in changes.unpreferred() if election is Election.PREFERRED else changes.leaderless():
+        if found is None:
+            yield
+            continue
+        topic, partition_id, partition = found
+        error = _hold(changes, topic, partition_id, partition, election, records)
+        results.setdefault(topic.id, []).append(_result(partition_id, error))
+    answers: _Answers = []
+    for topic in state.image.topics:
+        answers.append(_answer(topic.name, results.get(topic.id, ())))
+        if not len(answers) % PIECE:
+            yield
+    return answers
 
 
 def _elect(state: State, changes: Changes, name: str, partition_id: int, election: Election, records: BoundedRecords) -> ApiError:
@@ -71,6 +89,13 @@ def _elect(state: State, changes: Changes, name: str, partition_id: int, electio
         return ApiError(UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{partition_id}")
     if not _is_needed(partition, election):
         return ApiError(ELECTION_NOT_NEEDED, _NOT_NEEDED)
+    return _hold(changes, topic, partition_id, partition, election, records)
+
+
+def _hold(
+    changes: Changes, topic: TopicImage, partition_id: int, partition: PartitionRegistration, election: Election, records: BoundedRecords
+) -> ApiError:
+    """Hold an election that is needed; what came of it."""
     made = _election_records(changes, topic, partition_id, partition, election)
     if not made:
         if election is Election.PREFERRED:
@@ -82,7 +107,7 @@ def _elect(state: State, changes: Changes, name: str, partition_id: int, electio
 
 def _is_needed(partition: PartitionRegistration, election: Election) -> bool:
     if election is Election.PREFERRED:
-        return not partition.replicas or partition.leader != partition.replicas[0]
+        return is_unpreferred(partition)
     return partition.leader == NO_LEADER
 
 
@@ -94,39 +119,49 @@ def _election_records(
     return changes.record(change)
 
 
-def _response(request: Request, topics: _Results, code: int) -> Any:
-    response = messages.ElectLeadersResponse
-    results = []
-    for name, partitions in topics:
-        made = [response.PartitionResult(partition_id=id, error_code=error.code, error_message=error.message) for id, error in partitions]
-        results.append(response.ReplicaElectionResult(topic=name, partition_result=tuple(made)))
-    return response(error_code=code if request.version >= 1 else NONE, replica_election_results=tuple(results))
+def _result(partition_id: int, error: ApiError) -> _Result:
+    made = messages.ElectLeadersResponse.PartitionResult
+    return made(partition_id=partition_id, error_code=error.code, error_message=error.message)
 
 
-def refuse(request: Request, code: int, message: str | None) -> Any:
+def _answer(topic: str, results: Iterable[_Result]) -> messages.ElectLeadersResponse.ReplicaElectionResult:
+    return messages.ElectLeadersResponse.ReplicaElectionResult(topic=topic, partition_result=tuple(results))
+
+
+def _response(request: Request, answers: _Answers, code: int) -> messages.ElectLeadersResponse:
+    code = code if request.version >= 1 else NONE
+    return messages.ElectLeadersResponse(error_code=code, replica_election_results=tuple(answers))
+
+
+def refuse(request: Request, code: int, message: str | None) -> messages.ElectLeadersResponse:
     """The answer that refuses every partition of a request."""
     error = ApiError(code, message)
-    return _response(request, [(name, [(id, error) for id in ids]) for name, ids in _listed(request.body)], code)
+    asked = request.body.topic_partitions or ()
+    return _response(request, [_answer(topic.topic, (_result(id, error) for id in topic.partitions)) for topic in asked], code)
 
 
-def elect_preferred(state: State, now_ms: int) -> tuple[Decision, bool]:
+def elect_preferred(state: State, now_ms: int) -> Steps[TaskResult]:
     """Periodic: let preferred replicas lead again, where they can."""
     changes = Changes(state)
     return _elect_some(changes, changes.unpreferred(), Election.PREFERRED)
 
 
-def elect_unclean(state: State, now_ms: int) -> tuple[Decision, bool]:
+def elect_unclean(state: State, now_ms: int) -> Steps[TaskResult]:
     """Periodic: let any live replica lead partitions without leader, where their topics allow that."""
     changes = Changes(state)
-    allowed = (found for found in changes.leaderless() if changes.rules.allows_unclean(found[0].name))
+    allowed = (found for found in changes.leaderless() if found is None or changes.rules.allows_unclean(found[0].name))
     return _elect_some(changes, allowed, Election.UNCLEAN)
 
 
-def _elect_some(changes: Changes, partitions: Iterable[Found], election: Election) -> tuple[Decision, bool]:
+def _elect_some(changes: Changes, partitions: Iterable[Found | None], election: Election) -> Steps[TaskResult]:
     """Elections in as many partitions as one run holds, and whether there may be more."""
     records: list[VersionedRecord] = []
-    for topic, partition_id, partition in partitions:
+    for found in partitions:
+        if found is None:
+            yield
+            continue
         if len(records) >= ELECTIONS_MAX:
             return Decision(None, records, atomic=False), True
+        topic, partition_id, partition = found
         records += _election_records(changes, topic, partition_id, partition, election)
     return Decision(None, records, atomic=False), False

@@ -7,10 +7,11 @@ is dropped when neither the committed view nor the tip bears it out and no trans
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from struct import Struct
 from typing import Any, Final
 
+from metashell.controller.steps import Steps
 from metashell.ids import NO_LEADER
 from metashell.image import MetadataImage, PartitionRegistration
 from metashell.image.spans import Span, read_partition, walk_span
@@ -25,9 +26,17 @@ _NO_MOVES: Final = b"\x01\x01"
 """Nothing being removed, nothing being added."""
 _ORDINARY_MAX: Final = 14
 """Leader, two epochs, the length of the directories and the end of the tags; what is longer has an ELR."""
+_PIECE: Final = 2048
+"""Partitions that are looked at in one piece."""
+_DECODED: Final = 4
+"""One that is decoded takes as long as so many that stay bytes."""
+_RECLAIMED: Final = 20_000
+"""Handles that are looked at in one piece."""
 _REPLICAS: Final = [Struct(f">{count}i").unpack_from for count in range(_COUNT_MAX)]
 PartitionKey = tuple[bytes, int]
 """(topic id, partition)."""
+_Piece = tuple[bytes, list[int], list[int], list[int]]
+"""A buffer, and of partitions in it their ids, where their values start, and where those end."""
 
 
 class Hints:
@@ -41,19 +50,31 @@ class Hints:
         self.leaderless: dict[PartitionKey, None] = {}
         self.unpreferred: dict[PartitionKey, None] = {}
         self.reassigning: dict[PartitionKey, None] = {}
+        self.eligible: dict[PartitionKey, None] = {}
         self._names: dict[str, set[str]] = {}
         self._gone: set[int] = set()
+        self._free: list[int] = []
 
-    def add_image(self, image: MetadataImage) -> None:
-        """Take a whole image, in one pass that leaves its partitions bytes."""
+    def add_image(self, image: MetadataImage) -> Steps[None]:
+        """Take a whole image, in one pass that leaves its partitions bytes; what is replayed meanwhile may be noted between the steps."""
+        room = _PIECE
         for topic in image.topics:
             self.add_topic(topic.name)
             for span in topic.spans:
-                self._add_span(topic.id, span)
+                for piece in _pieces(span):
+                    self._add_piece(topic.id, piece)
+                    room -= len(piece[1])
+                    if room <= 0:
+                        yield
+                        room = _PIECE
             index = topic.scan() if topic.overlay else None
             for partition_id in topic.overlay:
                 assert index is not None
                 self.add_partition(topic.id, partition_id, topic.read(partition_id, index))
+                room -= _DECODED
+                if room <= 0:
+                    yield
+                    room = _PIECE
 
     def add_topic(self, name: str) -> None:
         if "." in name or "_" in name:
@@ -96,6 +117,8 @@ class Hints:
             self.unpreferred[key] = None
         if partition.adding_replicas or partition.removing_replicas:
             self.reassigning[key] = None
+        if partition.elr or partition.last_known_elr:
+            self.eligible[key] = None
 
     def note_change(self, record: Any) -> None:
         """Take a PartitionChangeRecord: what it may have made of its partition."""
@@ -109,53 +132,55 @@ class Hints:
             self.add_replicas(record.topic_id, record.partition_id, record.replicas)
         if record.adding_replicas or record.removing_replicas:
             self.reassigning[key] = None
+        if record.eligible_leader_replicas or record.last_known_elr:
+            self.eligible[key] = None
 
     def of_broker(self, broker_id: int) -> Iterator[PartitionKey]:
         """The partitions that have, or once had, a replica on a broker, each once."""
         topic_ids = self._topic_ids
-        handles = self._by_broker.get(broker_id, ())
-        for handle in dict.fromkeys(handles):
-            partition_id = handle & _PARTITION_MASK
-            yield topic_ids[handle >> _PARTITION_BITS], partition_id
+        seen: set[int] = set()
+        for handle in self._by_broker.get(broker_id, ()):
+            if handle not in seen:
+                seen.add(handle)
+                yield topic_ids[handle >> _PARTITION_BITS], handle & _PARTITION_MASK
 
     def forget_partitions(self, topic_id: bytes) -> None:
-        """Drop the partitions of a topic that no view knows; the room that they take is reclaimed once most of it is waste."""
+        """Drop the partitions of a topic that no view knows; `reclaim` frees the room that they take."""
         serial = self._serials.pop(topic_id, None)
-        if serial is None:
-            return
-        self._gone.add(serial)
-        if len(self._gone) > _GONE_MIN and len(self._gone) * 2 > len(self._topic_ids):
-            for broker_id, handles in self._by_broker.items():
-                self._by_broker[broker_id] = array("Q", [handle for handle in handles if handle >> _PARTITION_BITS not in self._gone])
-            self._gone.clear()
-            self._renumber()
+        if serial is not None:
+            self._gone.add(serial)
 
-    def _renumber(self) -> None:
-        """Give the remaining topics new serials, so that those of removed ones are free again."""
-        former = self._serials
-        self._topic_ids = list(former)
-        self._serials = {topic_id: serial for serial, topic_id in enumerate(former)}
-        serials = {serial: self._serials[topic_id] for topic_id, serial in former.items()}
-        for broker_id, handles in self._by_broker.items():
-            renumbered = [serials[handle >> _PARTITION_BITS] << _PARTITION_BITS | handle & _PARTITION_MASK for handle in handles]
-            self._by_broker[broker_id] = array("Q", renumbered)
+    @property
+    def has_waste(self) -> bool:
+        """Whether most of the room is taken by what is gone."""
+        return len(self._gone) > _GONE_MIN and len(self._gone) > len(self._serials)
+
+    def reclaim(self) -> Steps[None]:
+        """Free the room of what is gone; anything may be noted, looked up and forgotten between the steps."""
+        gone = frozenset(self._gone)
+        for handles in tuple(self._by_broker.values()):
+            yield from _without(handles, gone)
+        self._gone -= gone
+        self._free += gone
 
     def _serial(self, topic_id: bytes) -> int:
         serial = self._serials.get(topic_id)
-        if serial is None:
+        if serial is None and self._free:
+            serial = self._serials[topic_id] = self._free.pop()
+            self._topic_ids[serial] = topic_id
+        elif serial is None:
             serial = self._serials[topic_id] = len(self._topic_ids)
             self._topic_ids.append(topic_id)
         return serial
 
-    def _add_span(self, topic_id: bytes, span: Span) -> None:
-        """Take the partitions of a span, by where their records have what is of interest.
+    def _add_piece(self, topic_id: bytes, piece: _Piece) -> None:
+        """Take partitions of a span, by where their records have what is of interest.
 
         Written out, for a million partitions pass here when a snapshot is loaded; one that is special in any way is decoded.
         """
-        buf = span.buf
+        buf, partition_ids, starts, ends = piece
         by_broker = self._by_broker
         first = self._serial(topic_id) << _PARTITION_BITS
-        partition_ids, starts, ends = walk_span(span)
         for partition_id, start, end in zip(partition_ids, starts, ends, strict=True):
             at = start + _REPLICAS_AT
             count = buf[at] - 1
@@ -176,6 +201,30 @@ class Hints:
                     by_broker[broker_id].append(handle)
                 else:
                     by_broker[broker_id] = array("Q", (handle,))
+
+
+def _pieces(span: Span) -> Iterator[_Piece]:
+    """Where the records of a span lie, some thousand at a time."""
+    buf, at, end, count = span
+    while count > 0:
+        piece = min(count, _PIECE)
+        partition_ids, starts, ends = walk_span(Span(buf, at, end, piece))
+        yield buf, partition_ids, starts, ends
+        at = ends[-1] + 1
+        count -= piece
+
+
+def _without(handles: array[int], gone: Collection[int]) -> Steps[None]:
+    """Take the handles of some topics out of an array, in place: others may be appended between the steps, and some are there twice."""
+    read = kept = 0
+    while read < len(handles):
+        piece = handles[read : read + _RECLAIMED]
+        read += len(piece)
+        left = array("Q", [handle for handle in piece if handle >> _PARTITION_BITS not in gone])
+        handles[kept : kept + len(left)] = left
+        kept += len(left)
+        yield
+    del handles[kept:]
 
 
 def collision_key(name: str) -> str:

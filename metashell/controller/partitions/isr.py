@@ -20,12 +20,13 @@ from metashell.codec.error_codes import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from metashell.controller.decision import Decision
+from metashell.controller.decision import ApiError, Decision
 from metashell.controller.partitions.bulk import Changes
 from metashell.controller.partitions.change import RECOVERED, RECOVERING, Election
 from metashell.controller.request import Request
 from metashell.controller.senders import check_broker_epoch
 from metashell.controller.state import State, partition_of
+from metashell.controller.steps import Steps
 from metashell.image import PartitionRegistration
 from metashell.image.loss import VersionedRecord
 from metashell.image.partitions import NO_LEADER_CHANGE, fold_changes
@@ -41,7 +42,7 @@ class _Wanted(NamedTuple):
     epochs: tuple[int, ...]
 
 
-def alter_partition(state: State, request: Request, now_ms: int) -> Decision:
+def alter_partition(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Take the ISRs that a leader reports, partition by partition."""
     body = request.body
     check_broker_epoch(state, body)
@@ -55,6 +56,7 @@ def alter_partition(state: State, request: Request, now_ms: int) -> Decision:
         if topic is not None:
             changes.rules.check_min_isr(topic.name)
         for one in asked.partitions:
+            yield
             if topic is None:
                 answers.append(response.PartitionData(partition_index=one.partition_index, error_code=UNKNOWN_TOPIC_ID))
                 continue
@@ -97,8 +99,11 @@ def _fault(
         return INVALID_REQUEST
     if one.partition_epoch < partition.partition_epoch:
         return INVALID_UPDATE_VERSION
-    if not _is_possible_isr(partition, wanted.isr) or one.leader_recovery_state not in (RECOVERED, RECOVERING):
+    if not _is_possible_isr(partition, wanted.isr):
         return INVALID_REQUEST
+    if one.leader_recovery_state not in (RECOVERED, RECOVERING):
+        # Kafka answers with a server error here, and resigns: nothing of the request counts.
+        raise ApiError(INVALID_REQUEST)
     if one.leader_recovery_state == RECOVERING and (len(wanted.isr) > 1 or partition.leader_recovery_state == RECOVERED):
         return INVALID_REQUEST
     return NONE if _are_eligible(state, wanted) else INELIGIBLE_REPLICA

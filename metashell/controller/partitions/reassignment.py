@@ -5,7 +5,6 @@ Source: org.apache.kafka.controller.ReplicationControlManager.alterPartitionReas
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from metashell.codec import messages
@@ -24,12 +23,13 @@ from metashell.controller.partitions.bulk import Changes
 from metashell.controller.partitions.change import Election
 from metashell.controller.request import Request
 from metashell.controller.state import State, partition_of
+from metashell.controller.steps import PIECE, Steps
 from metashell.image import PartitionRegistration, ReplayError, TopicImage
 from metashell.image.loss import VersionedRecord
 from metashell.image.partitions import fold_changes
 
 
-def alter_reassignments(state: State, request: Request, now_ms: int) -> Decision:
+def alter_reassignments(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Begin, replace or cancel reassignments, each partition by itself, all in one batch."""
     body = request.body
     if request.is_late(body.timeout_ms, now_ms):
@@ -42,6 +42,7 @@ def alter_reassignments(state: State, request: Request, now_ms: int) -> Decision
     for asked in body.topics:
         answers = []
         for one in asked.partitions:
+            yield
             error = ApiError(NONE)
             try:
                 made = _alter(state, changes, asked.name, one, body.allow_replication_factor_change)
@@ -96,7 +97,6 @@ def refuse(request: Request, code: int, message: str | None) -> messages.AlterPa
             )
             for topic in request.body.topics
         ),
-        allow_replication_factor_change=request.body.allow_replication_factor_change,
     )
 
 
@@ -175,13 +175,14 @@ def is_reassigning(partition: PartitionRegistration) -> bool:
     return bool(partition.adding_replicas or partition.removing_replicas)
 
 
-def list_reassignments(state: State, request: Request, now_ms: int) -> Decision:
+def list_reassignments(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """The partitions that are moving, of all topics or of those that are asked for; what is not moving is left out."""
     response = messages.ListPartitionReassignmentsResponse
     topics = []
-    for topic, partition_ids in _asked(state, request.body.topics):
+    for topic, partition_ids in (yield from _asked(state, request.body.topics)):
         moving = []
         for partition_id in partition_ids:
+            yield
             partition = partition_of(topic, partition_id)
             if partition is not None and is_reassigning(partition):
                 moving.append(
@@ -197,18 +198,31 @@ def list_reassignments(state: State, request: Request, now_ms: int) -> Decision:
     return Decision(response(error_message=None, topics=tuple(topics)))
 
 
-def _asked(state: State, topics: Any) -> Iterator[tuple[TopicImage, list[int]]]:
+def refuse_list(request: Request, code: int, message: str | None) -> messages.ListPartitionReassignmentsResponse:
+    """The answer that refuses a listing: what was asked for, with no replicas."""
+    response = messages.ListPartitionReassignmentsResponse
+    return response(
+        error_code=code,
+        error_message=message,
+        topics=tuple(
+            response.OngoingTopicReassignment(
+                name=topic.name,
+                partitions=tuple(response.OngoingPartitionReassignment(partition_index=index) for index in topic.partition_indexes),
+            )
+            for topic in request.body.topics or ()
+        ),
+    )
+
+
+def _asked(state: State, topics: Any) -> Steps[list[tuple[TopicImage, list[int]]]]:
     stable = state.stable.topics
     if topics is not None:
-        for one in topics:
-            topic = stable.by_name.get(one.name)
-            if topic is not None:
-                yield topic, list(one.partition_indexes)
-        return
+        named = ((stable.by_name.get(one.name), list(one.partition_indexes)) for one in topics)
+        return [(topic, partition_ids) for topic, partition_ids in named if topic is not None]
     by_topic: dict[bytes, list[int]] = {}
-    for topic_id, partition_id in sorted(state.hints.reassigning):
+    for number, (topic_id, partition_id) in enumerate(state.hints.reassigning, 1):
         by_topic.setdefault(topic_id, []).append(partition_id)
-    for topic_id, partition_ids in by_topic.items():
-        topic = stable.by_id.get(topic_id)
-        if topic is not None:
-            yield topic, partition_ids
+        if not number % PIECE:
+            yield
+    known = ((stable.by_id.get(topic_id), sorted(partition_ids)) for topic_id, partition_ids in by_topic.items())
+    return [(topic, partition_ids) for topic, partition_ids in known if topic is not None]

@@ -33,6 +33,7 @@ from metashell.controller.partitions.assignment import active_of, check_manual_a
 from metashell.controller.partitions.bulk import Changes
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import PIECE, Steps
 from metashell.controller.topic_names import METADATA_TOPIC, fault_of_name
 from metashell.controller.topics.placement import Placer, usable_brokers
 from metashell.image.loss import VersionedRecord
@@ -43,7 +44,7 @@ PARTITIONS_MAX: Final = 10_000
 _STRICT_FROM = 6
 
 
-def create(state: State, request: Request, now_ms: int) -> Decision:
+def create(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Create topics, each by itself: what is wrong with one does not keep the others."""
     return TopicCreation(state, request, now_ms).decide()
 
@@ -60,17 +61,18 @@ class TopicCreation:
         self._records = BoundedRecords()
         self._results: dict[str, messages.CreateTopicsResponse.CreatableTopicResult] = {}
 
-    def decide(self) -> Decision:
+    def decide(self) -> Steps[Decision]:
         body = self._request.body
         counts = Counter(topic.name for topic in body.topics)
-        refused = self._refused_names(counts)
+        refused = yield from self._refused_names(counts)
         topics = [topic for topic in body.topics if topic.name not in refused]
         if self._request.is_late(body.timeout_ms, self._now_ms):
             self._results = {topic.name: _failed(topic.name, ApiError(REQUEST_TIMED_OUT)) for topic in topics}
         elif topics:
             self._check_partition_count(topics)
             for topic in topics:
-                self._results[topic.name] = self._result_of(topic)
+                yield
+                self._results[topic.name] = yield from self._result_of(topic)
         results = [self._results[topic.name] for topic in topics]
         results += [_failed(name, error) for name, error in refused.items()]
         answer = messages.CreateTopicsResponse(topics=tuple(results), throttle_time_ms=self._throttle_time_ms())
@@ -79,12 +81,14 @@ class TopicCreation:
     def _throttle_time_ms(self) -> int:
         return self._state.quotas.throttle_time_ms(self._state.stable.client_quotas, self._request)
 
-    def _refused_names(self, counts: Counter[str]) -> dict[str, ApiError]:
+    def _refused_names(self, counts: Counter[str]) -> Steps[dict[str, ApiError]]:
         """Names that are not looked at any further, with why."""
         authorizer, request = self._state.authorizer, self._request
         may_create_any = authorizer.allows_cluster(request, Operation.CREATE)
         refused: dict[str, ApiError] = {}
-        for name, count in counts.items():
+        for number, (name, count) in enumerate(counts.items(), 1):
+            if not number % PIECE:
+                yield
             if count > 1:
                 refused[name] = ApiError(INVALID_REQUEST, "Duplicate topic name.")
             elif name == METADATA_TOPIC:
@@ -99,10 +103,10 @@ class TopicCreation:
         if total > PARTITIONS_MAX:
             raise ApiError(POLICY_VIOLATION, "Excessively large number of partitions per request.")
 
-    def _result_of(self, topic: messages.CreateTopicsRequest.CreatableTopic) -> messages.CreateTopicsResponse.CreatableTopicResult:
+    def _result_of(self, topic: messages.CreateTopicsRequest.CreatableTopic) -> Steps[messages.CreateTopicsResponse.CreatableTopicResult]:
         try:
             self._check_name(topic.name)
-            return self._create(topic)
+            return (yield from self._create(topic))
         except ApiError as error:
             if error.code == POLICY_VIOLATION:
                 raise
@@ -119,10 +123,10 @@ class TopicCreation:
         if colliding is not None:
             raise ApiError(INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {colliding}")
 
-    def _create(self, topic: messages.CreateTopicsRequest.CreatableTopic) -> messages.CreateTopicsResponse.CreatableTopicResult:
+    def _create(self, topic: messages.CreateTopicsRequest.CreatableTopic) -> Steps[messages.CreateTopicsResponse.CreatableTopicResult]:
         config_records = self._config_records(topic)
         topic_id = new_uuid(self._state.chance)
-        partitions = self._by_hand(topic, topic_id) if topic.assignments else self._placed(topic, topic_id)
+        partitions = yield from (self._by_hand(topic, topic_id) if topic.assignments else self._placed(topic, topic_id))
         is_strict = self._request.version >= _STRICT_FROM
         quotas = self._state.stable.client_quotas
         self._state.quotas.charge(quotas, self._request, len(partitions), self._now_ms, is_strict=is_strict)
@@ -141,7 +145,7 @@ class TopicCreation:
         records = self._checker.incremental((TOPIC_RESOURCE, topic.name), changes, is_new=True)
         return [*records, *self._checker.elr_clearings(records)]
 
-    def _by_hand(self, topic: messages.CreateTopicsRequest.CreatableTopic, topic_id: bytes) -> list[VersionedRecord]:
+    def _by_hand(self, topic: messages.CreateTopicsRequest.CreatableTopic, topic_id: bytes) -> Steps[list[VersionedRecord]]:
         if topic.replication_factor != -1:
             why = "A manual partition assignment was specified, but replication factor was not set to -1."
             raise ApiError(INVALID_REQUEST, why)
@@ -157,11 +161,12 @@ class TopicCreation:
             replication_factor = len(one.broker_ids)
             isr = active_of(self._changes, one.broker_ids, one.partition_index)
             records[one.partition_index] = new_partition(self._changes, topic_id, one.partition_index, one.broker_ids, isr)
+            yield
         if sorted(records) != list(range(len(records))):
             raise ApiError(INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence")
         return [records[partition_id] for partition_id in sorted(records)]
 
-    def _placed(self, topic: messages.CreateTopicsRequest.CreatableTopic, topic_id: bytes) -> list[VersionedRecord]:
+    def _placed(self, topic: messages.CreateTopicsRequest.CreatableTopic, topic_id: bytes) -> Steps[list[VersionedRecord]]:
         if topic.replication_factor < -1 or topic.replication_factor == 0:
             why = "Replication factor must be larger than 0, or -1 to use the default value."
             raise ApiError(INVALID_REPLICATION_FACTOR, why)
@@ -171,7 +176,7 @@ class TopicCreation:
         count = settings.partitions_default if topic.num_partitions == -1 else topic.num_partitions
         factor = settings.replication_default if topic.replication_factor == -1 else topic.replication_factor
         try:
-            return place_partitions(self._state, self._changes, topic_id, range(count), factor)
+            return (yield from place_partitions(self._state, self._changes, topic_id, range(count), factor))
         except ApiError as error:
             message = str(error.message)
             if not message.startswith(_UNPLACED):
@@ -225,7 +230,7 @@ def refuse(request: Request, code: int, message: str | None) -> messages.CreateT
     return messages.CreateTopicsResponse(topics=tuple(_failed(name, error) for name in names))
 
 
-def place_partitions(state: State, changes: Changes, topic_id: bytes, partition_ids: range, factor: int) -> list[VersionedRecord]:
+def place_partitions(state: State, changes: Changes, topic_id: bytes, partition_ids: range, factor: int) -> Steps[list[VersionedRecord]]:
     """New partitions on brokers that the controller picks. Errors: ApiError INVALID_REPLICATION_FACTOR."""
     placer = Placer(usable_brokers(state), state.chance)
     placer.check(factor)
@@ -239,4 +244,6 @@ def place_partitions(state: State, changes: Changes, topic_id: bytes, partition_
         records.append(new_partition(changes, topic_id, partition_id, replicas, isr))
         if len(records) > PARTITIONS_MAX:
             raise ApiError(POLICY_VIOLATION, TOO_LARGE)
+        if not len(records) % PIECE:
+            yield
     return records

@@ -22,6 +22,7 @@ from metashell.controller.access.authorizer import Operation, Resource
 from metashell.controller.decision import ApiError, BoundedRecords, Decision
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import Steps
 from metashell.image import TopicImage
 from metashell.values import ZERO_UUID
 
@@ -33,7 +34,7 @@ _DISABLED_FROM = 3
 _IDS_FROM = 6
 
 
-def delete(state: State, request: Request, now_ms: int) -> Decision:
+def delete(state: State, request: Request, now_ms: int) -> Decision | Steps[Decision]:
     """Remove topics; one record each, for brokers drop the replicas when they see it."""
     if not state.settings.delete_topics:
         code = INVALID_REQUEST if request.version < _DISABLED_FROM else TOPIC_DELETION_DISABLED
@@ -51,16 +52,17 @@ class TopicDeletion:
         self._results: list[Any] = []
         self._may_delete_all = state.authorizer.allows_cluster(request, Operation.DELETE)
 
-    def decide(self) -> Decision:
+    def decide(self) -> Steps[Decision]:
         names, ids = self._asked()
         if (names or ids) and self._request.is_late(self._request.body.timeout_ms, self._now_ms):
             self._results += [_result(name, ZERO_UUID, ApiError(REQUEST_TIMED_OUT)) for name in names]
             self._results += [_result(None, id, ApiError(REQUEST_TIMED_OUT)) for id in ids]
             return self._answer(())
-        found = self._by_id(ids)
-        found.update(self._by_name(names, found))
+        found = yield from self._by_id(ids)
+        found.update((yield from self._by_name(names, found)))
         records = BoundedRecords()
         for topic in found.values():
+            yield
             try:
                 self._charge(topic)
             except ApiError as error:
@@ -103,9 +105,10 @@ class TopicDeletion:
     def _refuse(self, name: str | None, topic_id: bytes, why: str) -> None:
         self._results.append(_result(name, topic_id, ApiError(INVALID_REQUEST, why)))
 
-    def _by_id(self, ids: list[bytes]) -> dict[bytes, TopicImage]:
+    def _by_id(self, ids: list[bytes]) -> Steps[dict[bytes, TopicImage]]:
         found: dict[bytes, TopicImage] = {}
         for topic_id in ids:
+            yield
             topic = self._state.stable.topics.by_id.get(topic_id)
             if topic is None or topic_id not in self._state.image.topics.by_id:
                 self._results.append(_result(None, topic_id, ApiError(UNKNOWN_TOPIC_ID, UNKNOWN_ID_TEXT)))
@@ -117,9 +120,10 @@ class TopicDeletion:
                 self._results.append(_result(name, topic_id, ApiError(TOPIC_AUTHORIZATION_FAILED, NOT_ALLOWED_TEXT)))
         return found
 
-    def _by_name(self, names: list[str], by_id: dict[bytes, TopicImage]) -> dict[bytes, TopicImage]:
+    def _by_name(self, names: list[str], by_id: dict[bytes, TopicImage]) -> Steps[dict[bytes, TopicImage]]:
         found: dict[bytes, TopicImage] = {}
         for name in names:
+            yield
             if not self._may(Operation.DESCRIBE, name):
                 self._results.append(_result(name, ZERO_UUID, ApiError(TOPIC_AUTHORIZATION_FAILED, NOT_ALLOWED_TEXT)))
                 continue

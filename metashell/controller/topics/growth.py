@@ -25,6 +25,7 @@ from metashell.controller.partitions.assignment import active_of, check_manual_a
 from metashell.controller.partitions.bulk import Changes
 from metashell.controller.request import Request
 from metashell.controller.state import State
+from metashell.controller.steps import PIECE, Steps
 from metashell.controller.topics.creation import PARTITIONS_MAX, place_partitions
 from metashell.image import TopicImage
 from metashell.image.loss import VersionedRecord
@@ -32,7 +33,7 @@ from metashell.image.loss import VersionedRecord
 _STRICT_FROM = 3
 
 
-def create_partitions(state: State, request: Request, now_ms: int) -> Decision:
+def create_partitions(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Add partitions to topics, each topic by itself."""
     body = request.body
     counts = Counter(topic.name for topic in body.topics)
@@ -42,6 +43,7 @@ def create_partitions(state: State, request: Request, now_ms: int) -> Decision:
         if count > 1:
             results.append(_result(name, ApiError(INVALID_REQUEST, "Duplicate topic name.")))
     for topic in body.topics:
+        yield
         if counts[topic.name] > 1:
             continue
         if not state.authorizer.allows(request, Operation.ALTER, Resource.TOPIC, topic.name):
@@ -53,8 +55,9 @@ def create_partitions(state: State, request: Request, now_ms: int) -> Decision:
     changes = Changes(state)
     records = BoundedRecords()
     for topic in wanted:
+        yield
         try:
-            grown = _grow(state, changes, request, topic, now_ms)
+            grown = yield from _grow(state, changes, request, topic, now_ms)
             records.extend(grown)
             results.append(_result(topic.name, ApiError(NONE)))
         except ApiError as error:
@@ -68,7 +71,7 @@ def create_partitions(state: State, request: Request, now_ms: int) -> Decision:
 
 def _grow(
     state: State, changes: Changes, request: Request, wanted: messages.CreatePartitionsRequest.CreatePartitionsTopic, now_ms: int
-) -> list[VersionedRecord]:
+) -> Steps[list[VersionedRecord]]:
     topic = state.image.topics.by_name.get(wanted.name)
     if topic is None:
         raise ApiError(UNKNOWN_TOPIC_OR_PARTITION)
@@ -86,26 +89,32 @@ def _grow(
         )
     is_strict = request.version >= _STRICT_FROM
     state.quotas.charge(state.stable.client_quotas, request, additional, now_ms, is_strict=is_strict)
-    factor = _replication_factor(topic)
+    factor = yield from _replication_factor(topic)
     partition_ids = range(present, wanted.count)
     if wanted.assignments is None:
         if additional > PARTITIONS_MAX:
             raise ApiError(POLICY_VIOLATION, TOO_LARGE)
-        return place_partitions(state, changes, topic.id, partition_ids, factor)
+        return (yield from place_partitions(state, changes, topic.id, partition_ids, factor))
     records = []
     for partition_id, one in zip(partition_ids, wanted.assignments, strict=True):
         check_manual_assignment(state, one.broker_ids, factor)
         isr = active_of(changes, one.broker_ids, partition_id)
         records.append(new_partition(changes, topic.id, partition_id, one.broker_ids, isr))
+        yield
     return records
 
 
-def _replication_factor(topic: TopicImage) -> int:
+def _replication_factor(topic: TopicImage) -> Steps[int]:
     """How many replicas a partition of the topic has: the one that Kafka looks at, for they may differ."""
     partitions = topic.partitions
     first, first_if_changed = (timeline_order(range(len(partitions)), was_changed=changed)[0] for changed in (False, True))
-    if first != first_if_changed and any(partition.partition_epoch for partition in partitions.values()):
-        first = first_if_changed
+    if first != first_if_changed:
+        for number, partition in enumerate(partitions.values(), 1):
+            if partition.partition_epoch:
+                first = first_if_changed
+                break
+            if not number % PIECE:
+                yield
     return len(partitions[first].replicas)
 
 

@@ -22,7 +22,7 @@ from metashell.raft.node import RaftNode
 from metashell.raft.ready import Committed, Durable, ElectionState, LeaderChanged, Notice, Ready, Send, SnapshotToLoad
 from metashell.server import replica_server
 from metashell.server.driver import Driver
-from metashell.server.election_store import ElectionStore
+from metashell.server.election_store import ElectionStore, newest_epoch
 from metashell.server.image_machine import ImageMachine
 from metashell.server.inbound import Token
 from metashell.server.replica_server import Parts, PeerSecurity, ReplicaServer
@@ -38,7 +38,6 @@ from tests.simulation.production.loop import ProcessLoop
 from tests.simulation.production.sasl import mechanisms, sasl_client
 from tests.simulation.production.workers import Lanes
 from tests.simulation.violation import Violation
-from tools.interop.voter import newest_epoch
 
 if TYPE_CHECKING:
     from tests.simulation.production.world import ProductionHost, ProductionWorld

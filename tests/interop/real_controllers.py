@@ -1,0 +1,276 @@
+"""Lone real controllers of Kafka 4.3.1, each fresh: many of them run in one Java process, so that one starts in a twentieth of a second."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import socket
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from struct import unpack
+from typing import IO, Any
+
+from metashell.cli.kafka_storage import main as kafka_storage
+from metashell.codec.batches import HEADER_SIZE, RecordBatch, read_batch_header
+from metashell.codec.control import read_control_record
+from metashell.codec.frame import read_metadata_record
+from metashell.codec.registry import message_type
+from metashell.net.frames import encode_request, response_type
+from tests.controller.canon import NODE
+from tests.java import KAFKA, jars, java
+from tests.running import run_main
+from tools.interop.nodes import free_ports, write_config
+
+PROGRAM = Path(__file__).parent / "java" / "Controllers.java"
+CLUSTER_ID = "Z29sZGVuLWNvbnRyb2xsZQ"
+STARTS_MAX = 150
+"""A controller that was stopped keeps some memory, so the process is replaced after so many."""
+_JAVA = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx640m", "-Xshare:auto", "-Dlog4j2.level=OFF")
+_ANSWER_LIMIT_S = 20.0
+_CLIENT = "golden"
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How a directory is formatted: its release and features; with a static voter kraft.version is 0."""
+
+    release: str = "4.3-IV0"
+    features: tuple[str, ...] = ()
+    is_static: bool = False
+
+
+class ControllerEndedError(Exception):
+    """The Java process ended, or a controller in it did not start."""
+
+
+class Wire:
+    """One blocking connection: frames out, frames in."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._socket: socket.socket | None = None
+        self._correlation = 0
+
+    def ask(self, version: int, body: Any) -> bytes | None:
+        """The body that answers a request, None if the connection was closed instead."""
+        self._correlation += 1
+        frame = encode_request(body, version, self._correlation, _CLIENT)
+        try:
+            if self._socket is None:
+                self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=_ANSWER_LIMIT_S)
+                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket.sendall(frame)
+            size = unpack(">i", self._exactly(4))[0]
+            return self._exactly(size)
+        except OSError:
+            self.close()
+            return None
+
+    def _exactly(self, count: int) -> bytes:
+        assert self._socket is not None
+        out = bytearray()
+        while len(out) < count:
+            piece = self._socket.recv(count - len(out))
+            if not piece:
+                raise ConnectionResetError("closed by the other side")
+            out += piece
+        return bytes(out)
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+class LogTail:
+    """The records that come to a metadata log, from its file: what is answered was written before."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / "__cluster_metadata-0" / f"{0:020d}.log"
+        self._position = 0
+        self.end_offset = 0
+
+    def read(self) -> list[dict[str, Any]]:
+        """The records that are new since the last call, in the form of the golden rows."""
+        with self._path.open("rb") as file:
+            file.seek(self._position)
+            data = file.read()
+        records: list[dict[str, Any]] = []
+        at = 0
+        while len(data) - at >= HEADER_SIZE:
+            head = read_batch_header(data, at)
+            if len(data) - at < head.size_bytes:
+                break
+            batch = RecordBatch(head, at, data[at : at + head.size_bytes])
+            records += [_shown(record, is_control=head.is_control) for record in batch.records()]
+            self.end_offset = head.last_offset + 1
+            at += head.size_bytes
+        self._position += at
+        return records
+
+
+def _shown(record: Any, *, is_control: bool) -> dict[str, Any]:
+    if is_control:
+        control = read_control_record(record.key, record.value)
+        return {"type": control.type_name, "version": control.version, "data": None, "control": True}
+    read = read_metadata_record(record.value)
+    assert read.message is not None
+    return {"type": read.type_name, "version": read.version, "data": read.message.to_json_value(read.body, read.version)}
+
+
+def read_answer(api: str, version: int, frame: bytes) -> Any:
+    """The JSON form of the frame that answers a request; an ApiVersions version that is not known is answered as version 0."""
+    kind = response_type(message_type("request", f"{api}Request").key)
+    start = 5 if kind.flexible(version) and api != "ApiVersions" else 4
+    if api == "ApiVersions" and frame[4:6] == b"\0\x23":
+        version = 0
+    return kind.to_json_value(kind.read(frame[start:], version), version)
+
+
+class RealController:
+    """One running controller, which leads its quorum."""
+
+    def __init__(self, pool: RealControllers, config: Path, port: int) -> None:
+        self._pool = pool
+        self.config = config
+        self.port = port
+        self.wire = Wire(port)
+        self.log = LogTail(config.parent / "log")
+
+    def settle(self) -> None:
+        """Return once what is committed is published: readers and the authorizer see it then."""
+        self._pool.ask("settle", self.config)
+
+    def restart(self) -> None:
+        """Stop it and start it on its directory."""
+        self.wire.close()
+        self._pool.ask("stop", self.config)
+        self._pool.start_again(self.config)
+
+    def close(self) -> None:
+        self.wire.close()
+        self._pool.discard(self.config)
+
+
+class RealControllers:
+    """The Java process; close it, or use it as a context manager."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._numbers = itertools.count()
+        self._formatted: dict[Format, Path] = {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._starts = 0
+        self._told: dict[str, list[str]] = {}
+
+    def __enter__(self) -> RealControllers:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            for pipe in (self._process.stdin, self._process.stdout):
+                assert pipe is not None
+                pipe.close()
+            self._process = None
+
+    def start(self, kind: Format, settings: Mapping[str, object]) -> RealController:
+        """A fresh controller that leads, on a directory formatted so. Errors: ControllerEndedError."""
+        if self._starts >= STARTS_MAX:
+            self.close()
+            self._starts = 0
+        self._starts += 1
+        folder = self._folder / str(next(self._numbers))
+        shutil.copytree(self._format(kind), folder / "log")
+        port = free_ports(1)[0]
+        config = write_config(folder / "server.properties", settings_of(kind, port, folder / "log"), settings)
+        self.start_again(config)
+        return RealController(self, config, port)
+
+    def start_again(self, config: Path) -> None:
+        word = self.ask("start", config)
+        if not word.startswith("serves"):
+            raise ControllerEndedError(word)
+
+    def discard(self, config: Path) -> None:
+        """Stop a controller and forget its directory."""
+        self._send("stop", config)
+        shutil.rmtree(config.parent, ignore_errors=True)
+
+    def ask(self, command: str, config: Path) -> str:
+        """Send a command; what is answered about this configuration."""
+        self._send(command, config)
+        process = self._running()
+        assert process.stdout is not None
+        waiting = self._told.setdefault(str(config), [])
+        while not waiting:
+            line = process.stdout.readline().decode("utf-8", "replace").rstrip("\n")
+            if not line:
+                raise ControllerEndedError("the Java process has ended")
+            path, answer = line.split("\t", 1)
+            self._told.setdefault(path, []).append(answer)
+        return waiting.pop()
+
+    def _send(self, command: str, config: Path) -> None:
+        pipe: IO[bytes] | None = self._running().stdin
+        assert pipe is not None
+        pipe.write(f"{command} {config}\n".encode())
+        pipe.flush()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            command = [java(), *_JAVA, "-cp", f"{jars(KAFKA)}/*", str(PROGRAM)]
+            errors = (self._folder / "java.log").open("ab")
+            with errors:
+                self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        return self._process
+
+    def _format(self, kind: Format) -> Path:
+        if kind not in self._formatted:
+            folder = self._folder / f"format-{len(self._formatted)}"
+            folder.mkdir()
+            config = write_config(folder / "server.properties", settings_of(kind, 9093, folder / "log"))
+            words = [word for feature in kind.features for word in ("--feature", feature)]
+            argv = [
+                "format",
+                "-t",
+                CLUSTER_ID,
+                "-c",
+                str(config),
+                "-r",
+                kind.release,
+                *words,
+                *([] if kind.is_static else ["--standalone"]),
+            ]
+            outcome = run_main(kafka_storage, argv, cwd=folder)
+            assert outcome.status == 0, outcome
+            self._formatted[kind] = folder / "log"
+        return self._formatted[kind]
+
+
+def settings_of(kind: Format, port: int, log_dir: Path) -> dict[str, object]:
+    """The server.properties of a lone controller to which everybody is a super user, and that does nothing by itself."""
+    quorum = "controller.quorum.voters" if kind.is_static else "controller.quorum.bootstrap.servers"
+    return {
+        "process.roles": "controller",
+        "node.id": NODE,
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"CONTROLLER://127.0.0.1:{port}",
+        "log.dirs": log_dir,
+        quorum: f"{NODE}@127.0.0.1:{port}" if kind.is_static else f"127.0.0.1:{port}",
+        "metadata.max.idle.interval.ms": 0,
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+        "broker.session.timeout.ms": 3600000,
+        "broker.heartbeat.interval.ms": 60000,
+        "auto.leader.rebalance.enable": "false",
+        "controller.quorum.append.linger.ms": 0,
+        "num.network.threads": 1,
+        "num.io.threads": 2,
+    }

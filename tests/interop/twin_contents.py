@@ -1,0 +1,101 @@
+"""What histories of twins are made of: brokers, topics, values that settings may have, kinds of controllers."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from metashell.values import uuid_text
+from tests.controller.canon import NODE
+from tests.interop.real_controllers import Format
+
+BROKERS = (1, 2, 3, 4)
+TOPICS = ("t", "u", "v.w", "x-y")
+UNASSIGNED, LOST = uuid_text(bytes(15) + b"\x01"), uuid_text(bytes(15) + b"\x02")
+SECRET = {"delegation.token.secret.key": "secret"}
+RAFT = {"DescribeQuorum", "AddRaftVoter", "RemoveRaftVoter"}
+KINDS: tuple[tuple[Format, dict[str, str]], ...] = (
+    (Format(), {}),
+    (Format(features=("eligible.leader.replicas.version=0",)), {}),
+    (Format("4.0-IV3", ("eligible.leader.replicas.version=1",)), {}),
+    (Format("3.9-IV0", is_static=True), {}),
+    (Format("3.3-IV3", is_static=True), {}),
+    (Format("3.7-IV1", is_static=True), {}),
+    (Format("4.2-IV1"), {"min.insync.replicas": "2", "default.replication.factor": "2", "num.partitions": "2"}),
+    (Format(), {"unclean.leader.election.enable": "true", "delete.topic.enable": "false"}),
+    (Format("3.6-IV2", is_static=True), {}),
+    (Format("4.1-IV1"), {"allow.everyone.if.no.acl.found": "true"}),
+)
+"""What directories are formatted for, and how controllers are configured."""
+SETTINGS = {"controller.quorum.election.timeout.ms": "100", "controller.quorum.election.backoff.max.ms": "50", **SECRET}
+REPLICAS = st.one_of(
+    st.permutations(BROKERS).flatmap(lambda ids: st.integers(1, 3).map(lambda count: list(ids[:count]))),
+    st.permutations(BROKERS).flatmap(lambda ids: st.integers(2, 3).map(lambda count: list(ids[:count]))),
+    st.permutations(BROKERS[:3]).map(list),
+    st.sampled_from([[], [99], [1, 1], [-1], [2, 1, 4, 3]]),
+)
+VALUES = {
+    "min.insync.replicas": ["1", "2", "3", "0", None, "x"],
+    "unclean.leader.election.enable": ["true", "false", None, "TRUE", "no"],
+    "retention.ms": ["1", "-1", "9", None, "-2", "1e3"],
+    "cleanup.policy": ["compact", "delete", "compact,delete", "", None, "burn"],
+    "interval.ms": ["1000", "99", "100", None, "3600001"],
+    "match": ["client_id=x.*", "client_id=[", "what", None],
+    "consumer.session.timeout.ms": ["45000", "1", "60000", None],
+    "num.io.threads": ["1", "0", "9", None],
+}
+ODD_VALUES = ["1", "", None, "true", "x", "compact", " 1 "]
+TOPIC_KEYS = ["min.insync.replicas", "unclean.leader.election.enable", "retention.ms", "cleanup.policy", "nope", "compression.type"]
+BROKER_KEYS = [
+    "min.insync.replicas",
+    "unclean.leader.election.enable",
+    "num.io.threads",
+    "log.cleanup.policy",
+    "nope",
+    "log.retention.ms",
+    "broker.id",
+]
+METRICS_KEYS = ["interval.ms", "match", "metrics", "nope"]
+GROUP_KEYS = [
+    "consumer.session.timeout.ms",
+    "consumer.heartbeat.interval.ms",
+    "share.auto.offset.reset",
+    "streams.num.standby.replicas",
+    "nope",
+]
+RESOURCES: list[tuple[int, str, list[str]]] = [
+    *((2, name, TOPIC_KEYS) for name in (*TOPICS, "nope", "")),
+    *((4, name, BROKER_KEYS) for name in ("", "1", "2", str(NODE), "99", "x")),
+    *((16, name, METRICS_KEYS) for name in ("m", "")),
+    *((32, name, GROUP_KEYS) for name in ("g", "")),
+    (8, "1", ["org.apache.kafka", "nope"]),
+    (3, "g", ["x"]),
+]
+TOPIC_CONFIG = st.sampled_from(TOPIC_KEYS[:4]).flatmap(
+    lambda key: st.sampled_from(VALUES[key]).map(lambda value: {"name": key, "value": value})
+)
+ENTITY = st.sampled_from(
+    [
+        *((kind, name) for kind in ("user", "client-id") for name in ("a", None, "")),
+        ("ip", "10.0.0.1"),
+        ("ip", None),
+        ("ip", "?"),
+        ("group", "g"),
+    ]
+)
+QUOTA = st.tuples(
+    st.sampled_from(["producer_byte_rate", "consumer_byte_rate", "request_percentage", "connection_creation_rate", "nope"]),
+    st.sampled_from([1.0, 2.5, 0.0, -1.0, 100.0]),
+    st.sampled_from([False, False, True]),
+)
+USER = st.tuples(st.sampled_from(["a", "b", ""]), st.sampled_from([1, 2, 0, 3]))
+FEATURES = [
+    "metadata.version",
+    "metadata.version",
+    "group.version",
+    "transaction.version",
+    "eligible.leader.replicas.version",
+    "share.version",
+    "streams.version",
+    "kraft.version",
+    "nope",
+]
