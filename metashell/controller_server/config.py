@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +16,7 @@ from metashell.net.listener_options import ListenerOptions, options_of
 from metashell.net.security import security_config
 from metashell.raft.config import RaftConfig
 from metashell.raft.messages import Endpoint
+from metashell.server.peer_security import PeerSecurity
 from metashell.storage.config import NodeConfig
 from metashell.storage.config import config_of as checked_config
 from metashell.values import ReplicaKey

@@ -14,6 +14,7 @@ from metashell.controller_server.records import records_of
 from metashell.errors import MetashellError
 from metashell.image.loss import VersionedRecord
 from metashell.log.meta_properties import META_PROPERTIES
+from metashell.log.metadata_log import MetadataLog
 from metashell.log.names import BOOTSTRAP_CHECKPOINT
 from metashell.storage.ensemble import load_ensemble, verify_ensemble
 
@@ -58,3 +59,13 @@ def bootstrap_records(directory: str) -> list[VersionedRecord]:
     except FileNotFoundError:
         return []
     return [record for batch in checked_batches(data, path) if not batch.header.is_control for record in records_of(batch)]
+
+
+def open_log(config: ControllerConfig) -> MetadataLog:
+    """The metadata log, recovered and locked. Errors: MetashellError, OSError."""
+    segment_size, segment_ms = config.number("metadata.log.segment.bytes"), config.number("metadata.log.segment.ms")
+    try:
+        return MetadataLog.open(config.directory, segment_size=segment_size, segment_ms=segment_ms, accept_loss=config.accept_loss)
+    except BlockingIOError:
+        where = f"Failed to acquire lock on file .lock in {config.directory}."
+        raise MetashellError(f"{where} A Kafka instance in another process or thread is using this directory.") from None

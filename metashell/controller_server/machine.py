@@ -14,7 +14,7 @@ Source: org.apache.kafka.controller.QuorumController, org.apache.kafka.image.pub
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -35,7 +35,6 @@ from metashell.controller.decision import TOO_LARGE
 from metashell.controller.routes import ROUTES
 from metashell.controller_server.queue import EventQueue, Pace, Steps
 from metashell.controller_server.records import records_of
-from metashell.errors import DecodeError, LogCorruptError
 from metashell.ids import Epoch, NodeId
 from metashell.image import EMPTY_IMAGE, ImageLoader, MetadataImage
 from metashell.image.loss import VersionedRecord
@@ -44,7 +43,6 @@ from metashell.image.writer import write_image
 from metashell.raft.errors import BufferAllocationError, InvalidUpdateVersionError, NotLeaderError, RecordBatchTooLargeError
 from metashell.raft.roles import Leader
 from metashell.server.image_machine import refuse_faults
-from metashell.server.own_batches import OwnBatch
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
 

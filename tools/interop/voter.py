@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from metashell.controller_server.config import ControllerConfig, listener_options, load_config, peer_security, raft_config, static_voters
-from metashell.controller_server.directory import formatted_for
+from metashell.controller_server.directory import formatted_for, open_log
 from metashell.errors import MetashellError
 from metashell.log.metadata_log import MetadataLog
 from metashell.server.election_store import ElectionStore, newest_epoch
@@ -53,10 +53,7 @@ async def start_voter(
     """Start the replica that a properties file describes. Errors: MetashellError, OSError."""
     config = load_config(path, allow_plaintext=allow_plaintext, accept_loss=accept_loss)
     formatted = formatted_for(config)
-    segment_size, segment_ms = config.number("metadata.log.segment.bytes"), config.number("metadata.log.segment.ms")
-    log = await asyncio.to_thread(
-        MetadataLog.open, config.directory, segment_size=segment_size, segment_ms=segment_ms, accept_loss=accept_loss
-    )
+    log = await asyncio.to_thread(open_log, config)
     server: ReplicaServer | None = None
     try:
         server = ReplicaServer(parts_of(config, log, machine, on_event))
