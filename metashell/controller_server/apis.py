@@ -40,6 +40,7 @@ from metashell.raft.wire.common import only_partition
 from metashell.server.inbound import Inbound
 
 NOT_READY: Final = "The authorizer is not ready: the log was not read to its end yet."
+NOT_HOSTED: Final = "This server does not host this topic-partition."
 
 _RAFT: Final[Mapping[int, Operation]] = {
     FETCH: Operation.CLUSTER_ACTION,
@@ -164,7 +165,9 @@ def unknown_partitions(topics: Iterable[Any]) -> messages.DescribeQuorumResponse
             made.TopicData(
                 topic_name=topic.topic_name,
                 partitions=tuple(
-                    made.PartitionData(partition_index=partition.partition_index, error_code=UNKNOWN_TOPIC_OR_PARTITION)
+                    made.PartitionData(
+                        partition_index=partition.partition_index, error_code=UNKNOWN_TOPIC_OR_PARTITION, error_message=NOT_HOSTED
+                    )
                     for partition in topic.partitions
                 ),
             )
