@@ -20,7 +20,7 @@ from metashell.image import MetadataImage
 from metashell.image.partitions import PartitionRegistration
 from metashell.log.meta_properties import META_PROPERTIES, read_meta_properties
 from tools.interop.brokers import CONTROLLERS, BrokerCluster, unfenced
-from tools.interop.brokers_history import read_history
+from tools.interop.brokers_history import compare_logs, read_history
 from tools.interop.brokers_traffic import (
     Client,
     Copier,
@@ -36,6 +36,25 @@ REASSIGN: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 PARTITIONS: Final = 6
 ELECTION_S: Final = 5.0
 """What an election of a controller may take on a busy machine, with the fetch timeout of 2 s before it."""
+THROTTLES: Final = {
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+}
+RECORDS: Final = {
+    "FEATURE_LEVEL_RECORD",
+    "REGISTER_BROKER_RECORD",
+    "REGISTER_CONTROLLER_RECORD",
+    "BROKER_REGISTRATION_CHANGE_RECORD",
+    "TOPIC_RECORD",
+    "PARTITION_RECORD",
+    "PARTITION_CHANGE_RECORD",
+    "CONFIG_RECORD",
+    "PRODUCER_IDS_RECORD",
+}
+"""What is in the log of every story."""
 CHECKPOINT_COPY: Final = "replication-offset-checkpoint.tmp"
 
 
@@ -364,6 +383,7 @@ class Story:
             "readers have read all",
             lambda _: len(set().union(*(member.seen for member in self.members))) >= count and self.copier.has_all,
         )
+        self.check_group("readers")
         for client in (*self.members, self.copier):
             client.end()
         copied = read_topic(where, "copied", PARTITIONS)
@@ -380,9 +400,26 @@ class Story:
         gaps = [max(writer.longest_gap_s.values()) for writer in self.writers]
         self.tell(f"longest time between two acknowledgements of a partition: {max(gaps):.1f} s")
 
-    def check_leaders(self) -> None:
-        """No partition was without a leader that lives for longer than the session timeout and an election. Errors: StoryError."""
-        history = read_history(self.cluster.directory(self.cluster.leader_id))
+    def check_group(self, group: str) -> None:
+        """The group lives by the protocol that its members were told to use. Errors: StoryError."""
+        admin = self.admin()
+        described = admin.describe_consumer_groups([group])[group].result(60)
+        if described.type.name.lower() != self.protocol or not described.members:
+            raise StoryError(f"{group} is a group of type {described.type} with {len(described.members)} members")
+        self.tell(f"{group} is a group of protocol {self.protocol} with {len(described.members)} members")
+
+    def check_log(self) -> None:
+        """The controllers have one log, which says that no partition was without a leader that lives for long. Errors: StoryError.
+
+        Long is more than the session timeout and an election.
+        """
+        directories = [self.cluster.directory(id) for id in CONTROLLERS]
+        compared = compare_logs(directories)
+        history = read_history(directories[0])
+        missing = RECORDS - {record.type for record in history.records}
+        if missing:
+            raise StoryError(f"no such records: {sorted(missing)}")
+        self.tell(f"the {compared} batches of the controllers are the same bytes")
         limit_s = self.cluster.plan.session_ms / 1000 + ELECTION_S
         times = history.leaderless_s(self.killed)
         long = [f"{seconds:.2f} s {line}" for seconds, line in times if seconds > limit_s]
@@ -394,7 +431,7 @@ class Story:
 
 def throttled(image: MetadataImage) -> set[str]:
     """The keys of throttles that are set on anything."""
-    return {key for values in image.configs.resources.values() for key in values if key in THROTTLES}
+    return {key for values in image.configs.values() for key in values if key in THROTTLES}
 
 
 def led_by(image: MetadataImage, id: int) -> list[str]:
