@@ -58,9 +58,6 @@ Encoded = list[tuple[Sequence[VersionedRecord], list[bytes]]]
 RECORDS_AT_ONCE: Final = 500
 """Records that are encoded, or decoded by a standby, before others may have their turn."""
 SHUTTING_DOWN: Final = "The controller is shutting down."
-LATE_S: Final = 1.0
-READ_S: Final = 0.1
-"""How much later than its time a periodic task runs at once, and how long one waits that is later."""
 
 
 class SnapshotLimits(NamedTuple):
@@ -292,15 +289,10 @@ class ControllerMachine:
             self._timer = None
         due_ms = self.controller.next_due_ms()
         if due_ms is not None and not self._is_shut_down:
-            at_s = (due_ms + 1) / 1000
-            self._timer = asyncio.get_running_loop().call_at(at_s, self._task_is_due, at_s)
+            # The clock has whole milliseconds: one more, so that the time has come when the timer fires.
+            self._timer = asyncio.get_running_loop().call_at((due_ms + 1) / 1000, self._task_is_due)
 
-    def _task_is_due(self, at_s: float) -> None:
-        loop = asyncio.get_running_loop()
-        if loop.time() - at_s > LATE_S:
-            # This process was held up, or the machine slept: the heartbeats that came meanwhile lie in the sockets, and count first.
-            self._timer = loop.call_later(READ_S, self._task_is_due, loop.time() + READ_S)
-            return
+    def _task_is_due(self) -> None:
         self._timer = None
         self.queue.task(self._run_due)
 

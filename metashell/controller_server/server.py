@@ -28,6 +28,7 @@ from metashell.controller_server.config import (
     settings_of,
     static_voters,
 )
+from metashell.controller_server.credentials import ImageCredentials
 from metashell.controller_server.machine import ControllerMachine, SnapshotLimits, records_of
 from metashell.controller_server.registration import Registration
 from metashell.errors import MetashellError
@@ -37,6 +38,8 @@ from metashell.image.voters import VoterEndpoint
 from metashell.log.meta_properties import META_PROPERTIES, MetaProperties
 from metashell.log.metadata_log import MetadataLog
 from metashell.log.names import BOOTSTRAP_CHECKPOINT
+from metashell.net.listener import Listener
+from metashell.net.listener_options import ListenerOptions
 from metashell.raft.config import RaftConfig
 from metashell.raft.messages import Endpoint
 from metashell.raft.node import RaftNode
@@ -73,9 +76,13 @@ class ControllerServer:
         assert meta.cluster_id is not None and meta.directory_id is not None, "checked"
         bootstrap = bootstrap_records(config.directory)
         segment_size, segment_ms = config.number("metadata.log.segment.bytes"), config.number("metadata.log.segment.ms")
-        log = self._log = await asyncio.to_thread(
-            MetadataLog.open, config.directory, segment_size=segment_size, segment_ms=segment_ms, accept_loss=config.accept_loss
-        )
+        try:
+            log = self._log = await asyncio.to_thread(
+                MetadataLog.open, config.directory, segment_size=segment_size, segment_ms=segment_ms, accept_loss=config.accept_loss
+            )
+        except BlockingIOError:
+            where = f"Failed to acquire lock on file .lock in {config.directory}."
+            raise MetashellError(f"{where} A Kafka instance in another process or thread is using this directory.") from None
         try:
             for repair in log.repairs:
                 self._on_event(f"recovery: {repair}")
@@ -86,7 +93,7 @@ class ControllerServer:
                 config.number("metadata.log.max.record.bytes.between.snapshots"), config.number("metadata.log.max.snapshot.interval.ms")
             )
             machine = self._machine = ControllerMachine(controller, limits, wall_ms, self._on_event)
-            apis = Apis(machine, config.protocols)
+            apis = Apis(machine)
             parts = Parts(
                 log=log,
                 store=store,
@@ -99,8 +106,9 @@ class ControllerServer:
                 on_event=self._on_event,
             )
             replica = self._replica = ReplicaServer(parts)
-            listeners = [replace(options, features=apis.features) for options in listener_options(config)]
-            opened = await replica.open(*listeners)
+            credentials = ImageCredentials(lambda: controller.image, controller.state.settings.token_secret, wall_ms)
+            listeners = [replace(options, features=apis.features) for options in listener_options(config, credentials)]
+            opened = await _bound(replica, listeners)
         except BaseException:
             await self._abandon()
             raise
@@ -252,6 +260,17 @@ class ControllerServer:
             end()
 
         return both
+
+
+async def _bound(replica: ReplicaServer, listeners: list[ListenerOptions]) -> Mapping[str, Listener]:
+    """Open the listeners. Errors: MetashellError, in Kafka's words where an address cannot be had."""
+    for options in listeners:
+        try:
+            await replica.open(options)
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise MetashellError(f"Socket server failed to bind to {options.host}:{options.port}: {reason}.") from None
+    return replica.inbound.listeners
 
 
 def wall_ms() -> int:

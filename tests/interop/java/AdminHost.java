@@ -26,11 +26,11 @@ import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.common.utils.Utils;
 
 /**
- * Brokers, and the command line tools of Kafka, in one process: a broker or a tool in a process of its own takes seconds to start.
+ * Servers and command line tools of Kafka in one process: one in a process of its own takes seconds to start.
  *
  * Requests are JSON objects, one a line, on standard input; each is answered by one line on standard output.
- *   {"do": "start", "configs": [FILE, ..]}           start brokers together, and wait until each may serve
- *   {"do": "stop", "id": N}                          a controlled shutdown of one
+ *   {"do": "start", "configs": [FILE, ..]}           start nodes together, and wait until each may serve
+ *   {"do": "stop", "id": N}                          shut one down as a signal does
  *   {"do": "run", "class": C, "args": [..], "stdin": TEXT}     run C.main: {"status": N, "stdout": TEXT, "stderr": TEXT}
  *   {"do": "settle", "controllers": "HOST:PORT,.."}  wait until every broker here has applied what is committed now
  *   {"do": "moved", "brokers": "HOST:PORT,.."}       wait until no reassignment is under way
@@ -40,7 +40,7 @@ import org.apache.kafka.common.utils.Utils;
 public class AdminHost {
     static final ObjectMapper JSON = new ObjectMapper();
     static final long LIMIT_MS = 60_000;
-    static final Map<Integer, KafkaRaftServer> BROKERS = new TreeMap<>();
+    static final Map<Integer, KafkaRaftServer> NODES = new TreeMap<>();
     static final Map<ThreadGroup, Run> RUNS = new java.util.concurrent.ConcurrentHashMap<>();
 
     /** What `exit` throws, where a tool's process would end. */
@@ -136,7 +136,7 @@ public class AdminHost {
     static void handle(JsonNode request, ObjectNode answer) throws Exception {
         switch (request.get("do").asText()) {
             case "start" -> start(words(request.get("configs")));
-            case "stop" -> BROKERS.remove(request.get("id").asInt()).shutdown();
+            case "stop" -> NODES.remove(request.get("id").asInt()).shutdown();
             case "run" -> run(request, answer);
             case "settle" -> settle(request.get("controllers").asText());
             case "moved" -> moved(request.get("brokers").asText());
@@ -156,7 +156,7 @@ public class AdminHost {
         for (String path : paths) {
             Properties settings = Utils.loadProps(path);
             KafkaRaftServer server = new KafkaRaftServer(KafkaConfig.fromProps(settings, false), Time.SYSTEM);
-            BROKERS.put(Integer.parseInt(settings.getProperty("node.id")), server);
+            NODES.put(Integer.parseInt(settings.getProperty("node.id")), server);
             starting.add(CompletableFuture.runAsync(server::startup, task -> new Thread(task).start()));
         }
         for (CompletableFuture<Void> one : starting) one.get();
@@ -201,8 +201,10 @@ public class AdminHost {
             committed = admin.describeMetadataQuorum().quorumInfo().get().highWatermark() - 1;
         }
         long limit = System.currentTimeMillis() + LIMIT_MS;
-        for (KafkaRaftServer server : BROKERS.values()) {
-            BrokerServer broker = (BrokerServer) ((scala.Option<?>) field(server, "broker")).get();
+        for (KafkaRaftServer server : NODES.values()) {
+            scala.Option<?> found = (scala.Option<?>) field(server, "broker");
+            if (found.isEmpty()) continue;
+            BrokerServer broker = (BrokerServer) found.get();
             while (broker.sharedServer().loader().lastAppliedOffset() < committed) {
                 if (System.currentTimeMillis() > limit) throw new IllegalStateException("a broker does not reach " + committed);
                 Thread.sleep(2);
