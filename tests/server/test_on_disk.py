@@ -176,7 +176,7 @@ def test_a_directory_of_another_node_and_one_in_use_are_refused(tmp_path: Path) 
         with pytest.raises(MetashellError, match="Stored node id 1 doesn't match previous node id 2"):
             await start_voter(str(wrong), may_stand=False)
         shutil.rmtree(tmp_path / "node-1")
-        with pytest.raises(MetashellError, match="No readable meta.properties"):
+        with pytest.raises(MetashellError, match=r"No readable meta\.properties"):
             await start_voter(str(place.configs[1]), may_stand=False)
 
     run(main)
