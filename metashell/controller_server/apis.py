@@ -33,6 +33,7 @@ from metashell.controller.cluster.cluster_answers import published_features
 from metashell.controller.controller import ENVELOPE_KEY
 from metashell.controller.records import SUPPORTED_FEATURES
 from metashell.controller.routes import CLUSTER_REFUSED, ROUTES
+from metashell.controller.topics.deletion import UNKNOWN_TOPIC_TEXT
 from metashell.controller_server.machine import ControllerMachine
 from metashell.net.accepted_connection import ServerRequest
 from metashell.net.api_versions import NodeFeatures
@@ -40,8 +41,6 @@ from metashell.raft.wire.common import only_partition
 from metashell.server.inbound import Inbound
 
 NOT_READY: Final = "The authorizer is not ready: the log was not read to its end yet."
-NOT_HOSTED: Final = "This server does not host this topic-partition."
-
 _RAFT: Final[Mapping[int, Operation]] = {
     FETCH: Operation.CLUSTER_ACTION,
     VOTE: Operation.CLUSTER_ACTION,
@@ -54,18 +53,16 @@ _RAFT: Final[Mapping[int, Operation]] = {
     REMOVE_RAFT_VOTER: Operation.ALTER,
 }
 """What raft answers, and the right that it needs."""
-_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 class Apis:
     """An `Application` of metashell.server.inbound; `refused` counts requests whose sender may not ask."""
 
-    def __init__(self, machine: ControllerMachine, protocols: Mapping[str, str]) -> None:
+    def __init__(self, machine: ControllerMachine) -> None:
         self.refused = 0
         self.ranges: Mapping[int, tuple[int, int]] = {key: (api.low, api.high) for key, api in APIS.items()}
         self._machine = machine
         self._in: Inbound | None = None
-        self._protocols = {name: _PROTOCOLS[protocol] for name, protocol in protocols.items()}
 
     def begin(self, inbound: Inbound) -> None:
         """See Application."""
@@ -107,10 +104,11 @@ class Apis:
             header.api_version,
             request.message,
             principal=request.principal,
-            client_id=header.client_id or "",
-            host=request.peer,
+            client_id=request.client_id,
+            host=request.host,
             received_ms=self._machine.now_ms(),
-            security_protocol=self._protocols.get(request.listener, 0),
+            is_token_authenticated=request.is_token_authenticated,
+            security_protocol=request.security_protocol,
             listener=request.listener,
         )
 
@@ -166,7 +164,7 @@ def unknown_partitions(topics: Iterable[Any]) -> messages.DescribeQuorumResponse
                 topic_name=topic.topic_name,
                 partitions=tuple(
                     made.PartitionData(
-                        partition_index=partition.partition_index, error_code=UNKNOWN_TOPIC_OR_PARTITION, error_message=NOT_HOSTED
+                        partition_index=partition.partition_index, error_code=UNKNOWN_TOPIC_OR_PARTITION, error_message=UNKNOWN_TOPIC_TEXT
                     )
                     for partition in topic.partitions
                 ),
