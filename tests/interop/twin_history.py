@@ -15,7 +15,7 @@ from metashell.codec.registry import message_type
 from metashell.controller.apis import APIS
 from metashell.image import MetadataImage
 from metashell.values import uuid_text
-from tests.controller.golden import Outcome
+from tests.controller.golden import Outcome, told
 from tests.interop.real_controllers import CLUSTER_ID, Format, RealControllers
 from tests.interop.twin_contents import (
     BROKERS,
@@ -23,7 +23,7 @@ from tests.interop.twin_contents import (
     SETTINGS,
     TOPICS,
 )
-from tests.interop.twin_pair import EQUAL, Twins, told
+from tests.interop.twin_pair import EQUAL, Twins
 from tests.interop.twin_spoiling import spoil
 
 Draw = Callable[[Any], Any]
