@@ -104,6 +104,9 @@ LATE_MODULES = {
     "metashell.controller_server.queue": {"asyncio"},
     "metashell.controller_server.apis": {"asyncio"},
     "metashell.controller_server.registration": {"asyncio"},
+    "metashell.embedded.members": {"asyncio"},
+    "metashell.embedded.requests": {"asyncio"},
+    "metashell.embedded.fake_brokers": {"asyncio"},
 }
 # Of the heavy ones, only these packages may use them at all.
 OWNERS = {

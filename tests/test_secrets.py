@@ -40,6 +40,8 @@ NOT_HERE = {
     "metashell": "a door to the others",
     "metashell-completion": "prints a file that ships with the package, and takes no input",
     "spark-reports": "tests/spark_reports/test_secrets.py",
+    "metashell-quorum": "reads no logs; tests/embedded/test_secrets.py",
+    "metashell-server": "reads its own log and prints none of it; tests/embedded/test_secrets.py",
     "kafka-storage": "Kafka's voice",
     "kafka-dump-log": "Kafka's voice",
     "kafka-metadata-shell": "Kafka's voice",

@@ -1,7 +1,8 @@
 """Run the property tests and the simulation again and again with new seeds until the time is up: `python -m tools.soak --seconds 3600`.
 
 `--run` runs one of them alone. `production` is the simulation of the server itself; `starts` are real Kafka servers on damaged
-directories, compared with `metashell verify --start-safe`. The mutation run is the same each time, so it is made once, in the first round.
+directories, compared with `metashell verify --start-safe`. `brokers` are real brokers on our controllers, of which nodes die for ten
+minutes. The mutation run is the same each time, so it is made once, in the first round.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SEEDS = {"simulation": 200, "production": 60}
 """Seeds of the simulations a round, for each worker: of the core alone, and of the server."""
-RUNS = ("properties", *SEEDS, "starts", "mutation")
+INTEROP = {"starts": "test_start_safe.py", "brokers": "test_brokers.py"}
+"""What runs real Kafka nodes, with a new METASHELL_SEED each round."""
+RUNS = ("properties", *SEEDS, *INTEROP, "mutation")
 
 
 def main() -> int:
@@ -41,9 +44,10 @@ def main() -> int:
             if name in wanted and run_simulation(name, arguments.workers):
                 print(f"round {rounds} failed; the command above repeats it", flush=True)
                 return 1
-        if "starts" in wanted and run_starts():
-            print(f"round {rounds} failed", flush=True)
-            return 1
+        for name in INTEROP:
+            if name in wanted and run_interop(name):
+                print(f"round {rounds} failed", flush=True)
+                return 1
         if rounds == 1 and "mutation" in wanted and run_mutation(arguments.workers):
             print("too many mutations survived, or the list of equivalent ones is wrong; see above", flush=True)
             return 1
@@ -76,12 +80,12 @@ def run_simulation(name: str, workers: int) -> int:
     return max([process.wait() for process in running])
 
 
-def run_starts() -> int:
-    """Every damaged directory that tests/interop/start_cases.py makes, and new random ones: METASHELL_SEED repeats them."""
+def run_interop(name: str) -> int:
+    """The unbounded form of tests that start real Kafka nodes: METASHELL_SEED repeats what is random."""
     seed = str(random.SystemRandom().randrange(1 << 40))
     print(f"METASHELL_SEED={seed}", flush=True)
     environment = {**os.environ, "METASHELL_SOAK": "1", "METASHELL_SEED": seed, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "tests/interop/test_start_safe.py"]
+    command = [sys.executable, "-m", "pytest", "-q", f"tests/interop/{INTEROP[name]}"]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 

@@ -104,6 +104,29 @@ def declared_tool(name: str, spec: str, work: Callable[[SimpleNamespace], int]) 
     return Tool(name, run)
 
 
+def run_sub_command(tool: CommandSpec, words: list[str], work: Callable[[CommandSpec, list[str]], int]) -> int:
+    """Find the command of a tool that its first word names, and have it done by `work`, which gets its spec and the words after it."""
+    from functools import partial
+
+    from metashell.errors import UsageError
+    from metashell.options.help import render_help
+    from metashell.options.values import did_you_mean
+
+    if not words:
+        sys.stderr.write(render_help(tool))
+        return STATUS_USAGE
+    commands = {command.name: command for command in tool.commands}
+    if words[0] in commands:
+        name = f"{tool.name} {words[0]}"
+        return Tool(name, partial(work, commands[words[0]]._replace(name=name)))(words[1:])
+    if not words[0].startswith("-"):
+        raise UsageError(f"unknown command {words[0]}{did_you_mean(words[0], list(commands))}", words[0])
+    values = parsed(tool, words)
+    if values is not None:
+        raise UsageError(f"name the command first ({tool.name} --help lists them)")
+    return STATUS_OK
+
+
 def kafka_tool(name: str, run: Callable[[list[str]], int]) -> Tool:
     """A tool by the name that Kafka gives it: any error is status 1, and it reads `--version` itself."""
     return Tool(name, run, usage_status=STATUS_FAILED, answers_version=False)
@@ -122,6 +145,19 @@ def parsed(spec: CommandSpec, words: Sequence[str]) -> SimpleNamespace | None:
         print_version(spec.name)
         return None
     return values
+
+
+def named_values(option: str, words: Sequence[str]) -> dict[str, str]:
+    """`NAME=VALUE` words of an option, by name. Errors: UsageError, which never repeats what may be a secret."""
+    from metashell.errors import UsageError
+
+    found = {}
+    for number, word in enumerate(words, 1):
+        name, equals, value = word.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"option {option}: number {number} is not NAME=VALUE")
+        found[name.strip()] = value.strip()
+    return found
 
 
 def print_version(name: str) -> int:

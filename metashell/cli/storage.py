@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from functools import partial
-
-from metashell.cli.common import STATUS_OK, STATUS_USAGE, Tool, parsed
+from metashell.cli.common import STATUS_OK, Tool, parsed, run_sub_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,27 +13,10 @@ NAME = "metashell storage"
 
 def run(words: list[str]) -> int:
     """Find the sub-command and run it."""
-    from metashell.errors import UsageError
-    from metashell.options.help import render_help
     from metashell.options.kafka_parsers import splice_argument_files
     from metashell.options.storage_tools import STORAGE
-    from metashell.options.values import did_you_mean
 
-    words = splice_argument_files(words)
-    tool = STORAGE._replace(name=NAME)
-    if not words:
-        sys.stderr.write(render_help(tool))
-        return STATUS_USAGE
-    commands = {command.name: command for command in tool.commands}
-    if words[0] in commands:
-        name = f"{NAME} {words[0]}"
-        return Tool(name, partial(_run_command, commands[words[0]]._replace(name=name)))(words[1:])
-    if not words[0].startswith("-"):
-        raise UsageError(f"unknown command {words[0]}{did_you_mean(words[0], list(commands))}", words[0])
-    values = parsed(tool, words)
-    if values is not None:
-        raise UsageError("name the command first (metashell storage --help lists them)")
-    return STATUS_OK
+    return run_sub_command(STORAGE._replace(name=NAME), splice_argument_files(words), _run_command)
 
 
 def _run_command(command: CommandSpec, words: list[str]) -> int:

@@ -201,7 +201,7 @@ class QuorumController:
 
     def _check_right(self, route: Route, request: Request) -> None:
         if route.right is not None and not self.state.authorizer.allows_cluster(request, route.right):
-            raise ApiError(CLUSTER_AUTHORIZATION_FAILED, route.refusal)
+            raise ApiError(CLUSTER_AUTHORIZATION_FAILED, route.why_refused)
 
     def current_authorizer(self) -> Authorizer:
         """Who may do what, over the stable image."""

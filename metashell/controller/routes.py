@@ -24,8 +24,6 @@ Decide = Callable[[State, Request, int], Decision | Steps[Decision]]
 Refuse = Callable[[Request, int, str | None], Any]
 
 
-NOT_AUTHORIZED: Final = "Request Request(processor=0, ...) is not authorized."
-"""Kafka shows the whole request, as its own memory has it."""
 CLUSTER_REFUSED: Final = "Cluster authorization failed."
 
 
@@ -33,14 +31,20 @@ class Route(NamedTuple):
     """One API.
 
     Shape: `right` is what the cluster has to allow before anything else is looked at, None where the function asks for finer rights
-    itself; `refuse` makes the answer that refuses the whole request.
+    itself; `refuse` makes the answer that refuses the whole request, for which `refusal` is another reason than the usual one.
     """
 
     decide: Decide
     refuse: Refuse
     right: Operation | None = None
-    refusal: str = NOT_AUTHORIZED
+    refusal: str | None = None
     is_write: bool = True
+
+    @property
+    def why_refused(self) -> str:
+        """What is said to those who lack the right. Kafka shows the whole request, as its own memory has it."""
+        assert self.right is not None, "nobody is refused"
+        return self.refusal or f"Request Request(processor=0, ...) needs {self.right.name} permission."
 
 
 def top_level(name: str) -> Refuse:

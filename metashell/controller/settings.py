@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metashell.controller.configs.keys import Value, config_keys, parse_value
+from metashell.codec.config_def import Value
+from metashell.controller.configs.keys import config_keys, parse_value
 
 
 class Settings:

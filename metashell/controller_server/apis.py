@@ -8,10 +8,11 @@ Source: kafka.server.ControllerApis, kafka.server.AuthHelper, org.apache.kafka.m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
+from metashell.codec import messages
 from metashell.codec.api_keys import (
     ADD_RAFT_VOTER,
     BEGIN_QUORUM_EPOCH,
@@ -23,21 +24,23 @@ from metashell.codec.api_keys import (
     UPDATE_RAFT_VOTER,
     VOTE,
 )
-from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_SERVER_ERROR
+from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_SERVER_ERROR, UNKNOWN_TOPIC_OR_PARTITION
 from metashell.controller import Request
 from metashell.controller.access.authorizer import Operation
 from metashell.controller.access.envelope import close_envelope, open_envelope
 from metashell.controller.apis import APIS
 from metashell.controller.cluster.cluster_answers import published_features
-from metashell.controller.controller import ENVELOPE_KEY, HEARTBEAT_KEY
+from metashell.controller.controller import ENVELOPE_KEY
 from metashell.controller.records import SUPPORTED_FEATURES
 from metashell.controller.routes import CLUSTER_REFUSED, ROUTES
 from metashell.controller_server.machine import ControllerMachine
 from metashell.net.accepted_connection import ServerRequest
 from metashell.net.api_versions import NodeFeatures
+from metashell.raft.wire.common import only_partition
 from metashell.server.inbound import Inbound
 
 NOT_READY: Final = "The authorizer is not ready: the log was not read to its end yet."
+NOT_HOSTED: Final = "This server does not host this topic-partition."
 
 _RAFT: Final[Mapping[int, Operation]] = {
     FETCH: Operation.CLUSTER_ACTION,
@@ -90,8 +93,7 @@ class Apis:
             self._refuse(request, asked, UNKNOWN_SERVER_ERROR, NOT_READY)
             return
         machine = self._machine
-        if key == HEARTBEAT_KEY and self._allows(asked, Operation.CLUSTER_ACTION):
-            machine.controller.contact(asked, machine.now_ms())
+        machine.controller.contact(asked, asked.received_ms)
         machine.ask(asked, (request.listener, request.connection_id), partial(self._answer, request, asked))
 
     def closed(self, listener: str, connection_id: int) -> None:
@@ -120,6 +122,8 @@ class Apis:
             self._refuse(request, asked, UNKNOWN_SERVER_ERROR)
         elif not self._allows(asked, right):
             self._refuse(request, asked, CLUSTER_AUTHORIZATION_FAILED, CLUSTER_REFUSED)
+        elif asked.api_key == DESCRIBE_QUORUM and only_partition(asked.body.topics) is None:
+            self._inbound.respond(request, unknown_partitions(asked.body.topics))
         else:
             self._inbound.ask(request, asked.api_key, asked.version, asked.body)
 
@@ -143,8 +147,30 @@ class Apis:
             self._inbound.respond(request, answer)
             return
         inner = open_envelope(asked)
+        if inner.request.api_key == DESCRIBE_QUORUM and only_partition(inner.request.body.topics) is None:
+            self._inbound.respond(request, close_envelope(inner, unknown_partitions(inner.request.body.topics)))
+            return
 
         def send(asker: ServerRequest, message: Any) -> None:
             self._inbound.respond(asker, close_envelope(inner, message))
 
         self._inbound.ask(request, inner.request.api_key, inner.request.version, inner.request.body, send)
+
+
+def unknown_partitions(topics: Iterable[Any]) -> messages.DescribeQuorumResponse:
+    """What a question about other partitions than the metadata log's is answered with."""
+    made = messages.DescribeQuorumResponse
+    return made(
+        topics=tuple(
+            made.TopicData(
+                topic_name=topic.topic_name,
+                partitions=tuple(
+                    made.PartitionData(
+                        partition_index=partition.partition_index, error_code=UNKNOWN_TOPIC_OR_PARTITION, error_message=NOT_HOSTED
+                    )
+                    for partition in topic.partitions
+                ),
+            )
+            for topic in topics
+        )
+    )

@@ -15,12 +15,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from metashell.codec.batches import RecordBatch
 from metashell.codec.control import KRAFT_VERSION, KRAFT_VOTERS, read_control_record
-from metashell.codec.error_codes import INVALID_UPDATE_VERSION, NOT_CONTROLLER, POLICY_VIOLATION, UNKNOWN_SERVER_ERROR
+from metashell.codec.error_codes import (
+    INVALID_UPDATE_VERSION,
+    NONE,
+    NOT_CONTROLLER,
+    POLICY_VIOLATION,
+    REQUEST_TIMED_OUT,
+    UNKNOWN_SERVER_ERROR,
+)
 from metashell.codec.frame import NO_VALUE, UnknownRecord, read_metadata_record, write_metadata_record
 from metashell.controller import Decision, Purgatory, QuorumController, Request
 from metashell.controller.decision import TOO_LARGE
@@ -49,9 +57,7 @@ Encoded = list[tuple[Sequence[VersionedRecord], list[bytes]]]
 
 RECORDS_AT_ONCE: Final = 500
 """Records that are encoded, or decoded by a standby, before others may have their turn."""
-LATE_S: Final = 1.0
-READ_S: Final = 0.1
-"""How much later than its time a periodic task runs at once, and how long one waits that is later."""
+SHUTTING_DOWN: Final = "The controller is shutting down."
 
 
 class SnapshotLimits(NamedTuple):
@@ -73,7 +79,8 @@ class ControllerMachine:
     """A `StateMachine` (metashell.server.state_machine) around a `QuorumController`.
 
     `errors` counts decisions and tasks that raised unforeseen, `claims` how often this controller became the active one, `leaders` how
-    often a leader was announced. `is_caught_up` once everything was replayed that is known to be committed.
+    often a leader was announced, `loads` snapshots, `timed_out` requests whose turn came too late. `is_caught_up` once everything was
+    replayed that is known to be committed.
     """
 
     def __init__(
@@ -88,13 +95,14 @@ class ControllerMachine:
         self.claims = 0
         self.leaders = 0
         self.timed_out = 0
+        self.on_decided: Callable[[Request, Any], None] | None = None
+        """Told of every request that was decided and its answer, which may still have to wait; for metrics."""
         self.is_caught_up = False
         self.loads = 0
         self.watchers: list[Callable[[], None]] = []
         """Called when the stable image, the leader, or whether this controller is active may have changed."""
         self._limits = limits
         self._wall_ms = wall_ms
-        self._wall_offset_ms = 0
         self._on_event = on_event
         self._purgatory: Purgatory[Waiter] = Purgatory()
         self._driver: Driver | None = None
@@ -109,8 +117,8 @@ class ControllerMachine:
         """Before anything is handed over: what performs appends, and the quorum as raft found it; what is committed says more later."""
         self._driver = driver
         self._queue = EventQueue(driver.stop, driver.held)
+        self._queue.background = self.controller.background_steps
         self._voters = voters
-        self.anchor_clock()
         self._snapshot_ms = driver.now_ms()
         self.controller.state.set_quorum(voters, kraft_version)
 
@@ -137,18 +145,14 @@ class ControllerMachine:
         return len(self._purgatory)
 
     def now_ms(self) -> int:
-        """Unix ms on a clock that never jumps: monotonic, set to the time of day when this controller began or became active."""
-        return self.driver.now_ms() + self._wall_offset_ms
-
-    def anchor_clock(self) -> None:
-        """Take the time of day anew, while nothing is measured."""
-        self._wall_offset_ms = self._wall_ms() - self.driver.now_ms()
+        """The clock of sessions, deadlines and tasks: monotonic, from an arbitrary start."""
+        return self.driver.now_ms()
 
     # ---- requests
 
     def ask(self, request: Request, connection: Hashable, send: Answer) -> None:
         """Decide about a request when its turn comes; `send` gets the answer when it is stable, or that there can be none."""
-        self.queue.request(connection, lambda: self._decide(request, send))
+        self.queue.request(connection, lambda: self._decide(request, send), partial(self._drop, request, send))
 
     def forget(self, connection: Hashable) -> None:
         """A connection is closed: what it asked and nobody has begun to decide is dropped."""
@@ -159,18 +163,29 @@ class ControllerMachine:
         controller = self.controller
         epoch = controller.state.claim_epoch
         try:
-            decided = controller.decide_steps(request, self.now_ms())
+            decided = controller.decide_steps(request, self.now_ms(), self._wall_ms())
             decision = decided if isinstance(decided, Decision) else (yield from decided)
         except Exception as error:
             self._unforeseen(f"api key {request.api_key}", error)
             self._give_up(epoch)
             self._refuse(request, send, UNKNOWN_SERVER_ERROR)
             return
+        self._decided(request, decision.answer)
         route = ROUTES.get(request.api_key)
         if decision.answer is None or (route is not None and not route.is_write):
             self.queue.answer(lambda: send(decision.answer))
         else:
             yield from self._write(epoch, decision, Waiter(request, decision.answer, send))
+
+    def _decided(self, request: Request, answer: Any) -> None:
+        if getattr(answer, "error_code", NONE) == REQUEST_TIMED_OUT:
+            self.timed_out += 1
+        if self.on_decided is not None:
+            self.on_decided(request, answer)
+
+    def _drop(self, request: Request, send: Answer) -> None:
+        """This controller ends before the turn of a request came."""
+        send(self.controller.refuse(request, REQUEST_TIMED_OUT, SHUTTING_DOWN))
 
     def _refuse(self, request: Request, send: Answer, code: int, message: str | None = None) -> None:
         answer = self.controller.refuse(request, code, message)
@@ -274,15 +289,10 @@ class ControllerMachine:
             self._timer = None
         due_ms = self.controller.next_due_ms()
         if due_ms is not None and not self._is_shut_down:
-            at_s = (due_ms - self._wall_offset_ms + 1) / 1000
-            self._timer = asyncio.get_running_loop().call_at(at_s, self._task_is_due, at_s)
+            # The clock has whole milliseconds: one more, so that the time has come when the timer fires.
+            self._timer = asyncio.get_running_loop().call_at((due_ms + 1) / 1000, self._task_is_due)
 
-    def _task_is_due(self, at_s: float) -> None:
-        loop = asyncio.get_running_loop()
-        if loop.time() - at_s > LATE_S:
-            # This process was held up, or the machine slept: the heartbeats that came meanwhile lie in the sockets, and count first.
-            self._timer = loop.call_later(READ_S, self._task_is_due, loop.time() + READ_S)
-            return
+    def _task_is_due(self) -> None:
         self._timer = None
         self.queue.task(self._run_due)
 
@@ -290,7 +300,7 @@ class ControllerMachine:
         controller = self.controller
         epoch = controller.state.claim_epoch
         try:
-            decision = yield from controller.run_due_steps(self.now_ms())
+            decision = yield from controller.run_due_steps(self.now_ms(), self._wall_ms())
         except Exception as error:
             # As in Kafka, a task that fails costs no leadership; it comes again later.
             self._unforeseen("periodic task", error)
@@ -326,6 +336,8 @@ class ControllerMachine:
         if not self._is_shut_down:
             self._is_shut_down = True
             self._schedule_tasks()
+            for waiter in self._purgatory.take_all():
+                waiter.send(self.controller.refuse(waiter.request, NOT_CONTROLLER, self.controller.wrong_controller_text()))
             if self._queue is not None:
                 self._queue.close()
 
@@ -420,7 +432,6 @@ class ControllerMachine:
             self._give_up(state.claim_epoch)
         controller.note_leader(leader_id)
         if leader_id == state.settings.node_id and not state.is_active and node.epoch == epoch and isinstance(node.role, Leader):
-            self.anchor_clock()
             self.claims += 1
             decision = yield from controller.claim_steps(epoch, node.log_end_offset, self.now_ms())
             self._on_event(f"the active controller of epoch {epoch}")

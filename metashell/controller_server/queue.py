@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Hashable
+from collections.abc import Callable, Generator, Hashable, Iterator
 from enum import Enum
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -23,6 +23,7 @@ SLICE_S: Final = 0.01
 STEPS_AT_ONCE: Final = 1000
 """Steps of a slice, at most: what the clock of a simulation does not end, this does."""
 PAUSE_S: Final = 0.001
+_END: Final = object()
 
 
 class Pace(Enum):
@@ -36,9 +37,19 @@ Event = Callable[[], Steps | None]
 """What is done when its turn comes; a generator gives up the loop wherever it yields, if its slice is over."""
 
 
+class Kind(Enum):
+    """What an event is; the value is what metrics call it."""
+
+    CONTROL = "control"
+    TASK = "task"
+    REQUEST = "request"
+
+
 class _Waiting(NamedTuple):
+    kind: Kind
     event: Event
     since_s: float
+    dropped: Callable[[], None] | None = None
 
 
 class EventQueue:
@@ -51,8 +62,10 @@ class EventQueue:
         self.started = 0
         self.longest_wait_s = 0.0
         self.longest_event_s = 0.0
-        self.on_event: Callable[[float, float], None] = lambda waited_s, worked_s: None
-        """Told of every event how long it waited in line, and how long it took; for metrics."""
+        self.on_done: Callable[[Kind, float, float], None] | None = None
+        """Told of every event how long it waited in line, and how long it took, in seconds; for metrics."""
+        self.background: Callable[[], Iterator[object] | None] = lambda: None
+        """Gives work that may be left after any step, for when there is nothing else to do; asked again, it goes on where it was."""
         self._fail = fail
         self._held = held
         self._loop = asyncio.get_running_loop()
@@ -63,9 +76,11 @@ class EventQueue:
         self._steps: Steps | None = None
         self._worked_s = 0.0
         self._waited_s = 0.0
+        self._kind = Kind.CONTROL
         self._handle: asyncio.Handle | None = None
         self._is_closed = False
         self._is_running = False
+        self._is_resting = False
 
     def __len__(self) -> int:
         """Events that have not begun."""
@@ -75,18 +90,18 @@ class EventQueue:
 
     def control(self, event: Event) -> None:
         """An event of the log or of leadership: in their own order, before all others."""
-        self._put(self._control, event)
+        self._put(self._control, _Waiting(Kind.CONTROL, event, self._loop.time()))
 
     def task(self, event: Event) -> None:
         """A periodic task that is due."""
-        self._put(self._tasks, event)
+        self._put(self._tasks, _Waiting(Kind.TASK, event, self._loop.time()))
 
-    def request(self, connection: Hashable, event: Event) -> None:
-        """A request of a connection. A deadline is the event's own matter: it begins late, and says so."""
+    def request(self, connection: Hashable, event: Event, dropped: Callable[[], None]) -> None:
+        """A request of a connection; where `close` comes before its turn, `dropped` is called. A deadline is the event's own matter."""
         line = self._lines.get(connection)
         if line is None:
             line = self._lines[connection] = deque()
-        self._put(line, event)
+        self._put(line, _Waiting(Kind.REQUEST, event, self._loop.time(), dropped))
 
     def answer(self, send: Callable[[], None]) -> None:
         """An answer that may leave."""
@@ -108,18 +123,33 @@ class EventQueue:
         self._steps = None
         self._control.clear()
         self._tasks.clear()
+        left = [waiting for line in self._lines.values() for waiting in line]
         self._lines.clear()
-        self._answers.clear()
+        # What is stable may be said.
+        while self._answers:
+            self._answers.popleft()()
+        for waiting in left:
+            if waiting.dropped is not None:
+                waiting.dropped()
 
-    def _put(self, line: deque[_Waiting], event: Event) -> None:
+    def _put(self, line: deque[_Waiting], waiting: _Waiting) -> None:
         if not self._is_closed:
-            line.append(_Waiting(event, self._loop.time()))
+            line.append(waiting)
             self._wake()
+        elif waiting.dropped is not None:
+            waiting.dropped()
 
     # ---- what goes on
 
     def _wake(self, pause_s: float = 0.0) -> None:
-        if self._handle is None and not self._is_running:
+        if self._is_running:
+            return
+        if self._is_resting and self._handle is not None and self._steps is None:
+            # Background work rests; an event does not wait for that.
+            self._handle.cancel()
+            self._handle = None
+        if self._handle is None:
+            self._is_resting = pause_s > 0
             self._handle = self._loop.call_later(pause_s, self._run) if pause_s else self._loop.call_soon(self._run)
 
     def _run(self) -> None:
@@ -134,7 +164,7 @@ class EventQueue:
         finally:
             self._is_running = False
             self._held.note(perf_counter() - started)
-        if not self._is_closed and (self._steps is not None or self._answers or len(self)):
+        if not self._is_closed and (pause_s or self._steps is not None or self._answers or len(self)):
             self._wake(pause_s)
 
     def _slice(self) -> float:
@@ -150,9 +180,21 @@ class EventQueue:
             elif (waiting := self._next()) is not None:
                 self._begin(waiting)
             else:
-                break
+                return self._work_in_background(ends_at)
             if self._is_closed or clock() >= ends_at:
                 break
+        return 0.0
+
+    def _work_in_background(self, ends_at: float) -> float:
+        """Use the rest of a slice for what nobody waits for; how long to rest before there is more of it."""
+        work = self.background()
+        if work is None:
+            return 0.0
+        for _ in range(STEPS_AT_ONCE):
+            if next(work, _END) is _END:
+                break
+            if self._loop.time() >= ends_at:
+                return PAUSE_S
         return 0.0
 
     def _next(self) -> _Waiting | None:
@@ -170,6 +212,7 @@ class EventQueue:
         return found
 
     def _begin(self, waiting: _Waiting) -> None:
+        self._kind = waiting.kind
         self._waited_s = self._loop.time() - waiting.since_s
         self.longest_wait_s = max(self.longest_wait_s, self._waited_s)
         self.started += 1
@@ -198,4 +241,5 @@ class EventQueue:
 
     def _ended(self) -> None:
         self.longest_event_s = max(self.longest_event_s, self._worked_s)
-        self.on_event(self._waited_s, self._worked_s)
+        if self.on_done is not None:
+            self.on_done(self._kind, self._waited_s, self._worked_s)

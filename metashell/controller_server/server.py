@@ -37,6 +37,8 @@ from metashell.image.voters import VoterEndpoint
 from metashell.log.meta_properties import META_PROPERTIES, MetaProperties
 from metashell.log.metadata_log import MetadataLog
 from metashell.log.names import BOOTSTRAP_CHECKPOINT
+from metashell.net.listener import Listener
+from metashell.net.listener_options import ListenerOptions
 from metashell.raft.config import RaftConfig
 from metashell.raft.messages import Endpoint
 from metashell.raft.node import RaftNode
@@ -73,9 +75,13 @@ class ControllerServer:
         assert meta.cluster_id is not None and meta.directory_id is not None, "checked"
         bootstrap = bootstrap_records(config.directory)
         segment_size, segment_ms = config.number("metadata.log.segment.bytes"), config.number("metadata.log.segment.ms")
-        log = self._log = await asyncio.to_thread(
-            MetadataLog.open, config.directory, segment_size=segment_size, segment_ms=segment_ms, accept_loss=config.accept_loss
-        )
+        try:
+            log = self._log = await asyncio.to_thread(
+                MetadataLog.open, config.directory, segment_size=segment_size, segment_ms=segment_ms, accept_loss=config.accept_loss
+            )
+        except BlockingIOError:
+            where = f"Failed to acquire lock on file .lock in {config.directory}."
+            raise MetashellError(f"{where} A Kafka instance in another process or thread is using this directory.") from None
         try:
             for repair in log.repairs:
                 self._on_event(f"recovery: {repair}")
@@ -100,7 +106,7 @@ class ControllerServer:
             )
             replica = self._replica = ReplicaServer(parts)
             listeners = [replace(options, features=apis.features) for options in listener_options(config)]
-            opened = await replica.open(*listeners)
+            opened = await _bound(replica, listeners)
         except BaseException:
             await self._abandon()
             raise
@@ -180,6 +186,11 @@ class ControllerServer:
         if not self.failure.done():
             self.failure.set_result(error)
 
+    def stand(self) -> None:
+        """Ask for pre-votes at once, where nobody is heard from who leads."""
+        driver = self.replica.driver
+        driver.step(driver.node.stand)
+
     # ---- what it is
 
     @property
@@ -247,6 +258,17 @@ class ControllerServer:
             end()
 
         return both
+
+
+async def _bound(replica: ReplicaServer, listeners: list[ListenerOptions]) -> Mapping[str, Listener]:
+    """Open the listeners. Errors: MetashellError, in Kafka's words where an address cannot be had."""
+    for options in listeners:
+        try:
+            await replica.open(options)
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise MetashellError(f"Socket server failed to bind to {options.host}:{options.port}: {reason}.") from None
+    return replica.inbound.listeners
 
 
 def wall_ms() -> int:

@@ -7,6 +7,7 @@ from metashell.options.analyse_tools import EXPORT, SQL
 from metashell.options.completion_tools import COMPLETION
 from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
 from metashell.options.report_tools import REPORT, SPARK_REPORTS
+from metashell.options.server_tools import QUORUM, SERVER
 from metashell.options.shell_tools import KAFKA_METADATA_SHELL, KAFKA_SHELL
 from metashell.options.spec import Argument, CommandSpec
 from metashell.options.storage_tools import KAFKA_STORAGE, STORAGE
@@ -41,6 +42,8 @@ TOOLS: dict[str, CommandSpec] = {
         VERIFY,
         STORAGE,
         KAFKA_STORAGE,
+        QUORUM,
+        SERVER,
         EXPORT,
         SQL,
         REPORT,

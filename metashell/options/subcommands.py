@@ -6,6 +6,8 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("verify", "check what Kafka left on disk: checksums, offsets, epochs, indexes, checkpoints"),
     "report": ("report", "answer an operator's question from the logs of a cluster, as a table and as a page"),
     "storage": ("storage", "prepare and inspect the log directories of a node"),
+    "quorum": ("quorum", "a quorum of controllers on this machine, for trying and testing"),
+    "server": ("server", "run a controller from Kafka's server.properties"),
     "export": ("export", "write the records of logs as tables: Parquet, Arrow, CSV or JSON lines"),
     "sql": ("sql", "ask questions of logs in SQL"),
     "completion": ("completion", "print the completions of all commands for bash, zsh or fish"),

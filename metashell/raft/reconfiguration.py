@@ -35,7 +35,7 @@ from metashell.raft.replica import Replica
 from metashell.raft.roles import Leader
 from metashell.raft.voter_change import AddVoter, RemoveVoter
 from metashell.raft.voter_set import Voter, VoterSet
-from metashell.values import ZERO_UUID, ReplicaKey
+from metashell.values import ZERO_UUID, ReplicaKey, uuid_text
 
 CAUGHT_UP_FETCH_MS: Final = 3_600_000
 """A replica that was at the leader's log end once and fetched within this time may become a voter."""
@@ -69,7 +69,7 @@ def handle_remove(node: Replica, token: object, request: RemoveRaftVoterRequest,
     if error == NONE:
         voters = node.voters.without(key)
         if voters is None:
-            error, message = VOTER_NOT_FOUND, f"{_name(key)} is not among the voters, or is the last one"
+            error, message = VOTER_NOT_FOUND, f"Cannot remove voter {_name(key)} from the set of voters {_names(node)}"
     if voters is None or not isinstance(leader, Leader):
         node.reply(token, RemoveRaftVoterResponse(error, message))
         return
@@ -80,12 +80,13 @@ def handle_remove(node: Replica, token: object, request: RemoveRaftVoterRequest,
 def check_asked(node: Replica, request: AddRaftVoterRequest | RemoveRaftVoterRequest) -> Refusal:
     """Why no change is asked of this replica: another cluster, no leader, or a key that no voter has."""
     if not node.is_cluster(request.cluster_id):
-        return INCONSISTENT_CLUSTER_ID, "the cluster id is another one"
+        return INCONSISTENT_CLUSTER_ID, f'The given id "{request.cluster_id}" doesn\'t match the cluster id "{node.config.cluster_id}"'
     error = common.check_leader_request(node, node.role.epoch)
     if error != NONE:
         return error, "this node is not the leader"
     if request.voter_id < 0 or request.directory_id == ZERO_UUID:
-        return INVALID_REQUEST, "a voter has an id and a directory id"
+        what = "Add" if isinstance(request, AddRaftVoterRequest) else "Remove"
+        return INVALID_REQUEST, f"{what} voter request didn't include a valid voter"
     return NONE, ""
 
 
@@ -98,13 +99,15 @@ def check_add(node: Replica, request: AddRaftVoterRequest) -> Refusal:
         return INVALID_REQUEST, f"a voter needs the listener {node.config.default_listener}"
     if not are_plausible(request.endpoints):
         return INVALID_REQUEST, f"a voter has at most {LISTENERS_MAX} listeners, with names and hosts of at most {NAME_MAX} characters"
-    refusal = check_change(node)
+    refusal = check_change(node, "adding")
     if refusal[0] != NONE:
         return refusal
     if request.voter_id in node.voters:
-        return DUPLICATE_VOTER, f"voter {request.voter_id} is in the set"
+        key = ReplicaKey(request.voter_id, request.directory_id)
+        return DUPLICATE_VOTER, f"The voter id for {_name(key)} is already part of the set of voters {_names(node)}."
     if not node.connections.is_ready(request.voter_id, node.now_ms):
-        return REQUEST_TIMED_OUT, f"the connection to node {request.voter_id} is busy"
+        name = _name(ReplicaKey(request.voter_id, request.directory_id))
+        return REQUEST_TIMED_OUT, f"New voter {name} is not ready to receive requests"
     return NONE, ""
 
 
@@ -118,16 +121,16 @@ def are_plausible(endpoints: Endpoints) -> bool:
 def check_remove(node: Replica, request: RemoveRaftVoterRequest) -> Refusal:
     """Why a voter is not removed, in Kafka's order, but for whether it is there."""
     refusal = check_asked(node, request)
-    return refusal if refusal[0] != NONE else check_change(node)
+    return refusal if refusal[0] != NONE else check_change(node, "removing")
 
 
-def check_change(node: Replica) -> Refusal:
-    """Why no voter may be added or removed now, whoever it is."""
+def check_change(node: Replica, change: str) -> Refusal:
+    """Why no voter may be added or removed now, whoever it is; `change` is `adding` or `removing`."""
     refusal = check_idle(node)
     if refusal[0] != NONE:
         return refusal
     if node.partition.kraft_version < 1:
-        return UNSUPPORTED_VERSION, "kraft.version is 0"
+        return UNSUPPORTED_VERSION, f"Cluster doesn't support {change} voter because the kraft.version feature is 0"
     if not voters_are_committed(node):
         return REQUEST_TIMED_OUT, "the last voter set is not committed yet"
     return NONE, ""
@@ -139,9 +142,9 @@ def check_idle(node: Replica) -> Refusal:
     assert isinstance(leader, Leader), "only a leader changes voters"
     expire(node, leader)
     if leader.change is not None:
-        return REQUEST_TIMED_OUT, "another voter is being changed"
+        return REQUEST_TIMED_OUT, "Request timed out waiting for leader to handle previous voter change request"
     if node.high_watermark is None:
-        return REQUEST_TIMED_OUT, "the leader has committed nothing of its epoch yet"
+        return REQUEST_TIMED_OUT, "Request timed out waiting for leader to establish HWM and fence previous voter changes"
     return NONE, ""
 
 
@@ -175,9 +178,11 @@ def handle_api_versions(node: Replica, source: int, response: ApiVersionsRespons
     supported = response.kraft_versions
     # A range from below 0 would be written into the voters, and kill every Kafka replica that reads it.
     if supported is None or not 0 <= supported[0] <= level <= supported[1]:
-        finish(node, leader, INVALID_REQUEST, f"{_name(change.key)} does not support kraft.version {level}")
+        bounds = "(min: 0, max: 0)" if supported is None else f"(min: {supported[0]}, max: {supported[1]}"  # Kafka's words: no bracket
+        why = f"since the kraft.version range {bounds} doesn't support the finalized version {level}"
+        finish(node, leader, INVALID_REQUEST, f"Aborted add voter operation for {_name(change.key)} {why}")
     elif not is_caught_up(node, leader, change.key):
-        finish(node, leader, REQUEST_TIMED_OUT, f"{_name(change.key)} has not fetched all of the log")
+        finish(node, leader, REQUEST_TIMED_OUT, f"Aborted add voter operation for {_name(change.key)} since it is lagging behind")
     else:
         voters = node.voters.with_voter(Voter(change.key, change.endpoints, supported[0], supported[1]))
         assert voters is not None, "no other voter is added meanwhile"
@@ -238,4 +243,9 @@ def finish(node: Replica, leader: Leader, error: int, message: str | None) -> No
 
 
 def _name(key: ReplicaKey) -> str:
-    return f"voter {key.id}"
+    """A replica as Kafka prints it: tools show it to operators."""
+    return f"ReplicaKey(id={key.id}, directoryId={'<undefined>' if key.directory_id == ZERO_UUID else uuid_text(key.directory_id)})"
+
+
+def _names(node: Replica) -> str:
+    return f"[{', '.join(map(_name, node.voters.keys))}]"

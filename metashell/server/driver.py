@@ -375,9 +375,13 @@ class Driver:
             return
 
         def frozen(done: asyncio.Future[None]) -> None:
+            # The snapshot is there from that step on: one before it, in line behind a slow disk, would find it ahead of the log.
             if not self._is_stopped:
-                part.end_freeze()
-                self._step(lambda now_ms: self.node.snapshot_frozen(id, now_ms))
+                self._step(begin)
+
+        def begin(now_ms: int) -> Ready:
+            part.end_freeze()
+            return self.node.snapshot_frozen(id, now_ms)
 
         self.beside(part.begin_freeze()).add_done_callback(frozen)
 

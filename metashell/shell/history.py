@@ -28,13 +28,18 @@ def last_entries(history: Sequence[str], count: int | None) -> Iterator[tuple[in
     return ((index, history[index]) for index in range(start, len(history)))
 
 
-def history_path(environ: Mapping[str, str]) -> Path:
-    """The history file: `metashell/history` under $XDG_STATE_HOME, by default ~/.local/state."""
+def state_folder(environ: Mapping[str, str]) -> Path:
+    """Where a user's state is kept between runs: `metashell` under $XDG_STATE_HOME, by default ~/.local/state."""
     from pathlib import Path
 
     state = environ.get("XDG_STATE_HOME", "")
     folder = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
-    return folder / "metashell" / "history"
+    return folder / "metashell"
+
+
+def history_path(environ: Mapping[str, str]) -> Path:
+    """The history file."""
+    return state_folder(environ) / "history"
 
 
 def load_history(path: Path) -> list[str]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from metashell.codec.java_text import java_int
 from metashell.storage.errors import ConfigError
-from metashell.storage.java import java_int
 from metashell.storage.listeners import names_of, normalised, pairs, protocol_map
 from metashell.storage.quorum_servers import voter_ports
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from metashell.codec.java_text import java_int
 from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, SCRAM_LEVEL, metadata_version_name
 from metashell.storage.errors import ConfigError, StorageError
-from metashell.storage.java import java_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from metashell.codec.java_text import JAVA_BLANKS, java_int
 from metashell.storage.errors import ConfigError
-from metashell.storage.java import JAVA_BLANKS, java_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

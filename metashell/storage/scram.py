@@ -12,10 +12,10 @@ from base64 import b64decode
 from binascii import Error as Base64Error
 from typing import TYPE_CHECKING, Final
 
+from metashell.codec.java_text import JAVA_BLANKS, java_int
 from metashell.codec.messages import UserScramCredentialRecord
 from metashell.codec.scram_keys import scram_keys
 from metashell.storage.errors import StorageError
-from metashell.storage.java import JAVA_BLANKS, java_int
 
 if TYPE_CHECKING:
     from collections.abc import Callable

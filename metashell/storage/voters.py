@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from metashell.codec.java_text import JAVA_BLANKS, java_int
 from metashell.storage.errors import ConfigError
-from metashell.storage.java import JAVA_BLANKS, java_int
 from metashell.values import uuid_from_text, uuid_text
 
 

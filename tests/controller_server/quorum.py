@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from metashell.cli.kafka_storage import main as kafka_storage
 from metashell.codec import messages
@@ -82,12 +82,25 @@ class Controllers:
         return active()[0]
 
 
-async def client(server: ControllerServer, listener: str = "CONTROLLER") -> Connection:
+class Listening(Protocol):
+    """Where a controller is, in this process or another one."""
+
+    @property
+    def ports(self) -> Mapping[str, int]: ...
+
+
+class Place(NamedTuple):
+    """A controller in another process."""
+
+    ports: Mapping[str, int]
+
+
+async def client(server: Listening, listener: str = "CONTROLLER") -> Connection:
     """A connection to a controller."""
     return await connect(Address("localhost", server.ports[listener]), core=ClientConnection(client_id="a-client"))
 
 
-async def ask(server: ControllerServer, message: Any, version: int | None = None) -> Any:
+async def ask(server: Listening, message: Any, version: int | None = None) -> Any:
     """Ask one thing on a connection of its own."""
     connection = await client(server)
     try:
@@ -96,7 +109,7 @@ async def ask(server: ControllerServer, message: Any, version: int | None = None
         connection.close("done")
 
 
-async def add_broker(server: ControllerServer, id: int) -> int:
+async def add_broker(server: Listening, id: int) -> int:
     """Register a broker and unfence it; its epoch."""
     made = messages.BrokerRegistrationRequest
     body = made(
@@ -117,15 +130,13 @@ async def add_broker(server: ControllerServer, id: int) -> int:
     return epoch
 
 
-async def beat(server: ControllerServer, id: int, epoch: int) -> Any:
+async def beat(server: Listening, id: int, epoch: int) -> Any:
     """A heartbeat of a broker that has read everything."""
-    body = messages.BrokerHeartbeatRequest(broker_id=id, broker_epoch=epoch, current_metadata_offset=server.node.log_end_offset)
+    body = messages.BrokerHeartbeatRequest(broker_id=id, broker_epoch=epoch, current_metadata_offset=1 << 40)
     return await ask(server, body, 1)
 
 
-def topic_request(
-    name: str, replicas: tuple[int, ...] = (1,), *, timeout_ms: int = 30_000, configs: Mapping[str, str] | None = None
-) -> Any:
+def topic_request(name: str, replicas: tuple[int, ...] = (1,), *, timeout_ms: int = 30_000, configs: Mapping[str, str] = {}) -> Any:
     """CreateTopics of one partition."""
     made = messages.CreateTopicsRequest
     topic = made.CreatableTopic(
@@ -138,7 +149,7 @@ def topic_request(
     return made(topics=(topic,), timeout_ms=timeout_ms)
 
 
-async def create(server: ControllerServer, name: str, **how: Any) -> int:
+async def create(server: Listening, name: str, **how: Any) -> int:
     """Create a topic; the error code."""
     code: int = (await ask(server, topic_request(name, **how), 7)).topics[0].error_code
     return code

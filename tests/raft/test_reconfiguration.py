@@ -31,6 +31,9 @@ from metashell.raft.messages import (
 from metashell.values import ZERO_UUID, ReplicaKey
 from tests.raft.quorum import CLUSTER, Quorum, endpoint, key
 
+VOTER_4 = "ReplicaKey(id=4, directoryId=AQEBAQEBAQEBAQEBAQEBBA)"
+NOT_ADDED = f"Aborted add voter operation for {VOTER_4} since the kraft.version range"
+
 
 def add(id: int, disk: int = 1, **changes: Any) -> AddRaftVoterRequest:
     request = AddRaftVoterRequest(CLUSTER, id, key(id, disk).directory_id, {"CONTROLLER": endpoint(id)}, 1)
@@ -223,7 +226,8 @@ def test_a_voter_that_may_be_answered_before_the_commit_is():
     node = quorum.nodes[leader]
     assert 4 in node.voters and node.high_watermark is not None and not node.partition.voters_are_committed(node.high_watermark)
     # It is still being changed, so nothing else may be.
-    assert quorum.ask(leader, add(5)) == AddRaftVoterResponse(REQUEST_TIMED_OUT, "another voter is being changed")
+    why = "Request timed out waiting for leader to handle previous voter change request"
+    assert quorum.ask(leader, add(5)) == AddRaftVoterResponse(REQUEST_TIMED_OUT, why)
     quorum.lost = lambda source, target, message: False
     assert agreed(quorum) == (1, 2, 3, 4)
     assert node.role.change is None
@@ -232,7 +236,7 @@ def test_a_voter_that_may_be_answered_before_the_commit_is():
 def test_a_node_that_does_not_answer_is_not_added():
     quorum, leader = settled([1, 2, 3], [4])
     quorum.lost = lambda source, target, message: isinstance(message, ApiVersionsRequest)
-    assert answer(quorum, leader, add(4)) == (REQUEST_TIMED_OUT, "voter 4 could not be asked for its versions")
+    assert answer(quorum, leader, add(4)) == (REQUEST_TIMED_OUT, f"{VOTER_4} could not be asked for its versions")
     assert agreed(quorum) == (1, 2, 3)
 
 
@@ -240,14 +244,14 @@ def test_a_node_that_does_not_support_the_level_is_not_added():
     quorum, leader = settled([1, 2, 3], [])
     quorum.start(4, bootstrap_servers=(endpoint(1),), max_kraft_version=0)
     quorum.run(3_000)
-    assert answer(quorum, leader, add(4)) == (INVALID_REQUEST, "voter 4 does not support kraft.version 1")
+    assert answer(quorum, leader, add(4)) == (INVALID_REQUEST, f"{NOT_ADDED} (min: 0, max: 0 doesn't support the finalized version 1")
 
 
 def test_a_range_of_levels_that_no_voter_set_can_hold_is_not_written():
     quorum, leader = settled([1, 2, 3], [])
     quorum.start(4, bootstrap_servers=(endpoint(1),), min_kraft_version=-1)
     quorum.run(3_000)
-    assert answer(quorum, leader, add(4)) == (INVALID_REQUEST, "voter 4 does not support kraft.version 1")
+    assert answer(quorum, leader, add(4)) == (INVALID_REQUEST, f"{NOT_ADDED} (min: -1, max: 1 doesn't support the finalized version 1")
 
 
 def test_additions_that_fail_leave_nothing_behind():
@@ -259,7 +263,11 @@ def test_additions_that_fail_leave_nothing_behind():
 
 def test_a_node_that_never_fetched_is_not_added():
     quorum, leader = settled([1, 2, 3], [4])
-    assert answer(quorum, leader, add(4, disk=2)) == (REQUEST_TIMED_OUT, "voter 4 has not fetched all of the log")
+    other_disk = "ReplicaKey(id=4, directoryId=AgICAgICAgICAgICAgICBA)"
+    assert answer(quorum, leader, add(4, disk=2)) == (
+        REQUEST_TIMED_OUT,
+        f"Aborted add voter operation for {other_disk} since it is lagging behind",
+    )
     assert agreed(quorum) == (1, 2, 3)
 
 

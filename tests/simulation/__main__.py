@@ -23,6 +23,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1, help="how many seeds, beginning with SEED")
     parser.add_argument("--events", type=int, default=0, help="least number of events of a run")
     parser.add_argument("--production", action="store_true", help="run the server on a simulated clock, network and disk")
+    parser.add_argument("--controller", action="store_true", help="run the controller, its brokers and clients, on the production path")
     parser.add_argument("--trace", action="store_true", help="print every message, timer and fault")
     parser.add_argument("--last", type=int, default=0, help="print the last LAST lines of the trace of a failure")
     parser.add_argument("--without", default="", help="give these options, separated by commas, their plain value")
@@ -31,15 +32,19 @@ def main() -> int:
     parser.add_argument("--profile", default=None, help="let every seed follow this profile of faults ('': none)")
     parser.add_argument("--go-on", action="store_true", help="do not stop at the first failure")
     arguments = parser.parse_args()
-    from tests.simulation import planted, production
+    from tests.simulation import controller, planted, production
 
-    bugs = production.bugs() if arguments.production else planted.BUGS
+    bugs = controller.bugs() if arguments.controller else production.bugs() if arguments.production else planted.BUGS
     with planted.patched(bugs[arguments.bug]() if arguments.bug else []):
         return play(arguments)
 
 
 def runner(arguments: argparse.Namespace) -> Callable[..., Result]:
     """What runs a seed."""
+    if arguments.controller:
+        from tests.simulation import controller
+
+        return controller.runner(arguments.events, arguments.profile)
     if not arguments.production:
         return partial(core.run, events=arguments.events or core.EVENTS, profile=arguments.profile)
     from tests.simulation import production
@@ -75,7 +80,7 @@ def report(run: Callable[..., Result], result: Result, arguments: argparse.Names
 
         without = shrink(result, without, run=run)
         bug = f" --bug {arguments.bug}" if arguments.bug else ""
-        bug += " --production" if arguments.production else ""
+        bug += " --production" if arguments.production else " --controller" if arguments.controller else ""
         bug += f' --profile "{arguments.profile}"' if arguments.profile is not None else ""
         print(f"  python -m tests.simulation {result.seed} --trace --without {','.join(without)}{bug}")
     if arguments.last:

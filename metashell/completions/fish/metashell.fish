@@ -31,6 +31,14 @@ function __metashell_valued
             string split ' ' -- '--release-version -r'
         case kafka-storage:feature-dependencies
             string split ' ' -- '--feature -f'
+        case metashell-quorum:start
+            string split ' ' -- '--controllers -n --dir --port -p --fake-brokers --release-version -r --feature -f --override --output -o'
+        case metashell-quorum:status
+            string split ' ' -- '--output -o'
+        case metashell-quorum:stop
+            string split ' ' -- '--output -o'
+        case metashell-server
+            string split ' ' -- '--override --log-format'
         case metashell-export
             string split ' ' -- '--out --format -f --tables -t --on-error --jobs -j --log'
         case metashell-sql
@@ -86,6 +94,10 @@ function __metashell_tool_of
             echo metashell-report
         case storage
             echo metashell-storage
+        case quorum
+            echo metashell-quorum
+        case server
+            echo metashell-server
         case export
             echo metashell-export
         case sql
@@ -136,6 +148,8 @@ complete -c metashell -n '__metashell_words_are 0' -x -a dump-log -d 'print the 
 complete -c metashell -n '__metashell_words_are 0' -x -a verify -d 'check what Kafka left on disk: checksums, offsets, epochs, indexes, checkpoints'
 complete -c metashell -n '__metashell_words_are 0' -x -a report -d 'answer an operator’s question from the logs of a cluster, as a table and as a page'
 complete -c metashell -n '__metashell_words_are 0' -x -a storage -d 'prepare and inspect the log directories of a node'
+complete -c metashell -n '__metashell_words_are 0' -x -a quorum -d 'a quorum of controllers on this machine, for trying and testing'
+complete -c metashell -n '__metashell_words_are 0' -x -a server -d 'run a controller from Kafka’s server.properties'
 complete -c metashell -n '__metashell_words_are 0' -x -a export -d 'write the records of logs as tables: Parquet, Arrow, CSV or JSON lines'
 complete -c metashell -n '__metashell_words_are 0' -x -a sql -d 'ask questions of logs in SQL'
 complete -c metashell -n '__metashell_words_are 0' -x -a completion -d 'print the completions of all commands for bash, zsh or fish'
@@ -353,6 +367,35 @@ complete -c kafka-storage -n '__metashell_command_is feature-dependencies' -l fe
 complete -c kafka-storage -n '__metashell_command_is feature-dependencies' -l help -s h -d 'show the help and exit'
 complete -c kafka-storage -n '__metashell_words_are 0' -x -a random-uuid -d 'Print a random UUID.'
 complete -c kafka-storage -n '__metashell_command_is random-uuid' -l help -s h -d 'show the help and exit'
+complete -c metashell-quorum -f
+complete -c metashell-quorum -n '__metashell_words_are 0' -l version -d 'print the version and exit'
+complete -c metashell-quorum -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
+complete -c metashell-quorum -n '__metashell_words_are 0' -x -a start -d 'start a quorum on this machine, and print its addresses'
+complete -c metashell-quorum -n '__metashell_command_is start' -l controllers -s n -x -d 'number of controllers, 1 to 15 (3)'
+complete -c metashell-quorum -n '__metashell_command_is start' -l dir -r -F -d 'keep the quorum there, or open the one that is there'
+complete -c metashell-quorum -n '__metashell_command_is start' -l port -s p -x -d 'port of the first controller, the others follow; else any'
+complete -c metashell-quorum -n '__metashell_command_is start' -l fake-brokers -x -d 'brokers that register and do nothing else, so that topics can be made without Kafka'
+complete -c metashell-quorum -n '__metashell_command_is start' -l release-version -s r -x -d 'the release whose feature levels a new quorum gets (from 3.3)'
+complete -c metashell-quorum -n '__metashell_command_is start' -l feature -s f -x -d 'a feature and its level, of a new quorum'
+complete -c metashell-quorum -n '__metashell_command_is start' -l override -x -d 'a setting of every controller; other users of this machine can see it'
+complete -c metashell-quorum -n '__metashell_command_is start' -l foreground -d 'run in this process, until SIGINT or SIGTERM'
+complete -c metashell-quorum -n '__metashell_command_is start' -l output -s o -x -a 'text json' -d 'form of the output'
+complete -c metashell-quorum -n '__metashell_command_is start' -l verbose -s v -d 'with --foreground, report events on standard error'
+complete -c metashell-quorum -n '__metashell_command_is start' -l help -s h -d 'show the help and exit'
+complete -c metashell-quorum -n '__metashell_words_are 0' -x -a status -d 'show the quorum that runs in the background'
+complete -c metashell-quorum -n '__metashell_command_is status' -l output -s o -x -a 'text json' -d 'form of the output'
+complete -c metashell-quorum -n '__metashell_command_is status' -l help -s h -d 'show the help and exit'
+complete -c metashell-quorum -n '__metashell_words_are 0' -x -a stop -d 'stop the quorum that runs in the background'
+complete -c metashell-quorum -n '__metashell_command_is stop' -l output -s o -x -a 'text json' -d 'form of the output'
+complete -c metashell-quorum -n '__metashell_command_is stop' -l help -s h -d 'show the help and exit'
+complete -c metashell-server -f
+complete -c metashell-server -l override -x -d 'a setting in place of that in the configuration; other users of this machine can see it'
+complete -c metashell-server -l log-format -x -a 'text json' -d 'form of the lines on standard error'
+complete -c metashell-server -l allow-plaintext -d 'let other machines in without authentication'
+complete -c metashell-server -l accept-loss -d 'start and vote although records or a vote were lost, as Kafka does (docs/damage.md)'
+complete -c metashell-server -l version -d 'print the version and exit'
+complete -c metashell-server -l help -s h -d 'show the help and exit'
+complete -c metashell-server -n '__metashell_words_are 0' -F
 complete -c metashell-export -f
 complete -c metashell-export -l out -r -F -d 'directory to write to; created if it does not exist'
 complete -c metashell-export -l format -s f -x -a 'parquet arrow csv jsonl' -d 'file format'

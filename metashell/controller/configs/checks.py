@@ -9,10 +9,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from metashell.codec.config_def import Value
 from metashell.codec.config_types import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.error_codes import INVALID_CONFIG, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
 from metashell.controller.configs.effective import topic_value
-from metashell.controller.configs.keys import ConfigKey, Value, check_value, config_keys, parse_value
+from metashell.controller.configs.keys import ConfigKey, check_value, config_keys, parse_value
 from metashell.controller.decision import ApiError
 from metashell.controller.java import java_int
 from metashell.controller.settings import Settings

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple, TypeVar
 
 from metashell.codec.config_types import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.error_codes import INVALID_REQUEST
-from metashell.controller.configs.keys import JAVA_BLANKS, ConfigKey, config_keys
+from metashell.codec.java_text import JAVA_BLANKS, java_int
+from metashell.controller.configs.keys import ConfigKey, config_keys
 from metashell.controller.decision import ApiError
 from metashell.controller.records import MIN_ISR, UNCLEAN_ELECTION
 from metashell.controller.settings import Settings
@@ -80,7 +81,8 @@ class PartitionRules:
         Nonsense in a cluster-wide value counts as 1, so that brokers can still be fenced; Kafka's controller gives up its leadership
         over it, for as long as it is there.
         """
-        return self._configured_min_isr(topic_name) or 1
+        found = self._configured_min_isr(topic_name)
+        return 1 if found is None else found
 
     def check_min_isr(self, topic_name: str) -> None:
         """Errors: ApiError INVALID_REQUEST where min.insync.replicas is no number, as only a cluster-wide value can be."""
@@ -89,8 +91,7 @@ class PartitionRules:
 
     def _configured_min_isr(self, topic_name: str) -> int | None:
         if topic_name not in self._min_isr:
-            text = self._text(topic_name, MIN_ISR).strip(JAVA_BLANKS)
-            self._min_isr[topic_name] = int(text) if text.isdecimal() and text.isascii() else None
+            self._min_isr[topic_name] = java_int(self._text(topic_name, MIN_ISR).strip(JAVA_BLANKS))
         return self._min_isr[topic_name]
 
     def allows_unclean(self, topic_name: str) -> bool:

@@ -83,7 +83,7 @@ class Changes:
     def _min_isr(self, topic: TopicImage, partition_id: int, partition: PartitionRegistration) -> int:
         """The fewest replicas in sync, at most as many as the topic's first partition has."""
         wanted = self.rules.min_isr(topic.name)
-        if wanted == 1:
+        if wanted <= 1:
             return wanted
         count = len(partition.replicas) if partition_id == 0 else self._first_counts.get(topic.id)
         if count is None:

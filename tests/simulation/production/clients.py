@@ -188,6 +188,9 @@ class Clients(Work):
 
     # What must hold at the end
 
+    def check_alive(self) -> None:
+        """What must happen once nothing fails any more, beside what replicas do."""
+
     def check_logs(self, host: ProductionHost) -> None:
         """All that was acknowledged and is not compacted away lies in a log, where it was said to lie."""
         log = host.log

@@ -40,6 +40,12 @@ class Images:
             self._end = entry.end
         return self._images.get(offset)
 
+    def newest(self) -> MetadataImage:
+        """The image of all that is committed."""
+        found = self.at(self._history.tip.end)
+        assert found is not None
+        return found
+
     def check(self, name: str, image: MetadataImage, end: int, *, always: bool = False) -> None:
         """A machine has applied all before `end`."""
         if image.faults:

@@ -66,20 +66,36 @@ class Process:
         host.log.reopen(self.disk)
         store = WatchedStore(world, host, ElectionStore(host.log.real.directory, sorted(world.static_voters), self.disk))
         election = store.take_over()
-        self.machine = WatchedMachine(world, host)
         parts = Parts(
             log=host.log,
             store=store,
             election=election,
-            random=Random(world.options.seed * 1_000_000 + host.id * 1_000 + host.life),
-            wall_ms=lambda: host.wall_ms + host.local_ms(world.now),
-            machine=self.machine,
+            random=self.random,
+            wall_ms=self.wall_ms,
             on_event=self._on_event,
             peers=PeerSecurity(sasl=sasl_client) if world.options.has_sasl else PeerSecurity(),
         )
+        self.add_application(parts)
         self.server = WatchedServer(parts, world, host)
         self.loop.start(self._main())
         self.loop.run()
+
+    @property
+    def random(self) -> Random:
+        """The chance of this life."""
+        return Random(self.world.options.seed * 1_000_000 + self.host.id * 1_000 + self.host.life)
+
+    def wall_ms(self) -> int:
+        """The time of day of its machine, Unix ms."""
+        return self.host.wall_ms + self.host.local_ms(self.world.now)
+
+    def add_application(self, parts: Parts) -> None:
+        """What the log is for."""
+        self.machine = parts.machine = WatchedMachine(self.world, self.host)
+
+    def begin(self, config: RaftConfig) -> None:
+        """The listeners are open."""
+        self.server.start(config)
 
     async def _main(self) -> None:
         host = self.host
@@ -90,7 +106,7 @@ class Process:
             if self.world.options.has_sasl:
                 options = replace(options, mechanisms=mechanisms())
             await self.server.open(options)
-            self.server.start(replace(self.world.config(host), retention_size=self.world.options.retention_size))
+            self.begin(replace(self.world.config(host), retention_size=self.world.options.retention_size))
             error = await self.server.failure
         except (OSError, LogCorruptError) as refused:
             error = refused

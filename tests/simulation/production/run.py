@@ -28,10 +28,23 @@ RULE = "V9 MachinesCatchUp"
 
 def build(options: ProductionOptions, trace: Trace | None = None) -> ProductionWorld:
     """A world in which all replicas are about to start."""
-    voters = list(range(1, options.voters + 1))
-    keys: frozenset[Key] = frozenset((id, directory_id(id, 1) if options.level else ZERO_UUID) for id in voters)
-    world = ProductionWorld(options, History(keys, options.level), trace)
+    world = ProductionWorld(options, first_history(options), trace)
     world.work = Clients(world)
+    fill(world)
+    return world
+
+
+def first_history(options: ProductionOptions) -> History:
+    """What formatting made of the log."""
+    voters = range(1, options.voters + 1)
+    keys: frozenset[Key] = frozenset((id, directory_id(id, 1) if options.level else ZERO_UUID) for id in voters)
+    return History(keys, options.level)
+
+
+def fill(world: ProductionWorld) -> None:
+    """Add all replicas, with formatted disks."""
+    options = world.options
+    voters = list(range(1, options.voters + 1))
     ids = [*voters, *range(options.voters + 1, options.voters + 1 + options.observers)]
     if options.level == 0:
         world.static_voters = {id: endpoint_of(id) for id in voters}
@@ -41,7 +54,6 @@ def build(options: ProductionOptions, trace: Trace | None = None) -> ProductionW
         host = add_host(world, id)
         if options.level == 1 and id <= options.voters:
             format_disk(host, bootstrap_snapshot(voters))
-    return world
 
 
 def add_host(world: ProductionWorld, id: int) -> ProductionHost:
@@ -76,8 +88,12 @@ def run(
 ) -> Result:
     """Run a seed. `without` names options that are to have their plain value; what a rule finds ends the run."""
     options = (options or draw(seed, profile)).without(without)
-    world = build(options, trace)
-    violation = None
+    return run_world(build(options, trace), events)
+
+
+def run_world(world: ProductionWorld, events: int) -> Result:
+    """Run a world to its end."""
+    trace, violation = world.trace, None
     try:
         play(world, events)
     except Violation as found:
@@ -90,7 +106,7 @@ def run(
         world.close()
     if trace is not None:
         trace.end(world, violation)
-    return Result(seed, world.events, world.now, world.counts, violation, options)
+    return Result(world.options.seed, world.events, world.now, world.counts, violation, world.options)
 
 
 def play(world: ProductionWorld, events: int) -> None:
@@ -111,6 +127,7 @@ def play(world: ProductionWorld, events: int) -> None:
         elif shape < 0.6:
             liveness.check_healed_follower(world)
         restart_all(world)
+        world.work.check_alive()
         check_what_is_left(world)
     world.run(world.now + 20 * PHASE_MS, events)
 

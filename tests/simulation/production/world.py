@@ -224,7 +224,7 @@ class ProductionWorld(World):
         host.forget()
         host.life += 1
         host.log.changed = host.log.epochs_changed = True
-        process = host.process = Process(self, host)
+        process = host.process = self.new_process(host)
         host.log.on_snapshot = lambda id, data: self.checked(self.images.check_snapshot, host.name, id, data)
         self.note(f"{host.name} starts")
         try:
@@ -237,6 +237,10 @@ class ProductionWorld(World):
         except LogCorruptError as error:
             raise Violation("a replica cannot start", f"{host.name}: {self.text(error)}") from error
         # While its disk was slow, the process waited; what it does begins after that.
+
+    def new_process(self, host: ProductionHost) -> Process:
+        """A life that begins."""
+        return Process(self, host)
 
     def is_up(self, host: ProductionHost, node: WatchedNode) -> None:
         """The core of a process is made."""

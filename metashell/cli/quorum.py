@@ -1,0 +1,358 @@
+"""metashell quorum: a quorum of controllers on this machine, in the background or in the foreground."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from metashell.cli.common import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, Tool, complain, named_values, parsed, run_sub_command
+from metashell.escape import terminal_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType, SimpleNamespace
+    from typing import Any, Protocol
+
+    from metashell.embedded.background import Announcement, Record, Registry
+    from metashell.embedded.quorum import EmbeddedQuorum
+    from metashell.options import CommandSpec
+
+    class Announced(Protocol):
+        """Who hears that a quorum is ready."""
+
+        def ready(self, record: Record) -> None: ...
+
+
+NAME = "metashell quorum"
+LOOK_S = 0.5
+STOP_S = 30.0
+ASK_MS = 3000
+
+
+def run(words: list[str]) -> int:
+    """Find the sub-command and run it."""
+    from metashell.options.server_tools import QUORUM
+
+    return run_sub_command(QUORUM._replace(name=NAME), words, _run_command)
+
+
+def _run_command(command: CommandSpec, words: list[str]) -> int:
+    values = parsed(command, words)
+    if values is None:
+        return STATUS_OK
+    return _COMMANDS[command.name.rpartition(" ")[2]](command.name, values)
+
+
+def _registry() -> Registry:
+    from metashell.embedded.background import Registry
+    from metashell.shell.history import state_folder
+
+    return Registry(str(state_folder(os.environ) / "quorum"))
+
+
+# ---- start
+
+
+def _start(tool: str, values: SimpleNamespace) -> int:
+    from metashell.embedded.background import Record, run_in_background
+    from metashell.embedded.layout import LOG
+
+    options = _options(values)
+    registry = _registry()
+    _refuse_second(registry)
+    _say_what_died(tool, registry)
+    directory, is_kept = _directory(values.dir)
+    log = "" if values.foreground else os.path.join(directory, LOG)
+
+    def serve(announcement: Announced, on_event: Callable[[int, str], None]) -> int:
+        from metashell.embedded.quorum import EmbeddedQuorum
+
+        record = Record(
+            pid=os.getpid(), started_ms=int(time.time() * 1000), bootstrap_controllers="", directory=directory, log=log, is_kept=is_kept
+        )
+        return _serve(EmbeddedQuorum(directory=directory, on_event=on_event, **options), registry, announcement, record)
+
+    try:
+        if values.foreground:
+            return serve(_Printed(values.output), _event if values.verbose else lambda id, line: None)
+        record = run_in_background(log, lambda announcement: _guarded(announcement, lambda: serve(announcement, _event)))
+    except BaseException:
+        _throw_away(directory, is_kept)
+        raise
+    _print_started(values.output, record)
+    return STATUS_OK
+
+
+def _options(values: SimpleNamespace) -> dict[str, Any]:
+    """The arguments of EmbeddedQuorum. Errors: UsageError, before anything is begun."""
+    from metashell.embedded.layout import Options
+    from metashell.errors import UsageError
+    from metashell.storage.errors import ConfigError
+    from metashell.storage.features import parse_feature_levels, release_level
+
+    try:
+        features = parse_feature_levels(values.feature)
+        if values.release_version is not None:
+            release_level(values.release_version, unstable=True)
+    except ConfigError as error:
+        raise UsageError(error.plain) from None
+    count = values.controllers
+    settings = named_values("--override", values.override)
+    checked = Options(controllers=3 if count is None else count, properties=settings)
+    ports = None if values.port is None else list(range(values.port, values.port + checked.controllers))
+    return {
+        "controllers": count,
+        "metadata_version": values.release_version,
+        "features": features,
+        "properties": settings,
+        "ports": ports,
+        "fake_brokers": values.fake_brokers,
+    }
+
+
+def _refuse_second(registry: Registry) -> None:
+    """Errors: QuorumError where a quorum runs."""
+    from metashell.embedded.errors import QuorumError
+
+    if registry.is_alive:
+        found = registry.read()
+        where = "being started or stopped" if found is None else f"running: process {found.pid}, {found.bootstrap_controllers}"
+        raise QuorumError(f"a quorum is {where} (metashell quorum stop ends it)")
+
+
+def _say_what_died(tool: str, registry: Registry) -> None:
+    found = registry.read()
+    if found is not None:
+        complain(tool, f"the quorum of process {found.pid} was not stopped properly; {_left_behind(found)}")
+
+
+def _left_behind(record: Record) -> str:
+    """What becomes of the files of a quorum that died."""
+    return f"{record.directory} is kept" if record.is_kept else f"{record.directory} is removed"
+
+
+def _directory(given: str | None) -> tuple[str, bool]:
+    """The quorum's directory, made if it is not there, and whether it is kept. Errors: OSError."""
+    from metashell.embedded.layout import PREFIX
+
+    if given is None:
+        from tempfile import mkdtemp
+
+        return mkdtemp(prefix=PREFIX), False
+    directory = os.path.abspath(given)
+    os.makedirs(directory, exist_ok=True)
+    return directory, True
+
+
+def _throw_away(directory: str, is_kept: bool) -> None:
+    from shutil import rmtree
+
+    if not is_kept:
+        rmtree(directory, ignore_errors=True)
+
+
+def _guarded(announcement: Announcement, work: Callable[[], int]) -> int:
+    """Do what a process in the background does; an error before it is ready goes to the one that waits, and always to the log."""
+    from metashell.errors import MetashellError
+
+    try:
+        return work()
+    except (MetashellError, OSError) as error:
+        complain(NAME, str(error))
+        announcement.failed(str(error))
+        return STATUS_FAILED
+
+
+class _Stopped(BaseException):
+    """A signal that ends the quorum."""
+
+
+def _serve(quorum: EmbeddedQuorum, registry: Registry, announcement: Announced, record: Record) -> int:
+    """Run a quorum in this process until a signal comes, or a controller ends by itself. Errors: MetashellError, OSError."""
+    import signal
+    from contextlib import suppress
+    from dataclasses import replace
+
+    from metashell.embedded.errors import QuorumError
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise _Stopped(number)
+
+    signals = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    with registry.held():
+        status, failure = STATUS_OK, None
+        try:
+            for number in signals:
+                signal.signal(number, stop)
+            registry.write(record)
+            quorum.start()
+            record = replace(record, bootstrap_controllers=quorum.bootstrap_controllers)
+            registry.write(record)
+            announcement.ready(record)
+            while (failure := quorum.failure) is None:
+                time.sleep(LOOK_S)
+        except _Stopped as stopped:
+            status = STATUS_INTERRUPTED if stopped.args == (signal.SIGINT,) else STATUS_OK
+        finally:
+            # Stopping takes a moment, and leaves nothing half done.
+            for number in signals:
+                signal.signal(number, signal.SIG_IGN)
+            with suppress(QuorumError):
+                quorum.stop()
+            if failure is None:
+                registry.clear()
+            # Else it stays, so that `status` can say that this quorum ended, and where its log is.
+    if failure is not None:
+        raise failure
+    return status
+
+
+def _event(id: int, line: str) -> None:
+    """One line of the log."""
+    sys.stderr.write(f"{utc_text()} controller {id}: {terminal_line(line)}\n")
+    sys.stderr.flush()
+
+
+class _Printed:
+    """Where a quorum in the foreground says that it is ready."""
+
+    def __init__(self, form: str) -> None:
+        self._form = form
+
+    def ready(self, record: Record) -> None:
+        _print_started(self._form, record)
+        sys.stdout.flush()
+
+
+def _print_started(form: str, record: Record) -> None:
+    if form == "json":
+        _print_json(_fields(record))
+    else:
+        sys.stdout.write(f"{record.bootstrap_controllers}\n")
+
+
+# ---- status and stop
+
+
+def _status(tool: str, values: SimpleNamespace) -> int:
+    record = _living(_registry())
+    fields = {**_fields(record), **_described(record)}
+    if values.output == "json":
+        _print_json(fields)
+    else:
+        from metashell.forms import aligned
+
+        del fields["type"]
+        for line in aligned([(name.replace("_", " "), _shown(value)) for name, value in fields.items()]):
+            sys.stdout.write(f"{line}\n")
+    return STATUS_OK
+
+
+def _living(registry: Registry) -> Record:
+    """The quorum that runs. Errors: QuorumError, which says what became of one that does not any more."""
+    from metashell.embedded.errors import QuorumError
+
+    record, is_alive = registry.read(), registry.is_alive
+    if is_alive and (record := record or registry.read()) is not None:
+        return record
+    if record is None:
+        raise QuorumError("no quorum is running")
+    raise QuorumError(f"no quorum is running: process {record.pid} was killed or ended by itself; {record.log} may say why")
+
+
+def _fields(record: Record) -> dict[str, Any]:
+    return {
+        "type": "quorum",
+        "state": "running" if record.bootstrap_controllers else "starting",
+        "bootstrap_controllers": record.bootstrap_controllers,
+        "pid": record.pid,
+        "started": utc_text(record.started_ms / 1000),
+        "directory": record.directory,
+        "kept": record.is_kept,
+        "log": record.log or None,
+    }
+
+
+def _described(record: Record) -> dict[str, Any]:
+    """Who leads, as the controllers say; None where none answers."""
+    from metashell.client.client import Client
+    from metashell.client.errors import ConnectError
+    from metashell.codec import messages
+    from metashell.net.addresses import parse_addresses
+
+    described: dict[str, Any] = {"leader": None, "epoch": None}
+    if not record.bootstrap_controllers:
+        return described
+    addresses = parse_addresses(record.bootstrap_controllers)
+    asked = messages.DescribeQuorumRequest(
+        topics=(
+            messages.DescribeQuorumRequest.TopicData(
+                topic_name="__cluster_metadata", partitions=(messages.DescribeQuorumRequest.PartitionData(partition_index=0),)
+            ),
+        )
+    )
+    with Client(addresses, deadline_ms=ASK_MS, attempts_max=1) as client:
+        for address in addresses:
+            try:
+                answer = client.request(asked, node=address)
+            except ConnectError:
+                continue
+            for partition in (partition for topic in answer.topics for partition in topic.partitions):
+                if answer.error_code == partition.error_code == 0:
+                    return {"leader": partition.leader_id, "epoch": partition.leader_epoch}
+    return described
+
+
+def _stop(tool: str, values: SimpleNamespace) -> int:
+    import signal
+    from contextlib import suppress
+
+    from metashell.embedded.errors import QuorumError
+
+    registry = _registry()
+    record = registry.read()
+    if record is not None and not registry.is_alive:
+        with registry.held():
+            pass
+        raise QuorumError(f"no quorum was running: process {record.pid} was killed or ended by itself; {_left_behind(record)}")
+    record = _living(registry)
+    with suppress(ProcessLookupError):
+        os.kill(record.pid, signal.SIGTERM)
+    end = time.monotonic() + STOP_S
+    while registry.is_alive:
+        if time.monotonic() > end:
+            raise QuorumError(f"process {record.pid} did not stop within {STOP_S:.0f} s")
+        time.sleep(0.02)
+    if values.output == "json":
+        _print_json({**_fields(record), "state": "stopped"})
+    else:
+        sys.stdout.write(f"stopped; {_left_behind(record)}\n")
+    return STATUS_OK
+
+
+# ---- forms
+
+
+def _print_json(fields: dict[str, Any]) -> None:
+    from metashell.forms import spaced_json, standard_output
+
+    display = standard_output()
+    display.out.write(display.colored_json(spaced_json(fields)) + "\n")
+
+
+def _shown(value: object) -> str:
+    from metashell.forms import plain_text
+
+    return "-" if value is None else plain_text(value)
+
+
+def utc_text(seconds: float | None = None) -> str:
+    """A time, by default now, to the second."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+_COMMANDS: dict[str, Callable[[str, SimpleNamespace], int]] = {"start": _start, "status": _status, "stop": _stop}
+
+main = Tool(NAME, run)

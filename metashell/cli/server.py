@@ -1,0 +1,130 @@
+"""metashell server: a controller from Kafka's server.properties, in the foreground."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import sys
+import time
+from contextlib import suppress
+
+from metashell.cli.common import STATUS_INTERRUPTED, STATUS_OK, declared_tool, named_values
+from metashell.escape import terminal_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import SimpleNamespace
+
+    from metashell.controller_server.config import ControllerConfig
+
+NAME = "metashell server"
+SIGNAL_BASE = 128
+_BOUND = re.compile(r"error while attempting to bind on address \('([^']*)', ([0-9]+)")
+
+
+def _serve(values: SimpleNamespace) -> int:
+    """Run the controller that the configuration describes until it ends."""
+    config = _config(values)
+    import asyncio
+
+    # A command runs without; this one may run for months.
+    gc.enable()
+    return asyncio.run(_run(config, EventLog(values.log_format)))
+
+
+def _config(values: SimpleNamespace) -> ControllerConfig:
+    """Errors: MetashellError with the file at fault."""
+    from metashell.controller_server.config import config_of
+    from metashell.errors import MetashellError, PathError
+    from metashell.log.properties import parse_properties
+    from metashell.log.text_files import read_text_file
+    from metashell.storage.errors import ConfigError
+
+    try:
+        properties = {**parse_properties(read_text_file(values.config)), **named_values("--override", values.override)}
+        return config_of(properties, values.config, allow_plaintext=values.allow_plaintext, accept_loss=values.accept_loss)
+    except OSError as error:
+        raise PathError.of(values.config, error) from None
+    except ConfigError as error:
+        raise MetashellError(f"{values.config}: {error.plain}") from None
+    except ValueError as error:
+        raise MetashellError(f"{values.config}: {error}") from None
+
+
+async def _run(config: ControllerConfig, log: EventLog) -> int:
+    """Until a signal, or until it fails. Errors: MetashellError, OSError."""
+    import asyncio
+    import signal
+
+    from metashell.controller_server.server import ControllerServer
+    from metashell.errors import MetashellError
+
+    loop = asyncio.get_running_loop()
+    signalled: asyncio.Future[int] = loop.create_future()
+
+    def note(number: int) -> None:
+        if signalled.done():
+            # Whoever asks twice does not want to wait for the others.
+            os._exit(SIGNAL_BASE + number)
+        signalled.set_result(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, note, number)
+    server = ControllerServer(config, log.event)
+    try:
+        starting = asyncio.ensure_future(server.start())
+        await asyncio.wait((starting, signalled), return_when=asyncio.FIRST_COMPLETED)
+        if not starting.done():
+            starting.cancel()
+            await asyncio.wait((starting,))
+        else:
+            await starting
+            log.event(ready_line(config, server.ports))
+            await asyncio.wait((server.failure, signalled), return_when=asyncio.FIRST_COMPLETED)
+        await server.stop()
+        if (failure := server.failure.result()) is not None:
+            raise failure
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise MetashellError(f"{config.name}: {_reason(error)}") from None
+    log.event("stopped")
+    return STATUS_INTERRUPTED if signalled.result() == signal.SIGINT else STATUS_OK
+
+
+def ready_line(config: ControllerConfig, ports: Mapping[str, int]) -> str:
+    """What a controller says that takes part from now on."""
+    listeners = ", ".join(f"{name} on port {port}" for name, port in ports.items())
+    return f"controller {config.node.node_id} on {config.directory}: {listeners}"
+
+
+def _reason(error: OSError) -> str:
+    """What the system says; of a port that is in use, in which words asyncio wraps it, the port and that."""
+    found = _BOUND.search(str(error))
+    return f"port {found[2]} of {found[1]}: {os.strerror(error.errno or 0)}" if found else error.strerror or str(error)
+
+
+class EventLog:
+    """Events on standard error, one line each."""
+
+    def __init__(self, form: str) -> None:
+        self._form = form
+
+    def event(self, line: str) -> None:
+        """Write one; a reader that is gone ends nothing."""
+        now = time.time()
+        stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1000) % 1000:03d}Z"
+        if self._form == "json":
+            from metashell.forms import compact_json
+
+            text = compact_json({"time": stamp, "event": line})
+        else:
+            text = f"{stamp} {terminal_line(line)}"
+        with suppress(OSError):
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
+
+
+main = declared_tool(NAME, "server_tools:SERVER", _serve)

@@ -1,0 +1,102 @@
+"""Brokers that are none: they register and send heartbeats, so that a controller places partitions on them. They serve no client, and no
+partition has any data.
+
+This module imports asyncio, so it is itself imported inside functions.
+Source: kafka.server.BrokerLifecycleManager.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from metashell.client.errors import ConnectError
+from metashell.codec import messages
+from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED, NONE, STALE_BROKER_EPOCH
+from metashell.codec.metadata_version import METADATA_VERSION
+from metashell.storage.features import FEATURES, NEWEST_TESTING_LEVEL, OLDEST_RELEASE_LEVEL
+
+if TYPE_CHECKING:
+    from metashell.client.async_client import AsyncClient
+    from metashell.net.addresses import Address
+
+FIRST_ID: Final = 101
+"""Far from the controllers' ids, which a registration may not have."""
+HEARTBEAT_S: Final = 1.0
+RETRY_S: Final = 0.02
+NO_PORT: Final = 1
+"""What they advertise: nothing listens there."""
+
+ActiveController = Callable[[], "Address | None"]
+
+
+class FakeBroker:
+    """One of them. `is_unfenced` says that it takes partitions."""
+
+    def __init__(self, id: int, cluster_id: str, active: ActiveController, client: AsyncClient, on_change: Callable[[], None]) -> None:
+        self.id = id
+        self.is_unfenced = False
+        self._active = active
+        self._client = client
+        self._on_change = on_change
+        self._epoch = -1
+        self._cluster_id = cluster_id
+        # The same ones after a restart of the quorum: a controller takes another incarnation only when the session of the last is over.
+        self._incarnation_id, self._directory_id = _uuids(cluster_id, id)
+
+    async def run(self) -> None:
+        """Stay registered until cancelled."""
+        while True:
+            response = await self._ask(self._registration() if self._epoch < 0 else self._heartbeat())
+            error = None if response is None else response.error_code
+            if error in (BROKER_ID_NOT_REGISTERED, STALE_BROKER_EPOCH):
+                self._epoch = -1
+                self.is_unfenced = False
+            elif error == NONE and isinstance(response, messages.BrokerRegistrationResponse):
+                self._epoch = response.broker_epoch
+            elif error == NONE:
+                self.is_unfenced = not response.is_fenced
+                self._on_change()
+            is_settled = error == NONE and self.is_unfenced
+            await asyncio.sleep(HEARTBEAT_S if is_settled else RETRY_S)
+
+    async def _ask(self, request: Any) -> Any:
+        """What the active controller answers, None where there is none."""
+        address = self._active()
+        if address is None:
+            return None
+        try:
+            return await self._client.request(request, node=address)
+        except ConnectError:
+            return None
+
+    def _registration(self) -> messages.BrokerRegistrationRequest:
+        ranges = {METADATA_VERSION: (OLDEST_RELEASE_LEVEL, NEWEST_TESTING_LEVEL)}
+        ranges |= {name: (0, len(levels) - 1) for name, levels in FEATURES.items()}
+        feature, listener = messages.BrokerRegistrationRequest.Feature, messages.BrokerRegistrationRequest.Listener
+        return messages.BrokerRegistrationRequest(
+            broker_id=self.id,
+            cluster_id=self._cluster_id,
+            incarnation_id=self._incarnation_id,
+            listeners=(listener(name="PLAINTEXT", host="localhost", port=NO_PORT, security_protocol=0),),
+            features=tuple(
+                feature(name=name, min_supported_version=low, max_supported_version=high) for name, (low, high) in ranges.items()
+            ),
+            rack=None,
+            log_dirs=(self._directory_id,),
+        )
+
+    def _heartbeat(self) -> messages.BrokerHeartbeatRequest:
+        # It follows no log: it says that it has what its registration was written into, which is what unfences it.
+        return messages.BrokerHeartbeatRequest(
+            broker_id=self.id, broker_epoch=self._epoch, current_metadata_offset=self._epoch, want_fence=False, want_shut_down=False
+        )
+
+
+def _uuids(cluster_id: str, id: int) -> Sequence[bytes]:
+    """Two ids that are always the same for a broker of a cluster."""
+    digest = hashlib.sha256(f"{cluster_id} {id}".encode()).digest()
+    # Neither is one that Kafka reserves: these begin with 15 zero bytes.
+    return digest[:16], digest[16:]

@@ -1,0 +1,156 @@
+"""A controller as a process: how it ends, and what it refuses to begin with, in one line."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from metashell.codec.error_codes import NONE
+from metashell.controller_server.__main__ import main as main_of_controller
+from tests.controller_server.quorum import CLUSTER_ID, Controllers, Place, add_broker, create, topics_of
+from tests.running import run_main
+from tests.server.quorum import eventually, run
+
+pytestmark = pytest.mark.slow
+
+
+class Process:
+    """One controller; `lines` are those of its standard error."""
+
+    def __init__(self, config: Path) -> None:
+        self._config = config
+        self.lines: list[str] = []
+
+    async def start(self) -> Process:
+        argv = [sys.executable, "-m", "metashell.controller_server", str(self._config), "-v"]
+        self.process = await asyncio.create_subprocess_exec(*argv, stderr=asyncio.subprocess.PIPE)
+        self._reading = asyncio.ensure_future(self._read())
+        return self
+
+    async def _read(self) -> None:
+        assert self.process.stderr is not None
+        async for line in self.process.stderr:
+            self.lines.append(line.decode().rstrip())
+
+    async def says(self, what: str) -> None:
+        await eventually(lambda: any(what in line for line in self.lines) or self._reading.done())
+        assert any(what in line for line in self.lines), self.lines
+
+    async def ended(self) -> int:
+        status = await self.process.wait()
+        await self._reading
+        return status
+
+    async def end(self, number: int) -> int:
+        self.process.send_signal(number)
+        return await self.ended()
+
+
+@pytest.mark.parametrize("state", ["leader", "follower", "prospective"])
+def test_sigterm_ends_a_controller_in_any_state(tmp_path: Path, state: str) -> None:
+    async def main() -> None:
+        quorum = Controllers(tmp_path, 1 if state == "leader" else 3)
+        process = await Process(quorum.configs[1]).start()
+        try:
+            if state == "follower":
+                await quorum.start(2)
+                await quorum.start(3)
+            await process.says(f"{state} epoch=")
+            assert await process.end(signal.SIGTERM) == 0
+            assert process.lines[-1].endswith("stopped")
+        finally:
+            for id in list(quorum.running):
+                await quorum.kill(id)
+
+    run(main)
+
+
+def test_a_leader_that_is_killed_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
+    async def main() -> None:
+        quorum = Controllers(tmp_path, 1)
+        process = await Process(quorum.configs[1]).start()
+        await process.says("the active controller of epoch 1")
+        there = Place({"CONTROLLER": quorum.ports[1]})
+        await add_broker(there, 1)
+        names = {f"acknowledged-{n}" for n in range(20)}
+        for name in sorted(names):
+            assert await create(there, name) == NONE
+        await process.end(signal.SIGKILL)
+        again = await quorum.start(1)
+        await eventually(lambda: topics_of(again) == names)
+        await quorum.kill(1)
+
+    run(main)
+
+
+def refusal(config: Path) -> str:
+    """The line with which a controller refuses to start."""
+    done = run_main(main_of_controller, [str(config)], cwd=config.parent)
+    assert done.status == 1
+    [line] = done.stderr.splitlines()
+    return line.removeprefix("controller: ")
+
+
+def test_two_processes_do_not_share_a_directory_or_a_port(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    quorum, other = Controllers(tmp_path, 1), Controllers(tmp_path / "other", 1)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "metashell.controller_server", str(quorum.configs[1]), "-v"], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    with process:
+        try:
+            assert any("active controller" in line for line in process.stderr)
+            text = quorum.configs[1].read_text().replace(str(quorum.ports[1]), str(other.ports[1]))
+            (tmp_path / "shared.properties").write_text(text)
+            line = f"Failed to acquire lock on file .lock in {tmp_path / 'node-1'}. "
+            assert (
+                refusal(tmp_path / "shared.properties") == line + "A Kafka instance in another process or thread is using this directory."
+            )
+            other.configs[1].write_text(other.configs[1].read_text().replace(str(other.ports[1]), str(quorum.ports[1])))
+            line = f"Socket server failed to bind to localhost:{quorum.ports[1]}: Address already in use."
+            assert refusal(other.configs[1]) == line
+        finally:
+            process.terminate()
+
+
+def test_what_does_not_fit_its_directory_is_refused_in_kafkas_words(tmp_path: Path) -> None:
+    quorum = Controllers(tmp_path, 2)
+    config, folder = quorum.configs[1], tmp_path / "node-1"
+    meta = (folder / "meta.properties").read_text()
+    (folder / "meta.properties").write_text(meta.replace("node.id=1", "node.id=2"))
+    assert "Stored node id 2 doesn't match previous node id 1" in refusal(config)
+    (folder / "meta.properties").unlink()
+    assert refusal(config) == "No readable meta.properties files found."
+    text = config.read_text()
+    config.write_text(text.replace("process.roles=controller", "process.roles=broker,controller"))
+    assert "There must be at least one broker advertised listener." in refusal(config)
+    config.write_text(text + "controller.quorum.election.timeout.ms=soon\n")
+    assert "Invalid value soon for configuration controller.quorum.election.timeout.ms" in refusal(config)
+    assert "No such file" in refusal(tmp_path / "nowhere.properties")
+
+
+def test_a_controller_of_another_cluster_is_not_let_in(tmp_path: Path) -> None:
+    async def main() -> None:
+        quorum = Controllers(tmp_path)
+        meta = tmp_path / "node-3" / "meta.properties"
+        meta.write_text(meta.read_text().replace(CLUSTER_ID, "AAAAAAAAAAAAAAAAAAAAAg"))
+        for id in (1, 2, 3):
+            await quorum.start(id)
+        try:
+            active = await quorum.active()
+            assert active.config.node.node_id != 3
+            await add_broker(active, 1)
+            assert await create(active, "a") == NONE
+            assert topics_of(quorum.running[3]) == set()
+            assert quorum.running[3].image.features.metadata_version is None
+        finally:
+            for id in list(quorum.running):
+                await quorum.kill(id)
+
+    run(main)

@@ -1,0 +1,37 @@
+"""Where the transcripts of tests/golden/admin are, and how the cluster that they run on is started."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final
+
+from tests.java import KAFKA, jars, java, kafka_command
+from tools.interop.nodes import Cluster, Node
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+NAMES: Final = ("features", "topics", "configs", "users", "acls", "moves", "clients", "quorum")
+"""The transcripts, in the order in which they run on one cluster."""
+
+
+def golden_path(name: str) -> Path:
+    return ROOT / "golden" / "admin" / f"{name}.txt"
+
+
+def host_command() -> list[str]:
+    """How the process with brokers and tools is started. Skips the test without Java or jars."""
+    java()
+    jars(KAFKA)
+    return kafka_command(KAFKA, str(ROOT / "interop" / "java" / "AdminHost.java"))
+
+
+def start_kafka(place: Cluster, config: Path) -> Node:
+    """Start one of Kafka's own controllers."""
+    place.command_of = lambda *words: kafka_command(KAFKA, *words)
+    return place.start(config)
+
+
+def start_ours(place: Cluster, config: Path) -> Node:
+    """Start one of ours."""
+    place.command_of = lambda tool, *words: [sys.executable, "-m", "metashell.controller_server", "-v", *words]
+    return place.start(config)

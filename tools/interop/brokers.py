@@ -1,0 +1,301 @@
+"""Real brokers on a quorum of three controllers, which are ours or Kafka's: formats, starts, stops and kills them, and sees their state.
+
+What is seen is the committed image, which an observer of the quorum follows; what happened when is in the log (`brokers_history`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+from metashell.image import MetadataImage
+from metashell.live.attach import LiveSource, attach
+from metashell.live.failures import AttachError
+from metashell.live.target import Target
+from metashell.net.addresses import Address
+from metashell.values import uuid_text
+from tests.java import KAFKA, kafka_command
+from tests.running import command_line
+from tools.interop.nodes import Cluster, Node, NodeFailedError, cluster, controller_settings, free_ports, write_config
+
+REPOSITORY: Final = Path(__file__).parents[2]
+TOGETHER: Final = Path(__file__).with_name("BrokersTogether.java")
+OURS: Final = "ours"
+CLUSTER_ID: Final = "4L6g3nShT-eMCtK--X86sw"
+CONTROLLERS: Final = (1, 2, 3)
+LIMIT_S: Final = 120.0
+SESSION_MS: Final = 9_000
+"""Kafka's default."""
+LEVEL: Final = os.environ.get("KAFKA_LOG", "WARN")
+"""What the log files of Kafka's nodes hold."""
+LOG4J: Final = """log4j.rootLogger={level}, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%d [%t] %p %c - %m%n
+"""
+SMALL: Final = {
+    "log.cleaner.dedupe.buffer.size": 4 << 20,
+    "num.network.threads": 2,
+    "num.io.threads": 2,
+    "num.recovery.threads.per.data.dir": 1,
+    "offsets.topic.num.partitions": 1,
+    "transaction.state.log.num.partitions": 1,
+    "share.coordinator.state.topic.num.partitions": 1,
+    "share.coordinator.state.topic.replication.factor": 1,
+    "group.initial.rebalance.delay.ms": 0,
+}
+"""What keeps a broker small, and a test short."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A cluster that is to be made. `controllers` is a version of Kafka or `OURS`, `brokers` has the version of each id.
+
+    `together` names nodes of Kafka's of one version that share a process: they can be killed only together.
+    """
+
+    controllers: str = OURS
+    brokers: Mapping[int, str]
+    release: str
+    features: Sequence[str] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
+    directories: Mapping[int, int] = field(default_factory=dict)
+    """How many log directories a broker has where it is not one."""
+    is_dynamic: bool = True
+    """Whether voters are in the log (KIP-853), else in every node's settings."""
+    together: Sequence[Sequence[int]] = ()
+
+    @property
+    def session_ms(self) -> int:
+        return int(str(self.settings.get("broker.session.timeout.ms", SESSION_MS)))
+
+    def version(self, id: int) -> str:
+        return self.controllers if id in CONTROLLERS else self.brokers[id]
+
+    def company(self, id: int) -> Sequence[int]:
+        """The nodes that share a process with one, itself among them."""
+        return next((ids for ids in self.together if id in ids), (id,))
+
+
+@dataclass(slots=True)
+class BrokerCluster:
+    """Nodes by id, each with a file node-ID.properties in the folder and the directories dID-0, dID-1, .."""
+
+    plan: Plan
+    place: Cluster
+    ports: dict[int, int]
+    nodes: dict[int, Node] = field(default_factory=dict)
+    source: LiveSource | None = None
+
+    # ---- processes
+
+    def config(self, id: int) -> Path:
+        return self.place.folder / f"node-{id}.properties"
+
+    def directory(self, id: int, number: int = 0) -> Path:
+        return self.place.folder / f"d{id}-{number}"
+
+    def format(self) -> None:
+        """Write the settings of all nodes and format their directories. Errors: NodeFailedError."""
+        ids = (*CONTROLLERS, *self.plan.brokers)
+        keys = ",".join(f"{id}@localhost:{self.ports[id]}:{uuid_text(uuid4().bytes)}" for id in CONTROLLERS)
+        running = []
+        for id in ids:
+            config = write_config(self.config(id), self._settings(id), self.plan.settings)
+            words = ["format", "-t", CLUSTER_ID, "-c", str(config), "-r", self.plan.release]
+            words += [word for feature in self.plan.features for word in ("--feature", feature)]
+            if self.plan.is_dynamic:
+                words += ["--initial-controllers", keys] if id in CONTROLLERS else ["--no-initial-controllers"]
+            command = command_line("metashell.cli.kafka_storage", *words)
+            running.append(subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+        for process in running:
+            output, _ = process.communicate(timeout=LIMIT_S)
+            if process.returncode:
+                raise NodeFailedError(output.decode())
+
+    def _settings(self, id: int) -> dict[str, object]:
+        servers = ",".join(f"localhost:{self.ports[id]}" for id in CONTROLLERS)
+        voters = ",".join(f"{id}@localhost:{self.ports[id]}" for id in CONTROLLERS)
+        quorum = {"controller.quorum.bootstrap.servers": servers} if self.plan.is_dynamic else {"controller.quorum.voters": voters}
+        directories = ",".join(str(self.directory(id, number)) for number in range(self.plan.directories.get(id, 1)))
+        settings = controller_settings(id, self.ports[id], self.directory(id), quorum)
+        if id in CONTROLLERS:
+            return settings
+        return settings | {
+            "process.roles": "broker",
+            "listeners": f"PLAINTEXT://localhost:{self.ports[id]}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "log.dirs": directories,
+            **SMALL,
+        }
+
+    def start(self, *ids: int) -> None:
+        """Start nodes, and those that share a process with them; they are not waited for."""
+        for id in ids:
+            company = self.plan.company(id)
+            if id in self.nodes:
+                continue
+            log = self.place.folder / f"node-{id}.log"
+            configs = [str(self.config(one)) for one in company]
+            with open(log, "ab") as output:
+                process = subprocess.Popen(
+                    self._command(self.plan.version(id), configs), stdout=output, stderr=subprocess.STDOUT, cwd=REPOSITORY
+                )
+            node = Node(log.stem, process, log)
+            self.place.nodes.append(node)
+            self.nodes.update(dict.fromkeys(company, node))
+
+    def _command(self, version: str, configs: Sequence[str]) -> list[str]:
+        if version == OURS:
+            return [sys.executable, "-m", "metashell.controller_server", "-v", *configs]
+        words = kafka_command(version, "server", *configs) if len(configs) == 1 else kafka_command(version, str(TOGETHER), *configs)
+        settings = self.place.folder / "log4j.properties"
+        settings.write_text(LOG4J.format(level=LEVEL))
+        at = words.index("-cp")
+        return [*words[:at], f"-Dlog4j2.level={LEVEL}", f"-Dlog4j.configuration=file:{settings}", *words[at:]]
+
+    def signal(self, id: int, number: signal.Signals) -> Node:
+        """Send a signal that ends a node, and count it as gone."""
+        node = self.nodes[id]
+        for one in self.plan.company(id):
+            del self.nodes[one]
+        self.place.nodes.remove(node)
+        node.process.send_signal(number)
+        return node
+
+    def kill(self, id: int) -> float:
+        """kill -9; gives the time of it, in seconds since 1970."""
+        now = time.time()
+        self.signal(id, signal.SIGKILL).wait(30)
+        return now
+
+    def stop(self, id: int, limit_s: float = LIMIT_S) -> int:
+        """SIGTERM, and the status with which the node ended, 143 for a JVM."""
+        return self.signal(id, signal.SIGTERM).wait(limit_s)
+
+    def is_together(self, *ids: int) -> bool:
+        """Whether one of the nodes shares a process with another node."""
+        return any(len(self.plan.company(id)) > 1 for id in ids)
+
+    # ---- state
+
+    def addresses(self, *ids: int) -> str:
+        return ",".join(f"localhost:{self.ports[id]}" for id in ids)
+
+    @property
+    def bootstrap(self) -> str:
+        """Where clients begin: all brokers, running or not."""
+        return self.addresses(*self.plan.brokers)
+
+    @property
+    def image(self) -> MetadataImage:
+        """What is committed. Errors: AttachError."""
+        return self._followed().view().image
+
+    @property
+    def leader_id(self) -> int:
+        """The active controller as far as it is known, -1 if it is not."""
+        return self._followed().view().leader_id
+
+    @property
+    def epoch(self) -> int:
+        return self._followed().view().epoch
+
+    def _followed(self) -> LiveSource:
+        if self.source is None:
+            self.source = attach(Target(controllers=tuple(Address("localhost", self.ports[id]) for id in CONTROLLERS)))
+        return self.source
+
+    def wait_until(self, what: str, holds: Callable[[MetadataImage], bool], limit_s: float = LIMIT_S) -> float:
+        """Return once `holds` does, with how long it took. Errors: NodeFailedError when a node ends before, or when it takes too long."""
+        began = time.monotonic()
+
+        def look() -> bool:
+            try:
+                return holds(self.image)
+            except AttachError:
+                return False
+
+        self.place.wait_until(what, look, limit_s)
+        return time.monotonic() - began
+
+    def wait_for_leader(self, *, other_than: int = -1, after_epoch: int = -1) -> int:
+        """The active controller once there is one that runs."""
+        self.wait_until(
+            "an active controller",
+            lambda image: self.leader_id in self.nodes and self.leader_id != other_than and self.epoch > after_epoch,
+        )
+        return self.leader_id
+
+    def quorum_state(self, id: int) -> dict[str, Any]:
+        """The quorum-state file of a controller, empty while it is not there."""
+        try:
+            found: dict[str, Any] = json.loads((self.directory(id) / "__cluster_metadata-0" / "quorum-state").read_text())
+        except (OSError, ValueError):
+            return {}
+        return found
+
+    def wait_until_joined(self, id: int) -> float:
+        """Until a controller follows the active one, or is it."""
+        return self.wait_until(
+            f"controller {id} follows",
+            lambda _: (self.quorum_state(id).get("leaderId"), self.quorum_state(id).get("leaderEpoch")) == (self.leader_id, self.epoch),
+        )
+
+    def wait_until_unfenced(self, *ids: int) -> float:
+        return self.wait_until(f"brokers {ids} are unfenced", lambda image: set(ids) <= unfenced(image))
+
+    def wait_until_whole(self) -> float:
+        """Until every replica on a broker that runs is in sync, and every partition has a leader."""
+
+        def is_whole(image: MetadataImage) -> bool:
+            for _, _, partition in image.topics.iter_partitions():
+                if partition.leader < 0 or {id for id in partition.replicas if id in self.nodes} - set(partition.isr):
+                    return False
+            return True
+
+        return self.wait_until("all replicas are in sync", is_whole)
+
+    def tool(self, name: str, *words: str, version: str = KAFKA) -> str:
+        """What one of Kafka's tools prints, which must succeed."""
+        done = subprocess.run(kafka_command(version, name, *words), capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        if done.returncode:
+            raise NodeFailedError(f"{name} {words}: {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def log_lines(self, *words: str) -> list[str]:
+        """Lines of the logs of all nodes that hold one of `words`, after the name of the log."""
+        found = []
+        for path in sorted(self.place.folder.glob("node-*.log")):
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            found += [f"{path.stem}: {line}" for line in lines if any(word in line for word in words)]
+        return found
+
+
+def unfenced(image: MetadataImage) -> set[int]:
+    """The brokers that are registered and not fenced."""
+    return {id for id, broker in image.cluster.brokers.items() if not broker.fenced}
+
+
+@contextmanager
+def broker_cluster(plan: Plan, folder: Path) -> Iterator[BrokerCluster]:
+    """A formatted cluster of which nothing runs yet; whatever was started has ended when the block does."""
+    ids = (*CONTROLLERS, *plan.brokers)
+    with cluster(lambda *words: list(words), folder) as place:
+        made = BrokerCluster(plan, place, dict(zip(ids, free_ports(len(ids)), strict=True)))
+        made.format()
+        try:
+            yield made
+        finally:
+            if made.source is not None:
+                made.source.close()

@@ -1,0 +1,186 @@
+"""What happens to brokers on a quorum while clients write and read, and what must hold at the end.
+
+    python -m tools.interop.brokers_story [--controllers ours|4.3.1] [--story mixed|newest|all] [--rounds N] [--seconds S] [--dir D]
+
+`mixed`: two brokers of 4.3.1 and one of 3.9.2 at metadata.version 3.9. Each controller and each broker is killed with -9, one broker is
+told to stop. `newest`: two brokers of 4.3.1 at their newest metadata.version, with a KIP-848 group, two log directories each of which one
+fails, and a reassignment with a throttle. With --controllers 4.3.1 the same is done to three of Kafka's controllers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from tests.java import KAFKA
+from tools.interop.brokers import CONTROLLERS, OURS, Plan, broker_cluster
+from tools.interop.brokers_acts import PARTITIONS, Story, StoryError, directory_id, placed_in
+from tools.interop.brokers_traffic import TrafficError
+from tools.interop.nodes import NodeFailedError
+
+OLDER: Final = "3.9.2"
+SESSION_MS: Final = 4_000
+"""Short, so that a test is; the rule is the same with Kafka's 9 s."""
+QUICK: Final = {
+    "broker.session.timeout.ms": SESSION_MS,
+    "broker.heartbeat.interval.ms": 500,
+    "replica.lag.time.max.ms": 5_000,
+    "replica.high.watermark.checkpoint.interval.ms": 1_000,
+}
+
+
+def mixed_plan(controllers: str) -> Plan:
+    """Two brokers of the newest release and one of an older, at the metadata.version of the older."""
+    return Plan(
+        controllers=controllers,
+        brokers={11: KAFKA, 12: OLDER, 13: KAFKA},
+        release="3.9",
+        settings=QUICK | {"default.replication.factor": 3, "min.insync.replicas": 2},
+        # One process for the controllers and a broker, since each takes its share of a small machine.
+        together=() if controllers == OURS else ((*CONTROLLERS, 13),),
+    )
+
+
+def newest_plan(controllers: str) -> Plan:
+    """Two brokers at the newest metadata.version; 11 has two log directories. Voters are in every node's settings."""
+    copies = {"default.replication.factor": 2, "offsets.topic.replication.factor": 2, "transaction.state.log.replication.factor": 2}
+    return Plan(
+        controllers=controllers,
+        brokers={11: KAFKA, 12: KAFKA},
+        release="4.3",
+        settings=QUICK | copies | {"transaction.state.log.min.isr": 1},
+        directories={11: 2},
+        is_dynamic=False,
+        together=() if controllers == OURS else (CONTROLLERS,),
+    )
+
+
+def tell_mixed(story: Story, chance: random.Random, rounds: int, until: float) -> None:
+    """See the module."""
+    cluster = story.cluster
+    story.start_nodes(11, 12)
+    words = ["--create", "--topic", "made", "--partitions", "3", "--replication-factor", "2"]
+    cluster.tool("topics", "--bootstrap-server", cluster.addresses(11), *words)
+    text = cluster.tool("topics", "--bootstrap-server", cluster.addresses(12), "--describe", "--topic", "made", version=OLDER)
+    if len(re.findall(r"Leader: \d+\s+Replicas: (\S+)\s+Isr: \1\s", text)) != 3:
+        raise StoryError(f"kafka-topics --describe says:\n{text}")
+    story.tell("kafka-topics made a topic through 11 and described it through 12")
+    cluster.start(13)
+    cluster.wait_until_unfenced(11, 12, 13)
+    story.tell("broker 13 is unfenced")
+    for name in (story.topic, "copied"):
+        story.create(name, PARTITIONS, 3)
+    story.start_traffic()
+    story.progress()
+    story.make_by_producing("made-by-itself")
+    story.kill_each_controller()
+    story.kill_broker(11)
+    story.stop_broker(12)
+    story.some_deaths(chance, rounds, until)
+    story.end_traffic()
+    story.check_leaders()
+
+
+def tell_newest(story: Story, chance: random.Random, rounds: int, until: float) -> None:
+    """See the module."""
+    cluster = story.cluster
+    story.protocol = "consumer"
+    story.start_nodes(11, 12)
+    for name in (story.topic, "copied"):
+        story.create(name, PARTITIONS, 2)
+    story.start_traffic()
+    story.progress()
+    moves: dict[tuple[str, int], tuple[Sequence[int], Sequence[str]]]
+    moves = {(story.topic, number): ((11, 12), (str(cluster.directory(11, 1)), "any")) for number in range(PARTITIONS)}
+    story.create("moved", 2, 1)
+    for number in range(2):
+        here = cluster.image.topics.by_name["moved"].partitions[number].replicas[0]
+        moves["moved", number] = ((here, 23 - here), ("any", "any"))
+    story.reassign(moves, 10_000_000)
+    failing = directory_id(cluster.directory(11, 1))
+    wanted = {f"{story.topic}-{number}" for number in range(PARTITIONS)}
+    took = cluster.wait_until(
+        "the replicas are in the other directory", lambda image: wanted <= {name for name, _ in placed_in(image, 11, failing)}
+    )
+    story.tell(f"their replicas on 11 are known to be in its other directory, after {took:.1f} s")
+    story.elect_preferred(11)
+    if not cluster.is_together(*CONTROLLERS):
+        story.kill_controller(cluster.leader_id)
+    story.fail_directory(11, 1)
+    story.stop_broker(11, repair=1)
+    story.some_deaths(chance, rounds, until)
+    story.end_traffic()
+    story.check_leaders()
+
+
+STORIES: Final = {"mixed": (mixed_plan, tell_mixed), "newest": (newest_plan, tell_newest)}
+
+
+def run_story(
+    name: str, folder: Path, say: Callable[[str], None], *, controllers: str = OURS, seed: int = 0, rounds: int = 0, seconds: float = 0
+) -> None:
+    """Tell a story in an empty folder, with more deaths for so many rounds or seconds.
+
+    Errors: StoryError, TrafficError, NodeFailedError.
+    """
+    plan_of, tell = STORIES[name]
+    with broker_cluster(plan_of(controllers), folder) as cluster:
+        story = Story(cluster, say)
+        try:
+            tell(story, random.Random(seed), rounds, time.monotonic() + seconds)
+        finally:
+            for client in story.clients:
+                client.tell_to_end()
+        story.tell(f"{name}: all that must hold does")
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--controllers", default=OURS, help="ours, or a version of Kafka")
+    parser.add_argument("--story", choices=[*STORIES, "all"], default="all")
+    parser.add_argument("--rounds", type=int, default=0, help="so many random deaths more")
+    parser.add_argument("--seconds", type=float, default=0, help="random deaths for so long")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--dir", type=Path, help="keep all files there")
+    arguments = parser.parse_args(argv)
+    print(f"seed {arguments.seed}", flush=True)
+    for name in STORIES if arguments.story == "all" else [arguments.story]:
+        with folder_of(arguments.dir, name) as folder:
+            try:
+                run_story(
+                    name,
+                    folder,
+                    partial(print, flush=True),
+                    controllers=arguments.controllers,
+                    seed=arguments.seed,
+                    rounds=arguments.rounds,
+                    seconds=arguments.seconds,
+                )
+            except (StoryError, TrafficError, NodeFailedError) as error:
+                print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
+                return 1
+    return 0
+
+
+@contextmanager
+def folder_of(kept: Path | None, name: str) -> Iterator[Path]:
+    """A folder that goes away at the end, but for one that is to be kept."""
+    if kept is None:
+        with tempfile.TemporaryDirectory(prefix="metashell-brokers-") as made:
+            yield Path(made)
+    else:
+        (kept / name).mkdir(parents=True)
+        yield kept / name
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
