@@ -48,8 +48,8 @@ class Live:
         self.has_ended = False
         self._unpublished = False
 
-    def startup(self) -> list[dict[str, Any]]:
-        """The records that a start brings: of the bootstrap, and of its own registration."""
+    def startup(self, *, registers: bool = True) -> list[dict[str, Any]]:
+        """The records that a start brings: of the bootstrap, and of its own registration where it may register."""
         records: list[dict[str, Any]] = []
         level = 0
         end = time.monotonic() + _START_LIMIT_S
@@ -58,7 +58,9 @@ class Live:
             for record in records:
                 if record["type"] == "FEATURE_LEVEL_RECORD" and record["data"]["name"] == "metadata.version":
                     level = record["data"]["featureLevel"]
-            if level and (level < _REGISTERS_FROM or any(record["type"] == "REGISTER_CONTROLLER_RECORD" for record in records)):
+            if level and (
+                not registers or level < _REGISTERS_FROM or any(record["type"] == "REGISTER_CONTROLLER_RECORD" for record in records)
+            ):
                 break
             time.sleep(0.002)
         return records

@@ -5,6 +5,7 @@ python -m tests.controller_server.listener_golden [-v] [SCENARIO ...]     what d
 
 from __future__ import annotations
 
+import itertools
 import sys
 import tempfile
 import time
@@ -37,17 +38,19 @@ def run(name: str, folder: Path) -> Iterator[Outcome]:
 
 
 def _rows(header: dict[str, Any], live: Live, port: int) -> Iterator[Outcome]:
-    startup = live.startup()
-    golden, actual = Canon(header["start_offset"], header["port"]), Canon(live.controller.log.end_offset, port)
     # Who may not fetch the log does not know what was written.
     is_blind = not header["startup"]
+    startup = live.startup(registers=not is_blind)
+    live.controller.settle()
+    golden, actual = Canon(header["start_offset"], header["port"]), Canon(live.controller.log.end_offset, port)
     if is_blind:
         actual.start = 0
     else:
         # Of raft's own records only the number counts here.
         expected, written = ([record for record in side if not record.get("control")] for side in (header["startup"], startup))
         yield outcome_of({"n": 0, "api": "startup"}, golden, actual, (None, None, expected), (None, None, written))
-    for row in header["rows"]:
+    early: list[dict[str, Any]] = []
+    for row, following in itertools.zip_longest(header["rows"], header["rows"][1:]):
         time.sleep(row.get("pause_ms", 0) / 1000)
         request, theirs = golden_exchange(row)
         sent = translated(request, golden, actual)
@@ -57,6 +60,11 @@ def _rows(header: dict[str, Any], live: Live, port: int) -> Iterator[Outcome]:
             golden.skipped += [row["offset"] + at for at, record in enumerate(expected) if record["type"] == "LEADER_CHANGE"]
             expected = [record for record in expected if record["type"] != "LEADER_CHANGE"]
         answer, written = _perform(live, row, sent)
+        written = early + written
+        early = []
+        if following is not None and following["api"] == "wait":
+            # What comes by itself may come before it is waited for.
+            written, early = written[: len(expected)], written[len(expected) :]
         yield outcome_of(row, golden, actual, (request, theirs, expected), (sent, answer, [] if is_blind else written))
         if row.get("died"):
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
@@ -67,7 +68,7 @@ class Served:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._ending = asyncio.Event()
-        server = ControllerServer(load_config(str(self._path)))
+        self._server = server = ControllerServer(load_config(str(self._path)))
         await server.start()
         try:
             while not server.is_active and not server.failure.done():
@@ -80,7 +81,10 @@ class Served:
             await server.kill()
 
     def settle(self) -> None:
-        """What is committed is published in the same moment here."""
+        """Return once all that was written is committed: it is published in the same moment."""
+        end = time.monotonic() + _LIMIT_S
+        while self._server.machine.controller.stable_offset + 1 < self.log.end_offset and time.monotonic() < end:
+            time.sleep(0.001)
 
     def restart(self, config: Mapping[str, str]) -> None:
         """End it at once and start it on its directory, with other settings too."""
