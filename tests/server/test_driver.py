@@ -20,6 +20,7 @@ from metashell.server.feed import Feed
 from metashell.server.held import LONG_S, HeldTime
 from metashell.server.own_batches import OwnBatch, OwnBatches
 from metashell.server.state_machine import SnapshotToMake
+from metashell.values import OffsetAndEpoch
 from tests.raft.made import data_batch
 from tests.server.quorum import CLUSTER_ID, Member, Quorum, Values, eventually, run
 
@@ -284,5 +285,32 @@ def test_a_machine_that_holds_the_loop_shows_in_the_counters(tmp_path: Path) -> 
             await eventually(lambda: leader.machine.values == [b"x"])
             assert leader.running.counters["longest_hold_ms"] >= LONG_S * 1000
             assert leader.running.counters["long_holds"] >= 1
+
+    run(main)
+
+
+def test_a_downloaded_snapshot_is_not_there_before_the_step_that_takes_it(tmp_path: Path) -> None:
+    # A step that waits in line behind a slow disk must not find a snapshot that is ahead of the log. Seed 140 of the simulated controllers.
+    happened: list[str] = []
+
+    async def main() -> None:
+        async with Quorum(tmp_path, 1) as quorum:
+            leader = await quorum.leader()
+            driver, node = leader.running.driver, leader.running.node
+            id = OffsetAndEpoch(99, 1)
+            part = SimpleNamespace(
+                id=id, begin_freeze=lambda: lambda: happened.append("durable"), end_freeze=lambda: happened.append("there")
+            )
+            node.freezing = part  # type: ignore[assignment]
+            driver._is_busy = True
+            driver._freeze(id)
+            driver.step(lambda now_ms: happened.append("step") or node.poll(now_ms))  # type: ignore[func-returns-value]
+            await eventually(lambda: "durable" in happened)
+            await asyncio.sleep(0)
+            assert happened == ["durable"]
+            driver._is_busy = False
+            driver._run()
+            await eventually(lambda: "there" in happened)
+            assert happened.index("step") < happened.index("there")
 
     run(main)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.controller.found import FOUND
 from tests.simulation.controller.options import ControllerOptions, draw
 from tests.simulation.controller.planted import BUGS, Planted
 from tests.simulation.controller.run import EVENTS, run
-from tests.simulation.planted import Patch, patched
+from tests.simulation.planted import patched
 from tests.simulation.run import Result
 from tests.simulation.trace import Trace
 
@@ -78,13 +77,3 @@ def test_what_clients_are_told_and_find_is_enough_to_find_a_bug(name: str) -> No
         result = first_found(BUGS[name], is_black_box=True)
     assert result is not None and result.violation is not None
     assert result.violation.rule in ("A2 AnswersHaveAnOrder", "L9 AcknowledgedSurvives"), result.violation
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("make", FOUND, ids=lambda make: make.__name__)
-def test_what_a_seed_of_the_controller_found_stays_mended(make: object) -> None:
-    seed, special = FOUND[make]  # type: ignore[index]
-    assert run(seed, options=options_of(seed, special)).violation is None
-    planted: list[Patch] = make()  # type: ignore[operator]
-    with patched(planted):
-        assert run(seed, options=options_of(seed, special)).violation is not None
