@@ -146,6 +146,10 @@ class TwinHistory(RuleBasedStateMachine):
     def check(self, outcome: Outcome) -> None:
         if outcome.verdict in EQUAL:
             return
+        if "is not a valid IP or resolvable host." in str(outcome.golden["response"]):
+            # A name server said so; ours asks none.
+            self.is_over = outcome.golden["records"] != outcome.actual["records"]
+            return
         if breaks(outcome.golden["response"]) and not breaks(outcome.actual["response"]):
             # The real one gave up over one of several items; ours refused that one, and did the others.
             self.is_over = True

@@ -85,7 +85,8 @@ def _refused(one: Any, error: ApiError) -> Any:
 def _result(state: State, request: Request, one: Any) -> Any:
     result = _refused(one, ApiError(NONE, ""))
     try:
-        wanted = None if one.configuration_keys is None else set(one.configuration_keys)
+        # No names at all mean every one.
+        wanted = set(one.configuration_keys or ()) or None
         listed = [item for item in _listing(state, one.resource_type, one.resource_name) if wanted is None or item.name in wanted]
     except ApiError as error:
         return _refused(one, error)
