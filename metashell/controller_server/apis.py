@@ -8,7 +8,7 @@ Source: kafka.server.ControllerApis, kafka.server.AuthHelper, org.apache.kafka.m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -33,6 +33,7 @@ from metashell.controller.cluster.cluster_answers import published_features
 from metashell.controller.controller import ENVELOPE_KEY
 from metashell.controller.records import SUPPORTED_FEATURES
 from metashell.controller.routes import CLUSTER_REFUSED, ROUTES
+from metashell.controller.topics.deletion import UNKNOWN_TOPIC_TEXT
 from metashell.controller_server.machine import ControllerMachine
 from metashell.net.accepted_connection import ServerRequest
 from metashell.net.api_versions import NodeFeatures
@@ -40,7 +41,8 @@ from metashell.raft.wire.common import only_partition
 from metashell.server.inbound import Inbound
 
 NOT_READY: Final = "The authorizer is not ready: the log was not read to its end yet."
-NOT_HOSTED: Final = "This server does not host this topic-partition."
+LARGE: Final = 300
+"""Entries of an answer that are encoded in one piece: some 5 ms."""
 
 _RAFT: Final[Mapping[int, Operation]] = {
     FETCH: Operation.CLUSTER_ACTION,
@@ -138,22 +140,41 @@ class Apis:
         self.refused += 1
         self._inbound.respond(request, self._machine.controller.refuse(asked, code, message))
 
-    def _answer(self, request: ServerRequest, asked: Request, answer: Any) -> None:
+    def _answer(self, request: ServerRequest, asked: Request, answer: Any) -> Iterator[None] | None:
         """The controller has decided; None is what raft has to answer, here always in an envelope."""
         if request.cancelled:
-            return
+            return None
         if answer is not None:
+            if is_large(answer):
+                return self._inbound.respond_in_steps(request, answer)
             self._inbound.respond(request, answer)
-            return
+            return None
         inner = open_envelope(asked)
         if inner.request.api_key == DESCRIBE_QUORUM and only_partition(inner.request.body.topics) is None:
             self._inbound.respond(request, close_envelope(inner, unknown_partitions(inner.request.body.topics)))
-            return
+            return None
 
         def send(asker: ServerRequest, message: Any) -> None:
             self._inbound.respond(asker, close_envelope(inner, message))
 
         self._inbound.ask(request, inner.request.api_key, inner.request.version, inner.request.body, send)
+        return None
+
+
+def is_large(message: Any, entries_max: int = LARGE) -> bool:
+    """Whether the arrays of a message have more entries than are encoded in one piece."""
+    left = [message]
+    while left:
+        struct = left.pop()
+        for name in type(struct).__slots__:
+            value = getattr(struct, name)
+            if isinstance(value, tuple) and value:
+                entries_max -= len(value)
+                if entries_max < 0:
+                    return True
+                if hasattr(type(value[0]), "__slots__"):
+                    left += value
+    return False
 
 
 def unknown_partitions(topics: Iterable[Any]) -> messages.DescribeQuorumResponse:
@@ -165,7 +186,7 @@ def unknown_partitions(topics: Iterable[Any]) -> messages.DescribeQuorumResponse
                 topic_name=topic.topic_name,
                 partitions=tuple(
                     made.PartitionData(
-                        partition_index=partition.partition_index, error_code=UNKNOWN_TOPIC_OR_PARTITION, error_message=NOT_HOSTED
+                        partition_index=partition.partition_index, error_code=UNKNOWN_TOPIC_OR_PARTITION, error_message=UNKNOWN_TOPIC_TEXT
                     )
                     for partition in topic.partitions
                 ),

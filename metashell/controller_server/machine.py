@@ -29,12 +29,12 @@ from metashell.codec.error_codes import (
     REQUEST_TIMED_OUT,
     UNKNOWN_SERVER_ERROR,
 )
-from metashell.codec.frame import NO_VALUE, UnknownRecord, read_metadata_record, write_metadata_record
+from metashell.codec.frame import write_metadata_record
 from metashell.controller import Decision, Purgatory, QuorumController, Request
 from metashell.controller.decision import TOO_LARGE
 from metashell.controller.routes import ROUTES
 from metashell.controller_server.queue import EventQueue, Pace, Steps
-from metashell.errors import DecodeError, LogCorruptError
+from metashell.controller_server.records import records_of
 from metashell.ids import Epoch, NodeId
 from metashell.image import EMPTY_IMAGE, ImageLoader, MetadataImage
 from metashell.image.loss import VersionedRecord
@@ -43,15 +43,14 @@ from metashell.image.writer import write_image
 from metashell.raft.errors import BufferAllocationError, InvalidUpdateVersionError, NotLeaderError, RecordBatchTooLargeError
 from metashell.raft.roles import Leader
 from metashell.server.image_machine import refuse_faults
-from metashell.server.own_batches import OwnBatch
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
 
 if TYPE_CHECKING:
     from metashell.server.driver import Driver
 
-Answer = Callable[[Any], None]
-"""Takes the response's object; None where raft has to answer."""
+Answer = Callable[[Any], Iterator[object] | None]
+"""Takes the response's object, None where raft has to answer; sends a large one while it is iterated."""
 Encoded = list[tuple[Sequence[VersionedRecord], list[bytes]]]
 """The batches of a decision, each as records and as their bytes."""
 
@@ -185,7 +184,8 @@ class ControllerMachine:
 
     def _drop(self, request: Request, send: Answer) -> None:
         """This controller ends before the turn of a request came."""
-        send(self.controller.refuse(request, REQUEST_TIMED_OUT, SHUTTING_DOWN))
+        answer = self.controller.refuse(request, REQUEST_TIMED_OUT, SHUTTING_DOWN)
+        self.queue.answer(lambda: send(answer))
 
     def _refuse(self, request: Request, send: Answer, code: int, message: str | None = None) -> None:
         answer = self.controller.refuse(request, code, message)
@@ -337,7 +337,7 @@ class ControllerMachine:
             self._is_shut_down = True
             self._schedule_tasks()
             for waiter in self._purgatory.take_all():
-                waiter.send(self.controller.refuse(waiter.request, NOT_CONTROLLER, self.controller.wrong_controller_text()))
+                self._fail(waiter, NOT_CONTROLLER, self.controller.wrong_controller_text())
             if self._queue is not None:
                 self._queue.close()
 
@@ -455,21 +455,3 @@ def _encoded(decision: Decision) -> Generator[Pace | None, None, Encoded]:
                 yield None
         found.append((records, values))
     return found
-
-
-def records_of(batch: RecordBatch) -> Iterator[VersionedRecord]:
-    """The records of a committed data batch. Errors: LogCorruptError for what is no record that this controller knows."""
-    if isinstance(batch, OwnBatch):
-        values: Iterable[tuple[int, bytes]] = enumerate(batch.values, batch.header.base_offset)
-    else:
-        values = ((record.offset, record.value or b"") for record in batch.records())
-    for offset, value in values:
-        if not value:
-            raise LogCorruptError(batch.file, offset, NO_VALUE)
-        try:
-            record = read_metadata_record(value)
-        except DecodeError as error:
-            raise LogCorruptError(batch.file, offset, str(error)) from None
-        if record.fault is not None or isinstance(record.body, UnknownRecord) or record.family != "metadata":
-            raise LogCorruptError(batch.file, offset, f"{record.type_name}: {record.fault or 'not a record of this family'}")
-        yield record.body, record.version
