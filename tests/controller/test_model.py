@@ -15,6 +15,7 @@ from metashell.codec import messages
 from metashell.codec.batches import RecordBatch
 from metashell.controller import Decision, QuorumController, Request, Steps, steps
 from metashell.controller import state as state_module
+from metashell.controller.access.acl_hints import PREFIXED
 from metashell.controller.partitions import bulk, elections, hints, reassignment
 from metashell.controller.state import NO_OP, State
 from metashell.controller.steps import finish
@@ -127,6 +128,11 @@ def check_hints(state: State) -> None:
             assert partition.leader == partition.replicas[0] or key in found.unpreferred
             assert not (partition.adding_replicas or partition.removing_replicas) or key in found.reassigning
             assert not (partition.elr or partition.last_known_elr) or key in found.eligible
+        acls = view.image.acls
+        for acl in acls.by_id.values():
+            assert acl in list(state.acl_hints.at(acls, acl.resource_type, acl.pattern_type, acl.resource_name))
+            if acl.pattern_type == PREFIXED:
+                assert acl in list(state.acl_hints.prefixed(acls, acl.resource_type, acl.resource_name + "x"))
 
 
 def check_same(state: State, other: State) -> None:
