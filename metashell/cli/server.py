@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import os
-import re
 import sys
 import time
 from contextlib import suppress
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 
 NAME = "metashell server"
 SIGNAL_BASE = 128
-_BOUND = re.compile(r"error while attempting to bind on address \('([^']*)', ([0-9]+)")
 
 
 def _serve(values: SimpleNamespace) -> int:
@@ -29,8 +26,6 @@ def _serve(values: SimpleNamespace) -> int:
     config = _config(values)
     import asyncio
 
-    # A command runs without; this one may run for months.
-    gc.enable()
     return asyncio.run(_run(config, EventLog(values.log_format)))
 
 
@@ -58,8 +53,9 @@ async def _run(config: ControllerConfig, log: EventLog) -> int:
     import asyncio
     import signal
 
+    from metashell.controller_server.garbage import Garbage
     from metashell.controller_server.server import ControllerServer
-    from metashell.errors import MetashellError
+    from metashell.errors import MetashellError, UsageError
 
     loop = asyncio.get_running_loop()
     signalled: asyncio.Future[int] = loop.create_future()
@@ -69,6 +65,7 @@ async def _run(config: ControllerConfig, log: EventLog) -> int:
             # Whoever asks twice does not want to wait for the others.
             os._exit(SIGNAL_BASE + number)
         signalled.set_result(number)
+        log.event("stopping")
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, note, number)
@@ -81,15 +78,20 @@ async def _run(config: ControllerConfig, log: EventLog) -> int:
             await asyncio.wait((starting,))
         else:
             await starting
+            Garbage(server.replica.driver.held)
             log.event(ready_line(config, server.ports))
             await asyncio.wait((server.failure, signalled), return_when=asyncio.FIRST_COMPLETED)
         await server.stop()
         if (failure := server.failure.result()) is not None:
             raise failure
+    except UsageError as error:
+        # The configuration is at fault, not the command line.
+        hint = " (--allow-plaintext allows it)" if error.argument == "allow_plaintext" else ""
+        raise MetashellError(f"{config.name}: {error}{hint}") from None
     except OSError as error:
         if error.filename is not None:
             raise
-        raise MetashellError(f"{config.name}: {_reason(error)}") from None
+        raise MetashellError(f"{config.name}: {error.strerror or error}") from None
     log.event("stopped")
     return STATUS_INTERRUPTED if signalled.result() == signal.SIGINT else STATUS_OK
 
@@ -98,12 +100,6 @@ def ready_line(config: ControllerConfig, ports: Mapping[str, int]) -> str:
     """What a controller says that takes part from now on."""
     listeners = ", ".join(f"{name} on port {port}" for name, port in ports.items())
     return f"controller {config.node.node_id} on {config.directory}: {listeners}"
-
-
-def _reason(error: OSError) -> str:
-    """What the system says; of a port that is in use, in which words asyncio wraps it, the port and that."""
-    found = _BOUND.search(str(error))
-    return f"port {found[2]} of {found[1]}: {os.strerror(error.errno or 0)}" if found else error.strerror or str(error)
 
 
 class EventLog:
