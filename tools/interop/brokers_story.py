@@ -24,6 +24,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from confluent_kafka import KafkaException
+
 from tests.java import KAFKA
 from tools.interop.brokers import CONTROLLERS, OURS, Plan, broker_cluster
 from tools.interop.brokers_acts import PARTITIONS, Story, StoryError, directory_id, placed_in
@@ -129,9 +131,9 @@ def tell_newest(story: Story, chance: random.Random, rounds: int, until: float) 
 def small_plan(controllers: str) -> Plan:
     """As the newest, with logs that are soon cut off at a snapshot."""
     sizes = {
-        "metadata.log.max.record.bytes.between.snapshots": 10_000,
-        "metadata.max.retention.bytes": 20_000,
-        "internal.metadata.log.segment.bytes": 16_384,
+        "metadata.log.max.record.bytes.between.snapshots": 50_000,
+        "metadata.max.retention.bytes": 100_000,
+        "internal.metadata.log.segment.bytes": 65_536,
     }
     newest = newest_plan(controllers)
     return replace(newest, settings={**newest.settings, **sizes}, directories={}, is_dynamic=True)
@@ -146,7 +148,7 @@ def tell_small(story: Story, chance: random.Random, rounds: int, until: float) -
     story.progress()
     if not story.cluster.is_together(*CONTROLLERS):
         for id in CONTROLLERS:
-            story.outrun_controller(id, 200)
+            story.outrun_controller(id)
     story.kill_broker(11, forgets=True)
     story.some_deaths(chance, rounds, until)
     story.end_traffic()
@@ -196,7 +198,7 @@ def main(argv: Sequence[str]) -> int:
                     rounds=arguments.rounds,
                     seconds=arguments.seconds,
                 )
-            except (StoryError, TrafficError, NodeFailedError, LogsDifferError) as error:
+            except (StoryError, TrafficError, NodeFailedError, LogsDifferError, KafkaException) as error:
                 print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
                 return 1
     return 0
