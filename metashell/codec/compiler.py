@@ -13,6 +13,7 @@ from struct import error as struct_error
 from typing import Any
 
 from metashell.codec.plain import plain_read
+from metashell.codec.primitives import kafka_text
 from metashell.codec.schema import FORMATS, FieldSchema, MessageSchema, StructSchema
 from metashell.codec.source import (
     ELEMENTS,
@@ -29,8 +30,17 @@ from metashell.codec.source import (
     start,
     used_structs,
 )
+from metashell.errors import DecodeError
 
 Reader = Callable[[bytes, int, int], Any]
+BoundedReader = Callable[[bytes, int, int, list[int]], tuple[Any, int]]
+
+_PLAIN, _COUNTING = "b, p, end", "b, p, end, left"
+"""What every made function takes. One that counts takes from `left[0]` as it makes values."""
+
+
+class TooManyValuesError(DecodeError):
+    """A message that holds more values than its reader may make."""
 
 
 class Entity:
@@ -108,12 +118,11 @@ def make_reader(schema: MessageSchema, version: int, classes: Mapping[str, Calla
         return plain_read(schema, version, classes, buf, begin, end)
 
     source = start({"slow": slow, "UNSET": UNSET, "struct_error": struct_error, f"make_{schema.name}": classes[schema.name]})
+    source.arguments = _PLAIN
     for struct in used_structs(schema, version):
         source.names[f"make_{struct.name}"] = classes[struct.name]
-        with source.block(f"def read_{struct.name}(b, p, end):"):
-            _read_struct(source, struct, schema, version)
-            source.add(f"return {_construct(source, struct, schema, version)}, p")
-    with source.block("def read(b, p, end):"):
+        _add_struct_reader(source, struct, schema, version)
+    with source.block(f"def read({_PLAIN}):"):
         source.add("begin = p")
         with source.block("try:"):
             _read_struct(source, schema, schema, version)
@@ -124,6 +133,47 @@ def make_reader(schema: MessageSchema, version: int, classes: Mapping[str, Calla
         source.add("return slow(b, begin, end)")
     reader: Reader = source.execute(f"read {schema.name} {version}")["read"]
     return reader
+
+
+def make_bounded_reader(schema: MessageSchema, version: int, classes: Mapping[str, Callable[..., Any]]) -> BoundedReader:
+    """`read(buf, start, end, left) -> (object, index behind it)`, for large messages of strangers.
+
+    Each entry of an array takes from `left[0]` as many values as it has fields, and one more. It never walks the schema to name a fault,
+    which takes ten times as long. Errors: TooManyValuesError once `left[0]` is below 0; DecodeError without a place.
+    """
+    source = start({"UNSET": UNSET, "struct_error": struct_error, "too_many": _too_many, "kafka_text": kafka_text})
+    source.arguments = _COUNTING
+    source.names[f"make_{schema.name}"] = classes[schema.name]
+    for struct in used_structs(schema, version):
+        source.names[f"make_{struct.name}"] = classes[struct.name]
+        _add_struct_reader(source, struct, schema, version)
+    with source.block(f"def read({_COUNTING}):"):
+        with source.block("try:"):
+            _read_struct(source, schema, schema, version)
+            with source.block("if p <= end:"):
+                source.add(f"return {_construct(source, schema, schema, version)}, p")
+        with source.block("except (IndexError, ValueError, struct_error):"):
+            source.add("pass")
+        source.add(f"raise DecodeError('{schema.name}: malformed')")
+    reader: BoundedReader = source.execute(f"read bounded {schema.name} {version}")["read"]
+    return reader
+
+
+def _too_many(left: int) -> TooManyValuesError:
+    return TooManyValuesError(f"{-left} values more than can be taken")
+
+
+def _add_struct_reader(source: Source, struct: StructSchema, schema: MessageSchema, version: int) -> None:
+    with source.block(f"def read_{struct.name}({source.arguments}):"):
+        _read_struct(source, struct, schema, version)
+        source.add(f"return {_construct(source, struct, schema, version)}, p")
+
+
+def _spend(source: Source, count: str, each: int = 1) -> None:
+    """Lines that count `count` values, where the reader counts."""
+    if source.arguments == _COUNTING:
+        source.add(f"left[0] -= {count}" + (f" * {each}" if each > 1 else ""))
+        source.add("if left[0] < 0: raise too_many(left[0])")
 
 
 def _construct(source: Source, struct: StructSchema, schema: MessageSchema, version: int) -> str:
@@ -190,10 +240,16 @@ def _read_variable(source: Source, field: FieldSchema, schema: MessageSchema, ve
         if field.is_array:
             _read_array(source, field, schema, version, target)
         else:
-            decode = ".decode()" if field.type == "string" else ""
             source.add("e = p + n")
-            source.add(f"{target} = b[p:e]{decode}")
+            source.add(f"{target} = {_text_or_bytes(source, field)}")
             source.add("p = e")
+
+
+def _text_or_bytes(source: Source, field: FieldSchema) -> str:
+    if field.type != "string":
+        return "b[p:e]"
+    # Malformed UTF-8 goes to the plain reader, which a reader that counts does not have.
+    return "kafka_text(b[p:e])" if source.arguments == _COUNTING else "b[p:e].decode()"
 
 
 def _read_short_array(source: Source, field: FieldSchema, schema: MessageSchema, version: int, count_read: bool) -> None:
@@ -216,6 +272,7 @@ def _read_short_array(source: Source, field: FieldSchema, schema: MessageSchema,
         with source.block("if n < 0:"):
             source.add(f"{target} = None" if version in field.nullable else "raise null_where_illegal()")
         with source.block("else:"):
+            _spend(source, "n")
             source.add(f"{target} = {table}.unpack(b, p, n, end)")
             source.add(f"p += {size} * n")
 
@@ -241,14 +298,16 @@ def _read_array(source: Source, field: FieldSchema, schema: MessageSchema, versi
         with source.block(f"if n <= {UNROLLED_COUNT_MAX}:"):
             source.add(f"{target} = {table}[n](b, p)")
         with source.block("else:"):
+            _spend(source, "n")
             source.add(f"{target} = {table}.unpack(b, p, n, end)")
         source.add(f"p += {SIZES[field.type]} * n")
         return
     source.add("if n > end - p: raise DecodeError('an array runs past the end')")
+    _spend(source, "n", 1 + len(schema.structs[field.type].fields) if field.is_struct else 1)
     source.add("items = []")
     with source.block("for _ in range(n):"):
         if field.is_struct:
-            source.add(f"item, p = read_{field.type}(b, p, end)")
+            source.add(f"item, p = read_{field.type}({source.arguments})")
         else:
             _read_variable(source, field.element(), schema, version, count_read=False, tagged=False)
             source.add("item = v_item")
@@ -258,7 +317,7 @@ def _read_array(source: Source, field: FieldSchema, schema: MessageSchema, versi
 
 def _read_struct_field(source: Source, field: FieldSchema, version: int, tagged: bool) -> None:
     target = _local(field)
-    call = f"{target}, p = read_{field.type}(b, p, end)"
+    call = f"{target}, p = read_{field.type}({source.arguments})"
     if version not in field.nullable:
         source.add(call)
         return
@@ -283,4 +342,10 @@ def _read_tags(source: Source, struct: StructSchema, schema: MessageSchema, vers
         else:
             _read_variable(source, field, schema, version, count_read=False, tagged=True)
 
-    add_tag_loop(source, struct, version, take, keep_unknown="unknown += ((tag, b[p : p + n]),)")
+    def keep() -> None:
+        _spend(source, "1")
+        source.add("if not unknown: unknown = []")
+        source.add("unknown.append((tag, b[p : p + n]))")
+
+    add_tag_loop(source, struct, version, take, keep)
+    source.add("if unknown: unknown = tuple(unknown)")

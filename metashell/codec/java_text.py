@@ -69,3 +69,15 @@ def java_text(value: object) -> str:
     if value is None:
         return "null"
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def host_address(raw: bytes) -> str:
+    """The text of an address of 4 or 16 bytes as InetAddress.getHostAddress gives it, by which access control entries name hosts."""
+    if len(raw) == 16 and raw[:12] == _MAPPED:
+        raw = raw[12:]
+    if len(raw) == 4:
+        return ".".join(map(str, raw))
+    return ":".join(f"{int.from_bytes(raw[at : at + 2], 'big'):x}" for at in range(0, 16, 2))
+
+
+_MAPPED: Final = bytes(10) + b"\xff\xff"

@@ -14,7 +14,7 @@ from metashell.codec.schema import MessageSchema, parse_schema
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from metashell.codec.compiler import Reader
+    from metashell.codec.compiler import BoundedReader, Reader
     from metashell.codec.encoder import StepWriter, Writer
     from metashell.codec.jsontext import JsonReader
 
@@ -42,6 +42,7 @@ class MessageType:
         self.key = schema.key
         self.versions = (schema.versions.low, schema.versions.high)
         self._readers: dict[int, Reader] = {}
+        self._bounded_readers: dict[int, BoundedReader] = {}
         self._writers: dict[int, Writer] = {}
         self._step_writers: dict[int, StepWriter] = {}
         self._json_readers: dict[int, JsonReader] = {}
@@ -75,6 +76,15 @@ class MessageType:
             from metashell.codec.compiler import make_reader
 
             made = self._readers[version] = make_reader(self.schema, version, self.structs)
+        return made
+
+    def bounded_reader(self, version: int) -> BoundedReader:
+        """`(buf, start, end, left) -> (object, index behind it)`: see `compiler.make_bounded_reader`."""
+        made = self._bounded_readers.get(version)
+        if made is None:
+            from metashell.codec.compiler import make_bounded_reader
+
+            made = self._bounded_readers[version] = make_bounded_reader(self.schema, version, self.structs)
         return made
 
     def writer(self, version: int) -> Writer:

@@ -37,6 +37,8 @@ class Source:
         self.names: dict[str, Any] = {}
         self.depth = 0
         self.serial = 0
+        self.arguments = ""
+        """What the functions take that read a struct, as the product has them."""
 
     def add(self, line: str) -> None:
         self.lines.append("    " * self.depth + line)
@@ -191,9 +193,9 @@ def add_count(source: Source, name: str) -> None:
 
 
 def add_tag_loop(
-    source: Source, struct: StructSchema, version: int, take: Callable[[FieldSchema], None], keep_unknown: str | None = None
+    source: Source, struct: StructSchema, version: int, take: Callable[[FieldSchema], None], keep_unknown: Callable[[], None] = lambda: None
 ) -> None:
-    """Lines that read a section of tagged fields: `take` adds those for a known one, `keep_unknown` is one for others.
+    """Lines that read a section of tagged fields: `take` adds those for a known one, `keep_unknown` those for others.
 
     A tag that only other versions know is refused, as Kafka's readers do.
     """
@@ -212,6 +214,5 @@ def add_tag_loop(
                 source.add(f"{word} tag == {illegal}: raise DecodeError('a tag of another version')")
                 word = "elif"
             with source.block("else:" if word == "elif" else "if True:"):
-                if keep_unknown is not None:
-                    source.add(keep_unknown)
+                keep_unknown()
                 source.add("p += n")

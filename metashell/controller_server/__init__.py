@@ -18,4 +18,5 @@ Public names, by module (all of them import asyncio, so they are imported inside
   `await kill()` does not, `failure` is done when it ended by itself. `run` is a whole process.
 - `machine`: `ControllerMachine`, the state machine that the replica feeds. `queue`: `EventQueue`, the line in which everything waits.
 - `apis`: `Apis`, requests of listeners to the controller and to raft, and answers back. `registration`: makes this controller known.
+- `credentials`: `ImageCredentials`, the users and tokens of the committed image, for the SCRAM of the listeners.
 """

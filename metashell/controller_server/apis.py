@@ -54,18 +54,16 @@ _RAFT: Final[Mapping[int, Operation]] = {
     REMOVE_RAFT_VOTER: Operation.ALTER,
 }
 """What raft answers, and the right that it needs."""
-_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 class Apis:
     """An `Application` of metashell.server.inbound; `refused` counts requests whose sender may not ask."""
 
-    def __init__(self, machine: ControllerMachine, protocols: Mapping[str, str]) -> None:
+    def __init__(self, machine: ControllerMachine) -> None:
         self.refused = 0
         self.ranges: Mapping[int, tuple[int, int]] = {key: (api.low, api.high) for key, api in APIS.items()}
         self._machine = machine
         self._in: Inbound | None = None
-        self._protocols = {name: _PROTOCOLS[protocol] for name, protocol in protocols.items()}
 
     def begin(self, inbound: Inbound) -> None:
         """See Application."""
@@ -107,10 +105,11 @@ class Apis:
             header.api_version,
             request.message,
             principal=request.principal,
-            client_id=header.client_id or "",
-            host=request.peer,
+            client_id=request.client_id,
+            host=request.host,
             received_ms=self._machine.now_ms(),
-            security_protocol=self._protocols.get(request.listener, 0),
+            is_token_authenticated=request.is_token_authenticated,
+            security_protocol=request.security_protocol,
             listener=request.listener,
         )
 

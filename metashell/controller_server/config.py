@@ -12,8 +12,8 @@ from metashell.errors import MetashellError
 from metashell.log.properties import parse_properties
 from metashell.log.text_files import read_text_file
 from metashell.net.addresses import parse_address
-from metashell.net.listener_options import ListenerOptions, secured_options
-from metashell.net.security import listener_security, security_config
+from metashell.net.listener_options import ListenerOptions, options_of
+from metashell.net.security import security_config
 from metashell.raft.config import RaftConfig
 from metashell.raft.messages import Endpoint
 from metashell.storage.config import NodeConfig
@@ -93,13 +93,14 @@ def static_voters(config: ControllerConfig) -> dict[int, Endpoint]:
 def listener_options(config: ControllerConfig, credentials: Credentials | None = None) -> list[ListenerOptions]:
     """How to listen, for each of the controller's listeners; what is served there the server fills in. Errors: UsageError."""
     return [
-        ListenerOptions(
+        options_of(
+            config.properties,
+            endpoint.name,
             ranges={},
-            name=endpoint.name,
             host=endpoint.host or ALL_INTERFACES,
             port=endpoint.port,
+            credentials=credentials,
             allow_plaintext=config.allow_plaintext,
-            **secured_options(listener_security(config.properties, endpoint.name), credentials),
         )
         for endpoint in config.node.listeners.of_controller
     ]

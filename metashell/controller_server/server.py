@@ -28,6 +28,7 @@ from metashell.controller_server.config import (
     settings_of,
     static_voters,
 )
+from metashell.controller_server.credentials import ImageCredentials
 from metashell.controller_server.machine import ControllerMachine, SnapshotLimits, records_of
 from metashell.controller_server.registration import Registration
 from metashell.errors import MetashellError
@@ -92,7 +93,7 @@ class ControllerServer:
                 config.number("metadata.log.max.record.bytes.between.snapshots"), config.number("metadata.log.max.snapshot.interval.ms")
             )
             machine = self._machine = ControllerMachine(controller, limits, wall_ms, self._on_event)
-            apis = Apis(machine, config.protocols)
+            apis = Apis(machine)
             parts = Parts(
                 log=log,
                 store=store,
@@ -105,7 +106,8 @@ class ControllerServer:
                 on_event=self._on_event,
             )
             replica = self._replica = ReplicaServer(parts)
-            listeners = [replace(options, features=apis.features) for options in listener_options(config)]
+            credentials = ImageCredentials(lambda: controller.image, controller.state.settings.token_secret, wall_ms)
+            listeners = [replace(options, features=apis.features) for options in listener_options(config, credentials)]
             opened = await _bound(replica, listeners)
         except BaseException:
             await self._abandon()

@@ -9,8 +9,9 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never
 
-from metashell.net.principal import principal_of
-from metashell.net.server_connection import ANONYMOUS, Authenticated, Closed, Received, ServerConnection
+from metashell.net.addresses import host_text
+from metashell.net.server_connection import ServerConnection
+from metashell.net.server_events import Authenticated, Closed, Decoded, Received, Undecoded
 from metashell.net.transport import reason_of
 
 if TYPE_CHECKING:
@@ -58,9 +59,24 @@ class ServerRequest:
         return self._connection.core.principal
 
     @property
-    def peer(self) -> str:
-        """The host of the peer."""
-        return self._connection.peer
+    def is_token_authenticated(self) -> bool:
+        """Whether the peer showed a delegation token, whose owner is the principal."""
+        return self._connection.core.is_token_authenticated
+
+    @property
+    def security_protocol(self) -> int:
+        """Kafka's number of the listener's protocol: 0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
+        return self._connection.listener.options.security_protocol
+
+    @property
+    def client_id(self) -> str:
+        """What the client calls itself; a null is empty."""
+        return self._received.header.client_id or ""
+
+    @property
+    def host(self) -> str:
+        """The address of the peer as Java writes it, and so as ACLs name it."""
+        return self._connection.host
 
     @property
     def connection_id(self) -> int:
@@ -97,65 +113,106 @@ class Owner(Protocol):
     def counters(self) -> Counters: ...
     @property
     def on_request(self) -> OnRequest: ...
-    def make_core(self, principal: str) -> ServerConnection: ...
+    @property
+    def read_buffer(self) -> memoryview: ...
+    def make_core(self) -> ServerConnection: ...
     def admit(self, connection: AcceptedConnection) -> bool: ...
     def account(self, change: int) -> None: ...
+    def decode(self, request: Undecoded, then: Callable[[Decoded], None]) -> None: ...
     def answered(self) -> None: ...
     def ended(self, connection: AcceptedConnection, reason: str) -> None: ...
     def forget(self, connection: AcceptedConnection) -> None: ...
 
 
-class AcceptedConnection(asyncio.Protocol):
-    """Moves bytes between one socket and its core."""
+class AcceptedConnection(asyncio.BufferedProtocol):
+    """Moves bytes between one socket and its core.
+
+    It hands over a few requests in one turn of the loop, so that a connection with a thousand of them keeps no other waiting, and sends
+    the answers that are given within one turn together.
+    """
+
+    __slots__ = (
+        "_active_at",
+        "_ended",
+        "_frames_seen",
+        "_handshake_at",
+        "_held",
+        "_is_silent",
+        "_is_turn_due",
+        "_loop",
+        "_paused",
+        "_pumping",
+        "_timer",
+        "_tls",
+        "_transport",
+        "_writable",
+        "core",
+        "host",
+        "listener",
+        "number",
+    )
 
     def __init__(self, listener: Owner) -> None:
         self.listener = listener
         self.number = 0
-        self.peer = ""
-        self.core = listener.make_core(ANONYMOUS)
+        self.host = ""
+        self.core = listener.make_core()
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
         self._active_at = self._loop.time()
+        self._handshake_at = self._active_at + listener.options.handshake_timeout_s
+        self._timer: asyncio.TimerHandle | None = None
         self._frames_seen = 0
         self._held = 0
-        self._timers: dict[str, asyncio.TimerHandle] = {}
         self._tls: TlsLayer | None = None
         self._writable = True
         self._paused = False
         self._ended = False
         self._pumping = False
+        self._is_turn_due = False
+        self._is_silent = False
+
+    # ---- the socket
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio. A connection counts from here, before any handshake of TLS."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self.host = host_text(str((transport.get_extra_info("peername") or ("",))[0]))
         if not self.listener.admit(self):
             self._ended = True
             transport.abort()
             return
         options = self.listener.options
-        self._timers["handshake"] = self._loop.call_later(options.handshake_timeout_s, self._handshake_is_due)
-        self._watch_idleness()
-        self.peer = str((transport.get_extra_info("peername") or ("",))[0])
         if options.tls is not None:
             from metashell.net.tls_layer import TlsLayer
 
             self._tls = TlsLayer(options.tls)
+        self._watch()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """See asyncio. All connections read into one buffer, one after the other."""
+        return self.listener.read_buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         """See asyncio."""
+        data = self.listener.read_buffer[:nbytes]
         if self._tls is None:
             self.core.receive_data(data)
         else:
             self._receive_secured(data, self._tls)
         self._pump()
 
-    def _receive_secured(self, data: bytes, tls: TlsLayer) -> None:
+    def _receive_secured(self, data: memoryview, tls: TlsLayer) -> None:
         was_done = tls.done
         plain = tls.receive(data)
         self._send_raw(tls.take_output())
         if tls.done and not was_done and self.listener.options.mechanisms is None and (certificate := tls.certificate):
-            self.core.principal = principal_of(certificate)
+            try:
+                self.core.principal = self.listener.options.principal_of(certificate)
+            except ValueError as error:
+                self.listener.counters.authentication_failures += 1
+                self.core.close(f"the client's certificate: {error}")
         self.core.receive_data(plain)
         if tls.fault is not None:
             self.listener.counters.tls_failures += 1
@@ -170,18 +227,13 @@ class AcceptedConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio."""
         if not self._ended:
-            self.core.connection_lost(reason_of(exc) if exc is not None else "")
+            reason = reason_of(exc) if exc is not None else ""
+            self.core.connection_lost(reason)
             self._pump()
-        self._gone()
-
-    def _gone(self) -> None:
-        self._cancel_timers()
+            if not self._ended:
+                self._over(reason)  # it waited with the news that authentication failed
+        self._cancel_timer()
         self.listener.forget(self)
-
-    def _cancel_timers(self) -> None:
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
 
     def pause_writing(self) -> None:
         """See asyncio: the peer does not read, so what it is owed stays in the core, which then stops the reading."""
@@ -192,15 +244,17 @@ class AcceptedConnection(asyncio.Protocol):
         self._writable = True
         self._pump()
 
+    # ---- what is done with it
+
     def respond(self, request_id: int, message: Any) -> None:
         """See ServerRequest."""
         self.core.respond(request_id, message)
-        self._pump()
+        self._turn_soon()
 
     def drop(self, request_id: int) -> None:
         """See ServerRequest."""
         self.core.drop(request_id)
-        self._pump()
+        self._turn_soon()
 
     def close(self, reason: str) -> None:
         """End the connection; what was answered in order is still sent."""
@@ -212,28 +266,57 @@ class AcceptedConnection(asyncio.Protocol):
         self.core.crowded_out()
         self._pump()
 
+    # ---- turns
+
+    def _turn_soon(self) -> None:
+        if not (self._is_turn_due or self._pumping or self._ended):
+            self._is_turn_due = True
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._is_turn_due = False
+        self._pump()
+
     def _pump(self) -> None:
         if self._pumping or self._ended:
-            return  # an answer that is given while its request is handed over is sent by the loop below
+            return  # an answer that is given while its request is handed over is sent at the end of the turn below
         self._pumping = True
         try:
-            while not self._ended:
-                event = self.core.next_event()
-                self._write()
-                match event:
-                    case Received():
-                        self._hand_over(ServerRequest(self, event))
-                    case Authenticated():
-                        pass
-                    case Closed(reason):
-                        self._over(reason)
-                    case None:
-                        break
-                    case _:
-                        assert_never(event)
+            self._take_events()
         finally:
             self._pumping = False
-        self._balance()
+        if not self._ended:
+            self._write()
+            is_more = self.core.is_more
+            self._balance(is_more)
+            if is_more:
+                self._turn_soon()
+
+    def _take_events(self) -> None:
+        """Hand over what has come, as much as one turn may."""
+        limits = self.listener.options.limits
+        size = 0
+        for _ in range(limits.turn_max):
+            match event := self.core.next_event():
+                case Received():
+                    size += event.size
+                    self._hand_over(ServerRequest(self, event))
+                case None:
+                    return
+                case Authenticated():
+                    pass
+                case Undecoded():
+                    self.listener.decode(event, self._decoded)
+                case Closed():
+                    return self._end(event)
+                case _:
+                    assert_never(event)
+            if size >= limits.turn_size:
+                return
+
+    def _decoded(self, made: Decoded) -> None:
+        self.core.decoded(made)
+        self._pump()
 
     def _hand_over(self, request: ServerRequest) -> None:
         try:
@@ -244,59 +327,92 @@ class AcceptedConnection(asyncio.Protocol):
             self.core.close("internal error")
 
     def _write(self) -> None:
-        if (self._writable or self.core.closed) and (data := self.core.take_output()):
+        if self._is_silent or not (self._writable or self.core.closed):
+            return
+        if data := self.core.take_output():
             if self._tls is not None:
                 self._tls.send(data)
                 data = self._tls.take_output()
             self._send_raw(data)
             self.listener.answered()
 
-    def _balance(self) -> None:
-        """Read only while the core wants more, and keep the books."""
-        if self.core.frames_taken != self._frames_seen:
-            self._frames_seen = self.core.frames_taken
+    def _balance(self, is_more: bool) -> None:
+        """Read only while the core wants more than it has already, and keep the books."""
+        core = self.core
+        if core.frames_taken != self._frames_seen:
+            self._frames_seen = core.frames_taken
             self._active_at = self._loop.time()
-        held = 0 if self._ended else self.core.held_size
-        change, self._held = held - self._held, held
-        self.listener.account(change)
+        held = core.held_size
+        if held != self._held:
+            change, self._held = held - self._held, held
+            self.listener.account(change)
         if self._transport is None or self._ended or self._transport.is_closing():
             return
-        if self.core.wants_read and self._paused:
-            self._paused = False
-            self._transport.resume_reading()
-        elif not self.core.wants_read and not self._paused:
-            self._paused = True
-            self.listener.counters.reading_paused += 1
-            self._transport.pause_reading()
+        wants_read = core.wants_read and not (is_more and core.unread_size > self.listener.options.limits.turn_size)
+        if wants_read == self._paused:
+            self._paused = not wants_read
+            if wants_read:
+                self._transport.resume_reading()
+            else:
+                self.listener.counters.reading_paused += 1
+                self._transport.pause_reading()
 
-    def _handshake_is_due(self) -> None:
-        if self._tls is not None and not self._tls.done:
+    # ---- time
+
+    def _watch(self) -> None:
+        """End what takes too long, and come again when the next of it is due."""
+        now = self._loop.time()
+        in_handshake = self._tls is not None and not self._tls.done
+        if (in_handshake or not self.core.authenticated) and now >= self._handshake_at:
+            self._handshake_is_due(in_handshake)
+        idle_s = self.listener.options.idle_timeout_s
+        if idle_s is not None and now >= self._active_at + idle_s:
+            self.core.idle_expired()
+            self._pump()
+        if self._ended or self.core.closed:
+            return
+        due = [] if idle_s is None else [self._active_at + idle_s]
+        if now < self._handshake_at:
+            due.append(self._handshake_at)
+        self._timer = self._loop.call_at(min(due), self._watch) if due else None
+
+    def _handshake_is_due(self, in_tls: bool) -> None:
+        if in_tls:
             self.listener.counters.handshake_timeouts += 1
             self.core.close("no TLS handshake in time")
         self.core.handshake_expired()
         self._pump()
 
-    def _watch_idleness(self) -> None:
-        limit = self.listener.options.idle_timeout_s
-        left = self._active_at + limit - self._loop.time()
-        if left <= 0:
-            self.core.idle_expired()
-            self._pump()
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # ---- the end
+
+    def _end(self, event: Closed) -> None:
+        """The core is over. Who could not authenticate hears of it a little later, so that passwords are not tried quickly."""
+        delay_s = self.listener.options.failed_authentication_delay_s
+        if event.authentication_failed and delay_s > 0 and self._transport is not None and not self._transport.is_closing():
+            self._cancel_timer()
+            self._is_silent = True
+            self._timer = self._loop.call_later(delay_s, self._over, event.reason)
         else:
-            self._timers["idle"] = self._loop.call_later(left, self._watch_idleness)
+            self._over(event.reason)
 
     def _over(self, reason: str) -> None:
         if self._ended:
             return
+        self._is_silent = False
+        self._write()
         self._ended = True
-        self._cancel_timers()
+        self._cancel_timer()
         if self._transport is not None:
             if self._tls is not None:
                 self._tls.close()
                 self._send_raw(self._tls.take_output())
             self._transport.close()
-            self._timers["linger"] = self._loop.call_later(LINGER_S, self._transport.abort)
-        self.core.close(reason)
+            self._timer = self._loop.call_later(LINGER_S, self._transport.abort)
         self.listener.account(-self._held)
         self._held = 0
         self.listener.ended(self, reason)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 from metashell.errors import UsageError
@@ -45,6 +46,23 @@ def parse_addresses(text: str) -> list[Address]:
     if not found:
         raise UsageError("no address (HOST:PORT) is given", text)
     return found
+
+
+def host_text(address: str) -> str:
+    """An IP address as Java's InetAddress.getHostAddress writes it, and so as ACLs name hosts: eight groups, none left out.
+
+    What is no address stays as it is.
+    """
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    if found.version == 4:
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    groups = ":".join(f"{int(found) >> shift & 0xFFFF:x}" for shift in range(112, -1, -16))
+    return f"{groups}%{found.scope_id}" if found.scope_id else groups
 
 
 class AddressMap:

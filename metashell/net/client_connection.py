@@ -24,7 +24,7 @@ from metashell.escape import terminal_line
 from metashell.net.api_versions import ALL_RANGES, ApiRanges, CommonVersions, NodeFeatures, features_of, ranges_of, supported_ranges
 from metashell.net.frames import (
     FRAME_LIMIT,
-    UNAUTHENTICATED_LIMIT,
+    HANDSHAKE_LIMIT,
     FrameReader,
     api_key_of,
     decode_response,
@@ -112,7 +112,7 @@ class ClientConnection:
         self._ranges: ApiRanges = ALL_RANGES if ranges is None else {**ranges, **supported_ranges(_HANDSHAKE_KEYS)}
         self._in_flight_max = in_flight_max
         self._frame_limit = frame_limit
-        self._frames = FrameReader(UNAUTHENTICATED_LIMIT)
+        self._frames = FrameReader(HANDSHAKE_LIMIT)
         self._open: deque[tuple[int, int, int]] = deque()  # correlation id, api key, version
         self._next_correlation_id = 0
         self._events: deque[Ready | Answer | Closed] = deque()

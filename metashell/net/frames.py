@@ -5,6 +5,8 @@ Source: the protocol guide; org.apache.kafka.common.network.NetworkReceive, org.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from io import BytesIO
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
@@ -15,15 +17,19 @@ from metashell.codec.primitives import read_uvarint
 from metashell.codec.registry import MessageType, message_type
 from metashell.errors import DecodeError, EncodeError
 
-UNAUTHENTICATED_LIMIT: Final = 512 * 1024
-"""Bytes of a frame from a peer that has not said who it is; sasl.server.max.receive.size of Kafka."""
+HANDSHAKE_LIMIT: Final = 512 * 1024
+"""Bytes of a frame from a server that has not yet said what it talks."""
 FRAME_LIMIT: Final = 100 * 1024 * 1024
 """Bytes of any other frame; the default of socket.request.max.bytes."""
+JUDGED_SIZE: Final = 64 * 1024
+GATHERED_SIZE: Final = 8 * 1024
+"""A frame above this that is not complete gets a buffer of its own."""
 TAGS_MAX: Final = 64
 """Tagged fields of a header that are skipped; none is defined, so more are no header."""
 
 _LENGTH = Struct(">i")
 _REQUEST_HEADER = Struct(">hhih")
+_KEY_AND_VERSION = Struct(">hh")
 _NO_TAGS = b"\0"
 
 
@@ -40,43 +46,93 @@ class FrameReader:
     """Cuts a stream of bytes into frames.
 
     A frame whose length is negative or above `limit` sets `fault`, one line, before anything is kept of it; from then on there
-    are no more frames. `limit` may be changed between frames.
+    are no more frames. `limit` may be changed between frames. `judge` looks at the api key, version and length of a frame above
+    `JUDGED_SIZE` as soon as its header has begun, and gives what is wrong with it, or nothing.
+
+    A large frame is gathered as it comes, in one buffer that becomes the frame: what is promised costs nothing, what came is kept once.
     """
 
-    __slots__ = ("_buffer", "fault", "limit")
+    __slots__ = ("_at", "_body", "_chunk", "_judge", "_size", "fault", "limit")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, judge: Callable[[int, int, int], str] | None = None) -> None:
         self.limit = limit
         self.fault = ""
-        self._buffer = bytearray()
+        self._judge = judge
+        self._chunk = b""
+        self._at = 0
+        self._body: BytesIO | None = None
+        self._size = 0
 
-    def feed(self, data: bytes) -> None:
-        """Add bytes of the stream."""
-        if not self.fault:
-            self._buffer += data
+    def feed(self, data: bytes | memoryview) -> None:
+        """Add bytes of the stream; a view need not stay."""
+        if self.fault:
+            return
+        if self._body is not None:
+            wanted = self._size - self._body.tell()
+            if wanted:
+                self._body.write(data if len(data) <= wanted else memoryview(data)[:wanted])
+            if len(data) <= wanted:
+                return
+            data = memoryview(data)[wanted:]
+        self._chunk = self._chunk[self._at :] + data if self._at < len(self._chunk) else bytes(data)
+        self._at = 0
 
     def next_frame(self) -> bytes | None:
         """The bytes of the next frame without its length, or None until more has come (or when there is a `fault`)."""
-        buffer = self._buffer
-        if self.fault or len(buffer) < 4:
+        if self._body is not None:
+            return self._take_body(self._body)
+        chunk, start = self._chunk, self._at + 4
+        if self.fault or len(chunk) < start:
             return None
-        size: int = _LENGTH.unpack_from(buffer)[0]
+        size: int = _LENGTH.unpack_from(chunk, self._at)[0]
         if not 0 <= size <= self.limit:
-            self.fault = f"a frame of {size} bytes, the limit is {self.limit}"
-            self._buffer = bytearray()
+            self._fail(f"a frame of {size} bytes, the limit is {self.limit}")
             return None
-        end = 4 + size
-        if len(buffer) < end:
+        if size > JUDGED_SIZE and self._judge is not None:
+            if len(chunk) < start + 4:
+                return None
+            key, version = _KEY_AND_VERSION.unpack_from(chunk, start)
+            if fault := self._judge(key, version, size):
+                self._fail(fault)
+                return None
+        end = start + size
+        if end <= len(chunk):
+            self._at = end
+            if end == len(chunk):
+                self._chunk, self._at = b"", 0
+            return chunk[start:end]
+        if size > GATHERED_SIZE:
+            self._size = size
+            self._body = BytesIO()
+            self._body.write(memoryview(chunk)[start:])
+            self._chunk, self._at = b"", 0
+        return None
+
+    def _take_body(self, body: BytesIO) -> bytes | None:
+        if body.tell() < self._size:
             return None
-        with memoryview(buffer) as view:
-            frame = bytes(view[4:end])
-        del buffer[:end]
-        return frame
+        self._body = None
+        return body.getvalue()  # the buffer itself, not a copy
+
+    def _fail(self, fault: str) -> None:
+        self.fault = fault
+        self._chunk, self._at = b"", 0
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether `next_frame` gives one, or finds a fault."""
+        if self._body is not None:
+            return self._body.tell() == self._size
+        left = len(self._chunk) - self._at
+        if left < 4:
+            return False
+        size: int = _LENGTH.unpack_from(self._chunk, self._at)[0]
+        return size <= left - 4 or size > self.limit
 
     @property
     def buffered_size(self) -> int:
         """Bytes that were fed and not yet given as a frame."""
-        return len(self._buffer)
+        return len(self._chunk) - self._at + (0 if self._body is None else self._body.tell())
 
 
 def frame(payload: bytes) -> bytes:

@@ -2,12 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-from metashell.net.frames import FRAME_LIMIT, UNAUTHENTICATED_LIMIT
+from metashell.codec import api_keys
+from metashell.net.frames import FRAME_LIMIT
 
 KIB: Final = 1024
+SMALL_LIMIT: Final = 64 * KIB
+"""Bytes of a frame from a peer that has not said who it is, and of a request that is known to be small."""
+VALUE_SIZE: Final = 64
+"""Bytes of memory that one value of a decoded request takes at most, beside the bytes of its frame."""
+
+SMALL_APIS: Final = (
+    api_keys.FETCH,
+    api_keys.SASL_HANDSHAKE,
+    api_keys.API_VERSIONS,
+    api_keys.VOTE,
+    api_keys.BEGIN_QUORUM_EPOCH,
+    api_keys.END_QUORUM_EPOCH,
+    api_keys.DESCRIBE_QUORUM,
+    api_keys.FETCH_SNAPSHOT,
+    api_keys.DESCRIBE_CLUSTER,
+    api_keys.BROKER_HEARTBEAT,
+    api_keys.UNREGISTER_BROKER,
+    api_keys.ALLOCATE_PRODUCER_IDS,
+    api_keys.CONTROLLER_REGISTRATION,
+    api_keys.ADD_RAFT_VOTER,
+    api_keys.REMOVE_RAFT_VOTER,
+    api_keys.UPDATE_RAFT_VOTER,
+)
+"""Requests about one node, or to a quorum with one partition: the longest of them are lists of endpoints or of directories.
+
+Kafka's brokers take larger ones of Fetch, but not from a quorum's members, which is who asks here.
+"""
+FRAME_LIMITS: Final[Mapping[int, int]] = dict.fromkeys(SMALL_APIS, SMALL_LIMIT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,14 +46,26 @@ class ConnectionLimits:
 
     Reading pauses while `requests_max` requests, or `requests_size_max` bytes of requests, wait for their answer, or `output_max` bytes
     of answers wait to be sent; one request, and one answer, may be larger.
-    `frame_limit` is for authenticated peers; those of a listener without authentication count as such.
+    `frame_limit` (socket.request.max.bytes) is for authenticated peers; those of a listener without authentication count as such.
+    `frame_limits` has the APIs whose requests are known to be smaller, `unauthenticated_limit` is for everybody before authentication.
+
+    Entries without a byte of content take 25 times their bytes in memory, and 100 MiB of them would keep a loop for a minute. So a frame
+    above `inline_size` is not decoded at once: the owner is told (`Undecoded`), and decodes it in a thread, with at most `values_max`
+    values: 120 MB, and some 0.5 s of that thread. An AlterPartition of 100 000 partitions has 1.6 million, a CreateTopics of
+    more than 10 000 records is refused anyway; a request with more ends its connection, as one that cannot be parsed.
+    `turn_max` and `turn_size` bound what one connection hands over before others have their turn.
     """
 
     requests_max: int = 32
     requests_size_max: int = 16 * KIB * KIB
     output_max: int = 16 * KIB * KIB
     frame_limit: int = FRAME_LIMIT
-    unauthenticated_limit: int = UNAUTHENTICATED_LIMIT
+    frame_limits: Mapping[int, int] = field(default_factory=lambda: FRAME_LIMITS)
+    unauthenticated_limit: int = SMALL_LIMIT
+    inline_size: int = 8 * KIB
+    values_max: int = 2_000_000
+    turn_max: int = 8
+    turn_size: int = 16 * KIB
     sasl_rounds_max: int = 8
 
 
@@ -42,6 +84,8 @@ class Counters:
     bytes_out: int = 0
     authenticated: int = 0
     authentication_failures: int = 0
+    reauthenticated: int = 0
+    sessions_expired: int = 0
     tls_failures: int = 0
     protocol_errors: int = 0
     idle_closed: int = 0
@@ -49,3 +93,5 @@ class Counters:
     """Connections that were closed because they held the most while all together held too much."""
     handshake_timeouts: int = 0
     reading_paused: int = 0
+    decoded_aside: int = 0
+    """Requests that were decoded in a thread because of their size."""

@@ -8,13 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+from collections import Counter
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from metashell.errors import UsageError
 from metashell.net.accepted_connection import AcceptedConnection, OnRequest
 from metashell.net.limits import Counters
 from metashell.net.listener_options import ListenerOptions, is_loopback, weakness
 from metashell.net.server_connection import ServerConnection
+from metashell.net.server_events import Decoded, Undecoded
+from metashell.net.server_terms import server_terms
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+READ_SIZE: Final = 256 * 1024
+FREE_DESCRIPTORS: Final = 256
+"""Descriptors that connections leave to the files of the process."""
 
 OnClosed = Callable[[int, str], None]
 """Called with the number of a connection that takes no more requests, and why."""
@@ -30,6 +42,20 @@ class Listener:
         self.port = 0
         self.held_size = 0
         """Bytes that are held for all connections."""
+        self.read_buffer = memoryview(bytearray(READ_SIZE))
+        """What each connection reads into; only for the length of one call."""
+        self._terms = server_terms(
+            options.ranges,
+            mechanisms=options.mechanisms,
+            features=options.features,
+            limits=options.limits,
+            counters=self.counters,
+            session_ms=options.session_ms,
+            clock=asyncio.get_running_loop().time,
+        )
+        self._connections_max = min(options.connections_max, descriptors_max() - FREE_DESCRIPTORS)
+        self._of_hosts: Counter[str] = Counter()
+        self._decoder: ThreadPoolExecutor | None = None
         self._on_closed = on_closed
         self._connections: dict[AcceptedConnection, None] = {}
         # A dict, for its order: connections are closed in the order in which they came.
@@ -39,23 +65,19 @@ class Listener:
         self._empty = asyncio.Event()
         self._empty.set()
 
-    def make_core(self, principal: str) -> ServerConnection:
+    def make_core(self) -> ServerConnection:
         """The core of a new connection."""
-        options = self.options
-        return ServerConnection(
-            options.ranges,
-            mechanisms=options.mechanisms,
-            features=options.features,
-            limits=options.limits,
-            counters=self.counters,
-            principal=principal,
-        )
+        return ServerConnection(self._terms)
 
     def admit(self, connection: AcceptedConnection) -> bool:
         """Whether there is room for a connection."""
-        if len(self._connections) >= self.options.connections_max:
+        host = connection.host
+        options = self.options
+        of_host_max = options.connections_max_of.get(host, options.connections_max_per_host)
+        if len(self._connections) >= self._connections_max or self._of_hosts[host] >= of_host_max:
             self.counters.dropped += 1
             return False
+        self._of_hosts[host] += 1
         self._numbers += 1
         connection.number = self._numbers
         self._connections[connection] = None
@@ -72,6 +94,15 @@ class Listener:
             if largest is not None:
                 largest.crowd_out()
 
+    def decode(self, request: Undecoded, then: Callable[[Decoded], None]) -> None:
+        """Decode a large request in a thread, one for all connections; `then` gets it on the loop."""
+        if self._decoder is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._decoder = ThreadPoolExecutor(1, "decoder")
+        waiting = asyncio.get_running_loop().run_in_executor(self._decoder, request.decode)
+        waiting.add_done_callback(functools.partial(_hand_back, request, then))
+
     def ended(self, connection: AcceptedConnection, reason: str) -> None:
         """A connection takes no more requests, and waits for no more answers."""
         self._answered.set()
@@ -82,6 +113,9 @@ class Listener:
         """A connection's socket is closed."""
         if connection in self._connections:
             del self._connections[connection]
+            self._of_hosts[connection.host] -= 1
+            if not self._of_hosts[connection.host]:
+                del self._of_hosts[connection.host]
             self.counters.open -= 1
             self.counters.closed += 1
             if not self._connections:
@@ -110,11 +144,29 @@ class Listener:
             connection.close("the listener stops")
         if self._connections:
             await self._empty.wait()  # lingering ends by itself
+        if self._decoder is not None:
+            self._decoder.shutdown(wait=False, cancel_futures=True)
         await self._server.wait_closed()
 
     def answered(self) -> None:
         """A connection has sent answers."""
         self._answered.set()
+
+
+def _hand_back(request: Undecoded, then: Callable[[Decoded], None], done: asyncio.Future[Decoded]) -> None:
+    if not done.cancelled():
+        error = done.exception()
+        then(done.result() if error is None else Decoded(request, None, 0, f"it could not be decoded ({type(error).__name__})"))
+
+
+def descriptors_max() -> int:
+    """How many files and sockets the process may have open."""
+    try:
+        import resource
+    except ImportError:
+        return 1 << 31
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1 << 31 if soft == resource.RLIM_INFINITY else soft
 
 
 async def serve(on_request: OnRequest, options: ListenerOptions, *, on_closed: OnClosed | None = None) -> Listener:

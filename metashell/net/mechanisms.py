@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from metashell.net.plain import PlainServer
-from metashell.net.sasl import PLAIN, Credentials, SaslServer, ScramCredential
+from metashell.net.sasl import PLAIN, Credentials, SaslServer, ScramCredential, TokenCredential
 from metashell.net.scram import HASHES, ScramServer, make_credential
 
 
 class StaticCredentials:
     """Users with their passwords, in memory: those of a JAAS configuration, or of a test.
 
-    With `scram`, its users are those of SCRAM, and the passwords are only for PLAIN, as on a Kafka listener.
+    With `scram`, its users and tokens are those of SCRAM, and the passwords are only for PLAIN, as on a Kafka listener.
     """
 
     def __init__(self, passwords: Mapping[str, str], scram: Credentials | None = None) -> None:
@@ -35,6 +35,10 @@ class StaticCredentials:
         if key not in self._made:
             self._made[key] = make_credential(mechanism, password)
         return self._made[key]
+
+    def token(self, mechanism: str, token_id: str) -> TokenCredential | None:
+        """See Credentials."""
+        return None if self._others is None else self._others.token(mechanism, token_id)
 
 
 def server_mechanisms(names: Iterable[str], credentials: Credentials) -> dict[str, Callable[[], SaslServer]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hmac
 from typing import Final
 
-from metashell.net.sasl import PLAIN, Credentials, SaslError
+from metashell.net.sasl import PLAIN, Credentials, RefusedError, SaslError
 
-INVALID_PLAIN: Final = "Invalid username or password"
+INVALID_PLAIN: Final = "Authentication failed: Invalid username or password"
 
 
 class PlainClient:
@@ -33,6 +33,8 @@ class PlainServer:
     """Checks name and password in a time that does not depend on how much of the password is right."""
 
     mechanism = PLAIN
+    is_token_authenticated = False
+    lifetime_ms: int | None = None
 
     def __init__(self, credentials: Credentials) -> None:
         self.principal = ""
@@ -44,17 +46,19 @@ class PlainServer:
         if len(parts) != 3:
             raise SaslError(f"Invalid SASL/PLAIN response: expected 3 tokens, got {min(len(parts), 9)}")
         authorization, name, password = parts
+        if not name:
+            raise RefusedError("Authentication failed: username not specified")
+        if not password:
+            raise RefusedError("Authentication failed: password not specified")
         try:
             username = name.decode("utf-8")
         except UnicodeDecodeError:
-            raise SaslError(INVALID_PLAIN) from None
-        if not name or not password:
-            raise SaslError("Invalid SASL/PLAIN response: the username or the password is empty")
+            raise RefusedError(INVALID_PLAIN) from None
         expected = self._credentials.plain(username)
         same = hmac.compare_digest(password, (expected or "").encode("utf-8", "surrogateescape"))
         if expected is None or not same:
-            raise SaslError(INVALID_PLAIN)
+            raise RefusedError(INVALID_PLAIN)
         if authorization not in (b"", name):
-            raise SaslError("Client requested an authorization id that is different from username")
+            raise RefusedError("Authentication failed: Client requested an authorization id that is different from username")
         self.principal = f"User:{username}"
         return b""

@@ -19,7 +19,7 @@ from os import urandom
 from typing import TYPE_CHECKING, Final
 
 from metashell.codec.scram_keys import scram_keys
-from metashell.net.sasl import SaslError, ScramCredential
+from metashell.net.sasl import RefusedError, SaslError, ScramCredential
 
 if TYPE_CHECKING:
     from metashell.net.sasl import Credentials
@@ -116,12 +116,14 @@ class ScramServer:
     def __init__(self, mechanism: str, credentials: Credentials, *, nonce: str = "") -> None:
         self.mechanism = mechanism
         self.principal = ""
+        self.is_token_authenticated = False
+        self.lifetime_ms: int | None = None
         self._hash = HASHES[mechanism]
         self._credentials = credentials
         self._nonce = nonce or make_nonce()
         self._credential: ScramCredential | None = None
-        self._known = False
-        self._username = ""
+        self._owner = ""
+        """Whom the credential stands for; empty for a name that is not known."""
         self._header = ""
         self._signed = ""
 
@@ -137,18 +139,25 @@ class ScramServer:
         if match is None:
             raise SaslError("Invalid SCRAM client first message")
         self._header, authorization, bare, name, client_nonce, extensions = match.groups()
-        if ",m=" in extensions or ",tokenauth=" in extensions.lower():
-            raise SaslError("extensions of SCRAM (also delegation tokens) are not supported")
-        self._username = unescape_name(name)
-        if authorization and unescape_name(authorization) != self._username:
-            raise SaslError("Client requested an authorization id that is different from username")
-        found = self._credentials.scram(self.mechanism, self._username)
-        self._known = found is not None
-        self._credential = found or _pretended(self.mechanism, self._username)
+        username = unescape_name(name)
+        self._credential = self._find(username, _is_token(extensions)) or _pretended(self.mechanism, username)
+        if authorization and unescape_name(authorization) != username:
+            raise RefusedError("Authentication failed: Client requested an authorization id that is different from username")
         self._nonce = client_nonce + self._nonce
         answer = f"r={self._nonce},s={b64encode(self._credential.salt).decode()},i={self._credential.iterations}"
         self._signed = f"{bare},{answer}"
         return answer.encode()
+
+    def _find(self, username: str, is_token: bool) -> ScramCredential | None:
+        if not is_token:
+            found = self._credentials.scram(self.mechanism, username)
+            self._owner = "" if found is None else f"User:{username}"
+            return found
+        token = self._credentials.token(self.mechanism, username)
+        if token is None:
+            return None
+        self._owner, self.lifetime_ms, self.is_token_authenticated = token.owner, token.lifetime_ms, True
+        return token.credential
 
     def _verify(self, client_final: str, credential: ScramCredential) -> bytes:
         match = _CLIENT_FINAL.fullmatch(client_final)
@@ -162,10 +171,16 @@ class ScramServer:
         if len(proof) != len(signature):
             raise SaslError(_INVALID_CREDENTIALS)
         stored_key = hashlib.new(self._hash, _xor(proof, signature)).digest()
-        if not hmac.compare_digest(stored_key, credential.stored_key) or not self._known:
+        if not hmac.compare_digest(stored_key, credential.stored_key) or not self._owner:
             raise SaslError(_INVALID_CREDENTIALS)
-        self.principal = f"User:{self._username}"
+        self.principal = self._owner
         return f"v={b64encode(_hmac(self._hash, credential.server_key, signed)).decode()}".encode()
+
+
+def _is_token(extensions: str) -> bool:
+    """Whether the name is a delegation token's id, as KIP-48 says; other extensions are ignored, as by Kafka."""
+    pairs = (each.partition("=") for each in extensions.split(","))
+    return any(name == "tokenauth" and value.lower() == "true" for name, _, value in pairs)
 
 
 def make_credential(mechanism: str, password: str, *, salt: bytes = b"", iterations: int = ITERATIONS_MIN) -> ScramCredential:

@@ -8,6 +8,7 @@ Source: SecurityProtocol, SslConfigs, SaslConfigs, ListenerName, JaasContext of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Final
 from metashell.errors import UsageError
 from metashell.net.jaas import LoginModule, parse_jaas
 from metashell.net.plain import PlainClient
+from metashell.net.principal_rules import DEFAULT_RULES
+from metashell.net.principal_rules import KEY as RULES_KEY
 from metashell.net.sasl import PLAIN
 
 if TYPE_CHECKING:
@@ -27,6 +30,12 @@ CLIENT_AUTH: Final = ("none", "requested", "required")
 _REFUSED: Final = {
     "GSSAPI": "GSSAPI (Kerberos) is not supported",
     "OAUTHBEARER": "OAUTHBEARER is not supported",
+}
+SESSION_KEY: Final = "connections.max.reauth.ms"
+_NUMBER = re.compile(r"[+-]?[0-9]{1,20}")
+_OWN_CLASSES: Final = {
+    "principal.builder.class": "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
+    "ssl.engine.factory.class": "",
 }
 _MODULES: Final = ("ScramLoginModule", "PlainLoginModule")
 
@@ -90,12 +99,18 @@ PLAINTEXT: Final = SecurityConfig()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerSecurity:
-    """How a listener is secured. `mechanisms` is empty without SASL; `plain_users` are those of PLAIN's login module."""
+    """How a listener is secured. `mechanisms` is empty without SASL; `plain_users` are those of PLAIN's login module.
+
+    `principal_rules` is ssl.principal.mapping.rules. `session_ms` is connections.max.reauth.ms by mechanism, without those that it does
+    not limit.
+    """
 
     protocol: str = "PLAINTEXT"
     mechanisms: tuple[str, ...] = ()
     plain_users: Mapping[str, str] = field(default_factory=dict, repr=False)
     tls: TlsConfig | None = None
+    principal_rules: str = DEFAULT_RULES
+    session_ms: Mapping[str, int] = field(default_factory=dict)
 
 
 def security_config(properties: Mapping[str, str], listener: str = "") -> SecurityConfig:
@@ -103,7 +118,7 @@ def security_config(properties: Mapping[str, str], listener: str = "") -> Securi
 
     Errors: UsageError with the key at fault.
     """
-    values = _for_listener(properties, listener)
+    values = for_listener(properties, listener)
     key, protocol = _protocol(properties, listener)
     _check_protocol(protocol, key)
     tls = tls_config(values) if protocol.endswith("SSL") else None
@@ -126,14 +141,15 @@ def security_config(properties: Mapping[str, str], listener: str = "") -> Securi
 
 def listener_security(properties: Mapping[str, str], listener: str) -> ListenerSecurity:
     """How a server's listener is secured. Errors: UsageError with the key at fault."""
-    values = _for_listener(properties, listener)
+    values = for_listener(properties, listener)
     key, protocol = _protocol(properties, listener)
     _check_protocol(protocol, key)
     tls = tls_config(values) if protocol.endswith("SSL") else None
     if tls is not None and not tls.keystore.given:
         raise UsageError(f"ssl.keystore.location: listener {listener} has no key and certificate", "ssl.keystore.location")
+    _check_classes(values)
     if not protocol.startswith("SASL"):
-        return ListenerSecurity(protocol=protocol, tls=tls)
+        return ListenerSecurity(protocol=protocol, tls=tls, principal_rules=values.get(RULES_KEY, DEFAULT_RULES))
     mechanisms = _words(values.get("sasl.enabled.mechanisms", "GSSAPI"))
     for mechanism in mechanisms:
         _check_mechanism(mechanism, "sasl.enabled.mechanisms")
@@ -141,7 +157,37 @@ def listener_security(properties: Mapping[str, str], listener: str) -> ListenerS
     if PLAIN in mechanisms:
         options = _login_module(properties, listener, PLAIN).options
         users = {name.removeprefix("user_"): password for name, password in options.items() if name.startswith("user_")}
-    return ListenerSecurity(protocol=protocol, mechanisms=mechanisms, plain_users=users, tls=tls)
+    return ListenerSecurity(
+        protocol=protocol,
+        mechanisms=mechanisms,
+        plain_users=users,
+        tls=tls,
+        session_ms={name: limit for name in mechanisms if (limit := _session_ms(values, name)) > 0},
+    )
+
+
+def _session_ms(values: Mapping[str, str], mechanism: str) -> int:
+    return java_number(values, f"{mechanism.lower()}.{SESSION_KEY}", java_number(values, SESSION_KEY, 0, "LONG"), "LONG")
+
+
+def _check_classes(values: Mapping[str, str]) -> None:
+    """Errors: UsageError for a class that would decide who is who in place of Kafka's own."""
+    for key in values:
+        if key in _OWN_CLASSES or key.endswith("sasl.server.callback.handler.class"):
+            name = values[key].strip()
+            if name not in ("", _OWN_CLASSES.get(key)):
+                raise UsageError(f"{key}: {name}: classes of Java cannot be run here", key)
+
+
+def java_number(values: Mapping[str, str], key: str, default: int, type: str = "INT") -> int:
+    """A number as Kafka reads it. Errors: UsageError in Kafka's words."""
+    text = values.get(key, "").strip()
+    if not text and key not in values:
+        return default
+    bits = 63 if type == "LONG" else 31
+    if not _NUMBER.fullmatch(text) or not -(1 << bits) <= int(text) < 1 << bits:
+        raise UsageError(f"Invalid value {text} for configuration {key}: Not a number of type {type}", key)
+    return int(text)
 
 
 def tls_config(values: Mapping[str, str]) -> TlsConfig:
@@ -179,7 +225,7 @@ def _prefix(listener: str) -> str:
     return f"listener.name.{listener.lower()}."
 
 
-def _for_listener(properties: Mapping[str, str], listener: str) -> dict[str, str]:
+def for_listener(properties: Mapping[str, str], listener: str) -> dict[str, str]:
     """The properties with those of the listener in place of the general ones."""
     if not listener:
         return dict(properties)

@@ -4,55 +4,43 @@ Before authentication only ApiVersions, SaslHandshake and SaslAuthenticate are t
 is malformed, closes the connection. Answers leave in the order of the requests: one that is not there yet holds back the later ones
 of this connection. While too much waits, `wants_read` is false and frames stay undecoded; the owner stops reading.
 
-Source: org.apache.kafka.common.security.authenticator.SaslServerAuthenticator, kafka.network.SocketServer; KIP-152.
+A session ends: connections.max.reauth.ms or the expiry of a delegation token end what a login is good for. The peer logs in again on the
+same connection, as the same principal with the same mechanism; the first request after the end closes a connection that did not.
+
+Source: org.apache.kafka.common.security.authenticator.SaslServerAuthenticator, kafka.network.SocketServer; KIP-152, KIP-368.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.codec.api_keys import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from metashell.codec.error_codes import ILLEGAL_SASL_STATE, SASL_AUTHENTICATION_FAILED, UNSUPPORTED_SASL_MECHANISM
 from metashell.codec.messages import SaslAuthenticateResponse, SaslHandshakeResponse
 from metashell.errors import DecodeError
-from metashell.net.api_versions import KRAFT_FEATURES, ApiRanges, NodeFeatures, answer_api_versions, answer_unknown_api_versions
-from metashell.net.frames import FrameReader, RequestHeader, decode_request_body, decode_request_header, encode_response
-from metashell.net.limits import ConnectionLimits, Counters
-from metashell.net.sasl import SaslError
+from metashell.net.api_versions import answer_api_versions, answer_unknown_api_versions
+from metashell.net.frames import (
+    FrameReader,
+    RequestHeader,
+    decode_request_body,
+    decode_request_header,
+    encode_response,
+    request_type,
+)
+from metashell.net.frames import frame as frame_of
+from metashell.net.limits import VALUE_SIZE
+from metashell.net.sasl import RefusedError, SaslError
+from metashell.net.server_events import Authenticated, Closed, Decoded, Event, Received, Undecoded
 
 if TYPE_CHECKING:
     from metashell.net.sasl import SaslServer
+    from metashell.net.server_terms import ServerTerms
 
-SASL_RANGES: Final[ApiRanges] = {SASL_HANDSHAKE: (1, 1), SASL_AUTHENTICATE: (0, 2)}
-"""Handshake version 0 would be followed by tokens without headers, which no client of today sends."""
 ANONYMOUS: Final = "User:ANONYMOUS"
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """A request to answer with `respond(request_id, ...)`. `size` is that of its frame, in bytes."""
-
-    request_id: int
-    header: RequestHeader
-    message: Any
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Authenticated:
-    """The peer has proved that it is `principal` (`User:alice`)."""
-
-    principal: str
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """The connection is over, why in one line; what `take_output` still gives is sent before it is closed. The last event."""
-
-    reason: str
+RELOGIN_INTERVAL_S: Final = 1.0
+HANDSHAKE_SIZE: Final = 1024
+HANDSHAKE_VALUES: Final = 100
+"""What a request of the handshake may hold if it is larger than that."""
 
 
 class _Slot:
@@ -67,42 +55,59 @@ class _Slot:
 
 
 class ServerConnection:
-    """See the module.
+    """See the module. Without SASL, the peer is `principal` from the start."""
 
-    `ranges` is what this listener serves; the APIs of the handshake are added (without SASL they are answered with
-    ILLEGAL_SASL_STATE, as Kafka does). `mechanisms` makes the server's side of a SASL
-    mechanism by name; None is a listener without SASL, whose peers are `principal` from the start.
-    """
+    __slots__ = (
+        "_aside",
+        "_asked_size",
+        "_bare_tokens",
+        "_events",
+        "_first_id",
+        "_frames",
+        "_next_id",
+        "_open",
+        "_out",
+        "_out_size",
+        "_parked_size",
+        "_relogin_at",
+        "_renewed",
+        "_sasl",
+        "_sasl_rounds",
+        "_session_end",
+        "closed",
+        "frames_taken",
+        "is_token_authenticated",
+        "principal",
+        "terms",
+    )
 
-    def __init__(
-        self,
-        ranges: ApiRanges,
-        *,
-        mechanisms: Mapping[str, Callable[[], SaslServer]] | None = None,
-        features: Callable[[], NodeFeatures] = lambda: KRAFT_FEATURES,
-        limits: ConnectionLimits | None = None,
-        counters: Counters | None = None,
-        principal: str = ANONYMOUS,
-    ) -> None:
-        self.limits = limits or ConnectionLimits()
-        self.counters = counters if counters is not None else Counters()
-        self.principal = principal if mechanisms is None else ""
+    def __init__(self, terms: ServerTerms, principal: str = ANONYMOUS) -> None:
+        limits = terms.limits
+        self.terms = terms
+        self.principal = principal if terms.mechanisms is None else ""
+        self.is_token_authenticated = False
         self.closed = False
         self.frames_taken = 0
         """Frames that were read to their end."""
-        self._ranges = {API_VERSIONS: (0, 4), **ranges, **SASL_RANGES}
-        self._features = features
-        self._mechanisms = mechanisms or {}
         self._sasl: SaslServer | None = None
         self._sasl_rounds = 0
-        self._frames = FrameReader(self.limits.frame_limit if mechanisms is None else self.limits.unauthenticated_limit)
-        self._slots: deque[int] = deque()
+        self._bare_tokens = False
+        """Whether tokens come without headers, as after version 0 of SaslHandshake."""
+        self._renewed = ""
+        """The mechanism of the last login."""
+        self._session_end: float | None = None
+        self._relogin_at = 0.0
+        self._frames = FrameReader(limits.frame_limit if self.principal else limits.unauthenticated_limit, terms.judge)
+        # Requests have consecutive numbers, and are open from the first to the next.
         self._open: dict[int, _Slot] = {}
+        self._first_id = 0
         self._next_id = 0
+        self._aside = False
         self._asked_size = 0
         self._parked_size = 0
-        self._out = bytearray()
-        self._events: deque[Authenticated | Closed] = deque()
+        self._out: list[bytes] = []
+        self._out_size = 0
+        self._events: list[Event] = []
 
     @property
     def authenticated(self) -> bool:
@@ -112,12 +117,22 @@ class ServerConnection:
     @property
     def in_flight(self) -> int:
         """Requests whose answer has not left for `take_output`."""
-        return len(self._slots)
+        return len(self._open)
 
     @property
     def output_size(self) -> int:
         """Bytes of answers that wait: those that may leave, and those behind an answer that is not there yet."""
-        return len(self._out) + self._parked_size
+        return self._out_size + self._parked_size
+
+    @property
+    def is_more(self) -> bool:
+        """Whether `next_event` has one, without more bytes."""
+        return bool(self._events) or (self.wants_read and self._frames.is_ready)
+
+    @property
+    def unread_size(self) -> int:
+        """Bytes that came and were not yet taken as a frame."""
+        return self._frames.buffered_size
 
     @property
     def held_size(self) -> int:
@@ -127,19 +142,19 @@ class ServerConnection:
     @property
     def wants_read(self) -> bool:
         """False while the owner must not read more from the socket: too much waits, or the connection is over."""
-        limits = self.limits
+        limits = self.terms.limits
         output_max = limits.output_max if self.principal else min(limits.output_max, limits.unauthenticated_limit)
-        in_bounds = len(self._slots) < limits.requests_max and self._asked_size < limits.requests_size_max
-        return not self.closed and in_bounds and self.output_size < output_max
+        in_bounds = len(self._open) < limits.requests_max and self._asked_size < limits.requests_size_max and not self._aside
+        return not self.closed and in_bounds and self._out_size + self._parked_size < output_max
 
-    def receive_data(self, data: bytes) -> None:
+    def receive_data(self, data: bytes | memoryview) -> None:
         """Take bytes that the peer sent; then call `next_event` until it gives None."""
         if not self.closed:
-            self.counters.bytes_in += len(data)
+            self.terms.counters.bytes_in += len(data)
             self._frames.feed(data)
 
-    def next_event(self) -> Received | Authenticated | Closed | None:
-        """What happened next, None when more bytes, or answers, must come first. Also to be called after `respond`."""
+    def next_event(self) -> Event | None:
+        """What happened next, None when more bytes, or answers, must come first. Also to be called after `respond` and `decoded`."""
         while not self._events and self.wants_read:
             frame = self._frames.next_frame()
             if frame is None:
@@ -150,7 +165,21 @@ class ServerConnection:
             received = self._take(frame)
             if received is not None:
                 return received
-        return self._events.popleft() if self._events else None
+        return self._events.pop(0) if self._events else None
+
+    def decoded(self, made: Decoded) -> None:
+        """Take the message of a request that was set aside."""
+        self._aside = False
+        if self.closed:
+            return
+        request = made.request
+        if made.fault:
+            return self._fail(f"the peer sent a malformed request: {made.fault}")
+        slot = self._open[request.request_id]
+        memory = made.values * VALUE_SIZE
+        slot.size += memory
+        self._asked_size += memory
+        self._events.append(self._receive(request.request_id, request.header, made.message, len(request.frame)))
 
     def respond(self, request_id: int, message: Any) -> None:
         """Answer a request; what was answered already or belongs to a closed connection is ignored.
@@ -169,83 +198,105 @@ class ServerConnection:
 
     def take_output(self) -> bytes:
         """The bytes to send to the peer; they are given once."""
-        out = bytes(self._out)
-        self._out.clear()
-        self.counters.bytes_out += len(out)
+        out = self._out[0] if len(self._out) == 1 else b"".join(self._out)
+        self._drop_output()
+        self.terms.counters.bytes_out += len(out)
         return out
+
+    def _drop_output(self) -> None:
+        self._out.clear()
+        self._out_size = 0
 
     def idle_expired(self) -> None:
         """Nothing came for as long as the owner allows."""
         if not self.closed:
-            self.counters.idle_closed += 1
+            self.terms.counters.idle_closed += 1
             self.close("idle for too long")
 
     def crowded_out(self) -> None:
         """All connections together hold too much, and this one the most of it."""
         if not self.closed:
-            self.counters.crowded_out += 1
+            self.terms.counters.crowded_out += 1
             self.close("connections hold too much memory, this one the most")
 
     def handshake_expired(self) -> None:
         """The time for authentication is over; nothing happens to a peer that has proved who it is."""
         if not self.closed and not self.authenticated:
-            self.counters.handshake_timeouts += 1
+            self.terms.counters.handshake_timeouts += 1
             self.close("not authenticated in time")
 
     def connection_lost(self, reason: str = "") -> None:
         """The transport is gone."""
-        self._out.clear()
+        self._drop_output()
         self.close(reason or "the peer closed the connection")
 
-    def close(self, reason: str) -> None:
+    def close(self, reason: str, *, authentication_failed: bool = False) -> None:
         """End the connection; the owner gets one `Closed`. What was encoded in order may still be sent."""
         if not self.closed:
             self.closed = True
             self._open.clear()
-            self._slots.clear()
             self._asked_size = self._parked_size = 0
             self._frames = FrameReader(0)
-            self._events.append(Closed(reason))
+            self._events.append(Closed(reason, authentication_failed))
 
     def _fail(self, reason: str) -> None:
-        self.counters.protocol_errors += 1
+        self.terms.counters.protocol_errors += 1
         self.close(reason)
 
-    def _take(self, frame: bytes) -> Received | None:
+    def _take(self, frame: bytes) -> Received | Undecoded | None:
         """A frame as a request for the owner, None where it was answered, or refused, here."""
+        if self._bare_tokens:
+            self._take_token(frame)
+            return None
         try:
             header, position = decode_request_header(frame)
             key, version = header.api_key, header.api_version
-            low, high = self._ranges.get(key, (0, -1))
+            low, high = self.terms.ranges.get(key, (0, -1))
             if not low <= version <= high:
                 if key != API_VERSIONS:
                     what = f"version {version} of api key {key}" if high >= 0 else f"api key {key}, which is not served here"
                     self._fail(f"the peer asked for {what}")
-                    return None
-                self._reply(header._replace(api_version=0), answer_unknown_api_versions(self._ranges))
+                else:
+                    self._reply(header._replace(api_version=0), answer_unknown_api_versions(self.terms.ranges))
                 return None
-            if not self.principal and key not in _BEFORE_AUTHENTICATION:
-                self._fail(f"the peer asked for api key {key} before it was authenticated")
+            if key in _BEFORE_AUTHENTICATION:
+                self._take_handshake(header, _decode_small(frame, position, header))
                 return None
+            if not self._may_ask(key):
+                return None
+            if len(frame) > self.terms.limits.inline_size:
+                return self._set_aside(header, frame, position)
             message = decode_request_body(frame, position, header)
         except DecodeError as error:
             self._fail(f"the peer sent a malformed request: {error}")
             return None
-        if key == API_VERSIONS:
-            self._reply(header, answer_api_versions(message, version, self._ranges, self._features()))
-        elif key == SASL_HANDSHAKE:
-            self._handshake(header, message)
-        elif key == SASL_AUTHENTICATE:
-            self._authenticate(header, message)
-        else:
-            self.counters.requests += 1
-            return Received(self._add_slot(header, len(frame)), header, message, len(frame))
-        return None
+        return self._receive(self._add_slot(header, len(frame)), header, message, len(frame))
+
+    def _may_ask(self, key: int) -> bool:
+        """Whether requests are taken that are no part of a handshake; the connection is closed where not."""
+        if not self.principal or self._sasl is not None:
+            self._fail(f"the peer asked for api key {key} before it was authenticated")
+            return False
+        if self._session_end is not None and self.terms.clock() >= self._session_end:
+            self.terms.counters.sessions_expired += 1
+            self.close("the session is over, and the peer did not authenticate again")
+            return False
+        return True
+
+    def _set_aside(self, header: RequestHeader, frame: bytes, position: int) -> Undecoded:
+        self.terms.counters.decoded_aside += 1
+        self._aside = True
+        # Compiled here: what makes readers is not for several threads.
+        reader = request_type(header.api_key).bounded_reader(header.api_version)
+        return Undecoded(self._add_slot(header, len(frame)), header, frame, position, self.terms.limits.values_max, reader)
+
+    def _receive(self, request_id: int, header: RequestHeader, message: Any, size: int) -> Received:
+        self.terms.counters.requests += 1
+        return Received(request_id, header, message, size)
 
     def _add_slot(self, header: RequestHeader, size: int = 0) -> int:
         request_id = self._next_id
         self._next_id += 1
-        self._slots.append(request_id)
         self._open[request_id] = _Slot(header, size)
         self._asked_size += size
         return request_id
@@ -260,11 +311,23 @@ class ServerConnection:
             slot.answer = data
             self._asked_size -= slot.size
             self._parked_size += len(data)
-            self.counters.responses += 1
-        while self._slots and (answer := self._open[self._slots[0]].answer) is not None:
-            self._parked_size -= len(answer)
-            self._out += answer
-            del self._open[self._slots.popleft()]
+            self.terms.counters.responses += 1
+        while (first := self._open.get(self._first_id)) is not None and first.answer is not None:
+            self._parked_size -= len(first.answer)
+            self._out_size += len(first.answer)
+            self._out.append(first.answer)
+            del self._open[self._first_id]
+            self._first_id += 1
+
+    # ---- the handshake
+
+    def _take_handshake(self, header: RequestHeader, message: Any) -> None:
+        if header.api_key == API_VERSIONS:
+            self._reply(header, answer_api_versions(message, header.api_version, self.terms.ranges, self.terms.features()))
+        elif header.api_key == SASL_HANDSHAKE:
+            self._handshake(header, message)
+        else:
+            self._authenticate(header, message)
 
     def _refuse(self, header: RequestHeader, message: Any) -> None:
         """Answer a SASL request that comes at the wrong time: a peer that is authenticated may stay, any other is closed."""
@@ -273,40 +336,115 @@ class ServerConnection:
             self._fail("the peer's SASL requests are out of order")
 
     def _handshake(self, header: RequestHeader, message: Any) -> None:
-        names = tuple(self._mechanisms)
-        if self.principal or self._sasl is not None:
+        makers = self.terms.mechanisms or {}
+        names = tuple(makers)
+        if self._sasl is not None or (self.principal and not self._may_login_again()):
             return self._refuse(header, SaslHandshakeResponse(error_code=ILLEGAL_SASL_STATE, mechanisms=names))
-        make = self._mechanisms.get(message.mechanism)
+        make = makers.get(message.mechanism)
         if make is None:
             self._reply(header, SaslHandshakeResponse(error_code=UNSUPPORTED_SASL_MECHANISM, mechanisms=names))
-            self.counters.authentication_failures += 1
-            return self.close("the peer asked for a SASL mechanism that is not enabled")
+            return self._refused("the peer asked for a SASL mechanism that is not enabled")
         self._sasl = make()
+        self._sasl_rounds = 0
+        self._bare_tokens = header.api_version == 0
         self._reply(header, SaslHandshakeResponse(mechanisms=names))
 
+    def _may_login_again(self) -> bool:
+        """Only where sessions end, and once a second, as Kafka says."""
+        now = self.terms.clock()
+        if self._session_end is None or now < self._relogin_at:
+            return False
+        self._relogin_at = now + RELOGIN_INTERVAL_S
+        return True
+
     def _authenticate(self, header: RequestHeader, message: Any) -> None:
-        if self.principal or self._sasl is None:
+        sasl = self._sasl
+        if sasl is None:
             text = (
                 "SaslAuthenticate request received after successful authentication" if self.principal else "SaslHandshake must come first"
             )
             return self._refuse(header, SaslAuthenticateResponse(error_code=ILLEGAL_SASL_STATE, error_message=text))
-        self._sasl_rounds += 1
         try:
-            if self._sasl_rounds > self.limits.sasl_rounds_max:
-                raise SaslError(f"more than {self.limits.sasl_rounds_max} rounds")
-            token = self._sasl.next(message.auth_bytes)
+            token = self._answer_token(sasl, message.auth_bytes)
         except SaslError as error:
-            text = f"Authentication failed: {error}"
+            text = _told(error, sasl.mechanism, "re-authentication" if self.principal else "authentication")
             self._reply(header, SaslAuthenticateResponse(error_code=SASL_AUTHENTICATION_FAILED, error_message=text))
-            self.counters.authentication_failures += 1
-            return self.close(f"authentication failed: {error}")
-        self._reply(header, SaslAuthenticateResponse(auth_bytes=token))
-        if self._sasl.principal:
-            self.principal = self._sasl.principal
-            self._sasl = None
-            self._frames.limit = self.limits.frame_limit
-            self.counters.authenticated += 1
-            self._events.append(Authenticated(self.principal))
+            return self._refused_token(error)
+        lifetime_ms = self._begin_session(sasl) if sasl.principal else 0
+        self._reply(header, SaslAuthenticateResponse(auth_bytes=token, session_lifetime_ms=lifetime_ms))
+
+    def _take_token(self, token: bytes) -> None:
+        assert self._sasl is not None
+        sasl = self._sasl
+        try:
+            answer = self._answer_token(sasl, token)
+        except SaslError as error:
+            return self._refused_token(error)
+        if sasl.principal:
+            self._bare_tokens = False
+            self._begin_session(sasl)
+        self._out.append(frame_of(answer))
+        self._out_size += 4 + len(answer)
+
+    def _answer_token(self, sasl: SaslServer, token: bytes) -> bytes:
+        """What the mechanism answers. Errors: SaslError."""
+        self._sasl_rounds += 1
+        if self._sasl_rounds > self.terms.limits.sasl_rounds_max:
+            raise SaslError(f"more than {self.terms.limits.sasl_rounds_max} rounds")
+        if self._renewed and sasl.mechanism != self._renewed:
+            raise RefusedError(
+                f"SASL mechanism '{sasl.mechanism}' requested by client is not supported for re-authentication of "
+                f"mechanism '{self._renewed}'"
+            )
+        answer = sasl.next(token)
+        if sasl.principal and self.principal:
+            _check_same(self.principal, sasl.principal)
+        return answer
+
+    def _refused_token(self, error: SaslError) -> None:
+        self._refused(f"authentication failed: {str(error).removeprefix('Authentication failed: ')}")
+
+    def _refused(self, reason: str) -> None:
+        self.terms.counters.authentication_failures += 1
+        self.close(reason, authentication_failed=True)
+
+    def _begin_session(self, sasl: SaslServer) -> int:
+        """The peer has proved who it is: how many ms that is good for, 0 for ever."""
+        terms = self.terms
+        lifetimes = [each for each in (terms.session_ms.get(sasl.mechanism), sasl.lifetime_ms) if each is not None]
+        lifetime_ms = max(0, min(lifetimes)) if lifetimes else 0
+        self._session_end = terms.clock() + lifetime_ms / 1000 if lifetimes else None
+        if self.principal:
+            terms.counters.reauthenticated += 1
+        else:
+            terms.counters.authenticated += 1
+        self.principal, self.is_token_authenticated = sasl.principal, sasl.is_token_authenticated
+        self._renewed = sasl.mechanism
+        self._sasl = None
+        self._frames.limit = terms.limits.frame_limit
+        self._events.append(Authenticated(self.principal))
+        return lifetime_ms
 
 
-_BEFORE_AUTHENTICATION: Final = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)
+def _told(error: SaslError, mechanism: str, what: str) -> str:
+    """What the peer gets to know. Which part of its credentials is wrong, or whether there is such a user, is no part of that."""
+    if isinstance(error, RefusedError):
+        return str(error)
+    return f"Authentication failed during {what} due to invalid credentials with SASL mechanism {mechanism}"
+
+
+def _check_same(old: str, new: str) -> None:
+    """Errors: RefusedError for another principal than before."""
+    if old != new:
+        old, new = (".".join(each.split(":", 1)) for each in (old, new))
+        raise RefusedError(f"Cannot change principals during re-authentication from {old}: {new}")
+
+
+def _decode_small(frame: bytes, position: int, header: RequestHeader) -> Any:
+    """A request of the handshake; they have few fields, so who sends many wants us to be busy. Errors: DecodeError."""
+    if len(frame) < HANDSHAKE_SIZE:
+        return decode_request_body(frame, position, header)
+    return request_type(header.api_key).bounded_reader(header.api_version)(frame, position, len(frame), [HANDSHAKE_VALUES])[0]
+
+
+_BEFORE_AUTHENTICATION: Final = frozenset((API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE))

@@ -6,8 +6,7 @@ asyncio's own layer drops the alert that says to a peer why its handshake failed
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 _PIECE: Final = 64 * 1024
 
@@ -27,11 +26,11 @@ class TlsLayer:
         self.fault: ssl.SSLError | None = None
 
     @property
-    def certificate(self) -> Mapping[str, Any]:
-        """The peer's certificate as `SSLSocket.getpeercert` gives it, empty where there is none."""
-        return self._object.getpeercert() or {}
+    def certificate(self) -> bytes:
+        """The peer's certificate in DER, empty where there is none."""
+        return self._object.getpeercert(binary_form=True) or b""
 
-    def receive(self, data: bytes) -> bytes:
+    def receive(self, data: bytes | memoryview) -> bytes:
         """The plain bytes that are complete now. `take_output` may have something afterwards, also after a fault (an alert)."""
         if self.fault is not None or self.ended:
             return b""

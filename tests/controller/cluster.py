@@ -11,6 +11,7 @@ from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.codec.registry import message_type
 from metashell.controller import Decision, QuorumController, Request, Settings
 from metashell.controller.apis import APIS
+from metashell.controller.policies import NO_POLICIES, Policies
 from metashell.controller.records import ELR_FEATURE, SUPPORTED_FEATURES, feature_level
 from metashell.image import Voter, VoterSet
 from metashell.image.loss import VersionedRecord
@@ -23,8 +24,10 @@ _CONFIG = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.Standa
 class Cluster:
     """A controller, its log, and requests to it."""
 
-    def __init__(self, config: Mapping[str, str] = {}, *, level: int = 30, elr: int = 1, seed: int = 1) -> None:
-        self.settings = Settings({**_CONFIG, **config}, CLUSTER_ID, NODE)
+    def __init__(
+        self, config: Mapping[str, str] = {}, *, level: int = 30, elr: int = 1, seed: int = 1, policies: Policies = NO_POLICIES
+    ) -> None:
+        self.settings = Settings({**_CONFIG, **config}, CLUSTER_ID, NODE, policies)
         self.log: list[tuple[int, list[VersionedRecord]]] = []
         self.end_offset = 0
         self.now_ms = 0

@@ -10,7 +10,9 @@ import pytest
 
 from metashell.errors import EncodeError
 from metashell.net.limits import ConnectionLimits, Counters
-from metashell.net.server_connection import Closed, Received, ServerConnection
+from metashell.net.server_connection import ServerConnection
+from metashell.net.server_events import Closed, Received, Undecoded
+from metashell.net.server_terms import server_terms
 from metashell.raft.messages import Response
 from metashell.raft.ready import Durable, Ready, Reply
 from metashell.raft.wire import decode_request, encode_response
@@ -72,7 +74,7 @@ class Door:
 
     def open(self) -> ServerConnection:
         self.connections += 1
-        return ServerConnection(SERVED, limits=LIMITS, counters=self.counters)
+        return ServerConnection(server_terms(SERVED, limits=LIMITS, counters=self.counters))
 
     def send(self, data: bytes, now_ms: int) -> None:
         core = self.core
@@ -85,6 +87,8 @@ class Door:
             match event:
                 case Received():
                     self.ask(core, event, now_ms)
+                case Undecoded():
+                    core.decoded(event.decode())
                 case Closed(reason):
                     assert reason and "\n" not in reason
                     self.forget(core)

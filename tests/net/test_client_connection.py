@@ -19,8 +19,7 @@ from metashell.codec.messages import (
 from metashell.errors import EncodeError
 from metashell.net.client_connection import SASL_ROUNDS_MAX, TEXT_MAX, Answer, ClientConnection, Closed, Ready, State, UnsupportedApiError
 from metashell.net.frames import FrameReader, RequestHeader, decode_request, encode_response, frame
-from metashell.net.server_connection import ServerConnection
-from tests.net.wires import client_events, sasl_client, talk
+from tests.net.wires import client_events, sasl_client, server_of, talk
 
 VERSIONS = {3: (0, 12), 17: (0, 1), 18: (0, 4), 36: (0, 2), 60: (0, 1)}
 
@@ -227,6 +226,6 @@ def test_a_closed_connection_is_silent() -> None:
 def test_ranges_can_be_narrower_than_what_schemas_have() -> None:
     client = ClientConnection(ranges={60: (0, 0)})
     client.start()
-    (event,), _ = talk(client, ServerConnection({3: (0, 9), 60: (0, 1)}))
+    (event,), _ = talk(client, server_of({3: (0, 9), 60: (0, 1)}))
     assert isinstance(event, Ready)
     assert event.versions == {17: 1, 18: 4, 36: 2, 60: 0}

@@ -24,9 +24,10 @@ from metashell.net.api_versions import supported_ranges
 from metashell.net.client_connection import Answer, ClientConnection, Closed, Ready
 from metashell.net.frames import encode_request, frame, request_type
 from metashell.net.limits import ConnectionLimits
-from metashell.net.server_connection import Closed as ServerClosed
-from metashell.net.server_connection import Received, ServerConnection
-from tests.net.wires import sasl_client, sasl_server, talk
+from metashell.net.server_connection import ServerConnection
+from metashell.net.server_events import Closed as ServerClosed
+from metashell.net.server_events import Received, Undecoded
+from tests.net.wires import sasl_client, sasl_server, server_of, talk
 
 MESSAGES = 6_000
 LIMITS = ConnectionLimits(frame_limit=64 * 1024, unauthenticated_limit=16 * 1024, output_max=64 * 1024, requests_max=4)
@@ -101,6 +102,8 @@ def serve_one(chance: random.Random, server: ServerConnection, sound: list[bytes
                     server.respond(event.request_id, DescribeClusterResponse())
                 elif chance.random() < 0.5:
                     server.drop(event.request_id)
+            elif isinstance(event, Undecoded):
+                server.decoded(event.decode())
             elif isinstance(event, ServerClosed):
                 assert event.reason and "\n" not in event.reason and len(event.reason) < 2000
         assert server.in_flight <= LIMITS.requests_max
@@ -112,7 +115,7 @@ def serve_one(chance: random.Random, server: ServerConnection, sound: list[bytes
 
 MAKERS: dict[str, Callable[[], ServerConnection]] = {
     "before authentication": lambda: sasl_server(LIMITS),
-    "open to all": lambda: ServerConnection(EVERYTHING, limits=LIMITS),
+    "open to all": lambda: server_of(EVERYTHING, limits=LIMITS),
 }
 
 
@@ -148,7 +151,7 @@ def test_no_answers_make_a_client_raise(mechanism: str | None) -> None:
     chance = random.Random(11)
     for _ in range(MESSAGES // (60 if mechanism == "SCRAM-SHA-256" else 6)):  # SCRAM takes 2 ms each time
         client = ClientConnection(sasl=sasl_client(mechanism) if mechanism else None, frame_limit=64 * 1024)
-        server = sasl_server() if mechanism else ServerConnection(EVERYTHING)
+        server = sasl_server() if mechanism else server_of(EVERYTHING)
         client.start()
         spoilt_at = chance.randrange(6)
         for turn in range(6):

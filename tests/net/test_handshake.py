@@ -9,8 +9,8 @@ from metashell.net.client_connection import Answer, ClientConnection, Ready, Sta
 from metashell.net.client_connection import Closed as ClientClosed
 from metashell.net.frames import FrameReader, frame
 from metashell.net.sasl import SaslClient
-from metashell.net.server_connection import Authenticated, Closed, Received, ServerConnection
-from tests.net.wires import MECHANISMS, PASSWORDS, RANGES, client_events, sasl_client, sasl_server, server_events, talk
+from metashell.net.server_connection import Authenticated, Closed, Received
+from tests.net.wires import MECHANISMS, PASSWORDS, RANGES, client_events, sasl_client, sasl_server, server_events, server_of, talk
 
 
 def started(sasl: SaslClient | None = None) -> ClientConnection:
@@ -20,7 +20,7 @@ def started(sasl: SaslClient | None = None) -> ClientConnection:
 
 
 def test_without_sasl_the_handshake_is_one_exchange() -> None:
-    client, server = started(), ServerConnection(RANGES)
+    client, server = started(), server_of(RANGES)
     of_client, of_server = talk(client, server)
     (ready,) = of_client
     assert isinstance(ready, Ready)
@@ -52,7 +52,7 @@ def test_wrong_credentials_end_both_sides_with_one_line(mechanism: str, username
     assert isinstance(of_server, Closed)
     for reason in (of_client.reason, of_server.reason):
         assert reason.startswith("authentication failed") and "\n" not in reason and "guessed" not in reason
-    assert server.counters.authentication_failures == 1
+    assert server.terms.counters.authentication_failures == 1
     # One cannot tell a name that is not known from a password that is wrong.
     assert of_server.reason.endswith(("Invalid username or password", "Invalid user credentials"))
 
@@ -65,7 +65,7 @@ def test_a_mechanism_that_is_not_enabled_names_the_others() -> None:
 
 
 def test_sasl_on_a_listener_without_it_is_refused_in_one_line() -> None:
-    (of_client,), _ = talk(started(sasl_client("PLAIN")), ServerConnection(RANGES))
+    (of_client,), _ = talk(started(sasl_client("PLAIN")), server_of(RANGES))
     assert isinstance(of_client, ClientClosed) and of_client.authentication_failed
     assert of_client.reason == "the peer does not take PLAIN, it offers no SASL"
 
@@ -73,7 +73,7 @@ def test_sasl_on_a_listener_without_it_is_refused_in_one_line() -> None:
 def script(mechanism: str | None) -> tuple[bytes, bytes]:
     """All that a client sends, and all that a server sends, up to the answer of one request."""
     client = started(sasl_client(mechanism) if mechanism else None)
-    server = sasl_server() if mechanism else ServerConnection(RANGES)
+    server = sasl_server() if mechanism else server_of(RANGES)
     sent: list[bytes] = []
     answered: list[bytes] = []
     while True:
@@ -96,7 +96,7 @@ def script(mechanism: str | None) -> tuple[bytes, bytes]:
 def test_a_server_takes_a_handshake_that_is_cut_anywhere(mechanism: str | None) -> None:
     sent, answered = script(mechanism)
     for cut in range(len(sent) + 1):
-        server = sasl_server() if mechanism else ServerConnection(RANGES)
+        server = sasl_server() if mechanism else server_of(RANGES)
         for part in (sent[:cut], sent[cut:]):
             server.receive_data(part)
             for event in server_events(server):
@@ -136,7 +136,7 @@ def frames_of(stream: bytes) -> list[bytes]:
 def test_requests_that_end_early_are_waited_for_and_then_closed(mechanism: str | None) -> None:
     sent, _ = script(mechanism)
     for end in range(len(sent)):
-        server = sasl_server() if mechanism else ServerConnection(RANGES)
+        server = sasl_server() if mechanism else server_of(RANGES)
         server.receive_data(sent[:end])
         assert not any(isinstance(event, Closed) for event in server_events(server))
         server.connection_lost()

@@ -31,11 +31,11 @@ def test_the_authorization_id_may_be_the_name(token: bytes) -> None:
     ("token", "told"),
     [
         (b"\0alice\0wrong", "Invalid username or password"),
-        (b"\0nobody\0", "empty"),
+        (b"\0nobody\0", "password not specified"),
         (b"\0nobody\0alice-secret", "Invalid username or password"),
         (b"\0\xff\0alice-secret", "Invalid username or password"),
         (b"\0alice\0\xff", "Invalid username or password"),
-        (b"\0\0alice-secret", "empty"),
+        (b"\0\0alice-secret", "username not specified"),
         (b"bob\0alice\0alice-secret", "authorization id"),
         (b"", "expected 3 tokens, got 1"),
         (b"\0" * 100, "expected 3 tokens"),

@@ -161,7 +161,6 @@ def test_a_server_that_goes_on_after_its_signature_is_not_followed() -> None:
         (b"n,,n=us=er,r=abc", "Invalid username"),
         (b"n,,n=,r=abc", "Invalid username"),
         (b"n,a=other,n=user,r=abc", "authorization id"),
-        (b"n,,n=user,r=abc,tokenauth=true", "not supported"),
         (b"\xff\xfe", "not UTF-8"),
     ],
 )

@@ -19,8 +19,9 @@ from metashell.codec.messages import (
 from metashell.errors import EncodeError
 from metashell.net.frames import FrameReader, decode_response, encode_request, frame
 from metashell.net.limits import ConnectionLimits
-from metashell.net.server_connection import ANONYMOUS, Authenticated, Closed, Received, ServerConnection
-from tests.net.wires import RANGES, sasl_server, server_events
+from metashell.net.server_connection import ANONYMOUS, ServerConnection
+from metashell.net.server_events import Authenticated, Closed, Received
+from tests.net.wires import RANGES, sasl_server, server_events, server_of
 
 SOFTWARE = {"client_software_name": "a", "client_software_version": "1"}
 
@@ -44,7 +45,7 @@ def plain(server: ServerConnection, password: str = "alice-secret") -> list[Any]
 
 
 def test_answers_leave_in_the_order_of_their_requests() -> None:
-    server = ServerConnection(RANGES)
+    server = server_of(RANGES)
     numbers = [ask(server, DescribeClusterRequest(), 1, number)[0].request_id for number in (10, 11, 12)]
     server.respond(numbers[2], DescribeClusterResponse(cluster_id="12"))
     server.respond(numbers[1], DescribeClusterResponse(cluster_id="11"))
@@ -56,7 +57,7 @@ def test_answers_leave_in_the_order_of_their_requests() -> None:
 
 
 def test_api_versions_waits_behind_a_parked_answer_too() -> None:
-    server = ServerConnection(RANGES)
+    server = server_of(RANGES)
     (parked,) = ask(server, DescribeClusterRequest(), 1, 1)
     assert ask(server, ApiVersionsRequest(**SOFTWARE), 4, 2) == []
     assert server.take_output() == b""
@@ -65,7 +66,7 @@ def test_api_versions_waits_behind_a_parked_answer_too() -> None:
 
 
 def test_a_request_without_an_answer_holds_back_nothing() -> None:
-    server = ServerConnection(RANGES)
+    server = server_of(RANGES)
     (first,), (second,) = ask(server, DescribeClusterRequest(), 1, 1), ask(server, DescribeClusterRequest(), 1, 2)
     server.respond(second.request_id, DescribeClusterResponse())
     server.drop(first.request_id)
@@ -73,7 +74,7 @@ def test_a_request_without_an_answer_holds_back_nothing() -> None:
 
 
 def test_an_answer_that_does_not_fit_its_version_leaves_the_request_open() -> None:
-    server = ServerConnection(RANGES)
+    server = server_of(RANGES)
     (received,) = ask(server, MetadataRequest(), 1)
     with pytest.raises(EncodeError):
         server.respond(received.request_id, MetadataResponse(controller_id="one"))  # type: ignore[arg-type]
@@ -82,7 +83,7 @@ def test_an_answer_that_does_not_fit_its_version_leaves_the_request_open() -> No
 
 
 def test_only_the_first_answer_counts() -> None:
-    server = ServerConnection(RANGES)
+    server = server_of(RANGES)
     (received,) = ask(server, DescribeClusterRequest(), 1)
     for name in ("first", "second"):
         server.respond(received.request_id, DescribeClusterResponse(cluster_id=name))
@@ -90,7 +91,7 @@ def test_only_the_first_answer_counts() -> None:
 
 
 def test_too_many_requests_stop_the_reading_until_one_is_answered() -> None:
-    server = ServerConnection(RANGES, limits=ConnectionLimits(requests_max=2))
+    server = server_of(RANGES, limits=ConnectionLimits(requests_max=2))
     server.receive_data(b"".join(encode_request(DescribeClusterRequest(), 1, number, None) for number in range(5)))
     first, second = server_events(server)
     assert not server.wants_read and server.held_size > 0
@@ -101,7 +102,7 @@ def test_too_many_requests_stop_the_reading_until_one_is_answered() -> None:
 
 
 def test_requests_that_are_large_together_stop_the_reading() -> None:
-    server = ServerConnection(RANGES, limits=ConnectionLimits(requests_size_max=1000))
+    server = server_of(RANGES, limits=ConnectionLimits(requests_size_max=1000))
     large = MetadataRequest(topics=tuple(MetadataRequest.MetadataRequestTopic(name="x" * 100) for _ in range(6)))
     one = encode_request(large, 12, 1, None)
     server.receive_data(one * 4)
@@ -116,7 +117,7 @@ def test_requests_that_are_large_together_stop_the_reading() -> None:
 
 
 def test_answers_that_nobody_takes_stop_the_reading() -> None:
-    server = ServerConnection(RANGES, limits=ConnectionLimits(output_max=1000))
+    server = server_of(RANGES, limits=ConnectionLimits(output_max=1000))
     while server.wants_read:
         (received,) = ask(server, DescribeClusterRequest(), 1)
         server.respond(received.request_id, DescribeClusterResponse(cluster_id="x" * 90))
@@ -154,7 +155,6 @@ def test_an_unknown_version_of_api_versions_is_answered_in_version_zero(version:
         (frame(b""), "malformed"),
         (frame(b"\0\x12\0\4"), "malformed"),
         (encode_request(SaslAuthenticateRequest(auth_bytes=b"\0alice\0alice-secret"), 2, 1, None), "out of order"),
-        (encode_request(SaslHandshakeRequest(mechanism="PLAIN"), 0, 1, None), "version 0 of api key 17"),
         (b"GET / HTTP/1.1\r\n\r\n", "a frame of 1195725856 bytes"),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "a frame of 369295618 bytes"),
         (struct.pack(">i", 512 * 1024 + 1), "a frame of 524289 bytes"),
@@ -165,7 +165,7 @@ def test_anything_unexpected_before_authentication_closes(data: bytes, told: str
     server.receive_data(data)
     (event,) = server_events(server)
     assert isinstance(event, Closed) and told in event.reason and "\n" not in event.reason
-    assert server.closed and server.counters.protocol_errors == 1
+    assert server.closed and server.terms.counters.protocol_errors == 1
     # A correct login comes too late.
     assert plain(server) == []
 
@@ -178,13 +178,13 @@ def test_a_login_opens_the_listener_and_raises_its_bounds() -> None:
     assert isinstance(received, Received) and (received.header.client_id, received.header.api_key) == ("test", 60)
     server.receive_data(struct.pack(">i", 512 * 1024 + 1))
     assert server_events(server) == [] and not server.closed
-    assert server.counters.authenticated == 1
+    assert server.terms.counters.authenticated == 1
 
 
 def test_a_failed_login_is_answered_and_then_closed() -> None:
     server = sasl_server()
     (event,) = plain(server, "wrong")
-    assert event == Closed("authentication failed: Invalid username or password")
+    assert event == Closed("authentication failed: Invalid username or password", authentication_failed=True)
     (_, _), (_, message) = answers(server, (17, 1), (36, 2))
     assert (message.error_code, message.error_message) == (58, "Authentication failed: Invalid username or password")
 
@@ -197,7 +197,7 @@ def test_a_second_handshake_is_refused() -> None:
     assert [message.error_code for _, message in answers(server, (17, 1), (17, 1))] == [0, 34]
 
 
-@pytest.mark.parametrize("make", [sasl_server, lambda: ServerConnection(RANGES)], ids=["sasl", "no sasl"])
+@pytest.mark.parametrize("make", [sasl_server, server_of], ids=["sasl", "no sasl"])
 def test_sasl_of_a_peer_that_is_known_is_answered_with_an_error(make: Any) -> None:
     server = make()
     if not server.authenticated:
@@ -208,14 +208,29 @@ def test_sasl_of_a_peer_that_is_known_is_answered_with_an_error(make: Any) -> No
     assert not server.closed
 
 
+@pytest.mark.parametrize(("password", "answered"), [("alice-secret", b"\0\0\0\0"), ("wrong", b"")])
+def test_after_version_0_of_the_handshake_tokens_have_no_headers(password: str, answered: bytes) -> None:
+    server = sasl_server()
+    assert ask(server, SaslHandshakeRequest(mechanism="PLAIN"), 0) == []
+    assert answers(server, (17, 0))[0][1].error_code == 0
+    server.receive_data(frame(f"\0alice\0{password}".encode()))
+    (event,) = server_events(server)
+    assert server.take_output() == answered
+    if answered:
+        assert event == Authenticated("User:alice")
+        assert len(ask(server, DescribeClusterRequest(), 1)) == 1
+    else:
+        assert isinstance(event, Closed) and event.authentication_failed
+
+
 def test_without_sasl_everybody_is_anonymous_or_whom_the_certificate_names() -> None:
-    assert ServerConnection(RANGES).principal == ANONYMOUS
-    assert ServerConnection(RANGES, principal="User:CN=a").principal == "User:CN=a"
+    assert server_of(RANGES).principal == ANONYMOUS
+    assert server_of(RANGES, principal="User:CN=a").principal == "User:CN=a"
     assert sasl_server().principal == ""
 
 
 def test_time_ends_what_is_idle_or_not_authenticated() -> None:
-    server = ServerConnection(RANGES)
+    server = server_of(RANGES)
     server.handshake_expired()
     assert server_events(server) == []
     server.idle_expired()
@@ -224,11 +239,11 @@ def test_time_ends_what_is_idle_or_not_authenticated() -> None:
     server.handshake_expired()
     server.handshake_expired()
     assert server_events(server) == [Closed("not authenticated in time")]
-    assert (server.counters.handshake_timeouts, server.counters.idle_closed) == (1, 0)
+    assert (server.terms.counters.handshake_timeouts, server.terms.counters.idle_closed) == (1, 0)
 
 
 def test_answers_to_a_connection_that_is_over_are_forgotten() -> None:
-    server = ServerConnection(RANGES)
+    server = server_of(RANGES)
     (received,) = ask(server, DescribeClusterRequest(), 1)
     server.connection_lost()
     assert server_events(server) == [Closed("the peer closed the connection")]
@@ -237,7 +252,7 @@ def test_answers_to_a_connection_that_is_over_are_forgotten() -> None:
 
 
 def test_what_was_answered_before_the_end_is_still_sent() -> None:
-    server = ServerConnection(RANGES)
+    server = server_of(RANGES)
     (received,) = ask(server, DescribeClusterRequest(), 1)
     server.respond(received.request_id, DescribeClusterResponse())
     server.receive_data(frame(b""))

@@ -16,7 +16,6 @@ from metashell.errors import UsageError
 from metashell.net.client_connection import ClientConnection
 from metashell.net.listener import serve
 from metashell.net.listener_options import ListenerOptions, is_loopback, secured_options
-from metashell.net.principal import principal_of
 from metashell.net.security import ListenerSecurity, SecurityConfig, TlsConfig, listener_security, tls_config
 from metashell.net.tls import client_context, openssl_cipher, server_context
 from metashell.net.transport import ConnectionFailedError, connect
@@ -276,11 +275,6 @@ def test_names_of_javas_suites_are_those_that_openssl_has() -> None:
     }.items():
         assert openssl_cipher(name) == expected
         assert expected in known
-
-
-def test_a_principal_is_written_as_kafka_writes_it() -> None:
-    subject = ((("countryName", "DE"),), (("organizationName", "A, B + C"),), (("commonName", "#x "), ("userId", "u")))
-    assert principal_of({"subject": subject}) == r"User:CN=\#x\ +UID=u,O=A\, B \+ C,C=DE"
 
 
 def test_properties_of_a_listener_make_its_options(files: Files) -> None:

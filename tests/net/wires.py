@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from metashell.net.api_versions import supported_ranges
+from metashell.net.api_versions import ApiRanges, supported_ranges
 from metashell.net.client_connection import ClientConnection
 from metashell.net.limits import ConnectionLimits
 from metashell.net.mechanisms import StaticCredentials, server_mechanisms
 from metashell.net.plain import PlainClient
 from metashell.net.sasl import SaslClient, SaslServer
 from metashell.net.scram import ScramClient
-from metashell.net.server_connection import ServerConnection
+from metashell.net.server_connection import ANONYMOUS, ServerConnection
+from metashell.net.server_terms import server_terms
 
 PASSWORDS = {"alice": "alice-secret", "bob,=": "pässword"}
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -28,7 +29,12 @@ def sasl_client(mechanism: str, username: str = "alice", password: str = "alice-
 
 def sasl_server(limits: ConnectionLimits | None = None, names: tuple[str, ...] = MECHANISMS) -> ServerConnection:
     made: Mapping[str, Callable[[], SaslServer]] = server_mechanisms(names, CREDENTIALS)
-    return ServerConnection(RANGES, mechanisms=made, limits=limits)
+    return server_of(RANGES, mechanisms=made, limits=limits or ConnectionLimits())
+
+
+def server_of(ranges: ApiRanges = RANGES, principal: str = ANONYMOUS, **terms: Any) -> ServerConnection:
+    """The core of a connection to a listener that serves these APIs."""
+    return ServerConnection(server_terms(ranges, **terms), principal)
 
 
 def server_events(server: ServerConnection) -> list[Any]:

@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -157,7 +156,7 @@ class BrokerCluster:
 
     def _command(self, version: str, configs: Sequence[str]) -> list[str]:
         if version == OURS:
-            return [sys.executable, "-m", "metashell.controller_server", "-v", *configs]
+            return command_line("metashell.cli.front_door", "server", *configs)
         words = kafka_command(version, "server", *configs) if len(configs) == 1 else kafka_command(version, str(TOGETHER), *configs)
         settings = self.place.folder / "log4j.properties"
         settings.write_text(LOG4J.format(level=LEVEL))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from confluent_kafka import ElectionType, Producer, TopicPartition
+from confluent_kafka import ElectionType, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -19,7 +20,7 @@ from metashell.image import MetadataImage
 from metashell.image.partitions import PartitionRegistration
 from metashell.log.meta_properties import META_PROPERTIES, read_meta_properties
 from tools.interop.brokers import CONTROLLERS, BrokerCluster, unfenced
-from tools.interop.brokers_history import read_history
+from tools.interop.brokers_history import compare_logs, read_history
 from tools.interop.brokers_traffic import (
     Client,
     Copier,
@@ -35,6 +36,25 @@ REASSIGN: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 PARTITIONS: Final = 6
 ELECTION_S: Final = 5.0
 """What an election of a controller may take on a busy machine, with the fetch timeout of 2 s before it."""
+THROTTLES: Final = {
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+}
+RECORDS: Final = {
+    "FEATURE_LEVEL_RECORD",
+    "REGISTER_BROKER_RECORD",
+    "REGISTER_CONTROLLER_RECORD",
+    "BROKER_REGISTRATION_CHANGE_RECORD",
+    "TOPIC_RECORD",
+    "PARTITION_RECORD",
+    "PARTITION_CHANGE_RECORD",
+    "CONFIG_RECORD",
+    "PRODUCER_IDS_RECORD",
+}
+"""What is in the log of every story."""
 CHECKPOINT_COPY: Final = "replication-offset-checkpoint.tmp"
 
 
@@ -53,6 +73,7 @@ class Story:
     killed: list[tuple[float, int, float]] = field(default_factory=list)
     clients: list[Client] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
+    created: int = 0
 
     def tell(self, line: str) -> None:
         self.say(f"{time.monotonic() - self.began:6.1f} s  {line}")
@@ -75,8 +96,12 @@ class Story:
         """Create a topic through a broker."""
         admin = self.admin()
         made = admin.create_topics([NewTopic(name, partitions, copies, config=config)], operation_timeout=30)
-        for future in made.values():
-            future.result(60)
+        try:
+            made[name].result(60)
+        except KafkaException as error:
+            # A broker asks again where the answer of a controller that died did not reach it.
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
         self.cluster.wait_until(f"{name} is there", lambda image: name in image.topics.by_name)
         self.tell(f"{name} is created")
 
@@ -145,46 +170,120 @@ class Story:
 
     def some_deaths(self, chance: random.Random, rounds: int, until: float) -> None:
         """Random deaths, `rounds` of them or until a time."""
-        killable = [id for id in (*CONTROLLERS, *self.cluster.plan.brokers) if not self.cluster.is_together(id)]
+        alone = [id for id in (*CONTROLLERS, *self.cluster.plan.brokers) if not self.cluster.is_together(id)]
+        controllers, brokers = [id for id in alone if id in CONTROLLERS], [id for id in alone if id not in CONTROLLERS]
+        of_brokers = [self.kill_broker, self.stop_broker, self.pause_broker]
+        of_controllers = [self.kill_controller, self.stop_controller, self.pause_controller]
         done = 0
         while done < rounds or time.monotonic() < until:
             done += 1
-            id = chance.choice(killable)
-            if id in CONTROLLERS:
-                self.kill_controller(id if chance.random() < 0.4 else self.cluster.wait_for_leader())
-            elif chance.random() < 0.6:
-                self.kill_broker(id)
-            else:
-                self.stop_broker(id)
+            active = self.cluster.wait_for_leader()
+            match chance.randrange(5) if controllers else 0:
+                case 0 | 1:
+                    chance.choice(of_brokers)(chance.choice(brokers))
+                case 2 | 3:
+                    chance.choice(of_controllers)(chance.choice([active, *controllers]))
+                case _ if chance.random() < 0.5:
+                    self.kill_all_controllers()
+                case _:
+                    self.kill_broker(chance.choice(brokers), with_controller=active)
 
     def kill_controller(self, id: int) -> None:
         """kill -9 of a controller and its start; where it was the active one, another one takes over and answers through a broker."""
         epoch, was_active = self.cluster.epoch, self.cluster.leader_id == id
         self.cluster.kill(id)
-        began = time.monotonic()
-        if was_active:
-            leader = self.cluster.wait_for_leader(other_than=id, after_epoch=epoch)
-            self.tell(f"active controller {id} killed, {leader} is active after {time.monotonic() - began:.1f} s")
+        self._without_controller(id, "killed", epoch if was_active else None)
+
+    def stop_controller(self, id: int) -> None:
+        """SIGTERM of a controller, which ends with status 0 and leaves the lead to another one; and its start."""
+        epoch, was_active = self.cluster.epoch, self.cluster.leader_id == id
+        status = self.cluster.stop(id)
+        if status not in (0, 143):
+            raise StoryError(f"controller {id} was told to stop and ended with {status}")
+        self._without_controller(id, "stopped", epoch if was_active else None)
+
+    def _without_controller(self, id: int, how: str, epoch: int | None) -> None:
+        """`epoch` is the one in which it was active, None if it was not."""
+        if epoch is not None:
+            took = self._takeover(id, epoch)
+            self.tell(f"active controller {id} {how}, {self.cluster.leader_id} is active after {took:.1f} s")
         else:
-            self.tell(f"standby {id} killed")
-        name = f"after-{self.cluster.epoch}-{id}"
-        self.create(name, 1, 2)
+            self.tell(f"standby {id} {how}")
+        self.create_another()
         self.cluster.start(id)
         took = self.cluster.wait_until_joined(id)
         self.tell(f"controller {id} follows again after {took:.1f} s")
         self.progress()
 
-    def kill_broker(self, id: int) -> None:
+    def _takeover(self, id: int, epoch: int) -> float:
+        began = time.monotonic()
+        self.cluster.wait_for_leader(other_than=id, after_epoch=epoch)
+        return time.monotonic() - began
+
+    def create_another(self) -> None:
+        """Create a topic of another name each time."""
+        self.created += 1
+        self.create(f"another-{self.created}", 1, 2)
+
+    def pause_controller(self, id: int) -> None:
+        """A controller stands still, so that another takes over where it led; then it finds out."""
+        epoch, was_active = self.cluster.epoch, self.cluster.leader_id == id
+        process = self.cluster.nodes[id].process
+        process.send_signal(signal.SIGSTOP)
+        try:
+            took = self._takeover(id, epoch) if was_active else 0.0
+            self.create_another()
+        finally:
+            process.send_signal(signal.SIGCONT)
+        self.cluster.wait_until_joined(id)
+        self.tell(f"controller {id} stood still" + (f", {self.cluster.leader_id} is active after {took:.1f} s" if was_active else ""))
+        self.progress()
+
+    def kill_all_controllers(self) -> None:
+        """No controller is left: what has a leader goes on, and all is as it was when they return."""
+        epoch = self.cluster.epoch
+        for id in CONTROLLERS:
+            self.cluster.kill(id)
+        self.progress()
+        self.cluster.start(*CONTROLLERS)
+        self.cluster.wait_for_leader(after_epoch=epoch)
+        for id in CONTROLLERS:
+            self.cluster.wait_until_joined(id)
+        self.tell(f"all controllers killed; {self.cluster.leader_id} is active again")
+        self.create_another()
+        self.progress()
+
+    def kill_broker(self, id: int, *, with_controller: int | None = None) -> None:
         """kill -9 of a broker: others lead its partitions within the session timeout; then it returns and is in sync again."""
         died = self.cluster.kill(id)
+        if with_controller is not None:
+            self.cluster.kill(with_controller)
+            self.tell(f"controller {with_controller} killed, and at once")
         took = self.cluster.wait_until(f"{id} leads nothing", lambda image: id not in unfenced(image) and not led_by(image, id))
         self.tell(f"broker {id} killed, it leads nothing after {took:.1f} s")
         self.progress()
+        if with_controller is not None:
+            self.cluster.start(with_controller)
+            self.cluster.wait_until_joined(with_controller)
         self.cluster.start(id)
         self.cluster.wait_until_unfenced(id)
         self.killed.append((died, id, time.time()))
         took = self.cluster.wait_until_whole()
         self.tell(f"broker {id} is back, all in sync {took:.1f} s after it was unfenced")
+
+    def pause_broker(self, id: int) -> None:
+        """A broker stands still until it is fenced; it goes on as a zombie that leads nothing, and is in sync again."""
+        paused, process = time.time(), self.cluster.nodes[id].process
+        process.send_signal(signal.SIGSTOP)
+        try:
+            took = self.cluster.wait_until(f"{id} leads nothing", lambda image: id not in unfenced(image) and not led_by(image, id))
+        finally:
+            process.send_signal(signal.SIGCONT)
+        self.cluster.wait_until_unfenced(id)
+        self.killed.append((paused, id, time.time()))
+        self.cluster.wait_until_whole()
+        self.tell(f"broker {id} stood still, it led nothing after {took:.1f} s, and is back")
+        self.progress()
 
     def stop_broker(self, id: int, *, repair: int | None = None) -> None:
         """SIGTERM to a broker: its partitions get other leaders first, at no time they have none; then it returns.
@@ -241,6 +340,9 @@ class Story:
         words = ["--bootstrap-server", self.cluster.bootstrap, "--reassignment-json-file", str(path)]
         limits = ["--throttle", str(throttle), "--replica-alter-log-dirs-throttle", str(throttle)]
         text = self.cluster.tool(REASSIGN, *words, "--execute", *limits)
+        limited = throttled(self.cluster.image)
+        if not limited:
+            raise StoryError(f"no throttle was set: {text}")
 
         def is_done(image: MetadataImage) -> bool:
             for (topic, number), (replicas, _) in wanted.items():
@@ -251,7 +353,9 @@ class Story:
 
         took = self.cluster.wait_until("the reassignment is done", is_done)
         self.tell(f"{len(wanted)} partitions reassigned in {took:.1f} s")
-        text += self.cluster.tool(REASSIGN, *words, "--verify")
+        text = self.cluster.tool(REASSIGN, *words, "--verify")
+        self.cluster.wait_until("the throttles are gone", lambda image: not throttled(image))
+        self.tell(f"its throttles were set, and are gone: {sorted(limited)}")
         return text
 
     def elect_preferred(self, id: int) -> None:
@@ -279,6 +383,7 @@ class Story:
             "readers have read all",
             lambda _: len(set().union(*(member.seen for member in self.members))) >= count and self.copier.has_all,
         )
+        self.check_group("readers")
         for client in (*self.members, self.copier):
             client.end()
         copied = read_topic(where, "copied", PARTITIONS)
@@ -295,9 +400,26 @@ class Story:
         gaps = [max(writer.longest_gap_s.values()) for writer in self.writers]
         self.tell(f"longest time between two acknowledgements of a partition: {max(gaps):.1f} s")
 
-    def check_leaders(self) -> None:
-        """No partition was without a leader that lives for longer than the session timeout and an election. Errors: StoryError."""
-        history = read_history(self.cluster.directory(self.cluster.leader_id))
+    def check_group(self, group: str) -> None:
+        """The group lives by the protocol that its members were told to use. Errors: StoryError."""
+        admin = self.admin()
+        described = admin.describe_consumer_groups([group])[group].result(60)
+        if described.type.name.lower() != self.protocol or not described.members:
+            raise StoryError(f"{group} is a group of type {described.type} with {len(described.members)} members")
+        self.tell(f"{group} is a group of protocol {self.protocol} with {len(described.members)} members")
+
+    def check_log(self) -> None:
+        """The controllers have one log, which says that no partition was without a leader that lives for long. Errors: StoryError.
+
+        Long is more than the session timeout and an election.
+        """
+        directories = [self.cluster.directory(id) for id in CONTROLLERS]
+        compared = compare_logs(directories)
+        history = read_history(directories[0])
+        missing = RECORDS - {record.type for record in history.records}
+        if missing:
+            raise StoryError(f"no such records: {sorted(missing)}")
+        self.tell(f"the {compared} batches of the controllers are the same bytes")
         limit_s = self.cluster.plan.session_ms / 1000 + ELECTION_S
         times = history.leaderless_s(self.killed)
         long = [f"{seconds:.2f} s {line}" for seconds, line in times if seconds > limit_s]
@@ -305,6 +427,11 @@ class Story:
             raise StoryError(f"longer than {limit_s} s without a leader: {long[:10]}")
         longest = f"{times[0][0]:.2f} s ({times[0][1]})" if times else "0 s"
         self.tell(f"longest time of a partition without a leader that lives: {longest} of {limit_s:.1f} s allowed")
+
+
+def throttled(image: MetadataImage) -> set[str]:
+    """The keys of throttles that are set on anything."""
+    return {key for values in image.configs.values() for key in values if key in THROTTLES}
 
 
 def led_by(image: MetadataImage, id: int) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.running import command_line
+from tools.interop.mixed_quorum import ends_at, split_batches
 
 REPOSITORY: Final = Path(__file__).parents[2]
 NO_LEADER: Final = -1
@@ -53,6 +54,28 @@ class History:
 
     def of_type(self, *types: str) -> list[Record]:
         return [record for record in self.records if record.type in types]
+
+
+class LogsDifferError(Exception):
+    """Two controllers have different batches at one offset."""
+
+
+def compare_logs(directories: Sequence[Path]) -> int:
+    """How many batches all of the logs have in common. Errors: LogsDifferError; one may have more at its end than another."""
+    logs = []
+    for directory in directories:
+        batches: dict[int, bytes] = {}
+        for path in sorted((directory / "__cluster_metadata-0").glob("*.log")):
+            batches.update(split_batches(path.read_bytes()))
+        ends_at(batches)
+        logs.append(batches)
+    start, end = max(map(min, logs)), min(map(max, logs))
+    common = [{base: data for base, data in batches.items() if start <= base <= end} for batches in logs]
+    for other, directory in zip(common[1:], directories[1:], strict=True):
+        different = [base for base in sorted(common[0].keys() | other.keys()) if common[0].get(base) != other.get(base)]
+        if different:
+            raise LogsDifferError(f"{directory} and {directories[0]} differ in {len(different)} batches, first at {different[:5]}")
+    return len(common[0])
 
 
 def read_history(log_directory: Path) -> History:

@@ -24,6 +24,7 @@ from typing import Final
 from tests.java import KAFKA
 from tools.interop.brokers import CONTROLLERS, OURS, Plan, broker_cluster
 from tools.interop.brokers_acts import PARTITIONS, Story, StoryError, directory_id, placed_in
+from tools.interop.brokers_history import LogsDifferError
 from tools.interop.brokers_traffic import TrafficError
 from tools.interop.nodes import NodeFailedError
 
@@ -87,7 +88,7 @@ def tell_mixed(story: Story, chance: random.Random, rounds: int, until: float) -
     story.stop_broker(12)
     story.some_deaths(chance, rounds, until)
     story.end_traffic()
-    story.check_leaders()
+    story.check_log()
 
 
 def tell_newest(story: Story, chance: random.Random, rounds: int, until: float) -> None:
@@ -119,7 +120,7 @@ def tell_newest(story: Story, chance: random.Random, rounds: int, until: float) 
     story.stop_broker(11, repair=1)
     story.some_deaths(chance, rounds, until)
     story.end_traffic()
-    story.check_leaders()
+    story.check_log()
 
 
 STORIES: Final = {"mixed": (mixed_plan, tell_mixed), "newest": (newest_plan, tell_newest)}
@@ -130,7 +131,7 @@ def run_story(
 ) -> None:
     """Tell a story in an empty folder, with more deaths for so many rounds or seconds.
 
-    Errors: StoryError, TrafficError, NodeFailedError.
+    Errors: StoryError, TrafficError, NodeFailedError, LogsDifferError.
     """
     plan_of, tell = STORIES[name]
     with broker_cluster(plan_of(controllers), folder) as cluster:
@@ -165,7 +166,7 @@ def main(argv: Sequence[str]) -> int:
                     rounds=arguments.rounds,
                     seconds=arguments.seconds,
                 )
-            except (StoryError, TrafficError, NodeFailedError) as error:
+            except (StoryError, TrafficError, NodeFailedError, LogsDifferError) as error:
                 print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
                 return 1
     return 0

@@ -34,7 +34,7 @@ _USER_KEYS: Final = {
 _ADDRESS_KEYS: Final = {"connection_creation_rate": "INT"}
 _LIMITS: Final = {"LONG": _LONG_MAX, "INT": _INT_MAX}
 _FRACTION_MAX: Final = 1e-6
-_LOCAL_NAMES: Final = {"localhost"}
+_NUMBERS = re.compile(r"[0-9]+(\.[0-9]+){0,3}", re.ASCII)
 _HOST = re.compile(r"(?=.{1,253}$)(?!.*\.\d+$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*")
 
 
@@ -94,11 +94,18 @@ def _check_entity(names: dict[str, str | None]) -> None:
 
 
 def _is_address(text: str) -> bool:
-    """Whether a text is an address, or looks like a host that may resolve: nothing is looked up here."""
+    """Whether InetAddress.getByName takes a text: an address in any of its forms, or a name.
+
+    Kafka asks the name service and refuses names that it does not know; nothing is looked up here, so a quota may be for a host that is
+    not there.
+    """
+    if _NUMBERS.fullmatch(text):
+        *first, last = map(int, text.split("."))
+        return all(part < 256 for part in first) and last < 256 ** (4 - len(first))
     try:
-        ip_address(text)
+        ip_address(text[1:-1] if text[:1] == "[" and text[-1:] == "]" and ":" in text else text)
     except ValueError:
-        return text in _LOCAL_NAMES or _HOST.fullmatch(text) is not None
+        return _HOST.fullmatch(text) is not None
     return True
 
 

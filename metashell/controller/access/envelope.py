@@ -16,6 +16,7 @@ from metashell.codec.error_codes import (
     PRINCIPAL_DESERIALIZATION_FAILURE,
     UNSUPPORTED_VERSION,
 )
+from metashell.codec.java_text import host_address
 from metashell.codec.primitives import kafka_text, read_uvarint
 from metashell.codec.registry import message_type
 from metashell.controller.apis import APIS
@@ -54,7 +55,7 @@ def open_envelope(envelope: Request) -> Inner:
         body=inner,
         principal=principal,
         client_id=header.client_id or "",
-        host=_address_text(body.client_host_address),
+        host=host_address(bytes(body.client_host_address)),
         is_forwarded=True,
         is_token_authenticated=is_token,
     )
@@ -131,12 +132,6 @@ def _compact_text(data: bytes, at: int) -> tuple[str, int]:
     if size == 0 or end > len(data):
         raise DecodeError("a text ends early")
     return kafka_text(data[at:end]), end
-
-
-def _address_text(address: bytes) -> str:
-    from ipaddress import ip_address
-
-    return str(ip_address(bytes(address)))
 
 
 def close_envelope(inner: Inner, answer: Any) -> Any:

@@ -134,9 +134,14 @@ def sweep(state: State, now_ms: int) -> tuple[Decision, bool]:
 
 
 def token_hmac(state: State, token_id: str) -> bytes:
-    """The secret of a token, made from its id and the secret that all controllers share."""
+    """The secret of a token."""
     assert state.settings.token_secret is not None
-    return hmac.digest(state.settings.token_secret.encode(), token_id.encode(), "sha512")
+    return hmac_of_token(state.settings.token_secret, token_id)
+
+
+def hmac_of_token(secret: str, token_id: str) -> bytes:
+    """The secret of a token, made from its id and the secret that all controllers share."""
+    return hmac.digest(secret.encode(), token_id.encode(), "sha512")
 
 
 def _check_sender(request: Request) -> None:

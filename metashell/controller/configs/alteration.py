@@ -28,6 +28,7 @@ from metashell.controller.configs.checks import check_resource
 from metashell.controller.configs.keys import ConfigKey, config_keys
 from metashell.controller.decision import TOO_LARGE, ApiError, BoundedRecords, Decision
 from metashell.controller.java import java_int, string_hash_order
+from metashell.controller.policies import ConfigsToAlter
 from metashell.controller.records import MIN_ISR, clear_elr, config, elr_enabled, is_config_of
 from metashell.controller.request import Request
 from metashell.controller.state import State
@@ -78,7 +79,7 @@ class ConfigChecker:
             # A broker reads files again that a setting names, also where the setting stays as it is.
             if value != before.get(key) or resource[0] == BROKER_RESOURCE:
                 altered[key] = value
-        self._check(resource, before, altered, is_new=is_new)
+        self._check(resource, before, altered, altered, is_new=is_new)
         return [config(*resource, key, value) for key, value in altered.items()]
 
     def replacing(self, resource: ResourceKey, wanted: Mapping[str, str | None]) -> list[VersionedRecord]:
@@ -87,8 +88,9 @@ class ConfigChecker:
         altered: dict[str, str | None] = {
             key: wanted[key] for key in string_hash_order(wanted) if wanted[key] != before.get(key) or resource[0] == BROKER_RESOURCE
         }
+        named = dict(altered)
         altered.update({key: None for key in before if key not in wanted})
-        self._check(resource, before, altered, is_new=False)
+        self._check(resource, before, altered, named, is_new=False)
         return [config(*resource, key, value) for key, value in altered.items()]
 
     def elr_clearings(self, records: Iterable[VersionedRecord]) -> list[VersionedRecord]:
@@ -137,7 +139,16 @@ class ConfigChecker:
                 items.append(item)
         return ",".join(items)
 
-    def _check(self, resource: ResourceKey, before: Mapping[str, str], altered: Mapping[str, str | None], *, is_new: bool) -> None:
+    def _check(
+        self,
+        resource: ResourceKey,
+        before: Mapping[str, str],
+        altered: Mapping[str, str | None],
+        named: Mapping[str, str | None],
+        *,
+        is_new: bool,
+    ) -> None:
+        """Whether what is `altered` may be; a policy sees only what the request has `named`."""
         after = dict(before)
         for key, value in altered.items():
             self._check_key(resource, before, key, value)
@@ -148,6 +159,7 @@ class ConfigChecker:
         check_resource(self._state.settings, resource, after, before)
         if not is_new:
             self._check_existence(resource)
+        self._state.settings.policies.check_configs(ConfigsToAlter(*resource, named))
 
     def _check_key(self, resource: ResourceKey, before: Mapping[str, str], key: str, value: str | None) -> None:
         kind, name = resource

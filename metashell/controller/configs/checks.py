@@ -155,8 +155,9 @@ def _check_client_metrics(name: str, values: Mapping[str, str]) -> None:
 
 def _is_match_pattern(pattern: str) -> bool:
     """Whether a pattern is `key=regular expression`; Python's expressions stand in for Java's."""
-    parts = pattern.split("=")
-    if len(parts) != 2 or not parts[1] or parts[0].strip() not in _CLIENT_KEYS:
+    # Java's split leaves out what is empty at the end.
+    parts = pattern.rstrip("=").split("=")
+    if len(parts) != 2 or parts[0].strip() not in _CLIENT_KEYS:
         return False
     try:
         re.compile(parts[1].strip())

@@ -31,6 +31,7 @@ from metashell.controller.configs.effective import EffectiveConfig
 from metashell.controller.decision import TOO_LARGE, ApiError, BoundedRecords, Decision
 from metashell.controller.partitions.assignment import active_of, check_manual_assignment, new_partition
 from metashell.controller.partitions.bulk import Changes
+from metashell.controller.policies import PolicyRefusal, TopicToCreate
 from metashell.controller.request import Request
 from metashell.controller.state import State
 from metashell.controller.steps import PIECE, Steps
@@ -108,7 +109,7 @@ class TopicCreation:
             self._check_name(topic.name)
             return (yield from self._create(topic))
         except ApiError as error:
-            if error.code == POLICY_VIOLATION:
+            if error.code == POLICY_VIOLATION and not isinstance(error, PolicyRefusal):
                 raise
             return _failed(topic.name, error)
 
@@ -127,6 +128,7 @@ class TopicCreation:
         config_records = self._config_records(topic)
         topic_id = new_uuid(self._state.chance)
         partitions = yield from (self._by_hand(topic, topic_id) if topic.assignments else self._placed(topic, topic_id))
+        self._ask_policy(topic, partitions)
         is_strict = self._request.version >= _STRICT_FROM
         quotas = self._state.stable.client_quotas
         self._state.quotas.charge(quotas, self._request, len(partitions), self._now_ms, is_strict=is_strict)
@@ -134,6 +136,17 @@ class TopicCreation:
         self._records.extend(config_records)
         self._records.extend(partitions)
         return self._created(topic, topic_id, partitions)
+
+    def _ask_policy(self, topic: messages.CreateTopicsRequest.CreatableTopic, partitions: Sequence[VersionedRecord]) -> None:
+        policies = self._state.settings.policies
+        if policies.create_topic is None:
+            return
+        configs = {one.name: one.value for one in topic.configs}
+        replicas = {record.partition_id: record.replicas for record, _ in partitions}
+        if topic.assignments:
+            policies.check_topic(TopicToCreate(topic.name, None, None, replicas, configs))
+        else:
+            policies.check_topic(TopicToCreate(topic.name, len(replicas), len(replicas[0]), None, configs))
 
     def _config_records(self, topic: messages.CreateTopicsRequest.CreatableTopic) -> list[VersionedRecord]:
         nulls = [one.name for one in topic.configs if one.value is None]

@@ -175,7 +175,7 @@ class Socket(asyncio.Transport):
         data = data[:READ_SIZE]
         if data:
             self.other.was_read(len(data))
-            self.protocol.data_received(data)
+            _give(self.protocol, data)
             self._read_soon()
         elif not self.protocol.eof_received():
             self.close()
@@ -220,6 +220,19 @@ class Socket(asyncio.Transport):
                     self.reset_other()
                 else:
                     self._send(END)
+
+
+def _give(protocol: Any, data: bytes) -> None:
+    """Bytes for a protocol, as asyncio gives them to one that has a buffer, and to one that has none."""
+    if not isinstance(protocol, asyncio.BufferedProtocol):
+        protocol.data_received(data)
+        return
+    while data:
+        buffer = memoryview(protocol.get_buffer(-1))
+        size = min(len(buffer), len(data))
+        buffer[:size] = data[:size]
+        protocol.buffer_updated(size)
+        data = data[size:]
 
 
 def arrive(world: ProductionWorld, socket: Socket, second: None) -> None:

@@ -258,7 +258,7 @@ class Asked:
 
     def request(self, token: Token, request: Request, listener: str) -> None:
         world, host = self._world, self._host
-        source = world.by_name.get(token.request.peer)
+        source = world.by_name.get(token.request.host)
         if source is not None:
             flight = host.asked_by[token] = Flight(source, source.life, 0, 0, request, host)
             flight.arrived = host.contacts[source.key] = self._driver.now_ms()
