@@ -104,6 +104,7 @@ LATE_MODULES = {
     "metashell.controller_server.queue": {"asyncio"},
     "metashell.controller_server.apis": {"asyncio"},
     "metashell.controller_server.registration": {"asyncio"},
+    "metashell.controller_server.garbage": {"asyncio"},
     "metashell.embedded.members": {"asyncio"},
     "metashell.embedded.requests": {"asyncio"},
     "metashell.embedded.fake_brokers": {"asyncio"},

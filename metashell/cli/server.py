@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import re
 import sys
@@ -29,8 +28,6 @@ def _serve(values: SimpleNamespace) -> int:
     config = _config(values)
     import asyncio
 
-    # A command runs without; this one may run for months.
-    gc.enable()
     return asyncio.run(_run(config, EventLog(values.log_format)))
 
 
@@ -58,6 +55,7 @@ async def _run(config: ControllerConfig, log: EventLog) -> int:
     import asyncio
     import signal
 
+    from metashell.controller_server.garbage import Garbage
     from metashell.controller_server.server import ControllerServer
     from metashell.errors import MetashellError
 
@@ -81,6 +79,7 @@ async def _run(config: ControllerConfig, log: EventLog) -> int:
             await asyncio.wait((starting,))
         else:
             await starting
+            Garbage(server.replica.driver.held)
             log.event(ready_line(config, server.ports))
             await asyncio.wait((server.failure, signalled), return_when=asyncio.FIRST_COMPLETED)
         await server.stop()

@@ -33,6 +33,7 @@ from metashell.controller.cluster.cluster_answers import published_features
 from metashell.controller.controller import ENVELOPE_KEY
 from metashell.controller.records import SUPPORTED_FEATURES
 from metashell.controller.routes import CLUSTER_REFUSED, ROUTES
+from metashell.controller.topics.deletion import UNKNOWN_TOPIC_TEXT
 from metashell.controller_server.machine import ControllerMachine
 from metashell.net.accepted_connection import ServerRequest
 from metashell.net.api_versions import NodeFeatures
@@ -40,8 +41,6 @@ from metashell.raft.wire.common import only_partition
 from metashell.server.inbound import Inbound
 
 NOT_READY: Final = "The authorizer is not ready: the log was not read to its end yet."
-NOT_HOSTED: Final = "This server does not host this topic-partition."
-
 _RAFT: Final[Mapping[int, Operation]] = {
     FETCH: Operation.CLUSTER_ACTION,
     VOTE: Operation.CLUSTER_ACTION,
@@ -165,7 +164,7 @@ def unknown_partitions(topics: Iterable[Any]) -> messages.DescribeQuorumResponse
                 topic_name=topic.topic_name,
                 partitions=tuple(
                     made.PartitionData(
-                        partition_index=partition.partition_index, error_code=UNKNOWN_TOPIC_OR_PARTITION, error_message=NOT_HOSTED
+                        partition_index=partition.partition_index, error_code=UNKNOWN_TOPIC_OR_PARTITION, error_message=UNKNOWN_TOPIC_TEXT
                     )
                     for partition in topic.partitions
                 ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -16,13 +16,12 @@ from metashell.net.listener_options import ListenerOptions, options_of
 from metashell.net.security import security_config
 from metashell.raft.config import RaftConfig
 from metashell.raft.messages import Endpoint
+from metashell.server.peer_security import PeerSecurity
 from metashell.storage.config import NodeConfig
 from metashell.storage.config import config_of as checked_config
 from metashell.values import ReplicaKey
 
 if TYPE_CHECKING:
-    import ssl
-
     from metashell.net.sasl import Credentials, SaslClient
 
 ALL_INTERFACES: Final = "0.0.0.0"
@@ -106,28 +105,23 @@ def listener_options(config: ControllerConfig, credentials: Credentials | None =
     ]
 
 
-def peer_tls(config: ControllerConfig) -> ssl.SSLContext | None:
-    """How to connect to other controllers by TLS, None for without. Errors: UsageError."""
+def peer_security(config: ControllerConfig) -> PeerSecurity:
+    """How to connect to the other controllers. Errors: UsageError."""
     security = security_config(config.properties, config.node.controller_listener)
-    if security.tls is None:
-        return None
-    from metashell.net.tls import client_context
+    tls = None
+    if security.tls is not None:
+        from metashell.net.tls import client_context
 
-    return client_context(security.tls)
-
-
-def peer_sasl(config: ControllerConfig) -> Callable[[], SaslClient] | None:
-    """What makes the client's side of a login at other controllers, None for without. Errors: UsageError."""
-    security = security_config(config.properties, config.node.controller_listener)
+        tls = client_context(security.tls)
     if not security.mechanism:
-        return None
+        return PeerSecurity(tls=tls)
 
     def client() -> SaslClient:
         made = security.sasl_client()
         assert made is not None, "there is a mechanism"
         return made
 
-    return client
+    return PeerSecurity(tls=tls, sasl=client)
 
 
 def advertised_endpoints(config: ControllerConfig, ports: Mapping[str, int]) -> dict[str, Endpoint]:

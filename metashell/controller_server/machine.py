@@ -14,7 +14,7 @@ Source: org.apache.kafka.controller.QuorumController, org.apache.kafka.image.pub
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -29,12 +29,12 @@ from metashell.codec.error_codes import (
     REQUEST_TIMED_OUT,
     UNKNOWN_SERVER_ERROR,
 )
-from metashell.codec.frame import NO_VALUE, UnknownRecord, read_metadata_record, write_metadata_record
+from metashell.codec.frame import write_metadata_record
 from metashell.controller import Decision, Purgatory, QuorumController, Request
 from metashell.controller.decision import TOO_LARGE
 from metashell.controller.routes import ROUTES
 from metashell.controller_server.queue import EventQueue, Pace, Steps
-from metashell.errors import DecodeError, LogCorruptError
+from metashell.controller_server.records import records_of
 from metashell.ids import Epoch, NodeId
 from metashell.image import EMPTY_IMAGE, ImageLoader, MetadataImage
 from metashell.image.loss import VersionedRecord
@@ -43,7 +43,6 @@ from metashell.image.writer import write_image
 from metashell.raft.errors import BufferAllocationError, InvalidUpdateVersionError, NotLeaderError, RecordBatchTooLargeError
 from metashell.raft.roles import Leader
 from metashell.server.image_machine import refuse_faults
-from metashell.server.own_batches import OwnBatch
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
 
@@ -455,21 +454,3 @@ def _encoded(decision: Decision) -> Generator[Pace | None, None, Encoded]:
                 yield None
         found.append((records, values))
     return found
-
-
-def records_of(batch: RecordBatch) -> Iterator[VersionedRecord]:
-    """The records of a committed data batch. Errors: LogCorruptError for what is no record that this controller knows."""
-    if isinstance(batch, OwnBatch):
-        values: Iterable[tuple[int, bytes]] = enumerate(batch.values, batch.header.base_offset)
-    else:
-        values = ((record.offset, record.value or b"") for record in batch.records())
-    for offset, value in values:
-        if not value:
-            raise LogCorruptError(batch.file, offset, NO_VALUE)
-        try:
-            record = read_metadata_record(value)
-        except DecodeError as error:
-            raise LogCorruptError(batch.file, offset, str(error)) from None
-        if record.fault is not None or isinstance(record.body, UnknownRecord) or record.family != "metadata":
-            raise LogCorruptError(batch.file, offset, f"{record.type_name}: {record.fault or 'not a record of this family'}")
-        yield record.body, record.version

@@ -25,7 +25,7 @@ from metashell.raft.messages import Endpoint
 if TYPE_CHECKING:
     from random import Random
 
-    from metashell.server.replica_server import PeerSecurity
+    from metashell.server.peer_security import PeerSecurity
 
 TIMEOUT_S: Final = 5.0
 PAUSE_MIN_S: Final = 0.1

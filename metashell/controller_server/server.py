@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from metashell.codec.checked_batches import checked_batches
 from metashell.controller import QuorumController
 from metashell.controller.chance import new_uuid
 from metashell.controller_server.apis import Apis
@@ -22,30 +21,26 @@ from metashell.controller_server.config import (
     ControllerConfig,
     advertised_endpoints,
     listener_options,
-    peer_sasl,
-    peer_tls,
+    peer_security,
     raft_config,
     settings_of,
     static_voters,
 )
 from metashell.controller_server.credentials import ImageCredentials
-from metashell.controller_server.machine import ControllerMachine, SnapshotLimits, records_of
+from metashell.controller_server.directory import Formatted, bootstrap_records, formatted_for, open_log
+from metashell.controller_server.machine import ControllerMachine, SnapshotLimits
 from metashell.controller_server.registration import Registration
 from metashell.errors import MetashellError
 from metashell.image import MetadataImage, Voter, VoterSet
-from metashell.image.loss import VersionedRecord
 from metashell.image.voters import VoterEndpoint
-from metashell.log.meta_properties import META_PROPERTIES, MetaProperties
 from metashell.log.metadata_log import MetadataLog
-from metashell.log.names import BOOTSTRAP_CHECKPOINT
 from metashell.net.listener import Listener
 from metashell.net.listener_options import ListenerOptions
 from metashell.raft.config import RaftConfig
 from metashell.raft.messages import Endpoint
 from metashell.raft.node import RaftNode
 from metashell.server.election_store import ElectionStore, newest_epoch
-from metashell.server.replica_server import Parts, PeerSecurity, ReplicaServer
-from metashell.storage.ensemble import load_ensemble, verify_ensemble
+from metashell.server.replica_server import Parts, ReplicaServer
 from metashell.values import ZERO_UUID
 
 
@@ -62,7 +57,7 @@ class ControllerServer:
         self._replica: ReplicaServer | None = None
         self._machine: ControllerMachine | None = None
         self._registration: Registration | None = None
-        self._meta: MetaProperties | None = None
+        self._formatted: Formatted | None = None
         self._voters: Mapping[int, Endpoint] = {}
         self._ports: dict[str, int] = {}
         self._is_ending = False
@@ -72,23 +67,15 @@ class ControllerServer:
     async def open(self, static_voter_ids: tuple[int, ...] | None = None) -> Mapping[str, int]:
         """Open the directory and the listeners; the port of each listener, by name. Errors: MetashellError, OSError."""
         config = self.config
-        meta = self._meta = formatted_for(config)
-        assert meta.cluster_id is not None and meta.directory_id is not None, "checked"
+        formatted = self._formatted = formatted_for(config)
         bootstrap = bootstrap_records(config.directory)
-        segment_size, segment_ms = config.number("metadata.log.segment.bytes"), config.number("metadata.log.segment.ms")
-        try:
-            log = self._log = await asyncio.to_thread(
-                MetadataLog.open, config.directory, segment_size=segment_size, segment_ms=segment_ms, accept_loss=config.accept_loss
-            )
-        except BlockingIOError:
-            where = f"Failed to acquire lock on file .lock in {config.directory}."
-            raise MetashellError(f"{where} A Kafka instance in another process or thread is using this directory.") from None
+        log = self._log = await asyncio.to_thread(open_log, config)
         try:
             for repair in log.repairs:
                 self._on_event(f"recovery: {repair}")
             ids = sorted(static_voters(config)) if static_voter_ids is None else sorted(static_voter_ids)
             store = ElectionStore(log.directory, ids)
-            controller = QuorumController(settings_of(config, meta.cluster_id), self._random, bootstrap)
+            controller = QuorumController(settings_of(config, formatted.cluster_id), self._random, bootstrap)
             limits = SnapshotLimits(
                 config.number("metadata.log.max.record.bytes.between.snapshots"), config.number("metadata.log.max.snapshot.interval.ms")
             )
@@ -102,7 +89,7 @@ class ControllerServer:
                 wall_ms=wall_ms,
                 machine=machine,
                 application=apis,
-                peers=PeerSecurity(tls=peer_tls(config), sasl=peer_sasl(config)),
+                peers=peer_security(config),
                 on_event=self._on_event,
             )
             replica = self._replica = ReplicaServer(parts)
@@ -122,11 +109,11 @@ class ControllerServer:
         """
         if self._replica is None:
             await self.open(None if voters is None else tuple(voters))
-        replica, machine, meta, config = self.replica, self.machine, self._meta, self.config
-        assert meta is not None and meta.cluster_id is not None and meta.directory_id is not None, "opened"
+        replica, machine, formatted, config = self.replica, self.machine, self._formatted, self.config
+        assert formatted is not None, "opened"
         try:
             voters = static_voters(config) if voters is None else voters
-            wire(replica, machine, raft_config(config, meta.cluster_id, meta.directory_id, self._ports, voters))
+            wire(replica, machine, raft_config(config, formatted.cluster_id, formatted.directory_id, self._ports, voters))
         except BaseException:
             await self._abandon()
             raise
@@ -137,7 +124,7 @@ class ControllerServer:
             config.protocols,
             lambda: self.image,
             lambda: leader_endpoint(self.node),
-            PeerSecurity(tls=peer_tls(config), sasl=peer_sasl(config)),
+            peer_security(config),
             self._random,
         )
         machine.watchers.append(self._registration.look)
@@ -292,41 +279,6 @@ def wire(replica: ReplicaServer, machine: ControllerMachine, config: RaftConfig)
 def leader_endpoint(node: RaftNode) -> Endpoint | None:
     """Where the leader is reached on the first controller listener."""
     return node.role.endpoints.get(node.config.default_listener) if node.leader_id >= 0 else None
-
-
-def formatted_for(config: ControllerConfig) -> MetaProperties:
-    """The meta.properties of the metadata directory, held against the configuration and all other directories.
-
-    Errors: MetashellError, in Kafka's words.
-    """
-    node = config.node
-    ensemble = load_ensemble(node.log_directories)
-    if not ensemble.formatted:
-        raise MetashellError("No readable meta.properties files found.")
-    clusters = [meta.cluster_id for _, meta in sorted(ensemble.formatted.items()) if meta.cluster_id is not None]
-    if not clusters:
-        raise MetashellError(f"{config.directory}: {META_PROPERTIES} has no cluster.id")
-    verify_ensemble(ensemble, clusters[0], node.node_id)
-    if config.directory in ensemble.errors:
-        raise MetashellError(f"Encountered I/O error in metadata log directory {config.directory}. Cannot continue.")
-    meta = ensemble.formatted.get(config.directory)
-    if meta is None:
-        why = "(have you run `kafka-storage.sh` to format the directory?)"
-        raise MetashellError(f"No `meta.properties` found in {config.directory} {why}")
-    if meta.node_id is None or meta.directory_id is None:
-        raise MetashellError(f"{config.directory}: {META_PROPERTIES} has no {'node.id' if meta.node_id is None else 'directory.id'}")
-    return meta
-
-
-def bootstrap_records(directory: str) -> list[VersionedRecord]:
-    """The first records of a new cluster, as formatting left them; none where it left no file. Errors: LogCorruptError, OSError."""
-    path = os.path.join(directory, BOOTSTRAP_CHECKPOINT)
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except FileNotFoundError:
-        return []
-    return [record for batch in checked_batches(data, path) if not batch.header.is_control for record in records_of(batch)]
 
 
 async def run(config: ControllerConfig, on_event: Callable[[str], None]) -> int:

@@ -21,13 +21,11 @@ from metashell.server.driver import SHUTDOWN_MS, Driver, Store
 from metashell.server.feed import Feed
 from metashell.server.inbound import Application, Inbound
 from metashell.server.links import LINKS_MAX, LinkOptions, Links
+from metashell.server.peer_security import PeerSecurity
 from metashell.server.state_machine import NoMachine, StateMachine
 
 if TYPE_CHECKING:
-    import ssl
-
     from metashell.ids import Offset
-    from metashell.net.sasl import SaslClient
     from metashell.raft.ready import ElectionState
     from metashell.raft.replica import Random
     from metashell.raft.roles import Role
@@ -42,14 +40,6 @@ Arrays of empty entries take some 25 times their bytes in memory, and the loop's
 """
 REQUESTS_MAX: Final = 4
 """Requests of one connection that are taken in before they are answered; replicas of Kafka have one, its clients up to five."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeerSecurity:
-    """How peers are connected to; `sasl` makes the client's side for each connection."""
-
-    tls: ssl.SSLContext | None = None
-    sasl: Callable[[], SaslClient] | None = None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,0 +1,71 @@
+"""A controller's directories, held against its configuration, and what formatting left in them for a new cluster.
+
+Source: kafka.server.KafkaRaftServer.initializeLogDirs, org.apache.kafka.metadata.bootstrap.BootstrapDirectory.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from metashell.codec.checked_batches import checked_batches
+from metashell.controller_server.config import ControllerConfig
+from metashell.controller_server.records import records_of
+from metashell.errors import MetashellError
+from metashell.image.loss import VersionedRecord
+from metashell.log.meta_properties import META_PROPERTIES
+from metashell.log.metadata_log import MetadataLog
+from metashell.log.names import BOOTSTRAP_CHECKPOINT
+from metashell.storage.ensemble import load_ensemble, verify_ensemble
+
+
+class Formatted(NamedTuple):
+    """Whose directory it is."""
+
+    cluster_id: str
+    directory_id: bytes
+
+
+def formatted_for(config: ControllerConfig) -> Formatted:
+    """The meta.properties of the metadata directory, held against the configuration and all other directories.
+
+    Errors: MetashellError, in Kafka's words.
+    """
+    node = config.node
+    ensemble = load_ensemble(node.log_directories)
+    if not ensemble.formatted:
+        raise MetashellError("No readable meta.properties files found.")
+    clusters = [meta.cluster_id for _, meta in sorted(ensemble.formatted.items()) if meta.cluster_id is not None]
+    if not clusters:
+        raise MetashellError(f"{config.directory}: {META_PROPERTIES} has no cluster.id")
+    verify_ensemble(ensemble, clusters[0], node.node_id)
+    if config.directory in ensemble.errors:
+        raise MetashellError(f"Encountered I/O error in metadata log directory {config.directory}. Cannot continue.")
+    meta = ensemble.formatted.get(config.directory)
+    if meta is None:
+        why = "(have you run `kafka-storage.sh` to format the directory?)"
+        raise MetashellError(f"No `meta.properties` found in {config.directory} {why}")
+    if meta.node_id is None or meta.directory_id is None:
+        raise MetashellError(f"{config.directory}: {META_PROPERTIES} has no {'node.id' if meta.node_id is None else 'directory.id'}")
+    return Formatted(clusters[0], meta.directory_id)
+
+
+def bootstrap_records(directory: str) -> list[VersionedRecord]:
+    """The first records of a new cluster, as formatting left them; none where it left no file. Errors: LogCorruptError, OSError."""
+    path = os.path.join(directory, BOOTSTRAP_CHECKPOINT)
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        return []
+    return [record for batch in checked_batches(data, path) if not batch.header.is_control for record in records_of(batch)]
+
+
+def open_log(config: ControllerConfig) -> MetadataLog:
+    """The metadata log, recovered and locked. Errors: MetashellError, OSError."""
+    segment_size, segment_ms = config.number("metadata.log.segment.bytes"), config.number("metadata.log.segment.ms")
+    try:
+        return MetadataLog.open(config.directory, segment_size=segment_size, segment_ms=segment_ms, accept_loss=config.accept_loss)
+    except BlockingIOError:
+        where = f"Failed to acquire lock on file .lock in {config.directory}."
+        raise MetashellError(f"{where} A Kafka instance in another process or thread is using this directory.") from None

@@ -1,0 +1,104 @@
+"""Disks below a controller that hang, fill up or fail: what depends on them waits, what failed ends the controller."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from errno import EIO, ENOSPC
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metashell.codec.error_codes import NONE, NOT_CONTROLLER
+from metashell.controller_server.server import ControllerServer
+from metashell.log.metadata_log import MetadataLog
+from metashell.net.transport import ConnectionFailedError
+from tests.controller_server.quorum import Controllers, add_broker, client, create, topic_request, topics_of
+from tests.server.quorum import LIMIT_S, eventually, run
+
+
+class Hanging:
+    """Makes the syncs of one controller's log wait."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, server: ControllerServer) -> None:
+        self._opened = threading.Event()
+        self.waiting = 0
+        sync, own = MetadataLog.sync, server.config.directory
+
+        def slow(log: MetadataLog, token: Any) -> None:
+            if log.directory.startswith(own):
+                self.waiting += 1
+                assert self._opened.wait(LIMIT_S)
+                self.waiting -= 1
+            sync(log, token)
+
+        monkeypatch.setattr(MetadataLog, "sync", slow)
+
+    def end(self) -> None:
+        self._opened.set()
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, server: ControllerServer, method: str, number: int) -> None:
+    """Make one controller's log fail with an error of the system."""
+    plain, own = getattr(MetadataLog, method), server.config.directory
+
+    def failed(log: MetadataLog, *arguments: Any) -> Any:
+        if log.directory.startswith(own):
+            raise OSError(number, "as the test wants it")
+        return plain(log, *arguments)
+
+    monkeypatch.setattr(MetadataLog, method, failed)
+
+
+def test_a_quorum_goes_on_while_the_disk_of_its_leader_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        async with Controllers(tmp_path, settings={"controller.quorum.fetch.timeout.ms": 20_000}) as quorum:
+            active = await quorum.active()
+            await add_broker(active, 1)
+            hanging = Hanging(monkeypatch, active)
+            try:
+                assert await create(active, "two of three have it") == 17  # no name for a topic
+                assert await create(active, "two-of-three-have-it") == NONE
+                await eventually(lambda: hanging.waiting == 1)
+            finally:
+                hanging.end()
+            await eventually(lambda: hanging.waiting == 0)
+
+    run(main)
+
+
+@pytest.mark.parametrize(("method", "number"), [("append", ENOSPC), ("sync", EIO)])
+def test_a_leader_whose_disk_fails_ends_and_says_nothing_that_is_not_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, number: int
+) -> None:
+    async def main() -> None:
+        async with Controllers(tmp_path) as quorum:
+            active = await quorum.active()
+            await add_broker(active, 1)
+            assert await create(active, "before") == NONE
+            failing(monkeypatch, active, method, number)
+            connection = await client(active)
+            asked = [asyncio.ensure_future(connection.request(topic_request(f"t{n}"), version=7)) for n in range(3)]
+            error = await active.failure
+            assert isinstance(error, OSError) and error.errno == number
+            answers = await asyncio.gather(*asked, return_exceptions=True)
+            heir = await quorum.active(but=active.config.node.node_id)
+            kept = topics_of(heir) - {"before"}
+            said = {name for name, answer in zip(("t0", "t1", "t2"), answers, strict=True) if code_of(answer) == NONE}
+            assert said <= kept
+            assert all(code_of(answer) in (NONE, NOT_CONTROLLER, None) for answer in answers)
+            assert await create(heir, "after") == NONE
+
+    run(main)
+
+
+def code_of(answer: Any) -> int | None:
+    """The error code of what CreateTopics gave; None for a connection that ended."""
+    if isinstance(answer, BaseException):
+        assert isinstance(answer, ConnectionFailedError)
+        return None
+    topics: Sequence[Any] = answer.topics
+    code: int = topics[0].error_code
+    return code
