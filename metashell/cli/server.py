@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from contextlib import asynccontextmanager
 
 from metashell.cli.common import STATUS_INTERRUPTED, STATUS_OK, declared_tool, named_values
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 NAME = "metashell server"
 SIGNAL_BASE = 128
-_BOUND = re.compile(r"error while attempting to bind on address \('([^']*)', ([0-9]+)")
 
 
 def _serve(values: SimpleNamespace) -> int:
@@ -58,7 +56,7 @@ async def _run(config: ControllerConfig, log: EventLog, metrics_port: int | None
 
     from metashell.controller_server.garbage import Garbage
     from metashell.controller_server.server import ControllerServer
-    from metashell.errors import MetashellError
+    from metashell.errors import MetashellError, UsageError
 
     loop = asyncio.get_running_loop()
     signalled: asyncio.Future[int] = loop.create_future()
@@ -68,6 +66,7 @@ async def _run(config: ControllerConfig, log: EventLog, metrics_port: int | None
             # Whoever asks twice does not want to wait for the others.
             os._exit(SIGNAL_BASE + number)
         signalled.set_result(number)
+        log.event("stopping")
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, note, number)
@@ -87,17 +86,21 @@ async def _run(config: ControllerConfig, log: EventLog, metrics_port: int | None
         await server.stop()
         if (failure := server.failure.result()) is not None:
             raise failure
+    except UsageError as error:
+        # The configuration is at fault, not the command line.
+        hint = " (--allow-plaintext allows it)" if error.argument == "allow_plaintext" else ""
+        raise MetashellError(f"{config.name}: {error}{hint}") from None
     except OSError as error:
         if error.filename is not None:
             raise
-        raise MetashellError(f"{config.name}: {_reason(error)}") from None
+        raise MetashellError(f"{config.name}: {error.strerror or error}") from None
     log.event("stopped")
     return STATUS_INTERRUPTED if signalled.result() == signal.SIGINT else STATUS_OK
 
 
 @asynccontextmanager
 async def _watched(server: ControllerServer, log: EventLog, metrics_port: int | None) -> AsyncIterator[None]:
-    """Tell what changes, and answer questions for metrics, as long as this is entered. Errors: OSError, UsageError."""
+    """Tell what changes, and answer questions for metrics, as long as this is entered. Errors: OSError, MetashellError."""
     from metashell.controller_server.event_log import ClusterEvents
 
     changes = ClusterEvents(server, log.event)
@@ -119,12 +122,6 @@ def ready_line(config: ControllerConfig, ports: Mapping[str, int]) -> str:
     """What a controller says that takes part from now on."""
     listeners = ", ".join(f"{name} on port {port}" for name, port in ports.items())
     return f"controller {config.node.node_id} on {config.directory}: {listeners}"
-
-
-def _reason(error: OSError) -> str:
-    """What the system says; of a port that is in use, in which words asyncio wraps it, the port and that."""
-    found = _BOUND.search(str(error))
-    return f"port {found[2]} of {found[1]}: {os.strerror(error.errno or 0)}" if found else error.strerror or str(error)
 
 
 main = declared_tool(NAME, "server_tools:SERVER", _serve)

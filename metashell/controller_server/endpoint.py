@@ -22,7 +22,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from metashell.controller_server.metrics import Family, Metrics
-from metashell.errors import UsageError
+from metashell.errors import MetashellError
 
 if TYPE_CHECKING:
     from metashell.controller_server.server import ControllerServer
@@ -172,11 +172,11 @@ class Endpoint:
 
 
 async def serve_metrics(server: ControllerServer, port: int = 0) -> Endpoint:
-    """Open the endpoint of a controller that was started; port 0 is any. Errors: OSError; UsageError without prometheus_client."""
+    """Open the endpoint of a controller that was started; port 0 is any. Errors: OSError; MetashellError without prometheus_client."""
     try:
         from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, ProcessCollector, generate_latest
     except ImportError:
-        raise UsageError("metrics need prometheus_client: pip install 'metashell[metrics]'") from None
+        raise MetashellError("metrics need prometheus_client: pip install 'metashell[metrics]'") from None
     metrics = Metrics(server)
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)

@@ -1,10 +1,11 @@
 """What a controller counts, under the names that Kafka's metrics have in Prometheus.
 
-The names are those that the rules for KRaft of Prometheus' JMX exporter make of Kafka's MBeans:
-`kafka.controller:type=KafkaController,name=ActiveControllerCount` is `kafka_controller_kafkacontroller_activecontrollercount`, the attribute
-`current-leader` of `kafka.server:type=raft-metrics` is `kafka_server_raft_metrics_current_leader`. What Kafka does not count is `metashell_...`.
-Nothing here needs a library; `endpoint` renders it.
-Source: QuorumControllerMetrics, ControllerMetadataMetrics, KafkaRaftMetrics, MetadataLoaderMetrics, SnapshotEmitterMetrics of Kafka; controller.md 35.
+The names are those that the rules for KRaft of Prometheus' JMX exporter make of Kafka's MBeans: what
+`kafka.controller:type=KafkaController,name=ActiveControllerCount` is there is `kafka_controller_kafkacontroller_activecontrollercount` here, and
+the attribute `current-leader` of `kafka.server:type=raft-metrics` is `kafka_server_raft_metrics_current_leader`. What Kafka does not count
+is `metashell_...`. Nothing here needs a library; `endpoint` renders it. This module imports asyncio, so it is itself imported inside
+functions.
+Source: QuorumControllerMetrics, ControllerMetadataMetrics, KafkaRaftMetrics, MetadataLoaderMetrics, SnapshotEmitterMetrics; controller.md 35.
 """
 
 from __future__ import annotations
@@ -139,10 +140,7 @@ class Metrics:
         following = self._following
         assert following is not None
         ends_at = self._clock() + STEP_S
-        for _ in following:
-            if self._clock() >= ends_at:
-                return True
-        return False
+        return any(self._clock() >= ends_at for _ in following)
 
     def families(self) -> Iterator[Family]:
         """All metrics, as of now."""
@@ -170,7 +168,9 @@ class Metrics:
         late = self._decided[HEARTBEAT_KEY, REQUEST_TIMED_OUT]
         yield gauge(_CONTROLLER + "timedoutbrokerheartbeatcount", late, "heartbeats that were decided too late")
         metrics = self._server.node.metrics()
-        yield gauge(_CONTROLLER + "ignoredstaticvoters", float(metrics["ignored-static-voters"]), "1 if controller.quorum.voters is ignored")
+        yield gauge(
+            _CONTROLLER + "ignoredstaticvoters", float(metrics["ignored-static-voters"]), "1 if controller.quorum.voters is ignored"
+        )
 
     def _partitions(self) -> Iterator[Family]:
         counts = self._counts
@@ -179,7 +179,9 @@ class Metrics:
             yield gauge(_CONTROLLER + "globaltopiccount", counts.topics, "topics")
             yield gauge(_CONTROLLER + "globalpartitioncount", counts.partitions, "partitions")
             yield gauge(_CONTROLLER + "offlinepartitionscount", counts.offline, "partitions without a leader")
-            yield gauge(_CONTROLLER + "preferredreplicaimbalancecount", counts.unpreferred, "partitions that another than their first replica leads")
+            yield gauge(
+                _CONTROLLER + "preferredreplicaimbalancecount", counts.unpreferred, "partitions that another than their first replica leads"
+            )
 
     def _brokers(self) -> Iterator[Family]:
         machine = self._server.machine
@@ -212,7 +214,8 @@ class Metrics:
             ("eventqueueprocessingtimems", self._worked, "how long events took, in ms"),
         ):
             samples: list[tuple[Labels, float]] = [
-                ({"quantile": str(quantile)}, round(seconds * 1000, 3)) for quantile, seconds in zip(QUANTILES, window.quantiles(), strict=True)
+                ({"quantile": str(quantile)}, round(seconds * 1000, 3))
+                for quantile, seconds in zip(QUANTILES, window.quantiles(), strict=True)
             ]
             yield Family(_EVENTS + name, "summary", help, samples, window.count, window.sum_s * 1000)
         yield counter("kafka_controller_controllerstats_uncleanleaderelections", self._unclean, "unclean elections of partition leaders")
@@ -252,7 +255,8 @@ class Metrics:
         yield gauge("metashell_events_waiting", len(machine.queue), "events that have not begun")
         yield counter("metashell_claims", machine.claims, "how often this controller became the active one")
         decided: list[tuple[Labels, float]] = [
-            ({"api": APIS[key].name, "error": error_text(code).partition(" ")[0]}, count) for (key, code), count in sorted(self._decided.items())
+            ({"api": APIS[key].name, "error": error_text(code).partition(" ")[0]}, count)
+            for (key, code), count in sorted(self._decided.items())
         ]
         yield Family("metashell_decisions", "counter", "requests that were decided, by API and the first error of the answer", decided)
         listeners = replica.inbound.listeners

@@ -35,6 +35,8 @@ class Pace(Enum):
 Steps = Generator[Pace | None, None, None]
 Event = Callable[[], Steps | None]
 """What is done when its turn comes; a generator gives up the loop wherever it yields, if its slice is over."""
+Sending = Callable[[], Iterator[object] | None]
+"""Sends an answer, a large one while it is iterated."""
 
 
 class Kind(Enum):
@@ -72,7 +74,8 @@ class EventQueue:
         self._control: deque[_Waiting] = deque()
         self._tasks: deque[_Waiting] = deque()
         self._lines: OrderedDict[Hashable, deque[_Waiting]] = OrderedDict()
-        self._answers: deque[Callable[[], None]] = deque()
+        self._answers: deque[Sending] = deque()
+        self._sending: Iterator[object] | None = None
         self._steps: Steps | None = None
         self._worked_s = 0.0
         self._waited_s = 0.0
@@ -103,9 +106,11 @@ class EventQueue:
             line = self._lines[connection] = deque()
         self._put(line, _Waiting(Kind.REQUEST, event, self._loop.time(), dropped))
 
-    def answer(self, send: Callable[[], None]) -> None:
-        """An answer that may leave."""
-        if not self._is_closed:
+    def answer(self, send: Sending) -> None:
+        """An answer that may leave. The large one of a generator leaves in slices."""
+        if self._is_closed:
+            deque(send() or (), 0)
+        else:
             self._answers.append(send)
             self._wake()
 
@@ -126,8 +131,10 @@ class EventQueue:
         left = [waiting for line in self._lines.values() for waiting in line]
         self._lines.clear()
         # What is stable may be said.
-        while self._answers:
-            self._answers.popleft()()
+        sending, self._sending = self._sending, None
+        while sending is not None or self._answers:
+            deque(sending or (), 0)
+            sending = self._answers.popleft()() if self._answers else None
         for waiting in left:
             if waiting.dropped is not None:
                 waiting.dropped()
@@ -164,7 +171,7 @@ class EventQueue:
         finally:
             self._is_running = False
             self._held.note(perf_counter() - started)
-        if not self._is_closed and (pause_s or self._steps is not None or self._answers or len(self)):
+        if not self._is_closed and (pause_s or self._steps is not None or self._sending is not None or self._answers or len(self)):
             self._wake(pause_s)
 
     def _slice(self) -> float:
@@ -172,8 +179,11 @@ class EventQueue:
         clock = self._loop.time
         ends_at = clock() + SLICE_S
         for _ in range(STEPS_AT_ONCE):
-            if self._answers:
-                self._answers.popleft()()
+            if self._sending is not None:
+                if next(self._sending, _END) is _END:
+                    self._sending = None
+            elif self._answers:
+                self._sending = self._answers.popleft()()
             elif self._steps is not None:
                 if self._step(self._steps) is Pace.REST:
                     return PAUSE_S

@@ -76,7 +76,11 @@ def fetch_from_bootstrap(node: Replica) -> int:
 
 
 def next_fetch(node: Replica, end: LogEnd) -> FetchRequest:
-    """Ask for what follows the end of the log: that offset counts for the high watermark."""
+    """Ask for what follows the end of the log: that offset counts for the high watermark.
+
+    A leader that has nothing new answers in half of the time in which its silence would depose it. Kafka asks it to wait 500 ms even where
+    the fetch timeout is shorter, so that a quorum without load elects again and again.
+    """
     config, local = node.config, node.local_key
     watermark = node.high_watermark
     return FetchRequest(
@@ -86,7 +90,7 @@ def next_fetch(node: Replica, end: LogEnd) -> FetchRequest:
         node.role.epoch,
         end.offset,
         end.epoch,
-        config.fetch_max_wait_ms,
+        min(config.fetch_max_wait_ms, config.fetch_timeout_ms // 2),
         config.fetch_max_size,
         UNKNOWN_HIGH_WATERMARK if watermark is None else watermark,
     )

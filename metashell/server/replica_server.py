@@ -253,4 +253,6 @@ class ReplicaServer:
 
     def _on_reached(self, endpoint: Endpoint) -> None:
         if self._troubles.pop(endpoint, None) is not None:
-            self._parts.on_event(Event(f"{endpoint[0]}:{endpoint[1]}: reached again", "peer", host=endpoint[0], port=endpoint[1], reached=True))
+            self._parts.on_event(
+                Event(f"{endpoint[0]}:{endpoint[1]}: reached again", "peer", host=endpoint[0], port=endpoint[1], reached=True)
+            )

@@ -29,7 +29,9 @@ CONTROLLER = "kafka_controller_kafkacontroller_"
 def created(name: str, *replicas: tuple[int, ...]) -> messages.CreateTopicsRequest:
     made = messages.CreateTopicsRequest
     assignments = tuple(made.CreatableReplicaAssignment(partition_index=at, broker_ids=ids) for at, ids in enumerate(replicas))
-    return made(topics=(made.CreatableTopic(name=name, num_partitions=-1, replication_factor=-1, assignments=assignments),), timeout_ms=1000)
+    return made(
+        topics=(made.CreatableTopic(name=name, num_partitions=-1, replication_factor=-1, assignments=assignments),), timeout_ms=1000
+    )
 
 
 async def http(port: int, request: str | bytes) -> tuple[int, dict[str, str], bytes]:

@@ -37,6 +37,11 @@ def test_a_follower_asks_for_what_follows_its_log() -> None:
     assert request.high_watermark == 2
 
 
+@pytest.mark.parametrize(("fetch_timeout_ms", "wait_ms"), [(2_000, 500), (1_000, 500), (300, 150)])
+def test_a_leader_with_nothing_new_answers_before_its_silence_would_depose_it(fetch_timeout_ms: int, wait_ms: int) -> None:
+    assert follower(1, 4, fetch_timeout_ms=fetch_timeout_ms).next_fetch().message.max_wait_ms == wait_ms
+
+
 def test_an_empty_log_has_the_last_epoch_0() -> None:
     assert follower().next_fetch().message.last_epoch == 0
 

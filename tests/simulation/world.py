@@ -324,7 +324,6 @@ class World:
             fetch_max_size=options.fetch_max_size,
             fetch_snapshot_max_size=options.fetch_snapshot_max_size,
             request_timeout_ms=self.request_timeout_ms,
-            fetch_max_wait_ms=min(500, options.fetch_timeout_ms // 2),
             retention_size=20_000 if options.snapshot_every else 100 << 20,
             clean_interval_ms=1_000 if options.snapshot_every else 60_000,
         )

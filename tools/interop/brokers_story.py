@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import random
 import re
+import signal
 import sys
 import tempfile
 import time
@@ -174,7 +175,8 @@ def main(argv: Sequence[str]) -> int:
 
 @contextmanager
 def folder_of(kept: Path | None, name: str) -> Iterator[Path]:
-    """A folder that goes away at the end, but for one that is to be kept."""
+    """A folder that goes away at the end, but for one that is to be kept; SIGTERM too ends what runs in the block."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if kept is None:
         with tempfile.TemporaryDirectory(prefix="metashell-brokers-") as made:
             yield Path(made)
