@@ -1,9 +1,10 @@
 """HTTP on loopback for those who watch a controller: /metrics in Prometheus' text, /healthz and /readyz as JSON.
 
 Promises:
-- It listens on 127.0.0.1 alone, and takes only requests that name a loopback host: a page in a browser cannot reach it by a name of its own.
-- It answers GET and HEAD, one request a connection. What one may make it hold is bounded: connections, bytes of a request, and its time; what
-  is more, or is not HTTP, gets one line or nothing.
+- It listens on 127.0.0.1 alone, and takes only requests that name a loopback host: a page in a browser cannot reach it by a name of its
+  own.
+- It answers GET and HEAD, one request a connection. What one may make it hold is bounded: connections, bytes of a request, and its time;
+  what is more, or is not HTTP, gets one line or nothing.
 - /healthz is 200 as long as the process does its work: its loop answers and its replica has not failed. A controller without a leader is
   healthy: restarting it would not help.
 - /readyz is 200 when requests can be answered: the log is read to what is known to be committed, and a leader is known.
@@ -188,7 +189,7 @@ async def serve_metrics(server: ControllerServer, port: int = 0) -> Endpoint:
         def describe(self) -> list[Any]:
             return []
 
-    registry.register(Ours())  # type: ignore[arg-type]
+    registry.register(Ours())
     endpoint = Endpoint(server, metrics, lambda: generate_latest(registry), CONTENT_TYPE_LATEST)
     try:
         await endpoint.open(port)
@@ -204,7 +205,7 @@ def _as_prometheus(family: Family) -> Any:
     labels = tuple(family.samples[0][0]) if family.samples else ()
     found: Any
     if family.kind == "summary":
-        found = SummaryMetricFamily(family.name, family.help, count_value=family.count, sum_value=family.sum)
+        found = SummaryMetricFamily(family.name, family.help, count_value=family.total_count, sum_value=family.total)
         for named, value in family.samples:
             found.add_sample(family.name, named, value)
         return found

@@ -1,11 +1,10 @@
 """What a controller counts, under the names that Kafka's metrics have in Prometheus.
 
-The names are those that the rules for KRaft of Prometheus' JMX exporter make of Kafka's MBeans: what
-`kafka.controller:type=KafkaController,name=ActiveControllerCount` is there is `kafka_controller_kafkacontroller_activecontrollercount` here, and
-the attribute `current-leader` of `kafka.server:type=raft-metrics` is `kafka_server_raft_metrics_current_leader`. What Kafka does not count
-is `metashell_...`. Nothing here needs a library; `endpoint` renders it. This module imports asyncio, so it is itself imported inside
-functions.
-Source: QuorumControllerMetrics, ControllerMetadataMetrics, KafkaRaftMetrics, MetadataLoaderMetrics, SnapshotEmitterMetrics; controller.md 35.
+The names are those that the rules for KRaft of Prometheus' JMX exporter make of Kafka's MBeans. ActiveControllerCount of
+`kafka.controller:type=KafkaController` is `kafka_controller_kafkacontroller_activecontrollercount`, and `current-leader` of
+`kafka.server:type=raft-metrics` is `kafka_server_raft_metrics_current_leader`. What Kafka does not count is `metashell_...`.
+Nothing here needs a library; `endpoint` renders it. This module imports asyncio, so it is itself imported inside functions.
+Source: QuorumControllerMetrics, ControllerMetadataMetrics, MetadataLoaderMetrics, SnapshotEmitterMetrics; controller.md 35.
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ Labels = Mapping[str, str]
 
 
 class Family(NamedTuple):
-    """One metric: samples by labels. Shape: of a summary, `samples` are its quantiles, `count` and `sum` the rest."""
+    """One metric: samples by labels. Shape: of a summary, `samples` are its quantiles, `total_count` and `total` what they are of."""
 
     name: str
     kind: Literal["gauge", "counter", "summary"]
     help: str
     samples: Sequence[tuple[Labels, float]]
-    count: int = 0
-    sum: float = 0.0
+    total_count: int = 0
+    total: float = 0.0
 
 
 def gauge(name: str, value: float, help: str) -> Family:
@@ -295,7 +294,8 @@ def first_error(answer: Entity | None) -> int:
     names = _LISTS.get(kind)
     if names is None:
         plain = kind()
-        names = _LISTS[kind] = tuple(name for name in kind.__slots__ if name != "unknown_tags" and getattr(plain, name) == ())
+        fields: tuple[str, ...] = kind.__slots__
+        names = _LISTS[kind] = tuple(name for name in fields if name != "unknown_tags" and getattr(plain, name) == ())
     for name in names:
         for part in getattr(answer, name) or ():
             if not isinstance(part, Entity):
