@@ -163,7 +163,7 @@ class EventQueue:
         self._handle = None
         self._is_running = True
         started = perf_counter()
-        pause_s = 0.0
+        pause_s: float | None = 0.0
         try:
             pause_s = self._slice()
         except Exception as error:
@@ -171,11 +171,11 @@ class EventQueue:
         finally:
             self._is_running = False
             self._held.note(perf_counter() - started)
-        if not self._is_closed and (pause_s or self._steps is not None or self._sending is not None or self._answers or len(self)):
+        if not self._is_closed and pause_s is not None:
             self._wake(pause_s)
 
-    def _slice(self) -> float:
-        """Work until the slice is over or nothing is left to do; how long to rest."""
+    def _slice(self) -> float | None:
+        """Work until the slice is over or nothing is left to do; how long to rest, None where nothing is left."""
         clock = self._loop.time
         ends_at = clock() + SLICE_S
         for _ in range(STEPS_AT_ONCE):
@@ -195,17 +195,17 @@ class EventQueue:
                 break
         return 0.0
 
-    def _work_in_background(self, ends_at: float) -> float:
-        """Use the rest of a slice for what nobody waits for; how long to rest before there is more of it."""
+    def _work_in_background(self, ends_at: float) -> float | None:
+        """Use the rest of a slice for what nobody waits for; how long to rest before there is more of it, None for no more."""
         work = self.background()
         if work is None:
-            return 0.0
+            return None
         for _ in range(STEPS_AT_ONCE):
             if next(work, _END) is _END:
-                break
+                return None
             if self._loop.time() >= ends_at:
-                return PAUSE_S
-        return 0.0
+                break
+        return PAUSE_S
 
     def _next(self) -> _Waiting | None:
         for line in (self._control, self._tasks):
