@@ -2,7 +2,8 @@
 
 `--run` runs one of them alone. `production` is the simulation of the server itself; `starts` are real Kafka servers on damaged
 directories, compared with `metashell verify --start-safe`. `brokers` are real brokers on our controllers, of which nodes die for ten
-minutes. The mutation run is the same each time, so it is made once, in the first round.
+minutes; `twins` are random requests to a real controller and to ours, `listener` every golden scenario over a listener. The mutation run
+is the same each time, so it is made once, in the first round.
 """
 
 from __future__ import annotations
@@ -18,8 +19,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SEEDS = {"simulation": 200, "production": 60}
 """Seeds of the simulations a round, for each worker: of the core alone, and of the server."""
-INTEROP = {"starts": "test_start_safe.py", "brokers": "test_brokers.py"}
-"""What runs real Kafka nodes, with a new METASHELL_SEED each round."""
+INTEROP = {
+    "starts": "interop/test_start_safe.py",
+    "brokers": "interop/test_brokers.py",
+    "twins": "interop/test_twins.py",
+    "listener": "controller_server/test_listener_golden.py",
+}
+"""What runs more cases with METASHELL_SOAK, most of them new ones by a new METASHELL_SEED each round."""
 RUNS = ("properties", *SEEDS, *INTEROP, "mutation")
 
 
@@ -85,7 +91,7 @@ def run_interop(name: str) -> int:
     seed = str(random.SystemRandom().randrange(1 << 40))
     print(f"METASHELL_SEED={seed}", flush=True)
     environment = {**os.environ, "METASHELL_SOAK": "1", "METASHELL_SEED": seed, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", f"tests/interop/{INTEROP[name]}"]
+    command = [sys.executable, "-m", "pytest", "-q", f"tests/{INTEROP[name]}"]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 

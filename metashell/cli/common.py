@@ -83,11 +83,16 @@ class Tool:
         except OSError as error:
             if error.filename is None:
                 raise
-            complain(self.name, f"{os.fsdecode(error.filename)}: {error.strerror}")
+            complain(self.name, file_error_text(error))
             return STATUS_FAILED
         except MemoryError:
             complain(self.name, "not enough memory")
             return STATUS_FAILED
+
+
+def file_error_text(error: OSError) -> str:
+    """An error of the operating system, beginning with the file at fault where one is."""
+    return str(error) if error.filename is None else f"{os.fsdecode(error.filename)}: {error.strerror}"
 
 
 def declared_tool(name: str, spec: str, work: Callable[[SimpleNamespace], int]) -> Tool:

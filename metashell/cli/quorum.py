@@ -6,7 +6,17 @@ import os
 import sys
 import time
 
-from metashell.cli.common import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, Tool, complain, named_values, parsed, run_sub_command
+from metashell.cli.common import (
+    STATUS_FAILED,
+    STATUS_INTERRUPTED,
+    STATUS_OK,
+    Tool,
+    complain,
+    file_error_text,
+    named_values,
+    parsed,
+    run_sub_command,
+)
 from metashell.escape import terminal_line
 
 TYPE_CHECKING = False
@@ -88,6 +98,7 @@ def _start(tool: str, values: SimpleNamespace) -> int:
 def _options(values: SimpleNamespace) -> dict[str, Any]:
     """The arguments of EmbeddedQuorum. Errors: UsageError, before anything is begun."""
     from metashell.embedded.layout import Options
+    from metashell.embedded.ports import refuse_no_port
     from metashell.errors import UsageError
     from metashell.storage.errors import ConfigError
     from metashell.storage.features import parse_feature_levels, release_level
@@ -101,7 +112,9 @@ def _options(values: SimpleNamespace) -> dict[str, Any]:
     count = values.controllers
     settings = named_values("--override", values.override)
     checked = Options(controllers=3 if count is None else count, properties=settings)
-    ports = None if values.port is None else list(range(values.port, values.port + checked.controllers))
+    ports = None if values.port is None else tuple(range(values.port, values.port + checked.controllers))
+    for port in ports or ():
+        refuse_no_port(port)
     return {
         "controllers": count,
         "metadata_version": values.release_version,
@@ -137,6 +150,10 @@ def _directory(given: str | None) -> tuple[str, bool]:
     """The quorum's directory, made if it is not there, and whether it is kept. Errors: OSError."""
     from metashell.embedded.layout import PREFIX
 
+    if given == "":
+        from metashell.errors import UsageError
+
+        raise UsageError("option --dir: names no directory")
     if given is None:
         from tempfile import mkdtemp
 
@@ -160,8 +177,9 @@ def _guarded(announcement: Announcement, work: Callable[[], int]) -> int:
     try:
         return work()
     except (MetashellError, OSError) as error:
-        complain(NAME, str(error))
-        announcement.failed(str(error))
+        text = file_error_text(error) if isinstance(error, OSError) else str(error)
+        complain(NAME, text)
+        announcement.failed(text)
         return STATUS_FAILED
 
 

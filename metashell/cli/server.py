@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-import re
-import sys
-import time
-from contextlib import suppress
+from contextlib import asynccontextmanager
 
 from metashell.cli.common import STATUS_INTERRUPTED, STATUS_OK, declared_tool, named_values
-from metashell.escape import terminal_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
     from types import SimpleNamespace
 
     from metashell.controller_server.config import ControllerConfig
+    from metashell.controller_server.event_log import EventLog
+    from metashell.controller_server.server import ControllerServer
 
 NAME = "metashell server"
 SIGNAL_BASE = 128
-_BOUND = re.compile(r"error while attempting to bind on address \('([^']*)', ([0-9]+)")
 
 
 def _serve(values: SimpleNamespace) -> int:
@@ -28,7 +25,9 @@ def _serve(values: SimpleNamespace) -> int:
     config = _config(values)
     import asyncio
 
-    return asyncio.run(_run(config, EventLog(values.log_format)))
+    from metashell.controller_server.event_log import EventLog
+
+    return asyncio.run(_run(config, EventLog(values.log_format), values.metrics_port))
 
 
 def _config(values: SimpleNamespace) -> ControllerConfig:
@@ -50,14 +49,14 @@ def _config(values: SimpleNamespace) -> ControllerConfig:
         raise MetashellError(f"{values.config}: {error}") from None
 
 
-async def _run(config: ControllerConfig, log: EventLog) -> int:
+async def _run(config: ControllerConfig, log: EventLog, metrics_port: int | None) -> int:
     """Until a signal, or until it fails. Errors: MetashellError, OSError."""
     import asyncio
     import signal
 
     from metashell.controller_server.garbage import Garbage
     from metashell.controller_server.server import ControllerServer
-    from metashell.errors import MetashellError
+    from metashell.errors import MetashellError, UsageError
 
     loop = asyncio.get_running_loop()
     signalled: asyncio.Future[int] = loop.create_future()
@@ -67,6 +66,7 @@ async def _run(config: ControllerConfig, log: EventLog) -> int:
             # Whoever asks twice does not want to wait for the others.
             os._exit(SIGNAL_BASE + number)
         signalled.set_result(number)
+        log.event("stopping")
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, note, number)
@@ -81,49 +81,47 @@ async def _run(config: ControllerConfig, log: EventLog) -> int:
             await starting
             Garbage(server.replica.driver.held)
             log.event(ready_line(config, server.ports))
-            await asyncio.wait((server.failure, signalled), return_when=asyncio.FIRST_COMPLETED)
+            async with _watched(server, log, metrics_port):
+                await asyncio.wait((server.failure, signalled), return_when=asyncio.FIRST_COMPLETED)
         await server.stop()
         if (failure := server.failure.result()) is not None:
             raise failure
+    except UsageError as error:
+        # The configuration is at fault, not the command line.
+        hint = " (--allow-plaintext allows it)" if error.argument == "allow_plaintext" else ""
+        raise MetashellError(f"{config.name}: {error}{hint}") from None
     except OSError as error:
         if error.filename is not None:
             raise
-        raise MetashellError(f"{config.name}: {_reason(error)}") from None
+        raise MetashellError(f"{config.name}: {error.strerror or error}") from None
     log.event("stopped")
     return STATUS_INTERRUPTED if signalled.result() == signal.SIGINT else STATUS_OK
+
+
+@asynccontextmanager
+async def _watched(server: ControllerServer, log: EventLog, metrics_port: int | None) -> AsyncIterator[None]:
+    """Tell what changes, and answer questions for metrics, as long as this is entered. Errors: OSError, MetashellError."""
+    from metashell.controller_server.event_log import ClusterEvents
+
+    changes = ClusterEvents(server, log.event)
+    endpoint = None
+    try:
+        if metrics_port is not None:
+            from metashell.controller_server.endpoint import serve_metrics
+
+            endpoint = await serve_metrics(server, metrics_port)
+            log.event(f"metrics and health on http://127.0.0.1:{endpoint.port}")
+        yield
+    finally:
+        changes.close()
+        if endpoint is not None:
+            await endpoint.close()
 
 
 def ready_line(config: ControllerConfig, ports: Mapping[str, int]) -> str:
     """What a controller says that takes part from now on."""
     listeners = ", ".join(f"{name} on port {port}" for name, port in ports.items())
     return f"controller {config.node.node_id} on {config.directory}: {listeners}"
-
-
-def _reason(error: OSError) -> str:
-    """What the system says; of a port that is in use, in which words asyncio wraps it, the port and that."""
-    found = _BOUND.search(str(error))
-    return f"port {found[2]} of {found[1]}: {os.strerror(error.errno or 0)}" if found else error.strerror or str(error)
-
-
-class EventLog:
-    """Events on standard error, one line each."""
-
-    def __init__(self, form: str) -> None:
-        self._form = form
-
-    def event(self, line: str) -> None:
-        """Write one; a reader that is gone ends nothing."""
-        now = time.time()
-        stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1000) % 1000:03d}Z"
-        if self._form == "json":
-            from metashell.forms import compact_json
-
-            text = compact_json({"time": stamp, "event": line})
-        else:
-            text = f"{stamp} {terminal_line(line)}"
-        with suppress(OSError):
-            sys.stderr.write(f"{text}\n")
-            sys.stderr.flush()
 
 
 main = declared_tool(NAME, "server_tools:SERVER", _serve)

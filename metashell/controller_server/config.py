@@ -68,9 +68,12 @@ def config_of(
     properties: Mapping[str, str], name: str = "", *, allow_plaintext: bool = False, accept_loss: bool = False
 ) -> ControllerConfig:
     """The configuration that properties describe. Errors: MetashellError."""
+    # Before anything that a broker would need is asked for.
+    roles = properties.get("process.roles", "")
+    if roles.strip() != "controller":
+        where = f"{name}: " if name else ""
+        raise MetashellError(f"{where}process.roles={roles}: must be controller alone; metashell has no broker")
     node = checked_config(properties)
-    if node.roles != {"controller"}:
-        raise MetashellError(f"{name or 'process.roles'}: process.roles must be controller alone, there is no broker here")
     return ControllerConfig(properties=properties, node=node, name=name, allow_plaintext=allow_plaintext, accept_loss=accept_loss)
 
 

@@ -34,7 +34,7 @@ def formatted_for(config: ControllerConfig) -> Formatted:
     node = config.node
     ensemble = load_ensemble(node.log_directories)
     if not ensemble.formatted:
-        raise MetashellError("No readable meta.properties files found.")
+        raise MetashellError(f"No readable meta.properties files found. ({', '.join(node.log_directories)}: not formatted)")
     clusters = [meta.cluster_id for _, meta in sorted(ensemble.formatted.items()) if meta.cluster_id is not None]
     if not clusters:
         raise MetashellError(f"{config.directory}: {META_PROPERTIES} has no cluster.id")

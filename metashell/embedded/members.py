@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Members:
     """The controllers by id; what is not running is not in `running`. `on_change` is called after whatever may have changed something.
 
-    `failures` are the errors of controllers that ended by themselves, by id, until these are started again.
+    `failures` are the errors of controllers that ended by themselves, by id, until they are started again.
     """
 
     def __init__(self, layout: Layout, on_change: Callable[[], None], on_event: Callable[[int, str], None]) -> None:
@@ -70,8 +70,7 @@ class Members:
         except BaseException:
             await self.kill_all()
             raise
-        first = max(self.running.values(), key=lambda server: server.log_end)
-        first.replica.driver.step(first.node.stand)
+        max(self.running.values(), key=lambda server: server.log_end).stand()
 
     async def start(self, id: int) -> None:
         """Start one that does not run. Errors: MetashellError, OSError."""
@@ -92,9 +91,9 @@ class Members:
         server = self.running[id]
         await server.start()
         self._ends[id] = server.watch(self._on_change)
-        server.failure.add_done_callback(lambda done: self._ended(id, server, done))
+        server.failure.add_done_callback(lambda done: self._noted(id, server, done))
 
-    def _ended(self, id: int, server: ControllerServer, done: asyncio.Future[BaseException | None]) -> None:
+    def _noted(self, id: int, server: ControllerServer, done: asyncio.Future[BaseException | None]) -> None:
         error = None if done.cancelled() else done.result()
         if error is not None and self.running.get(id) is server:
             self.failures[id] = error
@@ -102,17 +101,21 @@ class Members:
 
     async def stop(self, id: int) -> None:
         """Let one leave gracefully; nothing where it does not run."""
-        server = self._forget(id)
-        if server is not None:
-            await server.stop()
-            self._on_change()
+        await self._end(id, is_graceful=True)
 
     async def kill(self, id: int) -> None:
         """End one as a crash would; nothing where it does not run."""
+        await self._end(id, is_graceful=False)
+
+    async def _end(self, id: int, *, is_graceful: bool) -> None:
         server = self._forget(id)
-        if server is not None:
-            await server.kill()
-            self._on_change()
+        if server is None:
+            return
+        await (server.stop() if is_graceful else server.kill())
+        # It may have been about to end by itself.
+        if server.failure.done() and (error := server.failure.result()) is not None:
+            self.failures.setdefault(id, error)
+        self._on_change()
 
     def _forget(self, id: int) -> ControllerServer | None:
         if id not in self._places:

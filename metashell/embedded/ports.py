@@ -53,8 +53,7 @@ def reserve_these(numbers: Sequence[int]) -> ReservedPorts:
     sockets: list[socket.socket] = []
     try:
         for number in numbers:
-            if not 0 < number <= PORT_MAX:
-                raise UsageError(f"port {number}: not a port (1 to {PORT_MAX})", str(number))
+            refuse_no_port(number)
             _refuse_used(number)
             sockets += _bound(number)
     except OSError as error:
@@ -66,6 +65,12 @@ def reserve_these(numbers: Sequence[int]) -> ReservedPorts:
         ReservedPorts(numbers, sockets).close()
         raise
     return ReservedPorts(numbers, sockets)
+
+
+def refuse_no_port(number: int) -> None:
+    """Errors: UsageError for a number that no port has."""
+    if not 0 < number <= PORT_MAX:
+        raise UsageError(f"port {number}: not a port (1 to {PORT_MAX})", str(number))
 
 
 def _any_port() -> list[socket.socket]:

@@ -159,9 +159,9 @@ class EmbeddedQuorum:
 
     def stop(self) -> None:
         """Stop everything; nothing where nothing runs. Errors: QuorumError for a controller that had ended by itself."""
-        failure = self.failure
+        members = self._members
         self._close()
-        if failure is not None:
+        if (failure := _failure_of(members)) is not None:
             raise failure
 
     def _close(self) -> None:
@@ -241,12 +241,7 @@ class EmbeddedQuorum:
     @property
     def failure(self) -> QuorumError | None:
         """Why a controller ended by itself, None where none did; until it is restarted."""
-        members = self._members
-        for id, error in sorted(members.failures.items()) if members is not None else ():
-            found = QuorumError(f"controller {id} ended: {error}")
-            found.__cause__ = error
-            return found
-        return None
+        return _failure_of(self._members)
 
     def _known_layout(self) -> Layout:
         if self._layout is None:
@@ -379,6 +374,14 @@ class EmbeddedQuorum:
             broker = FakeBroker(id, cluster_id, self._active_address, self._connected(), self._changed)
             self._fake_brokers.append(broker)
             self._broker_tasks.append(asyncio.ensure_future(broker.run()))
+
+
+def _failure_of(members: Members | None) -> QuorumError | None:
+    for id, error in sorted(members.failures.items()) if members is not None else ():
+        found = QuorumError(f"controller {id} ended: {error}")
+        found.__cause__ = error
+        return found
+    return None
 
 
 def _text(value: object) -> str:

@@ -176,7 +176,7 @@ async def serve(on_request: OnRequest, options: ListenerOptions, *, on_closed: O
     """
     what = weakness(options)
     if what is not None and not options.allow_plaintext and not is_loopback(options.host):
-        raise UsageError(f"{options.host}: {what} that others can reach must be allowed explicitly", options.host)
+        raise UsageError(f"{options.host}: {what} that others can reach must be allowed explicitly", "allow_plaintext")
     listener = Listener(on_request, options, on_closed)
     await listener.open()
     return listener

@@ -96,7 +96,9 @@ def check_add(node: Replica, request: AddRaftVoterRequest) -> Refusal:
     if refusal[0] != NONE:
         return refusal
     if node.config.default_listener not in request.endpoints:
-        return INVALID_REQUEST, f"a voter needs the listener {node.config.default_listener}"
+        listed = ", ".join(f"ListenerName({name})={host}/<unresolved>:{port}" for name, (host, port) in request.endpoints.items())
+        missing = f"for the default listener ListenerName({node.config.default_listener})"
+        return INVALID_REQUEST, f"Add voter request didn't include the endpoint (Endpoints(endpoints={{{listed}}})) {missing}"
     if not are_plausible(request.endpoints):
         return INVALID_REQUEST, f"a voter has at most {LISTENERS_MAX} listeners, with names and hosts of at most {NAME_MAX} characters"
     refusal = check_change(node, "adding")

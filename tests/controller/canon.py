@@ -35,6 +35,8 @@ class Canon:
 
     def __init__(self, start: int, port: int) -> None:
         self.start, self.port = start, port
+        self.skipped: list[int] = []
+        """Offsets of records that the other side did not write: offsets behind them count that much less."""
         self.ours: set[str] = set()
         self.theirs: dict[str, str] = {}
         self._racks: dict[int, str | None] = {}
@@ -66,8 +68,12 @@ class Canon:
                 value = value.replace(text, name)
             return _REFUSED.sub("$request", value)
         if isinstance(value, int) and key in OFFSETS and self.start <= value < _OFFSET_MAX:
-            return f"$start+{value - self.start}"
+            return f"$start+{self.counted(value)}"
         return value
+
+    def counted(self, offset: int) -> int:
+        """An offset as it counts from the start."""
+        return offset - self.start - sum(1 for skipped in self.skipped if skipped < offset)
 
     def row(self, request: Any, response: Any, records: list[dict[str, Any]], *, is_placed: bool) -> dict[str, Any]:
         """A row that can be compared; what is placed at random is reduced to its properties."""
@@ -125,7 +131,7 @@ def translated(value: Any, golden: Canon, actual: Canon, key: str = "") -> Any:
         wanted = golden.theirs[value]
         return next((text for text, name in actual.theirs.items() if name == wanted), value)
     if isinstance(value, int) and not isinstance(value, bool) and key in OFFSETS and golden.start <= value < _OFFSET_MAX:
-        return value - golden.start + actual.start
+        return golden.counted(value) + actual.start
     return value
 
 

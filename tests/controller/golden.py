@@ -6,6 +6,7 @@ python -m tests.controller.golden [-v] [SCENARIO ...]     what differs
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import lzma
 import random
@@ -280,6 +281,32 @@ def _record_object(record: dict[str, Any]) -> VersionedRecord:
     return from_json("metadata", name, record["data"]), record["version"]
 
 
+def told(outcome: Outcome, width: int = 1500) -> str:
+    """What differs in a row, Kafka's first."""
+    left, right = unordered(outcome.golden), unordered(outcome.actual)
+    places = list(itertools.islice(_differences(left, right, ""), 4))
+    lines = [
+        f"{outcome.api}: {outcome.verdict}",
+        *(f"  {place}: {str(one)[:width]} of Kafka, {str(other)[:width]}" for place, one, other in places),
+    ]
+    for key in left:
+        if left[key] != right[key]:
+            lines += [f"  {key} of Kafka {str(left[key])[:width]}", f"  {key} of ours  {str(right[key])[:width]}"]
+    return "\n".join(lines)
+
+
+def _differences(left: Any, right: Any, place: str) -> Iterator[tuple[str, Any, Any]]:
+    """Where two values differ, as deep as they are alike."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        for key in {**left, **right}:
+            yield from _differences(left.get(key), right.get(key), f"{place}.{key}")
+    elif isinstance(left, list) and isinstance(right, list):
+        for at, (one, other) in enumerate(itertools.zip_longest(left, right)):
+            yield from _differences(one, other, f"{place}[{at}]")
+    elif left != right:
+        yield place, left, right
+
+
 def main(argv: list[str]) -> int:
     words = [word for word in argv if not word.startswith("-")]
     names = words or list(scenarios())
@@ -292,12 +319,7 @@ def main(argv: list[str]) -> int:
                 counts[outcome.verdict] += 1
                 by_api.setdefault(outcome.api, Counter())[outcome.verdict] += 1
                 if "-v" in argv and outcome.verdict in ("different", "message"):
-                    print(f"  {name} row {outcome.n} {outcome.api}: {outcome.verdict} {outcome.note}")
-                    left, right = unordered(outcome.golden), unordered(outcome.actual)
-                    for key in left:
-                        if left[key] != right[key]:
-                            print(f"    {key} golden {json.dumps(left[key], ensure_ascii=False)[:1000]}")
-                            print(f"    {key} ours   {json.dumps(right[key], ensure_ascii=False)[:1000]}")
+                    print(f"  {name} row {outcome.n} {outcome.note}\n{told(outcome)}")
         except Exception as error:
             counts["raised"] += 1
             print(f"  {name}: {type(error).__name__}: {error}")

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import itertools
 import shutil
-import socket
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from struct import unpack
-from typing import IO, Any
+from typing import IO
 
 from metashell.cli.kafka_storage import main as kafka_storage
-from metashell.codec.batches import HEADER_SIZE, RecordBatch, read_batch_header
-from metashell.codec.control import read_control_record
-from metashell.codec.frame import read_metadata_record
-from metashell.codec.registry import message_type
-from metashell.net.frames import encode_request, response_type
 from tests.controller.canon import NODE
+from tests.controller.live import LogTail, Wire
 from tests.java import KAFKA, jars, java
 from tests.running import run_main
 from tools.interop.nodes import free_ports, write_config
@@ -28,8 +22,6 @@ CLUSTER_ID = "Z29sZGVuLWNvbnRyb2xsZQ"
 STARTS_MAX = 150
 """A controller that was stopped keeps some memory, so the process is replaced after so many."""
 _JAVA = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx640m", "-Xshare:auto", "-Dlog4j2.level=OFF")
-_ANSWER_LIMIT_S = 20.0
-_CLIENT = "golden"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,90 +35,6 @@ class Format:
 
 class ControllerEndedError(Exception):
     """The Java process ended, or a controller in it did not start."""
-
-
-class Wire:
-    """One blocking connection: frames out, frames in."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._socket: socket.socket | None = None
-        self._correlation = 0
-
-    def ask(self, version: int, body: Any) -> bytes | None:
-        """The body that answers a request, None if the connection was closed instead."""
-        self._correlation += 1
-        frame = encode_request(body, version, self._correlation, _CLIENT)
-        try:
-            if self._socket is None:
-                self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=_ANSWER_LIMIT_S)
-                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._socket.sendall(frame)
-            size = unpack(">i", self._exactly(4))[0]
-            return self._exactly(size)
-        except OSError:
-            self.close()
-            return None
-
-    def _exactly(self, count: int) -> bytes:
-        assert self._socket is not None
-        out = bytearray()
-        while len(out) < count:
-            piece = self._socket.recv(count - len(out))
-            if not piece:
-                raise ConnectionResetError("closed by the other side")
-            out += piece
-        return bytes(out)
-
-    def close(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
-
-
-class LogTail:
-    """The records that come to a metadata log, from its file: what is answered was written before."""
-
-    def __init__(self, directory: Path) -> None:
-        self._path = directory / "__cluster_metadata-0" / f"{0:020d}.log"
-        self._position = 0
-        self.end_offset = 0
-
-    def read(self) -> list[dict[str, Any]]:
-        """The records that are new since the last call, in the form of the golden rows."""
-        with self._path.open("rb") as file:
-            file.seek(self._position)
-            data = file.read()
-        records: list[dict[str, Any]] = []
-        at = 0
-        while len(data) - at >= HEADER_SIZE:
-            head = read_batch_header(data, at)
-            if len(data) - at < head.size_bytes:
-                break
-            batch = RecordBatch(head, at, data[at : at + head.size_bytes])
-            records += [_shown(record, is_control=head.is_control) for record in batch.records()]
-            self.end_offset = head.last_offset + 1
-            at += head.size_bytes
-        self._position += at
-        return records
-
-
-def _shown(record: Any, *, is_control: bool) -> dict[str, Any]:
-    if is_control:
-        control = read_control_record(record.key, record.value)
-        return {"type": control.type_name, "version": control.version, "data": None, "control": True}
-    read = read_metadata_record(record.value)
-    assert read.message is not None
-    return {"type": read.type_name, "version": read.version, "data": read.message.to_json_value(read.body, read.version)}
-
-
-def read_answer(api: str, version: int, frame: bytes) -> Any:
-    """The JSON form of the frame that answers a request; an ApiVersions version that is not known is answered as version 0."""
-    kind = response_type(message_type("request", f"{api}Request").key)
-    start = 5 if kind.flexible(version) and api != "ApiVersions" else 4
-    if api == "ApiVersions" and frame[4:6] == b"\0\x23":
-        version = 0
-    return kind.to_json_value(kind.read(frame[start:], version), version)
 
 
 class RealController:
@@ -143,9 +51,9 @@ class RealController:
         """Return once what is committed is published: readers and the authorizer see it then."""
         self._pool.ask("settle", self.config)
 
-    def restart(self) -> None:
+    def restart(self, config: Mapping[str, str]) -> None:
         """Stop it and start it on its directory."""
-        self.wire.close()
+        assert not config, "it starts with the settings that it had"
         self._pool.ask("stop", self.config)
         self._pool.start_again(self.config)
 

@@ -15,7 +15,8 @@ from metashell.codec.registry import message_type
 from metashell.controller.apis import APIS
 from metashell.image import MetadataImage
 from metashell.values import uuid_text
-from tests.controller.golden import Outcome
+from tests.controller.canon import breaks
+from tests.controller.golden import Outcome, told
 from tests.interop.real_controllers import CLUSTER_ID, Format, RealControllers
 from tests.interop.twin_contents import (
     BROKERS,
@@ -23,7 +24,7 @@ from tests.interop.twin_contents import (
     SETTINGS,
     TOPICS,
 )
-from tests.interop.twin_pair import EQUAL, Twins, told
+from tests.interop.twin_pair import EQUAL, Twins
 from tests.interop.twin_spoiling import spoil
 
 Draw = Callable[[Any], Any]
@@ -144,6 +145,14 @@ class TwinHistory(RuleBasedStateMachine):
 
     def check(self, outcome: Outcome) -> None:
         if outcome.verdict in EQUAL:
+            return
+        if "is not a valid IP or resolvable host." in str(outcome.golden["response"]):
+            # A name server said so; ours asks none.
+            self.is_over = outcome.golden["records"] != outcome.actual["records"]
+            return
+        if breaks(outcome.golden["response"]) and not breaks(outcome.actual["response"]):
+            # The real one gave up over one of several items; ours refused that one, and did the others.
+            self.is_over = True
             return
         if not self.ignored(outcome):
             raise difference(signature_of(outcome))(told(outcome))

@@ -60,11 +60,12 @@ def _alter_entry(state: State, entry: messages.AlterClientQuotasRequest.EntryDat
     names = {part.entity_type: part.entity_name for part in entry.entity}
     entity = _entity(entry)
     keys = [op.key for op in entry.ops]
-    if entity in seen or len(set(keys)) != len(keys):
+    is_repeated = entity in seen or len(set(keys)) != len(keys)
+    seen.add(entity)
+    if is_repeated:
         kinds = string_hash_order(names, len(entry.entity))
         shown = ", ".join(f"{kind}={'null' if names[kind] is None else names[kind]}" for kind in kinds)
         raise ApiError(INVALID_REQUEST, f"Ignoring duplicate entity ClientQuotaEntity(entries={{{shown}}})")
-    seen.add(entity)
     _check_entity(names)
     return list(_records(state, entity, entry, _ADDRESS_KEYS if ADDRESS in names else _USER_KEYS))
 

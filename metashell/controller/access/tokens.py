@@ -46,9 +46,9 @@ def create(state: State, request: Request, now_ms: int) -> Decision:
     owner = _owner(request)
     if owner != request.principal and not state.authorizer.allows(request, Operation.CREATE_TOKENS, Resource.USER, owner):
         raise ApiError(DELEGATION_TOKEN_AUTHORIZATION_FAILED)
+    _check_enabled(state)
     if any(one.principal_type != "User" for one in body.renewers):
         raise ApiError(INVALID_PRINCIPAL_TYPE)
-    _check_enabled(state)
     wall_ms = state.wall_ms
     settings = state.settings
     life_ms = settings.number("delegation.token.max.lifetime.ms")

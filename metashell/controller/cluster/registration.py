@@ -14,15 +14,15 @@ PROTOCOLS: Final = {0: "PLAINTEXT", 1: "SSL", 2: "SASL_PLAINTEXT", 3: "SASL_SSL"
 def check_listeners(listeners: Any) -> None:
     """Listeners that a record can hold and every reader of the log takes.
 
-    Kafka writes a nameless one and halts over it, and gives up its leadership over a protocol it does not know.
+    Kafka writes a nameless one and halts over it, and gives up its leadership over a protocol that it does not know, no host and port 0.
     """
     for listener in listeners:
         if not listener.name:
             raise ApiError(INVALID_REQUEST, "A listener has no name.")
         if listener.security_protocol not in PROTOCOLS:
             raise ApiError(INVALID_REQUEST, f"Listener {listener.name} has the unknown security protocol {listener.security_protocol}.")
-        if not listener.host and not listener.port:
-            raise ApiError(INVALID_REQUEST, f"Listener {listener.name} has neither host nor port.")
+        if not listener.host or not listener.port:
+            raise ApiError(INVALID_REQUEST, f"Listener {listener.name} has no {'port' if listener.host else 'host'}.")
 
 
 def endpoints_of(make: Callable[..., Any], listeners: Iterable[Any]) -> tuple[Any, ...]:

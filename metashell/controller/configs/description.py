@@ -18,7 +18,7 @@ from metashell.codec.error_codes import (
 )
 from metashell.controller.access.authorizer import Operation
 from metashell.controller.configs.alteration import check_right
-from metashell.controller.configs.effective import CLUSTER_SOURCE, DEFAULT_SOURCE, TOPIC_SOURCE, layers, topic_value
+from metashell.controller.configs.effective import CLUSTER_SOURCE, DEFAULT_SOURCE, STATIC_SOURCE, TOPIC_SOURCE, layers, topic_value
 from metashell.controller.configs.keys import TYPE_CODES, ConfigKey, config_keys
 from metashell.controller.decision import ApiError, Decision
 from metashell.controller.java import java_int
@@ -85,7 +85,8 @@ def _refused(one: Any, error: ApiError) -> Any:
 def _result(state: State, request: Request, one: Any) -> Any:
     result = _refused(one, ApiError(NONE, ""))
     try:
-        wanted = None if one.configuration_keys is None else set(one.configuration_keys)
+        # No names at all mean every one.
+        wanted = set(one.configuration_keys or ()) or None
         listed = [item for item in _listing(state, one.resource_type, one.resource_name) if wanted is None or item.name in wanted]
     except ApiError as error:
         return _refused(one, error)
@@ -123,12 +124,10 @@ def _listing(state: State, kind: int, name: str) -> Iterable[Described]:
         case _ if kind == BROKER_LOGGER_RESOURCE:
             return _loggers(state, name)
         case _ if kind == GROUP_RESOURCE:
-            if not name:
-                raise ApiError(INVALID_REQUEST, "Group name must not be empty")
-            return _simple(state, (kind, name), "group", GROUP_SOURCE)
+            return _group(state, name)
         case _:
             assert kind == CLIENT_METRICS_RESOURCE, "the caller refused all others"
-            return _simple(state, (kind, name), "client_metrics", CLIENT_METRICS_SOURCE)
+            return _client_metrics(state, name)
 
 
 def _topic(state: State, name: str) -> list[Described]:
@@ -206,7 +205,7 @@ def _broker_synonyms(state: State, name: str) -> list[Synonym]:
         Synonym(synonym, layer[synonym], source)
         for layer, source in layers(state.settings, state.stable.configs)
         for synonym in names
-        if synonym in layer
+        if synonym in layer and (source == STATIC_SOURCE or _may_change(synonym))
     ]
     for synonym in names:
         default = config_keys("broker")[synonym].default if synonym in config_keys("broker") else None
@@ -217,14 +216,38 @@ def _broker_synonyms(state: State, name: str) -> list[Synonym]:
     return found
 
 
-def _simple(state: State, resource: tuple[int, str], kind: str, source: int) -> list[Described]:
-    """Settings that come from the resource itself, or are defaults."""
-    own: Mapping[str, str] = state.stable.configs.get(resource, {})
-    if kind == "client_metrics" and not resource[1]:
-        raise ApiError(INVALID_REQUEST, "Client metrics subscription name must not be empty")
+def _may_change(name: str) -> bool:
+    """Whether a node takes a setting of brokers while it runs; one that nobody knows is kept for whoever does."""
+    key = config_keys("broker").get(name)
+    return key is None or key.is_dynamic
+
+
+def _group(state: State, name: str) -> list[Described]:
+    """What is not set for the group itself comes from this node's settings for all groups."""
+    if not name:
+        raise ApiError(INVALID_REQUEST, "Group name must not be empty")
+    own: Mapping[str, str] = state.stable.configs.get((GROUP_RESOURCE, name), {})
     listed = []
-    for key in config_keys(kind).values():
-        value, at = (own[key.name], source) if key.name in own else (key.default, DEFAULT_SOURCE)
+    for key in config_keys("group").values():
+        overall = f"group.{key.name}"
+        if overall in config_keys("broker"):
+            synonyms = _broker_synonyms(state, overall)
+        else:
+            synonyms = [Synonym(key.name, key.default, DEFAULT_SOURCE)]
+        if key.name in own:
+            synonyms.insert(0, Synonym(key.name, own[key.name], GROUP_SOURCE))
+        value, source = (synonyms[0].value, synonyms[0].source) if synonyms else (key.default, DEFAULT_SOURCE)
+        listed.append(Described(key.name, value, source, key, False, synonyms))
+    return listed
+
+
+def _client_metrics(state: State, name: str) -> list[Described]:
+    if not name:
+        raise ApiError(INVALID_REQUEST, "Client metrics subscription name must not be empty")
+    own: Mapping[str, str] = state.stable.configs.get((CLIENT_METRICS_RESOURCE, name), {})
+    listed = []
+    for key in config_keys("client_metrics").values():
+        value, at = (own[key.name], CLIENT_METRICS_SOURCE) if key.name in own else (key.default, DEFAULT_SOURCE)
         synonyms = [Synonym(key.name, value, at)] if key.name in own else []
         listed.append(Described(key.name, value, at, key, False, synonyms))
     return listed

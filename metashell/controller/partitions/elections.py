@@ -39,6 +39,8 @@ _Answers: TypeAlias = "list[messages.ElectLeadersResponse.ReplicaElectionResult]
 def elect_leaders(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Hold an election for each partition that is asked for; without a list, for all of them."""
     body = request.body
+    if body.topic_partitions is not None and not body.topic_partitions:
+        return Decision(_response(request, [], NONE))
     if request.is_late(body.timeout_ms, now_ms):
         return Decision(refuse(request, REQUEST_TIMED_OUT, None))
     election = _TYPES.get(body.election_type)

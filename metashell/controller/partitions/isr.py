@@ -45,6 +45,8 @@ class _Wanted(NamedTuple):
 def alter_partition(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Take the ISRs that a leader reports, partition by partition."""
     body = request.body
+    if not body.topics:
+        return Decision(messages.AlterPartitionResponse(topics=()))
     check_broker_epoch(state, body)
     changes = Changes(state)
     records: list[VersionedRecord] = []

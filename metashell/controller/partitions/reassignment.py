@@ -32,9 +32,11 @@ from metashell.image.partitions import fold_changes
 def alter_reassignments(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Begin, replace or cancel reassignments, each partition by itself, all in one batch."""
     body = request.body
+    response = messages.AlterPartitionReassignmentsResponse
+    if not body.topics:
+        return Decision(response(error_code=NONE, error_message="", responses=()))
     if request.is_late(body.timeout_ms, now_ms):
         raise ApiError(REQUEST_TIMED_OUT)
-    response = messages.AlterPartitionReassignmentsResponse
     changes = Changes(state)
     records = BoundedRecords()
     topics = []
@@ -58,7 +60,7 @@ def alter_reassignments(state: State, request: Request, now_ms: int) -> Steps[De
         topics.append(response.ReassignableTopicResponse(name=asked.name, partitions=tuple(answers)))
     answer = response(
         error_code=NONE,
-        error_message=None if topics else "",
+        error_message=None,
         responses=tuple(topics),
         allow_replication_factor_change=body.allow_replication_factor_change,
     )

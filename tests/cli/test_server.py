@@ -1,0 +1,198 @@
+"""metashell server: a controller on a directory that was formatted for it, and every way in which it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from tests.cli.conftest import command_line, environment
+
+pytestmark = pytest.mark.slow
+CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAg"
+LIMIT_S = 60
+
+
+@dataclass
+class Place:
+    """A configuration, and the directory that it names."""
+
+    config: Path
+    directory: Path
+    port: int
+
+    def format(self) -> None:
+        done = run("metashell", "storage", "format", "-c", str(self.config), "-t", CLUSTER_ID, "-s")
+        assert done.returncode == 0, done.stderr
+
+    def begin(self, *words: str) -> subprocess.Popen[str]:
+        argv = command_line("metashell", "server", str(self.config), *words)
+        return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return run("metashell", "server", str(self.config), *words)
+
+
+def run(name: str, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command_line(name, *words), capture_output=True, text=True, env=environment(), timeout=LIMIT_S)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Callable[[str], Place]]:
+    """Configurations of a sole controller, each with a port of its own."""
+    held = []
+
+    def make(name: str) -> Place:
+        opened = socket.socket()
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(("127.0.0.1", 0))
+        held.append(opened)
+        port = opened.getsockname()[1]
+        config, directory = tmp_path / f"{name}.properties", tmp_path / name
+        config.write_text(
+            "process.roles=controller\nnode.id=1\ncontroller.listener.names=CONTROLLER\n"
+            f"listeners=CONTROLLER://localhost:{port}\nlog.dirs={directory}\ncontroller.quorum.bootstrap.servers=localhost:{port}\n"
+        )
+        return Place(config, directory, port)
+
+    yield make
+    for opened in held:
+        opened.close()
+
+
+def wait_for(stream: IO[str] | None, pattern: str) -> list[str]:
+    """The lines up to one in which the pattern is found."""
+    assert stream is not None
+    lines = []
+    for line in stream:
+        lines.append(line)
+        if re.search(pattern, line):
+            return lines
+    raise AssertionError(lines)
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    output, errors = process.communicate(timeout=LIMIT_S)
+    assert output == ""
+    return process.returncode, errors
+
+
+def failed(done: subprocess.CompletedProcess[str], status: int = 1) -> str:
+    """The one line of an error."""
+    assert (done.returncode, done.stdout) == (status, ""), done
+    (line,) = done.stderr.splitlines()
+    return line.removeprefix("metashell server: ")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_controller_runs_until_a_signal_comes(place: Callable[[str], Place], number: int, status: int) -> None:
+    mine = place("mine")
+    mine.format()
+    server = mine.begin("--log-format", "json")
+    lines = [json.loads(line) for line in wait_for(server.stderr, "active controller")]
+    assert lines[0]["message"] == f"controller 1 on {mine.directory}: CONTROLLER on port {mine.port}"
+    assert all(re.fullmatch(r"[0-9-]{10}T[0-9:]{8}\.[0-9]{3}Z", line["time"]) for line in lines)
+    # Two processes on one directory, whatever their ports; and one port for two directories.
+    assert failed(mine.run("--override", "listeners=CONTROLLER://localhost:0")) == (
+        f"Failed to acquire lock on file .lock in {mine.directory}. A Kafka instance in another process or thread is using this directory."
+    )
+    other = place("other")
+    other.format()
+    assert failed(other.run("--override", f"listeners=CONTROLLER://localhost:{mine.port}")) == (
+        f"Socket server failed to bind to localhost:{mine.port}: Address already in use."
+    )
+    server.send_signal(number)
+    found, errors = ended(server)
+    assert found == status and json.loads(errors.splitlines()[-1])["message"] == "stopped"
+
+
+def test_a_signal_before_it_listens_ends_it_too(place: Callable[[str], Place]) -> None:
+    mine = place("mine")
+    mine.format()
+    server = mine.begin()
+    while not os.path.exists(mine.directory / "__cluster_metadata-0" / "quorum-state") and server.poll() is None:
+        pass
+    server.send_signal(signal.SIGTERM)
+    status, errors = ended(server)
+    assert status == 0 and errors.endswith(" stopped\n")
+
+
+def test_a_second_signal_does_not_wait_for_the_others(place: Callable[[str], Place]) -> None:
+    # A voter of two whose other is not there: nobody takes over, so it would wait for its whole time.
+    mine = place("mine")
+    voters = f"controller.quorum.voters=1@localhost:{mine.port},2@localhost:1"
+    text = mine.config.read_text()
+    mine.config.write_text("".join(line for line in text.splitlines(keepends=True) if "bootstrap" not in line) + voters + "\n")
+    assert run("metashell", "storage", "format", "-c", str(mine.config), "-t", CLUSTER_ID).returncode == 0
+    server = mine.begin("--override", "controller.quorum.election.timeout.ms=50")
+    wait_for(server.stderr, "prospective")
+    server.send_signal(signal.SIGTERM)
+    wait_for(server.stderr, "stopping")
+    server.send_signal(signal.SIGTERM)
+    assert ended(server)[0] == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("node.id=2", "Stored node id 1 doesn't match previous node id 2 in {directory}/meta.properties."),
+        ("process.roles=broker,controller", "{config}: process.roles=broker,controller: must be controller alone; metashell has no broker"),
+        ("process.roles=broker", "{config}: process.roles=broker: must be controller alone; metashell has no broker"),
+        ("log.dirs={directory}2", "No readable meta.properties files found. ({directory}2: not formatted)"),
+        ("listeners=CONTROLLER://:{port}", "{config}: 0.0.0.0: a PLAINTEXT listener that others can reach must be allowed explicitly"),
+        ("controller.quorum.fetch.timeout.ms=soon", "{config}: Invalid value soon for configuration controller.quorum.fetch.timeout.ms"),
+        ("controller.listener.names=OTHER", "{config}: "),
+    ],
+)
+def test_what_it_cannot_run_with_is_one_line(place: Callable[[str], Place], override: str, message: str) -> None:
+    mine = place("mine")
+    mine.format()
+    places = {"directory": str(mine.directory), "config": str(mine.config), "port": str(mine.port)}
+    assert failed(mine.run("--override", override.format(**places))).startswith(message.format(**places))
+
+
+def test_a_wrong_command_line_is_status_2(place: Callable[[str], Place], tmp_path: Path) -> None:
+    mine = place("mine")
+    assert failed(run("metashell", "server"), 2) == "missing CONFIG"
+    assert failed(mine.run("--log-format", "xml"), 2) == "option --log-format: 'xml' is not one of text, json"
+    assert failed(mine.run("--override", "sasl.jaas.config"), 2) == "option --override: number 1 is not NAME=VALUE"
+    assert failed(run("metashell", "server", str(tmp_path))) == f"{tmp_path}: Is a directory"
+    spoilt = tmp_path / "spoilt.properties"
+    spoilt.write_text("process.roles=\\u12\n")
+    assert failed(run("metashell", "server", str(spoilt))) == f"{spoilt}: malformed \\uxxxx encoding"
+
+
+def test_a_disk_that_was_spoilt_is_one_line(place: Callable[[str], Place]) -> None:
+    mine = place("mine")
+    mine.format()
+    (mine.directory / "meta.properties").write_text("version=7\n")
+    assert "meta.properties" in failed(mine.run())
+
+
+def test_a_password_in_a_setting_is_never_repeated(place: Callable[[str], Place]) -> None:
+    mine = place("mine")
+    mine.format()
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    jaas = f'{module} username="admin" password="hunter2" user_admin="hunter2"'
+    secured = (
+        *("--override", "listener.security.protocol.map=CONTROLLER:SASL_PLAINTEXT", "--override", "sasl.enabled.mechanisms=PLAIN"),
+        *("--override", "sasl.mechanism.controller.protocol=PLAIN"),
+    )
+    server = mine.begin(*secured, "--override", f"listener.name.controller.plain.sasl.jaas.config={jaas};")
+    lines = wait_for(server.stderr, "active controller")
+    server.send_signal(signal.SIGTERM)
+    status, errors = ended(server)
+    assert status == 0 and "hunter2" not in "".join(lines) + errors
+    # Without its last character it is no login module any more.
+    for wrong in (jaas, f"hunter2 {jaas}", "hunter2"):
+        assert "hunter2" not in failed(mine.run(*secured, "--override", f"listener.name.controller.plain.sasl.jaas.config={wrong}"))
+    assert "hunter2" not in failed(mine.run("--override", "hunter2"), 2)

@@ -1,0 +1,69 @@
+"""Twins: the same random requests to a real controller of Kafka 4.3.1 and to ours, with the same answers and the same records.
+
+A failure prints the shrunk history, and what the real one answered. `make soak` runs more histories, with new seeds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import ClassVar
+
+import pytest
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.controller.golden import Outcome
+from tests.interop.real_controllers import RealControllers
+from tests.interop.twin_machine import TwinMachine
+from tests.java import KAFKA, jars, java
+
+pytestmark = pytest.mark.slow
+
+IS_SOAK = bool(os.environ.get("METASHELL_SOAK"))
+HISTORIES = 1000 if IS_SOAK else 60
+STEPS = 50
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealControllers]:
+    java()
+    jars(KAFKA)
+    with RealControllers(tmp_path_factory.mktemp("real")) as running:
+        yield running
+
+
+def test_random_histories_are_answered_and_written_alike(pool: RealControllers) -> None:
+    verdicts: Counter[str] = Counter()
+    apis: Counter[str] = Counter()
+
+    class Machine(TwinMachine):
+        pool: ClassVar[RealControllers]
+
+        def check(self, outcome: Outcome) -> None:
+            verdicts[outcome.verdict] += 1
+            apis[outcome.api] += 1
+            super().check(outcome)
+
+    Machine.pool = pool
+    if IS_SOAK:
+        seed(int(os.environ.get("METASHELL_SEED", "0")))(Machine)
+    # Without `explain`, which would run a failing history many times more.
+    phases = [Phase.generate, Phase.shrink]
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=HISTORIES,
+            stateful_step_count=STEPS,
+            derandomize=not IS_SOAK,
+            deadline=None,
+            database=None,
+            phases=phases,
+            print_blob=IS_SOAK,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+    assert verdicts["equal"] > HISTORIES * 20
+    assert len(apis) > 25, apis
