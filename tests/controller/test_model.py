@@ -1,6 +1,6 @@
 """Random histories, and after each decision what must hold: of partitions, of standbys, of snapshots, of steps, of lost leadership.
 
-METASHELL_SEED begins with other seeds; METASHELL_FUZZ_REQUESTS makes the histories longer.
+METASHELL_SEED begins with other seeds; METASHELL_SOAK makes the histories longer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.controller.test_any_request import prepared
 from tests.image.batches import batch_of_values, value
 
 SEED = int(os.environ.get("METASHELL_SEED", "0"))
-STEPS = int(os.environ.get("METASHELL_FUZZ_REQUESTS", "4000")) // 10
+STEPS = 4000 if os.environ.get("METASHELL_SOAK") else 400
 Key = tuple[bytes, int]
 
 
