@@ -17,6 +17,7 @@ from metashell.controller import Decision, QuorumController, Request, Steps, ste
 from metashell.controller import state as state_module
 from metashell.controller.access.acl_hints import PREFIXED
 from metashell.controller.partitions import bulk, elections, hints, reassignment
+from metashell.controller.records import elr_enabled
 from metashell.controller.state import NO_OP, State
 from metashell.controller.steps import finish
 from metashell.controller.topics import creation
@@ -53,7 +54,7 @@ class Watched:
         self.cluster = prepared(seed)
         self.requests = RandomRequests(self.cluster.controller, self.chance, CLUSTER_ID)
         self.leaders: dict[tuple[bytes, int, int], int] = {}
-        self.seen = 0
+        self.had_elr = False
 
     @property
     def state(self) -> State:
@@ -78,6 +79,7 @@ class Watched:
     def check_partitions(self, written: Sequence[VersionedRecord]) -> None:
         """What holds of every partition that may have changed."""
         names = {type(record).__name__ for record, _ in written}
+        self.had_elr = self.had_elr or elr_enabled(self.state.image)
         keys: Iterator[Key] = (
             (record.topic_id, record.partition_id)
             for record, _ in written
@@ -106,7 +108,8 @@ class Watched:
             assert partition.leader in partition.isr, where
             assert broker is not None, where
             assert not broker.fenced, (where, broker)
-        elif self.state.image.features.levels.get("eligible.leader.replicas.version", 0) == 0:
+        elif not self.had_elr:
+            # With eligible leader replicas the last one in sync leaves too; where the feature is switched off again, it stays so.
             assert partition.isr, where
 
 
