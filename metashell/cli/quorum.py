@@ -346,7 +346,7 @@ def _stop(tool: str, values: SimpleNamespace) -> int:
     if values.output == "json":
         _print_json({**_fields(record), "state": "stopped"})
     else:
-        sys.stdout.write(f"stopped; {_left_behind(record)}\n")
+        sys.stdout.write(f"stopped; {_left_behind(record)}\n" if record.is_kept else "stopped\n")
     return STATUS_OK
 
 
