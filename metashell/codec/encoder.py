@@ -6,7 +6,7 @@ an EncodeError, as Kafka's UnsupportedVersionException.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from struct import Struct
 from struct import error as struct_error
 from typing import Any, Final
@@ -17,6 +17,19 @@ from metashell.codec.source import Source, default_of, groups, is_compact, is_fi
 from metashell.errors import EncodeError
 
 Writer = Callable[[Any, bytearray], None]
+
+
+class Shared(tuple[Any, ...]):
+    """Structs that stand in many messages and never change again: they are written once, and then copied."""
+
+    def __new__(cls, structs: Iterable[Any]) -> Shared:
+        self = super().__new__(cls, structs)
+        self.made = {}
+        return self
+
+    made: dict[tuple[str, str, int], bytes]
+
+
 StepWriter = Callable[[Any, bytearray], Generator[None, None, None]]
 _PIECE: Final = 64
 """The structs of an array that are written in one piece."""
@@ -154,6 +167,9 @@ def _write_length(source: Source, field: FieldSchema, schema: MessageSchema, ver
 
 
 def _write_array(source: Source, field: FieldSchema, schema: MessageSchema, version: int, *, in_steps: bool) -> None:
+    if field.is_struct and not in_steps:
+        _write_shared(source, field, schema, version)
+        return
     _write_length(source, field, schema, version)
     if field.type in FORMATS:
         form = FORMATS[field.type]
@@ -171,3 +187,18 @@ def _write_array(source: Source, field: FieldSchema, schema: MessageSchema, vers
         else:
             source.add("v = item")
             _write_variable(source, field.element(), schema, version, tagged=False)
+
+
+def _write_shared(source: Source, field: FieldSchema, schema: MessageSchema, version: int) -> None:
+    """Lines that write an array of structs; of a `Shared` one the bytes are kept."""
+    source.names["Shared"] = Shared
+    key = source.constant("key", (schema.name, field.name, version))
+    source.add(f"made = v.made.get({key}) if v.__class__ is Shared else None")
+    with source.block("if made is None:"):
+        source.add("begin = len(w)")
+        _write_length(source, field, schema, version)
+        with source.block("for item in v:"):
+            source.add(f"write_{field.type}(item, w)")
+        source.add(f"if v.__class__ is Shared: v.made[{key}] = bytes(w[begin:])")
+    with source.block("else:"):
+        source.add("w += made")

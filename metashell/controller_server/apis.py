@@ -8,7 +8,7 @@ Source: kafka.server.ControllerApis, kafka.server.AuthHelper, org.apache.kafka.m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -41,6 +41,9 @@ from metashell.raft.wire.common import only_partition
 from metashell.server.inbound import Inbound
 
 NOT_READY: Final = "The authorizer is not ready: the log was not read to its end yet."
+LARGE: Final = 300
+"""Entries of an answer that are encoded in one piece: some 5 ms."""
+
 _RAFT: Final[Mapping[int, Operation]] = {
     FETCH: Operation.CLUSTER_ACTION,
     VOTE: Operation.CLUSTER_ACTION,
@@ -137,22 +140,41 @@ class Apis:
         self.refused += 1
         self._inbound.respond(request, self._machine.controller.refuse(asked, code, message))
 
-    def _answer(self, request: ServerRequest, asked: Request, answer: Any) -> None:
+    def _answer(self, request: ServerRequest, asked: Request, answer: Any) -> Iterator[None] | None:
         """The controller has decided; None is what raft has to answer, here always in an envelope."""
         if request.cancelled:
-            return
+            return None
         if answer is not None:
+            if is_large(answer):
+                return self._inbound.respond_in_steps(request, answer)
             self._inbound.respond(request, answer)
-            return
+            return None
         inner = open_envelope(asked)
         if inner.request.api_key == DESCRIBE_QUORUM and only_partition(inner.request.body.topics) is None:
             self._inbound.respond(request, close_envelope(inner, unknown_partitions(inner.request.body.topics)))
-            return
+            return None
 
         def send(asker: ServerRequest, message: Any) -> None:
             self._inbound.respond(asker, close_envelope(inner, message))
 
         self._inbound.ask(request, inner.request.api_key, inner.request.version, inner.request.body, send)
+        return None
+
+
+def is_large(message: Any, entries_max: int = LARGE) -> bool:
+    """Whether the arrays of a message have more entries than are encoded in one piece."""
+    left = [message]
+    while left:
+        struct = left.pop()
+        for name in type(struct).__slots__:
+            value = getattr(struct, name)
+            if isinstance(value, tuple) and value:
+                entries_max -= len(value)
+                if entries_max < 0:
+                    return True
+                if hasattr(type(value[0]), "__slots__"):
+                    left += value
+    return False
 
 
 def unknown_partitions(topics: Iterable[Any]) -> messages.DescribeQuorumResponse:

@@ -14,7 +14,7 @@ Source: org.apache.kafka.controller.QuorumController, org.apache.kafka.image.pub
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -49,8 +49,8 @@ from metashell.values import OffsetAndEpoch
 if TYPE_CHECKING:
     from metashell.server.driver import Driver
 
-Answer = Callable[[Any], None]
-"""Takes the response's object; None where raft has to answer."""
+Answer = Callable[[Any], Iterator[object] | None]
+"""Takes the response's object, None where raft has to answer; sends a large one while it is iterated."""
 Encoded = list[tuple[Sequence[VersionedRecord], list[bytes]]]
 """The batches of a decision, each as records and as their bytes."""
 
@@ -184,7 +184,8 @@ class ControllerMachine:
 
     def _drop(self, request: Request, send: Answer) -> None:
         """This controller ends before the turn of a request came."""
-        send(self.controller.refuse(request, REQUEST_TIMED_OUT, SHUTTING_DOWN))
+        answer = self.controller.refuse(request, REQUEST_TIMED_OUT, SHUTTING_DOWN)
+        self.queue.answer(lambda: send(answer))
 
     def _refuse(self, request: Request, send: Answer, code: int, message: str | None = None) -> None:
         answer = self.controller.refuse(request, code, message)
@@ -336,7 +337,7 @@ class ControllerMachine:
             self._is_shut_down = True
             self._schedule_tasks()
             for waiter in self._purgatory.take_all():
-                waiter.send(self.controller.refuse(waiter.request, NOT_CONTROLLER, self.controller.wrong_controller_text()))
+                self._fail(waiter, NOT_CONTROLLER, self.controller.wrong_controller_text())
             if self._queue is not None:
                 self._queue.close()
 

@@ -35,6 +35,8 @@ class Pace(Enum):
 Steps = Generator[Pace | None, None, None]
 Event = Callable[[], Steps | None]
 """What is done when its turn comes; a generator gives up the loop wherever it yields, if its slice is over."""
+Sending = Callable[[], Iterator[object] | None]
+"""Sends an answer, a large one while it is iterated."""
 
 
 class Kind(Enum):
@@ -72,7 +74,8 @@ class EventQueue:
         self._control: deque[_Waiting] = deque()
         self._tasks: deque[_Waiting] = deque()
         self._lines: OrderedDict[Hashable, deque[_Waiting]] = OrderedDict()
-        self._answers: deque[Callable[[], None]] = deque()
+        self._answers: deque[Sending] = deque()
+        self._sending: Iterator[object] | None = None
         self._steps: Steps | None = None
         self._worked_s = 0.0
         self._waited_s = 0.0
@@ -103,9 +106,11 @@ class EventQueue:
             line = self._lines[connection] = deque()
         self._put(line, _Waiting(Kind.REQUEST, event, self._loop.time(), dropped))
 
-    def answer(self, send: Callable[[], None]) -> None:
-        """An answer that may leave."""
-        if not self._is_closed:
+    def answer(self, send: Sending) -> None:
+        """An answer that may leave. The large one of a generator leaves in slices."""
+        if self._is_closed:
+            deque(send() or (), 0)
+        else:
             self._answers.append(send)
             self._wake()
 
@@ -126,8 +131,10 @@ class EventQueue:
         left = [waiting for line in self._lines.values() for waiting in line]
         self._lines.clear()
         # What is stable may be said.
-        while self._answers:
-            self._answers.popleft()()
+        sending, self._sending = self._sending, None
+        while sending is not None or self._answers:
+            deque(sending or (), 0)
+            sending = self._answers.popleft()() if self._answers else None
         for waiting in left:
             if waiting.dropped is not None:
                 waiting.dropped()
@@ -156,7 +163,7 @@ class EventQueue:
         self._handle = None
         self._is_running = True
         started = perf_counter()
-        pause_s = 0.0
+        pause_s: float | None = 0.0
         try:
             pause_s = self._slice()
         except Exception as error:
@@ -164,16 +171,19 @@ class EventQueue:
         finally:
             self._is_running = False
             self._held.note(perf_counter() - started)
-        if not self._is_closed and (pause_s or self._steps is not None or self._answers or len(self)):
+        if not self._is_closed and pause_s is not None:
             self._wake(pause_s)
 
-    def _slice(self) -> float:
-        """Work until the slice is over or nothing is left to do; how long to rest."""
+    def _slice(self) -> float | None:
+        """Work until the slice is over or nothing is left to do; how long to rest, None where nothing is left."""
         clock = self._loop.time
         ends_at = clock() + SLICE_S
         for _ in range(STEPS_AT_ONCE):
-            if self._answers:
-                self._answers.popleft()()
+            if self._sending is not None:
+                if next(self._sending, _END) is _END:
+                    self._sending = None
+            elif self._answers:
+                self._sending = self._answers.popleft()()
             elif self._steps is not None:
                 if self._step(self._steps) is Pace.REST:
                     return PAUSE_S
@@ -185,17 +195,17 @@ class EventQueue:
                 break
         return 0.0
 
-    def _work_in_background(self, ends_at: float) -> float:
-        """Use the rest of a slice for what nobody waits for; how long to rest before there is more of it."""
+    def _work_in_background(self, ends_at: float) -> float | None:
+        """Use the rest of a slice for what nobody waits for; how long to rest before there is more of it, None for no more."""
         work = self.background()
         if work is None:
-            return 0.0
+            return None
         for _ in range(STEPS_AT_ONCE):
             if next(work, _END) is _END:
-                break
+                return None
             if self._loop.time() >= ends_at:
-                return PAUSE_S
-        return 0.0
+                break
+        return PAUSE_S
 
     def _next(self) -> _Waiting | None:
         for line in (self._control, self._tasks):

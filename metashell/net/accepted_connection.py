@@ -92,6 +92,10 @@ class ServerRequest:
         """Answer with a response object; without effect when the connection is over. Errors: EncodeError."""
         self._connection.respond(self._received.request_id, message)
 
+    def respond_encoded(self, body: bytes | bytearray) -> None:
+        """As `respond`, with a response that is encoded in the request's version."""
+        self._connection.respond_encoded(self._received.request_id, body)
+
     def drop(self) -> None:
         """Give no answer: only for requests that have none."""
         self._connection.drop(self._received.request_id)
@@ -249,6 +253,11 @@ class AcceptedConnection(asyncio.BufferedProtocol):
     def respond(self, request_id: int, message: Any) -> None:
         """See ServerRequest."""
         self.core.respond(request_id, message)
+        self._turn_soon()
+
+    def respond_encoded(self, request_id: int, body: bytes | bytearray) -> None:
+        """See ServerRequest."""
+        self.core.respond_encoded(request_id, body)
         self._turn_soon()
 
     def drop(self, request_id: int) -> None:

@@ -236,13 +236,27 @@ def encode_response(api_key: int, version: int, correlation_id: int, message: An
     Errors: EncodeError.
     """
     kind = response_type(api_key)
+    out = _response_start(kind, api_key, version, correlation_id)
+    kind.writer(version)(message, out)
+    _LENGTH.pack_into(out, 0, len(out) - 4)
+    return bytes(out)
+
+
+def response_frame(api_key: int, version: int, correlation_id: int, body: bytes | bytearray) -> bytes:
+    """A whole frame, as `encode_response` makes it, around a message that is encoded."""
+    out = _response_start(response_type(api_key), api_key, version, correlation_id)
+    out += body
+    _LENGTH.pack_into(out, 0, len(out) - 4)
+    return bytes(out)
+
+
+def _response_start(kind: MessageType, api_key: int, version: int, correlation_id: int) -> bytearray:
+    """Room for the length, and the header."""
     out = bytearray(4)
     out += _LENGTH.pack(correlation_id)
     if kind.flexible(version) and api_key != API_VERSIONS:
         out += _NO_TAGS
-    kind.writer(version)(message, out)
-    _LENGTH.pack_into(out, 0, len(out) - 4)
-    return bytes(out)
+    return out
 
 
 def decode_response(data: bytes, api_key: int, version: int) -> tuple[int, Any]:

@@ -26,6 +26,7 @@ from metashell.net.frames import (
     decode_request_header,
     encode_response,
     request_type,
+    response_frame,
 )
 from metashell.net.frames import frame as frame_of
 from metashell.net.limits import VALUE_SIZE
@@ -190,6 +191,13 @@ class ServerConnection:
         if slot is not None and not self.closed:
             header = slot.header
             self._answer(request_id, encode_response(header.api_key, header.api_version, header.correlation_id, message))
+
+    def respond_encoded(self, request_id: int, body: bytes | bytearray) -> None:
+        """As `respond`, with a response that is encoded in the request's version."""
+        slot = self._open.get(request_id)
+        if slot is not None and not self.closed:
+            header = slot.header
+            self._answer(request_id, response_frame(header.api_key, header.api_version, header.correlation_id, body))
 
     def drop(self, request_id: int) -> None:
         """A request that has no answer at all (Produce with acks=0): it holds back nothing."""

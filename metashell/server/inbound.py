@@ -6,13 +6,14 @@ asyncio by what it needs, so it is itself imported inside functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from typing import Any, Final, Protocol
 
 from metashell.codec.api_keys import API_VERSIONS
 from metashell.errors import EncodeError
 from metashell.net.accepted_connection import ServerRequest
+from metashell.net.frames import response_type
 from metashell.net.listener import Listener, serve
 from metashell.net.listener_options import ListenerOptions
 from metashell.raft.messages import Request, Response
@@ -124,6 +125,17 @@ class Inbound:
         except EncodeError as error:
             self.unanswerable += 1
             request.close_connection(f"the answer does not fit: {error}")
+
+    def respond_in_steps(self, request: ServerRequest, message: Any) -> Generator[None, None, None]:
+        """As `respond`, for a large answer: it rests now and then while it is encoded."""
+        header = request.header
+        try:
+            body = yield from response_type(header.api_key).write_steps(message, header.api_version)
+        except EncodeError as error:
+            self.unanswerable += 1
+            request.close_connection(f"the answer does not fit: {error}")
+        else:
+            request.respond_encoded(body)
 
     def reply(self, token: object, message: Response) -> None:
         """The core answers."""

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metashell.codec.compiler import TooManyValuesError
+from metashell.codec.encoder import Shared
 from metashell.codec.plain import TrailingBytesError, plain_check
 from metashell.codec.registry import SCHEMA_FOLDER, MessageType, message_names, message_type
 from metashell.errors import DecodeError
@@ -33,6 +35,7 @@ def test_what_is_written_reads_back_equal_by_every_product(message: MessageType,
         assert _in_steps(message, value, version) == raw
         assert message.read(raw, version) == value
         assert message.plain_read(raw, version, 0, len(raw)) == value
+        assert message.bounded_reader(version)(raw + b"\x05", 0, len(raw) + 1, [10_000]) == (value, len(raw))
         assert message.write(message.read(raw, version), version) == raw
         text = message.json(raw, version)
         assert text == message.object_json(value, version)
@@ -91,6 +94,39 @@ def assert_refused(message: MessageType, raw: bytes, version: int, start: int, e
             pytest.fail(f"{message.name} {version}: {raw.hex()} [{start}:{end}] gave {got!r}")
 
 
+def test_a_bounded_reader_makes_no_more_values_than_it_may() -> None:
+    message = message_type("request", "CreateTopicsRequest")
+    structs = message.structs
+    topics = tuple(structs["CreatableTopic"](configs=(structs["CreatableTopicConfig"](),) * 3) for _ in range(20))
+    raw = message.write(message.cls(topics=topics), 7)
+    each = 1 + len(message.schema.structs["CreatableTopic"].fields) + 3 * (1 + len(message.schema.structs["CreatableTopicConfig"].fields))
+    left = [1000]
+    message.bounded_reader(7)(raw, 0, len(raw), left)
+    assert left == [1000 - 20 * each]
+    with pytest.raises(TooManyValuesError):
+        message.bounded_reader(7)(raw, 0, len(raw), [20 * each - 1])
+
+
+def test_unknown_tags_are_counted_as_values() -> None:
+    message = message_type("request", "CreateTopicsRequest")
+    raw = message.write(message.cls(), 7)[:-1] + b"\xd0\x86\x03" + b"\x7f\0" * 50_000
+    assert len(message.read(raw, 7).unknown_tags) == 50_000
+    with pytest.raises(TooManyValuesError):
+        message.bounded_reader(7)(raw, 0, len(raw), [49_999])
+
+
+def test_what_is_shared_is_written_as_anything_else() -> None:
+    message = message_type("response", "CreateTopicsResponse")
+    structs = message.structs
+    configs = [structs["CreatableTopicConfigs"](name=name, value=None) for name in "abc"]
+    shared = Shared(configs)
+    for version in (5, 7, 5, 7):
+        one = message.cls(topics=(structs["CreatableTopicResult"](name="t", configs=tuple(configs)),) * 2)
+        other = message.cls(topics=(structs["CreatableTopicResult"](name="t", configs=shared),) * 2)
+        assert message.write(other, version) == message.write(one, version)
+    assert len(shared.made) == 2 and one == other
+
+
 @every_message
 def test_bytes_left_over_are_counted(message: MessageType) -> None:
     version = message.versions[1]
@@ -129,6 +165,9 @@ def test_the_compiled_and_the_plain_reading_of_damaged_bytes_agree(message: Mess
     damaged = bytes(raw)
     expected = outcome(lambda: message.plain_read(damaged, version, 0, len(damaged)))
     assert repr(outcome(lambda: message.read(damaged, version))) == repr(expected)
+    bounded = outcome(lambda: message.bounded_reader(version)(damaged, 0, len(damaged), [1_000_000])[0])
+    if expected is not DecodeError:
+        assert repr(bounded) == repr(expected)
     checked = outcome(lambda: plain_check(message.schema, version, damaged, 0, len(damaged)))
     assert (checked is DecodeError) == (expected is DecodeError)
     text = outcome(lambda: message.json(damaged, version))

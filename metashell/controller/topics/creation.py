@@ -11,6 +11,7 @@ from typing import Final
 
 from metashell.codec import messages
 from metashell.codec.config_types import TOPIC_RESOURCE
+from metashell.codec.encoder import Shared
 from metashell.codec.error_codes import (
     INVALID_CONFIG,
     INVALID_PARTITIONS,
@@ -207,7 +208,7 @@ class TopicCreation:
             own = {one.name: one.value for one in topic.configs}
             result.num_partitions = len(partitions)
             result.replication_factor = len(partitions[0][0].replicas)
-            result.configs = _creatable_configs(defaults.listing(configs, own)) if own else defaults.made_of(configs, _creatable_configs)
+            result.configs = _creatable_configs(defaults.listing(configs, own)) if own else defaults.made_of(configs, _shared_configs)
         else:
             result.topic_config_error_code = TOPIC_AUTHORIZATION_FAILED
         return result
@@ -228,6 +229,11 @@ def _creatable_configs(listing: Iterable[EffectiveConfig]) -> tuple[messages.Cre
         )
         for item in listing
     )
+
+
+def _shared_configs(listing: Iterable[EffectiveConfig]) -> Shared:
+    """The configs of a topic that sets none: the same for all of them, so they are encoded once."""
+    return Shared(_creatable_configs(listing))
 
 
 def _failed(name: str, error: ApiError) -> messages.CreateTopicsResponse.CreatableTopicResult:
