@@ -157,9 +157,7 @@ def compare(request: pytest.FixtureRequest, block: Block, folder: Path, before: 
     assert shown, block
     ports = ports or {}
     back = {other: port for port, other in ports.items()}
-    printed = [
-        (command, replaced(run(["bash", "-c", before + replaced(command, ports)], folder).stdout, back)) for command, _ in shown
-    ]
+    printed = [(command, replaced(run(["bash", "-c", before + replaced(command, ports)], folder).stdout, back)) for command, _ in shown]
     if request.config.getoption("--rewrite"):
         page = ROOT / block.page
         body = "".join(f"$ {command}\n{output}" for command, output in printed)
