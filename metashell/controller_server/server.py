@@ -193,6 +193,12 @@ class ControllerServer:
         return self._machine
 
     @property
+    def log(self) -> MetadataLog:
+        """The metadata log on disk."""
+        assert self._log is not None, "not opened"
+        return self._log
+
+    @property
     def registration(self) -> Registration:
         assert self._registration is not None, "not started"
         return self._registration

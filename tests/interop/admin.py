@@ -7,11 +7,16 @@ from pathlib import Path
 from typing import Final
 
 from tests.java import KAFKA, jars, java, kafka_command
+from tools.interop.admin.open_cluster import OPEN
+from tools.interop.admin.secured_cluster import SECURED
 from tools.interop.nodes import Cluster, Node
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-NAMES: Final = ("features", "topics", "configs", "users", "acls", "moves", "clients", "quorum")
-"""The transcripts, in the order in which they run on one cluster."""
+RUNS: Final = {
+    OPEN: ("features", "topics", "configs", "users", "acls", "moves", "clients", "quorum"),
+    SECURED: ("secured",),
+}
+"""The transcripts, in the order in which they run on a cluster of a layout."""
 
 
 def golden_path(name: str) -> Path:

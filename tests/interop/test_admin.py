@@ -10,29 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.admin import NAMES, golden_path, host_command, start_ours
-from tools.interop.admin.place import admin_place
+from tests.interop.admin import RUNS, golden_path, host_command, start_ours
+from tools.interop.admin.place import Layout, admin_place
 from tools.interop.admin.transcript import read_transcript
 
 pytestmark = pytest.mark.slow
 
-DIFFERS: dict[str, str] = {}
-"""Commands that print something else, and why."""
 
-
-def test_tools_and_clients_print_what_they_print_on_a_quorum_of_kafkas(tmp_path: Path) -> None:
+@pytest.mark.parametrize("layout", RUNS, ids=lambda layout: RUNS[layout][0])
+def test_tools_and_clients_print_what_they_print_on_a_quorum_of_kafkas(layout: Layout, tmp_path: Path) -> None:
     differing = []
-    unexpected = set(DIFFERS)
-    with admin_place(tmp_path, host_command(), start_ours) as place:
-        for name in NAMES:
+    with admin_place(layout, tmp_path, host_command(), start_ours) as place:
+        for name in RUNS[layout]:
             for step in read_transcript(golden_path(name)):
                 lines = place.run(step)
-                if lines == step.lines:
-                    continue
-                if step.command in DIFFERS:
-                    unexpected.discard(step.command)
-                    continue
-                title = f"{name}.txt:{step.at}"
-                differing.append("\n".join(difflib.unified_diff(step.lines, lines, title, step.command, lineterm="")))
+                if lines != step.lines:
+                    title = f"{name}.txt:{step.at}"
+                    differing.append("\n".join(difflib.unified_diff(step.lines, lines, title, step.command, lineterm="")))
     assert not differing, "\n".join(differing)
-    assert not unexpected, "these are equal now"

@@ -32,7 +32,7 @@ import org.apache.kafka.common.utils.Utils;
  *   {"do": "start", "configs": [FILE, ..]}           start nodes together, and wait until each may serve
  *   {"do": "stop", "id": N}                          shut one down as a signal does
  *   {"do": "run", "class": C, "args": [..], "stdin": TEXT}     run C.main: {"status": N, "stdout": TEXT, "stderr": TEXT}
- *   {"do": "settle", "controllers": "HOST:PORT,.."}  wait until every broker here has applied what is committed now
+ *   {"do": "settle", "controllers": "HOST:PORT,..", "config": FILE or ""}   wait until every broker here has applied what is committed now
  *   {"do": "moved", "brokers": "HOST:PORT,.."}       wait until no reassignment is under way
  *   {"do": "joined", "brokers": ..., "topic": T}     wait until every replica of a topic is in its ISR
  * A request that fails is answered {"error": TEXT}.
@@ -138,7 +138,7 @@ public class AdminHost {
             case "start" -> start(words(request.get("configs")));
             case "stop" -> NODES.remove(request.get("id").asInt()).shutdown();
             case "run" -> run(request, answer);
-            case "settle" -> settle(request.get("controllers").asText());
+            case "settle" -> settle(request.get("controllers").asText(), request.get("config").asText());
             case "moved" -> moved(request.get("brokers").asText());
             case "joined" -> joined(request.get("brokers").asText(), request.get("topic").asText());
             default -> throw new IllegalArgumentException(request.toString());
@@ -195,9 +195,11 @@ public class AdminHost {
         return field.get(of);
     }
 
-    static void settle(String controllers) throws Exception {
+    static void settle(String controllers, String config) throws Exception {
+        Properties settings = config.isEmpty() ? new Properties() : Utils.loadProps(config);
+        settings.put("bootstrap.controllers", controllers);
         long committed;
-        try (Admin admin = Admin.create(Map.of("bootstrap.controllers", controllers))) {
+        try (Admin admin = Admin.create(settings)) {
             committed = admin.describeMetadataQuorum().quorumInfo().get().highWatermark() - 1;
         }
         long limit = System.currentTimeMillis() + LIMIT_MS;

@@ -31,7 +31,12 @@ _TIMES: Final = (
     (re.compile(r"\b[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\b"), "{uuid}"),
     (re.compile(r"(?<=LeaderEpoch:)(\s+)\d+"), r"\1{epoch}"),
 )
-_OBSERVERS: Final = re.compile(r"(?<=CurrentObservers:).*")
+_UNORDERED: Final = (
+    re.compile(r"(?<=CurrentObservers:)( *\[)(.*)(?=\])"),
+    re.compile(r'("endpoints": \[)([^]]*)(?=\])'),
+    re.compile(r"(set of voters \[)([^]]*)(?=\])"),
+)
+"""Lists in the order of a Java map, whose keys are ids or names."""
 _FOLLOWS: Final = (re.compile(r"^\tat .*$\n?|^\t\.\.\. \d+ more$\n?", re.MULTILINE),)
 """Stack frames: which line of Kafka's source threw is the same, how a tool was called is not."""
 
@@ -56,7 +61,8 @@ class Names:
             text = re.sub(rf"(?<![\w+/-]){re.escape(found)}(?![\w+-])", f"{{{name}}}", text)
         for pattern, name in _TIMES:
             text = pattern.sub(name, text)
-        text = _OBSERVERS.sub(_sorted, text)
+        for pattern in _UNORDERED:
+            text = pattern.sub(_sorted, text)
         # Columns are as wide as what was replaced in them.
         return "\n".join(_BLANKS.sub("  ", line) if "{" in line else line for line in text.split("\n"))
 
@@ -77,6 +83,5 @@ class Names:
 
 
 def _sorted(match: re.Match[str]) -> str:
-    """Observers come in the order of their hashes."""
-    blanks, bracket, entries = match[0].partition("[")
-    return blanks + bracket + ", ".join(sorted(re.findall(r"\{\"id.*?\"\}", entries))) + "]"
+    """The entries of a list, objects or strings, in their own order."""
+    return match[1] + ", ".join(sorted(re.findall(r"\{.*?\"\}|\"[^\"]*\"|ReplicaKey\([^)]*\)", match[2])))

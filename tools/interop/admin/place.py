@@ -1,8 +1,4 @@
-"""The cluster that the transcripts run on: controllers 1 and 2, brokers 11 and 12, all with StandardAuthorizer and delegation tokens.
-
-Controller 1 is the only voter; 2 is started by a command. Brokers listen without and with SASL, and have two log directories. Everyone
-who comes without SASL is a super user; alice and bob are nobody.
-"""
+"""A cluster that a transcript runs on: a layout says which nodes there are, `AdminPlace` starts them and runs commands."""
 
 from __future__ import annotations
 
@@ -28,25 +24,28 @@ from tools.interop.admin.clients import CALLS
 from tools.interop.admin.host import CLASSES, AdminHost
 from tools.interop.admin.names import Names
 from tools.interop.admin.transcript import Step, marked
-from tools.interop.nodes import Cluster, Node, controller_settings, free_ports, write_config
+from tools.interop.nodes import Cluster, Node, free_ports
 
 CLUSTER_ID: Final = "4L6g3nShT-eMCtK--X86sw"
-RELEASE: Final = "4.1-IV0"
-"""The metadata.version to begin with, so that there is one to upgrade to."""
-CONTROLLERS: Final = (1, 2)
-BROKERS: Final = (11, 12)
-USERS: Final = {"admin": "admin-secret", "alice": "alice-secret"}
-_PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-_SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required"
-_SHARED: Final = {
-    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "super.users": "User:ANONYMOUS;User:admin",
-    "delegation.token.secret.key": "a-secret",
-    "delegation.token.max.lifetime.ms": 3_600_000,
-}
+_ACTIONS: Final = ("start", "stop", "moved", "joined", "observes")
 
 StartController = Callable[[Path], Node]
 """Starts a controller with a properties file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A cluster before it is started.
+
+    Shape: `ports` are names of ports; `configure` writes and formats what nodes start from, as node-ID.properties; controller 1 is
+    started first, then `brokers`. Questions about progress go to the port `asks_at`, with the settings of the file `asks_as`, if any.
+    """
+
+    ports: Sequence[str]
+    brokers: Sequence[int]
+    configure: Callable[[AdminPlace], None]
+    asks_at: str = "controller"
+    asks_as: str = ""
 
 
 @dataclass(slots=True)
@@ -55,6 +54,7 @@ class AdminPlace:
 
     place: Cluster
     host: AdminHost
+    layout: Layout
     start_controller: StartController
     ports: dict[str, int]
     names: Names = field(default_factory=Names)
@@ -73,7 +73,7 @@ class AdminPlace:
             name, _, text = rest.partition(" ")
             (self.folder / name).write_text(text.replace("\\n", "\n") + "\n")
             return []
-        if tool in ("start", "stop", "moved", "joined", "observes"):
+        if tool in _ACTIONS:
             getattr(self, f"_{tool}")(*rest.split())
             self.settle()
             return []
@@ -93,11 +93,11 @@ class AdminPlace:
 
     def settle(self) -> None:
         """Wait until the brokers know what is committed."""
-        self.host.ask("settle", controllers=self.address("controller"))
+        self.host.ask("settle", controllers=self.address(self.layout.asks_at), config=self.layout.asks_as)
 
     def _start(self, id: str) -> None:
         config = self.folder / f"node-{id}.properties"
-        if int(id) in BROKERS:
+        if int(id) in self.layout.brokers:
             self.host.ask("start", configs=[str(config)])
             return
         self.start_controller(config)
@@ -143,20 +143,20 @@ def registered_controllers(port: int) -> set[int]:
 
 
 @contextlib.contextmanager
-def admin_place(folder: Path, host_command: Sequence[str], start_controller: Callable[[Cluster, Path], Node]) -> Iterator[AdminPlace]:
+def admin_place(
+    layout: Layout, folder: Path, host_command: Sequence[str], start_controller: Callable[[Cluster, Path], Node]
+) -> Iterator[AdminPlace]:
     """A cluster that serves; everything that was started is stopped at the end."""
-    names = ("controller", "standby", "broker", "sasl", "other", "other-sasl")
     place = Cluster(lambda *words: list(words), folder)
     try:
         host = AdminHost(host_command, folder)
         place.nodes.append(host.node)
-        made = AdminPlace(
-            place, host, lambda config: start_controller(place, config), dict(zip(names, free_ports(len(names)), strict=True))
-        )
-        configure(made)
+        ports = dict(zip(layout.ports, free_ports(len(layout.ports)), strict=True))
+        made = AdminPlace(place, host, layout, lambda config: start_controller(place, config), ports)
+        layout.configure(made)
+        name_texts(made)
         made.start_controller(folder / "node-1.properties")
-        place.wait_until("1 leads", lambda: made._has_fetched(1))
-        host.ask("start", configs=[str(folder / f"node-{id}.properties") for id in BROKERS])
+        host.ask("start", configs=[str(folder / f"node-{id}.properties") for id in layout.brokers])
         made.settle()
         yield made
     finally:
@@ -164,66 +164,22 @@ def admin_place(folder: Path, host_command: Sequence[str], start_controller: Cal
             node.kill()
 
 
-def configure(made: AdminPlace) -> None:
-    """Write and format what the nodes start from, and name what their texts hold."""
-    folder, ports = made.folder, made.ports
-    quorum = {"controller.quorum.bootstrap.servers": made.address("controller")}
-    for id, name in zip(CONTROLLERS, ("controller", "standby"), strict=True):
-        settings = controller_settings(id, ports[name], folder / f"d{id}", {**quorum, **_SHARED, "broker.session.timeout.ms": 5_000})
-        format_node(write_config(folder / f"node-{id}.properties", settings), "--standalone" if id == 1 else "--no-initial-controllers")
-    for id, (plain, secure) in zip(BROKERS, (("broker", "sasl"), ("other", "other-sasl")), strict=True):
-        settings = broker_settings(id, ports[plain], ports[secure], f"{folder}/d{id},{folder}/e{id}", quorum)
-        format_node(write_config(folder / f"node-{id}.properties", settings))
-    for name, port in ports.items():
+def name_texts(made: AdminPlace) -> None:
+    """Name what every cluster has: ports, directories and the cluster."""
+    folder = made.folder
+    for name, port in made.ports.items():
         made.names.add(f"localhost:{port}", name)
         made.names.add(str(port), f"{name}-port")
-    made.names.add(f"{made.address('broker')},{made.address('other')}", "brokers")
     made.names.add(CLUSTER_ID, "cluster")
     made.names.add(str(folder), "folder")
-    for id in (*CONTROLLERS, *BROKERS):
-        for kind in "d" if id in CONTROLLERS else "de":
-            directory_id = read_meta_properties(str(folder / f"{kind}{id}" / META_PROPERTIES)).directory_id
-            assert directory_id is not None
-            made.names.add(uuid_text(directory_id), f"dir-{id}" if kind == "d" else f"dir-{id}-second")
-    for user, password in USERS.items():
-        write_config(folder / f"{user}.properties", sasl_settings("PLAIN", f'{_PLAIN} username="{user}" password="{password}";'))
-
-
-def sasl_settings(mechanism: str, jaas: str) -> dict[str, object]:
-    """What a client needs to log in."""
-    return {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
-
-
-def broker_settings(id: int, plain: int, secure: int, log_dirs: str, quorum: dict[str, object]) -> dict[str, object]:
-    """A small broker with one listener for everyone and one for those who log in."""
-    users = " ".join(f'user_{user}="{password}"' for user, password in USERS.items())
-    listeners = f"PLAINTEXT://localhost:{plain},SASL://localhost:{secure}"
-    return {
-        **quorum,
-        **_SHARED,
-        "process.roles": "broker",
-        "node.id": id,
-        "broker.rack": f"rack-{id}",
-        "controller.listener.names": "CONTROLLER",
-        "listeners": listeners,
-        "advertised.listeners": listeners,
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "inter.broker.listener.name": "PLAINTEXT",
-        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
-        "listener.name.sasl.plain.sasl.jaas.config": f"{_PLAIN} {users};",
-        "listener.name.sasl.scram-sha-256.sasl.jaas.config": f"{_SCRAM};",
-        "listener.name.sasl.scram-sha-512.sasl.jaas.config": f"{_SCRAM};",
-        "log.dirs": log_dirs,
-        "offsets.topic.replication.factor": 1,
-        "group.initial.rebalance.delay.ms": 0,
-        "log.cleaner.dedupe.buffer.size": 4_000_000,
-        "broker.heartbeat.interval.ms": 500,
-        "num.network.threads": 1,
-        "num.io.threads": 2,
-    }
+    for path in sorted(folder.glob(f"*/{META_PROPERTIES}")):
+        directory_id = read_meta_properties(str(path)).directory_id
+        assert directory_id is not None, "formatted"
+        kind, id = path.parent.name[0], path.parent.name[1:]
+        made.names.add(uuid_text(directory_id), f"dir-{id}" if kind == "d" else f"dir-{id}-second")
 
 
 def format_node(config: Path, *words: str) -> None:
     """Format a node's directories."""
-    outcome = run_main(kafka_storage, ["format", "-t", CLUSTER_ID, "-c", str(config), "-r", RELEASE, *words], cwd=config.parent)
+    outcome = run_main(kafka_storage, ["format", "-t", CLUSTER_ID, "-c", str(config), *words], cwd=config.parent)
     assert outcome.status == 0, outcome
