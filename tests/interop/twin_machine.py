@@ -415,6 +415,8 @@ class TwinMachine(TwinHistory):
         api = APIS[drawn.api_key].name
         if api not in RAFT and drawn.api_key in ROUTES:
             fields = message_type("request", f"{api}Request").to_json_value(drawn.body, drawn.version)
+            if 0 < fields.get("timeoutMs", 0) < 60000:
+                fields["timeoutMs"] = 60000
             self.ask(api, drawn.version, fields, **({"principal": "bob"} if drawn.is_forwarded else {}))
 
     # What happens more often than the rest.
