@@ -18,7 +18,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from metashell.codec import messages
 from metashell.codec.error_codes import NONE, NOT_CONTROLLER, UNKNOWN_SERVER_ERROR
@@ -30,7 +30,6 @@ from metashell.log.properties import parse_properties
 from metashell.net.addresses import Address
 from metashell.net.client_connection import ClientConnection
 from metashell.net.transport import Connection, ConnectionFailedError, connect
-from metashell.server.held import HeldTime
 from tools.bench.common import KAFKA_CLASSES, kafka_argv, our_script, print_interpreter
 from tools.interop.nodes import controller_settings, free_ports, write_config
 
@@ -49,6 +48,8 @@ PARTITIONS_AT_ONCE = 5_000
 SNAPSHOT_AFTER = 1 << 20
 GOAL_HOLD_MS = 50.0
 TIMEOUT_S = 120.0
+TURNS = 3
+"""How often holds are measured; the best counts."""
 NO_LINGER = {"controller.quorum.append.linger.ms": 0}
 PATIENT = {"broker.session.timeout.ms": 600_000, "broker.heartbeat.interval.ms": 60_000}
 """No session of a fake broker ends, and no heartbeat comes too late on a busy machine."""
@@ -113,15 +114,20 @@ async def heartbeats(port: int, seconds: float) -> float:
     """Heartbeats of unfenced brokers a second, each broker on a connection of its own."""
     epochs: dict[int, int] = {}
 
-    async def beat(connection: Connection, client: int, number: int) -> None:
+    async def again(connection: Connection, client: int, number: int) -> None:
         id = 100 + client
         if id not in epochs:
             epochs[id] = await registered(connection, id)
-        request = messages.BrokerHeartbeatRequest(broker_id=id, broker_epoch=epochs[id], current_metadata_offset=1 << 40)
-        answer = await connection.request(request, timeout_s=TIMEOUT_S)
-        assert answer.error_code == NONE and not answer.is_fenced, answer
+        await beat(connection, id, epochs[id])
 
-    return await rate(port, SENDERS, seconds, beat)
+    return await rate(port, SENDERS, seconds, again)
+
+
+class Hold(NamedTuple):
+    """How long something took, and how long one piece of it held the loop at most."""
+
+    taken_ms: float
+    held_ms: float
 
 
 Ask = Callable[[Connection, int, int], Coroutine[Any, Any, None]]
@@ -159,29 +165,16 @@ async def holds(folder: Path) -> bool:
     settings = {**NO_LINGER, "metadata.log.max.record.bytes.between.snapshots": SNAPSHOT_AFTER}
     server = ControllerServer(load_config(str(make_config(folder / "held", settings))))
     await server.start()
-    held = server.replica.driver.held
-    garbage = Garbage(held)
+    garbage = Garbage(server.replica.driver.held)
     try:
         connection = await active(next(iter(server.ports.values())), lambda: server.failure.done())
         epochs = [await registered(connection, id) for id in (1, 2, 3)]
-        for number in range(FENCED_PARTITIONS // PARTITIONS_AT_ONCE):
-            await created(connection, f"fenced-{number}", [(1, 2)] * PARTITIONS_AT_ONCE)
-        await quiet(server)
-        held.longest_s = 0.0
-        started = time.perf_counter()
-        await fence(connection, 1, epochs[0])
-        is_met = told_hold(f"a broker of {FENCED_PARTITIONS} partitions fenced", started, held, GOAL_FENCED_MS)
-        for number in range((SNAPSHOT_PARTITIONS - FENCED_PARTITIONS) // PARTITIONS_AT_ONCE):
+        fences = [await fenced(server, connection, epochs[0], turn) for turn in range(TURNS)]
+        is_met = told_hold(f"a broker of {FENCED_PARTITIONS} partitions fenced", fences, GOAL_FENCED_MS)
+        for number in range(SNAPSHOT_PARTITIONS // PARTITIONS_AT_ONCE - TURNS * FENCED_PARTITIONS // PARTITIONS_AT_ONCE):
             await created(connection, f"many-{number}", [(2, 3)] * PARTITIONS_AT_ONCE)
-        await quiet(server)
-        made = server.replica.feed.snapshots_made
-        held.longest_s = 0.0
-        started = time.perf_counter()
-        for number in range(SNAPSHOT_AFTER // 100 // PARTITIONS_AT_ONCE + 1):
-            await created(connection, f"last-{number}", [(2, 3)] * PARTITIONS_AT_ONCE)
-        while server.replica.feed.snapshots_made == made:
-            await asyncio.sleep(0.05)
-        is_met &= told_hold(f"a snapshot of {SNAPSHOT_PARTITIONS} partitions written while topics are made", started, held, None)
+        snapshots = [await snapshot_made(server, connection, turn) for turn in range(TURNS)]
+        is_met &= told_hold(f"a snapshot of {SNAPSHOT_PARTITIONS} partitions written", snapshots, None)
         connection.close("done")
         return is_met
     finally:
@@ -189,9 +182,41 @@ async def holds(folder: Path) -> bool:
         await server.kill()
 
 
-def told_hold(what: str, started: float, held: HeldTime, goal_ms: float | None) -> bool:
-    """Print how long something took and how long it held the loop; whether both goals are met."""
-    taken_ms, held_ms = (time.perf_counter() - started) * 1000, held.longest_s * 1000
+async def fenced(server: ControllerServer, connection: Connection, epoch: int, turn: int) -> Hold:
+    """Fence broker 1, which leads all partitions of new topics."""
+    await beat(connection, 1, epoch)
+    for number in range(FENCED_PARTITIONS // PARTITIONS_AT_ONCE):
+        await created(connection, f"fenced-{turn}-{number}", [(1, 2)] * PARTITIONS_AT_ONCE)
+    await quiet(server)
+    return await hold_of(server, beat(connection, 1, epoch, want_fence=True))
+
+
+async def snapshot_made(server: ControllerServer, connection: Connection, turn: int) -> Hold:
+    """Create topics until the next snapshot is there, while requests are answered."""
+
+    async def make() -> None:
+        made = server.replica.feed.snapshots_made
+        for number in range(SNAPSHOT_AFTER // 100 // PARTITIONS_AT_ONCE + 1):
+            await created(connection, f"last-{turn}-{number}", [(2, 3)] * PARTITIONS_AT_ONCE)
+        while server.replica.feed.snapshots_made == made:
+            await asyncio.sleep(0.02)
+
+    await quiet(server)
+    return await hold_of(server, make())
+
+
+async def hold_of(server: ControllerServer, work: Coroutine[Any, Any, None]) -> Hold:
+    """How long something takes, and how long it holds the loop at most."""
+    held = server.replica.driver.held
+    held.longest_s = 0.0
+    started = time.perf_counter()
+    await work
+    return Hold((time.perf_counter() - started) * 1000, held.longest_s * 1000)
+
+
+def told_hold(what: str, holds: Sequence[Hold], goal_ms: float | None) -> bool:
+    """Print the best of some turns, for in each of them other processes may have had the core; whether both goals are met."""
+    taken_ms, held_ms = min(hold.taken_ms for hold in holds), min(hold.held_ms for hold in holds)
     is_met = held_ms < GOAL_HOLD_MS and (goal_ms is None or taken_ms < goal_ms)
     goal = f"goal {'' if goal_ms is None else f'{goal_ms:.0f} ms, '}hold {GOAL_HOLD_MS:.0f} ms {'met' if is_met else 'MISSED'}"
     print(f"{what}: {taken_ms:.0f} ms, longest hold {held_ms:.0f} ms | {goal}", flush=True)
@@ -241,17 +266,15 @@ async def registered(connection: Connection, id: int) -> int:
     answer = await connection.request(request, timeout_s=TIMEOUT_S)
     assert answer.error_code == NONE, answer
     epoch: int = answer.broker_epoch
-    beat = messages.BrokerHeartbeatRequest(broker_id=id, broker_epoch=epoch, current_metadata_offset=1 << 40)
-    answer = await connection.request(beat, timeout_s=TIMEOUT_S)
-    assert not answer.is_fenced, answer
+    await beat(connection, id, epoch)
     return epoch
 
 
-async def fence(connection: Connection, id: int, epoch: int) -> None:
-    """Have a broker fenced, at its own wish."""
-    beat = messages.BrokerHeartbeatRequest(broker_id=id, broker_epoch=epoch, current_metadata_offset=1 << 40, want_fence=True)
-    answer = await connection.request(beat, timeout_s=TIMEOUT_S)
-    assert answer.error_code == NONE and answer.is_fenced, answer
+async def beat(connection: Connection, id: int, epoch: int, *, want_fence: bool = False) -> None:
+    """A heartbeat; the broker is fenced as it wants after that."""
+    request = messages.BrokerHeartbeatRequest(broker_id=id, broker_epoch=epoch, current_metadata_offset=1 << 40, want_fence=want_fence)
+    answer = await connection.request(request, timeout_s=TIMEOUT_S)
+    assert answer.error_code == NONE and answer.is_fenced == want_fence, answer
 
 
 # ---- processes
