@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -18,7 +17,7 @@ from metashell.raft import messages as flat
 from metashell.values import uuid_text
 from tools.interop.admin.host import AdminHost, Printed
 from tools.interop.mixed_quorum import LIMIT_S, REPOSITORY, MixedQuorum
-from tools.interop.nodes import Cluster, Node
+from tools.interop.nodes import Cluster, Node, server_command
 
 CHANGES_OF_LEADER_MAX: Final = 10
 
@@ -49,7 +48,7 @@ class ReplacedQuorum(MixedQuorum):
 
     def _start_server(self, id: int) -> Node:
         log = self.place.folder / f"ours-{id}.log"
-        argv = [sys.executable, "-m", "metashell.controller_server", "-v", str(self.config(id))]
+        argv = server_command(str(self.config(id)))
         with open(log, "ab") as output:
             process = subprocess.Popen(argv, stderr=output, cwd=REPOSITORY, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
         node = Node(f"ours-{id}", process, log)
