@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Final
 
 from tests.java import KAFKA, jars, java, kafka_command
 from tools.interop.admin.open_cluster import OPEN
 from tools.interop.admin.secured_cluster import SECURED
+from tools.interop.mixed_quorum import server_command
 from tools.interop.nodes import Cluster, Node
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -38,5 +38,5 @@ def start_kafka(place: Cluster, config: Path) -> Node:
 
 def start_ours(place: Cluster, config: Path) -> Node:
     """Start one of ours."""
-    place.command_of = lambda tool, *words: [sys.executable, "-m", "metashell.controller_server", "-v", *words]
+    place.command_of = lambda tool, *words: server_command(*words)
     return place.start(config)
