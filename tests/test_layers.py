@@ -102,6 +102,8 @@ LATE_MODULES = {
     "metashell.controller_server.server": {"asyncio"},
     "metashell.controller_server.machine": {"asyncio"},
     "metashell.controller_server.queue": {"asyncio"},
+    "metashell.controller_server.metrics": {"asyncio"},
+    "metashell.controller_server.endpoint": {"asyncio"},
     "metashell.controller_server.apis": {"asyncio"},
     "metashell.controller_server.registration": {"asyncio"},
     "metashell.controller_server.garbage": {"asyncio"},

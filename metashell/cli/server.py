@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
-from contextlib import suppress
+from contextlib import asynccontextmanager
 
 from metashell.cli.common import STATUS_INTERRUPTED, STATUS_OK, declared_tool, named_values
-from metashell.escape import terminal_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
     from types import SimpleNamespace
 
     from metashell.controller_server.config import ControllerConfig
+    from metashell.controller_server.event_log import EventLog
+    from metashell.controller_server.server import ControllerServer
 
 NAME = "metashell server"
 SIGNAL_BASE = 128
@@ -26,7 +25,9 @@ def _serve(values: SimpleNamespace) -> int:
     config = _config(values)
     import asyncio
 
-    return asyncio.run(_run(config, EventLog(values.log_format)))
+    from metashell.controller_server.event_log import EventLog
+
+    return asyncio.run(_run(config, EventLog(values.log_format), values.metrics_port))
 
 
 def _config(values: SimpleNamespace) -> ControllerConfig:
@@ -48,7 +49,7 @@ def _config(values: SimpleNamespace) -> ControllerConfig:
         raise MetashellError(f"{values.config}: {error}") from None
 
 
-async def _run(config: ControllerConfig, log: EventLog) -> int:
+async def _run(config: ControllerConfig, log: EventLog, metrics_port: int | None) -> int:
     """Until a signal, or until it fails. Errors: MetashellError, OSError."""
     import asyncio
     import signal
@@ -80,7 +81,8 @@ async def _run(config: ControllerConfig, log: EventLog) -> int:
             await starting
             Garbage(server.replica.driver.held)
             log.event(ready_line(config, server.ports))
-            await asyncio.wait((server.failure, signalled), return_when=asyncio.FIRST_COMPLETED)
+            async with _watched(server, log, metrics_port):
+                await asyncio.wait((server.failure, signalled), return_when=asyncio.FIRST_COMPLETED)
         await server.stop()
         if (failure := server.failure.result()) is not None:
             raise failure
@@ -96,31 +98,30 @@ async def _run(config: ControllerConfig, log: EventLog) -> int:
     return STATUS_INTERRUPTED if signalled.result() == signal.SIGINT else STATUS_OK
 
 
+@asynccontextmanager
+async def _watched(server: ControllerServer, log: EventLog, metrics_port: int | None) -> AsyncIterator[None]:
+    """Tell what changes, and answer questions for metrics, as long as this is entered. Errors: OSError, MetashellError."""
+    from metashell.controller_server.event_log import ClusterEvents
+
+    changes = ClusterEvents(server, log.event)
+    endpoint = None
+    try:
+        if metrics_port is not None:
+            from metashell.controller_server.endpoint import serve_metrics
+
+            endpoint = await serve_metrics(server, metrics_port)
+            log.event(f"metrics and health on http://127.0.0.1:{endpoint.port}")
+        yield
+    finally:
+        changes.close()
+        if endpoint is not None:
+            await endpoint.close()
+
+
 def ready_line(config: ControllerConfig, ports: Mapping[str, int]) -> str:
     """What a controller says that takes part from now on."""
     listeners = ", ".join(f"{name} on port {port}" for name, port in ports.items())
     return f"controller {config.node.node_id} on {config.directory}: {listeners}"
-
-
-class EventLog:
-    """Events on standard error, one line each."""
-
-    def __init__(self, form: str) -> None:
-        self._form = form
-
-    def event(self, line: str) -> None:
-        """Write one; a reader that is gone ends nothing."""
-        now = time.time()
-        stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1000) % 1000:03d}Z"
-        if self._form == "json":
-            from metashell.forms import compact_json
-
-            text = compact_json({"time": stamp, "event": line})
-        else:
-            text = f"{stamp} {terminal_line(line)}"
-        with suppress(OSError):
-            sys.stderr.write(f"{text}\n")
-            sys.stderr.flush()
 
 
 main = declared_tool(NAME, "server_tools:SERVER", _serve)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from struct import error as struct_error
-from typing import Any
+from typing import Any, Final
 
 from metashell.codec.plain import plain_read
 from metashell.codec.primitives import kafka_text
@@ -37,6 +37,10 @@ BoundedReader = Callable[[bytes, int, int, list[int]], tuple[Any, int]]
 
 _PLAIN, _COUNTING = "b, p, end", "b, p, end, left"
 """What every made function takes. One that counts takes from `left[0]` as it makes values."""
+
+
+TEXT_MAX: Final = 8 << 20
+"""Bytes of a text that a bounded reader reads: a longer one fits into no record batch, and would keep all threads waiting."""
 
 
 class TooManyValuesError(DecodeError):
@@ -241,6 +245,8 @@ def _read_variable(source: Source, field: FieldSchema, schema: MessageSchema, ve
             _read_array(source, field, schema, version, target)
         else:
             source.add("e = p + n")
+            if field.type == "string" and source.arguments == _COUNTING:
+                source.add(f"if n > {TEXT_MAX}: raise DecodeError('a text is too long')")
             source.add(f"{target} = {_text_or_bytes(source, field)}")
             source.add("p = e")
 

@@ -8,6 +8,7 @@ from typing import Any
 from metashell.codec import messages
 from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, NOT_CONTROLLER
 from metashell.controller.access import tokens
+from metashell.controller.access.acl_hints import AclHints
 from metashell.controller.access.authorizer import Authorizer, Operation
 from metashell.controller.access.envelope import Inner, close_envelope, open_envelope
 from metashell.controller.apis import APIS
@@ -38,6 +39,7 @@ class QuorumController:
         self._bootstrap = tuple(bootstrap_records)
         self._schedule = Schedule()
         self._acls: AclsImage | None = None
+        self._acl_hints: AclHints | None = None
         self._authorizer: Authorizer | None = None
 
     @property
@@ -206,11 +208,12 @@ class QuorumController:
     def current_authorizer(self) -> Authorizer:
         """Who may do what, over the stable image."""
         acls = self.state.stable.acls
-        if self._authorizer is None or acls is not self._acls:
+        if self._authorizer is None or acls is not self._acls or self._acl_hints is not self.state.acl_hints:
             settings = self.state.settings
-            self._acls = acls
+            self._acls, self._acl_hints = acls, self.state.acl_hints
             self._authorizer = Authorizer(
                 acls,
+                self.state.acl_hints,
                 settings.super_users,
                 allows_without_acl=settings.allows_without_acl,
                 is_configured=settings.has_authorizer,

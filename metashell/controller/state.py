@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from immutables import Map
 
 from metashell.codec import messages
+from metashell.controller.access.acl_hints import AclHints
 from metashell.controller.access.authorizer import Authorizer
 from metashell.controller.access.mutation_quota import MutationQuotas
 from metashell.controller.chance import Chance
@@ -19,7 +20,18 @@ from metashell.controller.records import level_of
 from metashell.controller.settings import Settings
 from metashell.controller.steps import PIECE, Steps, finish
 from metashell.ids import NO_LEADER
-from metashell.image import EMPTY_IMAGE, AclsImage, MetadataDelta, MetadataImage, PartitionRegistration, ReplayError, TopicImage, VoterSet
+from metashell.image import (
+    EMPTY_IMAGE,
+    Acl,
+    AclsImage,
+    MetadataDelta,
+    MetadataImage,
+    PartitionRegistration,
+    ReplayError,
+    TopicImage,
+    VoterSet,
+)
+from metashell.image.acls import acl_of
 from metashell.image.loss import VersionedRecord
 from metashell.image.partitions import partition_from_record
 
@@ -63,9 +75,11 @@ class State:
         self.quotas = MutationQuotas(settings)
         self.topic_defaults = TopicDefaults(settings)
         self._rules = PartitionRules(settings, self.tip.image.configs)
-        self.authorizer = Authorizer(AclsImage(), frozenset(), allows_without_acl=False, is_configured=False)
+        self.acl_hints = AclHints()
+        self.authorizer = Authorizer(AclsImage(), self.acl_hints, frozenset(), allows_without_acl=False, is_configured=False)
         self._written: deque[tuple[int, View]] = deque()
         self._removed: list[tuple[str, bytes]] = []
+        self._removed_acls: list[tuple[bytes, Acl]] = []
 
     @property
     def is_active(self) -> bool:
@@ -96,10 +110,14 @@ class State:
     def load(self, image: MetadataImage, offset: int) -> Steps[None]:
         """Begin from a snapshot whose last contained offset is `offset`: brokers count as registered there."""
         yield from image.topics.make_maps()
+        acl_hints = AclHints()
+        yield from acl_hints.add_image(image.acls)
         self.tip = self.committed = View(image, Map(dict.fromkeys(image.cluster.brokers, offset)))
         self.committed_offset = self.stable_offset = offset
         self._written.clear()
         self._removed.clear()
+        self._removed_acls.clear()
+        self.acl_hints = acl_hints
         self._hints = Hints()
         self._scan = self._hints.add_image(image)
 
@@ -193,6 +211,14 @@ class State:
             if topic is not None:
                 self._removed.append((topic.name, topic.id))
             return
+        if kind == "AccessControlEntryRecord":
+            self.acl_hints.add(record.id, acl_of(record))
+            return
+        if kind == "RemoveAccessControlEntryRecord":
+            acl = delta.image.acls.by_id.get(record.id)
+            if acl is not None:
+                self._removed_acls.append((record.id, acl))
+            return
         hints = self._hints
         if kind == "PartitionChangeRecord":
             hints.note_change(record)
@@ -238,7 +264,13 @@ class State:
 
     def _drop_hints(self) -> None:
         """Forget hints that no view bears out; only while committed view and tip are one and no transaction is open."""
-        if self.tip.before_transaction is not None or self._scan is not None:
+        if self.tip.before_transaction is not None:
+            return
+        for id, acl in self._removed_acls:
+            if id not in self.image.acls.by_id:
+                self.acl_hints.forget(id, acl)
+        self._removed_acls.clear()
+        if self._scan is not None:
             return
         topics = self.image.topics
         for name, topic_id in self._removed:

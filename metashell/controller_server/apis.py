@@ -40,7 +40,6 @@ from metashell.net.api_versions import NodeFeatures
 from metashell.raft.wire.common import only_partition
 from metashell.server.inbound import Inbound
 
-NOT_READY: Final = "The authorizer is not ready: the log was not read to its end yet."
 LARGE: Final = 300
 """Entries of an answer that are encoded in one piece: some 5 ms."""
 
@@ -90,7 +89,7 @@ class Apis:
             self._take_raft(request, asked, right)
             return
         if not self._is_ready(asked):
-            self._refuse(request, asked, UNKNOWN_SERVER_ERROR, NOT_READY)
+            self._refuse(request, asked, UNKNOWN_SERVER_ERROR)
             return
         machine = self._machine
         machine.controller.contact(asked, asked.received_ms)
@@ -117,9 +116,7 @@ class Apis:
 
     def _take_raft(self, request: ServerRequest, asked: Request, right: Operation | None) -> None:
         """What does not stand in line: raft's APIs, and those that are listed and that no controller answers."""
-        if not self._is_ready(asked):
-            self._refuse(request, asked, UNKNOWN_SERVER_ERROR, NOT_READY)
-        elif right is None:
+        if not self._is_ready(asked) or right is None:
             self._refuse(request, asked, UNKNOWN_SERVER_ERROR)
         elif not self._allows(asked, right):
             self._refuse(request, asked, CLUSTER_AUTHORIZATION_FAILED, CLUSTER_REFUSED)

@@ -64,6 +64,8 @@ def bootstrap_records(directory: str) -> list[VersionedRecord]:
 def open_log(config: ControllerConfig) -> MetadataLog:
     """The metadata log, recovered and locked. Errors: MetashellError, OSError."""
     segment_size, segment_ms = config.number("metadata.log.segment.bytes"), config.number("metadata.log.segment.ms")
+    # Kafka's own tests set it, below what the other one may be.
+    segment_size = config.node.values.maybe_number("internal.metadata.log.segment.bytes") or segment_size
     try:
         return MetadataLog.open(config.directory, segment_size=segment_size, segment_ms=segment_ms, accept_loss=config.accept_loss)
     except BlockingIOError:

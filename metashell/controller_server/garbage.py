@@ -1,9 +1,8 @@
-"""When a process that is a controller looks for garbage: in small pieces between events, never in the middle of one.
+"""How a process that is a controller looks for garbage: in small pieces.
 
 Decisions and replay make no cycles, and what an image consists of lives long; Python's own collector would look at all of it again and
-again. So it is off. Once a second, what was made since the last time is looked at, and what is alive of it is put out of sight. After a
-load that is too much for one piece: it is put out of sight as it is. Now and then everything is looked at, while that is a small matter,
-because connections and tasks that lived for long leave cycles.
+again, for longer than a heartbeat should wait. So only what was made lately is looked at, some thousand objects at a time; what is alive by
+then is left alone. Once an hour everything is looked at, if that is a small matter, because connections that lived for long leave cycles.
 
 Only a process that is nothing but a controller does this: it is the whole process's collector. This module imports asyncio, so it is itself
 imported inside functions.
@@ -19,41 +18,38 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from metashell.server.held import HeldTime
 
-PERIOD_S: Final = 1.0
-NEW_MAX: Final = 100_000
-"""Objects since the last time that are looked at in one piece: some 10 ms."""
-ALL_EVERY: Final = 3600
-"""Periods between two looks at everything."""
-ALL_MAX: Final = 300_000
-"""Objects out of sight up to which everything is looked at: some 30 ms."""
+YOUNG: Final = 5_000
+"""New objects after which the new ones are looked at: a millisecond."""
+YOUNGER: Final = 5
+"""Such looks after which those of all of them are taken together: some 5 ms."""
+NEVER: Final = 1_000_000_000
+PERIOD_S: Final = 3600.0
+ALL_MAX: Final = 60_000
+"""Old objects up to which all of them are looked at: some 30 ms."""
 
 
 class Garbage:
-    """Collects while it is open. `held` counts how long that takes."""
+    """Collects while it is open. `held` counts how long the looks at everything take."""
 
     def __init__(self, held: HeldTime) -> None:
         self._held = held
         self._loop = asyncio.get_running_loop()
-        self._periods = 0
-        gc.disable()
+        self._thresholds = gc.get_threshold()
         gc.freeze()
+        gc.set_threshold(YOUNG, YOUNGER, NEVER)
+        gc.enable()
         self._timer = self._loop.call_later(PERIOD_S, self.collect)
 
     def close(self) -> None:
         """Leave it to Python again."""
         self._timer.cancel()
-        gc.enable()
+        gc.set_threshold(*self._thresholds)
 
     def collect(self) -> None:
-        """Look now, and again after a period."""
+        """Look at everything now, if it is little enough, and again after a period."""
         self._timer.cancel()
-        started = perf_counter()
-        self._periods += 1
-        if self._periods % ALL_EVERY == 0 and gc.get_freeze_count() < ALL_MAX:
-            gc.unfreeze()
+        if len(gc.get_objects(2)) <= ALL_MAX:
+            started = perf_counter()
             gc.collect()
-        elif gc.get_count()[0] < NEW_MAX:
-            gc.collect()
-        gc.freeze()
-        self._held.note(perf_counter() - started)
+            self._held.note(perf_counter() - started)
         self._timer = self._loop.call_later(PERIOD_S, self.collect)

@@ -42,6 +42,7 @@ from metashell.image.voters import VoterSet, voter_set
 from metashell.image.writer import write_image
 from metashell.raft.errors import BufferAllocationError, InvalidUpdateVersionError, NotLeaderError, RecordBatchTooLargeError
 from metashell.raft.roles import Leader
+from metashell.server.events import Event
 from metashell.server.image_machine import refuse_faults
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
@@ -95,6 +96,10 @@ class ControllerMachine:
         self.leaders = 0
         self.timed_out = 0
         self.on_decided: Callable[[Request, Any], None] | None = None
+        self.on_replayed: Callable[[Sequence[VersionedRecord], int], None] | None = None
+        """Told of what was replayed, and of the offset of its first record; for metrics."""
+        self.applied_ms = -1
+        """When the last batch that was replayed was written, in Unix ms; -1 before the first."""
         """Told of every request that was decided and its answer, which may still have to wait; for metrics."""
         self.is_caught_up = False
         self.loads = 0
@@ -142,6 +147,10 @@ class ControllerMachine:
     def waiting(self) -> int:
         """Answers that wait for their offset."""
         return len(self._purgatory)
+
+    def wall_ms(self) -> int:
+        """The time of day, in Unix ms."""
+        return self._wall_ms()
 
     def now_ms(self) -> int:
         """The clock of sessions, deadlines and tasks: monotonic, from an arbitrary start."""
@@ -197,7 +206,9 @@ class ControllerMachine:
 
         self.errors += 1
         place = traceback.extract_tb(error.__traceback__)[-1]
-        self._on_event(f"error {self.errors}: {what}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})")
+        error_text, at = f"{type(error).__name__}: {error}", f"{place.filename}:{place.lineno}"
+        text = f"error {self.errors}: {what}: {error_text} ({at})"
+        self._on_event(Event(text, "error", number=self.errors, what=what, error=error_text, place=at))
 
     # ---- writing
 
@@ -250,7 +261,7 @@ class ControllerMachine:
                 return
         # What others have scheduled would take it along.
         driver.hold()
-        yield from self.controller.replay_steps(records, last_offset - len(values) + 1)
+        yield from self._replay(records, last_offset - len(values) + 1, self._wall_ms())
         driver.release()
 
     def _fail(self, waiter: Waiter | None, code: int, message: str | None = None) -> None:
@@ -278,7 +289,7 @@ class ControllerMachine:
         self._schedule_tasks()
         for waiter in self._purgatory.take_all():
             self._fail(waiter, NOT_CONTROLLER, controller.wrong_controller_text())
-        self._on_event(f"no longer the active controller of epoch {epoch}")
+        self._on_event(Event(f"no longer the active controller of epoch {epoch}", "inactive", epoch=epoch))
         self._changed()
 
     # ---- periodic tasks
@@ -379,7 +390,13 @@ class ControllerMachine:
             records += run
             yield None
         if records:
-            yield from self.controller.replay_steps(records, batch.header.base_offset)
+            yield from self._replay(records, batch.header.base_offset, batch.header.max_timestamp)
+
+    def _replay(self, records: Sequence[VersionedRecord], base_offset: int, written_ms: int) -> Steps:
+        yield from self.controller.replay_steps(records, base_offset)
+        self.applied_ms = written_ms
+        if self.on_replayed is not None:
+            self.on_replayed(records, base_offset)
 
     def _take_control(self, batch: RecordBatch) -> None:
         state = self.controller.state
@@ -434,7 +451,7 @@ class ControllerMachine:
         if leader_id == state.settings.node_id and not state.is_active and node.epoch == epoch and isinstance(node.role, Leader):
             self.claims += 1
             decision = yield from controller.claim_steps(epoch, node.log_end_offset, self.now_ms())
-            self._on_event(f"the active controller of epoch {epoch}")
+            self._on_event(Event(f"the active controller of epoch {epoch}", "active", epoch=epoch))
             yield from self._write(epoch, decision, None)
             self._schedule_tasks()
         self._changed()

@@ -193,6 +193,12 @@ class ControllerServer:
         return self._machine
 
     @property
+    def log(self) -> MetadataLog:
+        """The metadata log on disk."""
+        assert self._log is not None, "not opened"
+        return self._log
+
+    @property
     def registration(self) -> Registration:
         assert self._registration is not None, "not started"
         return self._registration
@@ -279,25 +285,3 @@ def wire(replica: ReplicaServer, machine: ControllerMachine, config: RaftConfig)
 def leader_endpoint(node: RaftNode) -> Endpoint | None:
     """Where the leader is reached on the first controller listener."""
     return node.role.endpoints.get(node.config.default_listener) if node.leader_id >= 0 else None
-
-
-async def run(config: ControllerConfig, on_event: Callable[[str], None]) -> int:
-    """Run until SIGTERM or SIGINT, or until it fails; the exit status. Errors: MetashellError, OSError."""
-    import signal
-
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
-    server = ControllerServer(config, on_event)
-    await server.start()
-    server.failure.add_done_callback(lambda _: stopping.set())
-    await stopping.wait()
-    await server.stop()
-    error = server.failure.result()
-    if error is None:
-        on_event("stopped")
-        return 0
-    if isinstance(error, OSError | MetashellError):
-        raise error
-    raise RuntimeError("a mistake of ours") from error

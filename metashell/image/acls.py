@@ -27,6 +27,11 @@ class Acl(NamedTuple):
 _of_record = attrgetter(*Acl._fields)
 
 
+def acl_of(record: Any) -> Acl:
+    """The entry that an AccessControlEntryRecord describes."""
+    return Acl._make(_of_record(record))
+
+
 class AclsImage(NamedTuple):
     """All entries by their 16-byte ids."""
 
@@ -46,7 +51,7 @@ class AclsDelta:
         self._by_id = image.by_id.mutate()
 
     def replay_access_control_entry(self, record: Any) -> None:
-        self._by_id[record.id] = Acl._make(_of_record(record))
+        self._by_id[record.id] = acl_of(record)
 
     def replay_remove_access_control_entry(self, record: Any) -> None:
         """Errors: ReplayError for an id that has no entry."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from typing import Final, NamedTuple
 
+from metashell.codec.java_text import host_address
 from metashell.errors import UsageError
 
 PORT_MAX: Final = 0xFFFF
@@ -57,12 +58,8 @@ def host_text(address: str) -> str:
         found = ip_address(address)
     except ValueError:
         return address
-    if found.version == 4:
-        return str(found)
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    groups = ":".join(f"{int(found) >> shift & 0xFFFF:x}" for shift in range(112, -1, -16))
-    return f"{groups}%{found.scope_id}" if found.scope_id else groups
+    text = host_address(found.packed)
+    return f"{text}%{found.scope_id}" if found.version == 6 and found.scope_id else text
 
 
 class AddressMap:

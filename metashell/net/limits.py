@@ -37,7 +37,9 @@ SMALL_APIS: Final = (
 
 Kafka's brokers take larger ones of Fetch, but not from a quorum's members, which is who asks here.
 """
-FRAME_LIMITS: Final[Mapping[int, int]] = dict.fromkeys(SMALL_APIS, SMALL_LIMIT)
+ENVELOPE_LIMIT: Final = 32 * KIB * KIB
+"""What a broker hands on for a client is copied once more, and a controller writes at most 8 MiB at once."""
+FRAME_LIMITS: Final[Mapping[int, int]] = {**dict.fromkeys(SMALL_APIS, SMALL_LIMIT), api_keys.ENVELOPE: ENVELOPE_LIMIT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -173,7 +173,8 @@ def _session_ms(values: Mapping[str, str], mechanism: str) -> int:
 def _check_classes(values: Mapping[str, str]) -> None:
     """Errors: UsageError for a class that would decide who is who in place of Kafka's own."""
     for key in values:
-        if key in _OWN_CLASSES or key.endswith("sasl.server.callback.handler.class"):
+        is_handler = key.endswith("sasl.server.callback.handler.class") and not key.startswith("listener.name.")
+        if key in _OWN_CLASSES or is_handler:
             name = values[key].strip()
             if name not in ("", _OWN_CLASSES.get(key)):
                 raise UsageError(f"{key}: {name}: classes of Java cannot be run here", key)

@@ -33,6 +33,12 @@ SERVER = CommandSpec(
     options=(
         _OVERRIDE,
         choice("--log-format", choices=("text", "json"), default="text", help="form of the lines on standard error"),
+        Option(
+            names=("--metrics-port",),
+            metavar="PORT",
+            type="int",
+            help="serve /metrics, /healthz and /readyz over HTTP on this port of loopback, 0 for any (needs metashell[metrics])",
+        ),
         flag("--allow-plaintext", help="let other machines in without authentication"),
         flag("--accept-loss", help="start and vote although records or a vote were lost, as Kafka does (docs/damage.md)"),
         shared.VERSION,

@@ -60,6 +60,11 @@ class Feed:
         if getattr(notice, "listener", None) == self._id:
             self._notices.put_nowait(notice)
 
+    @property
+    def snapshots_made(self) -> int:
+        """How many snapshots of this application became complete."""
+        return self._maker.made
+
     async def close(self) -> None:
         """Nothing follows."""
         self._task.cancel()

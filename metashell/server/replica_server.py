@@ -18,6 +18,7 @@ from metashell.raft.messages import Endpoint, Response
 from metashell.raft.node import RaftNode
 from metashell.raft.ready import Durable, Notice, Send
 from metashell.server.driver import SHUTDOWN_MS, Driver, Store
+from metashell.server.events import Event
 from metashell.server.feed import Feed
 from metashell.server.inbound import Application, Inbound
 from metashell.server.links import LINKS_MAX, LinkOptions, Links
@@ -237,18 +238,21 @@ class ReplicaServer:
             line = f"{node.state_name} epoch={node.epoch} leader={node.leader_id}"
             if line != self._seen_line:
                 self._seen_line = line
-                self._parts.on_event(line)
+                self._parts.on_event(Event(line, "state", state=node.state_name, epoch=node.epoch, leader_id=node.leader_id))
         if node.complaints != self._complaints:
             self._complaints = node.complaints
-            self._parts.on_event(f"complaint {node.complaints}: {node.last_complaint}")
+            text = f"complaint {node.complaints}: {node.last_complaint}"
+            self._parts.on_event(Event(text, "complaint", number=node.complaints, what=node.last_complaint))
 
     def _on_trouble(self, endpoint: Endpoint, reason: str) -> None:
         if self._troubles.get(endpoint) != reason:
             if len(self._troubles) >= LINKS_MAX:
                 self._troubles.clear()
             self._troubles[endpoint] = reason
-            self._parts.on_event(f"{endpoint[0]}:{endpoint[1]}: {reason}")
+            self._parts.on_event(Event(f"{endpoint[0]}:{endpoint[1]}: {reason}", "peer", host=endpoint[0], port=endpoint[1], reached=False))
 
     def _on_reached(self, endpoint: Endpoint) -> None:
         if self._troubles.pop(endpoint, None) is not None:
-            self._parts.on_event(f"{endpoint[0]}:{endpoint[1]}: reached again")
+            self._parts.on_event(
+                Event(f"{endpoint[0]}:{endpoint[1]}: reached again", "peer", host=endpoint[0], port=endpoint[1], reached=True)
+            )

@@ -99,7 +99,7 @@ def test_a_controller_runs_until_a_signal_comes(place: Callable[[str], Place], n
     mine.format()
     server = mine.begin("--log-format", "json")
     lines = [json.loads(line) for line in wait_for(server.stderr, "active controller")]
-    assert lines[0]["event"] == f"controller 1 on {mine.directory}: CONTROLLER on port {mine.port}"
+    assert lines[0]["message"] == f"controller 1 on {mine.directory}: CONTROLLER on port {mine.port}"
     assert all(re.fullmatch(r"[0-9-]{10}T[0-9:]{8}\.[0-9]{3}Z", line["time"]) for line in lines)
     # Two processes on one directory, whatever their ports; and one port for two directories.
     assert failed(mine.run("--override", "listeners=CONTROLLER://localhost:0")) == (
@@ -112,7 +112,7 @@ def test_a_controller_runs_until_a_signal_comes(place: Callable[[str], Place], n
     )
     server.send_signal(number)
     found, errors = ended(server)
-    assert found == status and json.loads(errors.splitlines()[-1])["event"] == "stopped"
+    assert found == status and json.loads(errors.splitlines()[-1])["message"] == "stopped"
 
 
 def test_a_signal_before_it_listens_ends_it_too(place: Callable[[str], Place]) -> None:

@@ -128,6 +128,18 @@ class Cluster:
             if name not in self.state.image.topics.by_name:
                 self.try_create(name, (1, 2, 3), (2, 3, 1))
 
+    def wait_to(self, now_ms: int) -> list[VersionedRecord]:
+        """Everything that periodic tasks do until then; the records that they write."""
+        written: list[VersionedRecord] = []
+        while (due_ms := self.controller.next_due_ms()) is not None and due_ms <= now_ms:
+            self.now_ms = max(self.now_ms, due_ms)
+            decision = self.controller.run_due(due_ms)
+            if decision is not None:
+                self.write(decision)
+                written += decision.records
+        self.now_ms = now_ms
+        return written
+
     def standby(self) -> QuorumController:
         """Another controller that followed the same log."""
         follower = QuorumController(self.settings, self.chance)

@@ -11,16 +11,8 @@ from tests.controller.cluster import Cluster
 
 
 def run_to(cluster: Cluster, now_ms: int) -> list[str]:
-    """Every step that is due until then; the names of the records that were written."""
-    written = []
-    while (due_ms := cluster.controller.next_due_ms()) is not None and due_ms <= now_ms:
-        cluster.now_ms = due_ms
-        decision = cluster.controller.run_due(due_ms)
-        assert decision is not None
-        cluster.write(decision)
-        written += [type(record).__name__ for record, _ in decision.records]
-    cluster.now_ms = now_ms
-    return written
+    """The names of the records that periodic tasks write until then."""
+    return [type(record).__name__ for record, _ in cluster.wait_to(now_ms)]
 
 
 def quiet(**config: str) -> Cluster:

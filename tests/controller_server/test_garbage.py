@@ -1,16 +1,17 @@
-"""A process that is a controller looks for garbage itself."""
+"""A process that is a controller looks for garbage in small pieces."""
 
 from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Iterator
 
 import pytest
 
 from metashell.controller_server import garbage
 from metashell.controller_server.garbage import Garbage
 from metashell.server.held import HeldTime
-from tests.server.quorum import eventually, run
+from tests.server.quorum import run
 
 
 class Cycle:
@@ -18,41 +19,47 @@ class Cycle:
         self.own = self
 
 
-def test_cycles_are_found_and_what_lives_is_put_out_of_sight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(garbage, "PERIOD_S", 0.01)
-
-    async def main() -> None:
-        held = HeldTime()
-        frozen = gc.get_freeze_count()
-        collecting = Garbage(held)
-        try:
-            assert not gc.isenabled()
-            gone = weakref.ref(Cycle())
-            kept = [[n] for n in range(1000)]
-            await eventually(lambda: gone() is None)
-            assert gc.get_freeze_count() > frozen + len(kept)
-            assert held.longest_s > 0
-        finally:
-            collecting.close()
-        assert gc.isenabled()
-
-    run(main)
+@pytest.fixture(autouse=True)
+def plain_collector() -> Iterator[None]:
+    thresholds = gc.get_threshold()
+    yield
+    assert gc.get_threshold() == thresholds
     gc.unfreeze()
 
 
-def test_after_a_load_nothing_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(garbage, "NEW_MAX", 10)
+def collections() -> list[int]:
+    """How often each generation was looked at."""
+    return [one["collections"] for one in gc.get_stats()]
 
+
+def test_cycles_are_found_while_they_are_young_and_the_old_are_left_alone() -> None:
     async def main() -> None:
         collecting = Garbage(HeldTime())
         try:
+            before = collections()
             gone = weakref.ref(Cycle())
-            loaded = [[n] for n in range(1000)]
-            collecting.collect()
-            assert gone() is not None and loaded
+            kept = [[n] for n in range(20 * garbage.YOUNG)]
+            after = collections()
+            assert gone() is None and kept
+            assert after[0] > before[0] and after[1] > before[1] and after[2] == before[2]
         finally:
             collecting.close()
 
     run(main)
-    gc.unfreeze()
-    gc.collect()
+
+
+def test_everything_is_looked_at_where_that_is_a_small_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        held = HeldTime()
+        collecting = Garbage(held)
+        try:
+            before = collections()
+            collecting.collect()
+            assert collections()[2] == before[2] + 1 and held.longest_s > 0
+            monkeypatch.setattr(garbage, "ALL_MAX", -1)
+            collecting.collect()
+            assert collections()[2] == before[2] + 1
+        finally:
+            collecting.close()
+
+    run(main)

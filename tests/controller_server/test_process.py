@@ -1,20 +1,17 @@
-"""A controller as a process: how it ends, and what it refuses to begin with, in one line."""
+"""A controller as a process: how it ends in each state, and what a kill leaves."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from metashell.codec.error_codes import NONE
-from metashell.controller_server.__main__ import main as main_of_controller
 from tests.controller_server.quorum import CLUSTER_ID, Controllers, Place, add_broker, create, topics_of
-from tests.running import run_main
 from tests.server.quorum import eventually, run
+from tools.interop.nodes import server_command
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +24,7 @@ class Process:
         self.lines: list[str] = []
 
     async def start(self) -> Process:
-        argv = [sys.executable, "-m", "metashell.controller_server", str(self._config), "-v"]
+        argv = server_command(str(self._config))
         self.process = await asyncio.create_subprocess_exec(*argv, stderr=asyncio.subprocess.PIPE)
         self._reading = asyncio.ensure_future(self._read())
         return self
@@ -86,53 +83,6 @@ def test_a_leader_that_is_killed_loses_nothing_that_it_acknowledged(tmp_path: Pa
         await quorum.kill(1)
 
     run(main)
-
-
-def refusal(config: Path) -> str:
-    """The line with which a controller refuses to start."""
-    done = run_main(main_of_controller, [str(config)], cwd=config.parent)
-    assert done.status == 1
-    [line] = done.stderr.splitlines()
-    return line.removeprefix("controller: ")
-
-
-def test_two_processes_do_not_share_a_directory_or_a_port(tmp_path: Path) -> None:
-    (tmp_path / "other").mkdir()
-    quorum, other = Controllers(tmp_path, 1), Controllers(tmp_path / "other", 1)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "metashell.controller_server", str(quorum.configs[1]), "-v"], stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr is not None
-    with process:
-        try:
-            assert any("active controller" in line for line in process.stderr)
-            text = quorum.configs[1].read_text().replace(str(quorum.ports[1]), str(other.ports[1]))
-            (tmp_path / "shared.properties").write_text(text)
-            line = f"Failed to acquire lock on file .lock in {tmp_path / 'node-1'}. "
-            assert (
-                refusal(tmp_path / "shared.properties") == line + "A Kafka instance in another process or thread is using this directory."
-            )
-            other.configs[1].write_text(other.configs[1].read_text().replace(str(other.ports[1]), str(quorum.ports[1])))
-            line = f"Socket server failed to bind to localhost:{quorum.ports[1]}: Address already in use."
-            assert refusal(other.configs[1]) == line
-        finally:
-            process.terminate()
-
-
-def test_what_does_not_fit_its_directory_is_refused_in_kafkas_words(tmp_path: Path) -> None:
-    quorum = Controllers(tmp_path, 2)
-    config, folder = quorum.configs[1], tmp_path / "node-1"
-    meta = (folder / "meta.properties").read_text()
-    (folder / "meta.properties").write_text(meta.replace("node.id=1", "node.id=2"))
-    assert "Stored node id 2 doesn't match previous node id 1" in refusal(config)
-    (folder / "meta.properties").unlink()
-    assert refusal(config) == "No readable meta.properties files found."
-    text = config.read_text()
-    config.write_text(text.replace("process.roles=controller", "process.roles=broker,controller"))
-    assert "There must be at least one broker advertised listener." in refusal(config)
-    config.write_text(text + "controller.quorum.election.timeout.ms=soon\n")
-    assert "Invalid value soon for configuration controller.quorum.election.timeout.ms" in refusal(config)
-    assert "No such file" in refusal(tmp_path / "nowhere.properties")
 
 
 def test_a_controller_of_another_cluster_is_not_let_in(tmp_path: Path) -> None:

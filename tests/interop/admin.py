@@ -8,8 +8,7 @@ from typing import Final
 from tests.java import KAFKA, jars, java, kafka_command
 from tools.interop.admin.open_cluster import OPEN
 from tools.interop.admin.secured_cluster import SECURED
-from tools.interop.mixed_quorum import server_command
-from tools.interop.nodes import Cluster, Node
+from tools.interop.nodes import Cluster, Node, server_command
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 RUNS: Final = {

@@ -305,8 +305,8 @@ def test_a_downloaded_snapshot_is_not_there_before_the_step_that_takes_it(tmp_pa
             driver._is_busy = True
             driver._freeze(id)
             driver.step(lambda now_ms: happened.append("step") or node.poll(now_ms))  # type: ignore[func-returns-value]
-            await eventually(lambda: "durable" in happened)
-            await asyncio.sleep(0)
+            await driver.drained()
+            await asyncio.sleep(0.01)
             assert happened == ["durable"]
             driver._is_busy = False
             driver._run()

@@ -25,6 +25,7 @@ from metashell.net.addresses import Address
 from metashell.values import uuid_text
 from tests.java import KAFKA, kafka_command
 from tests.running import command_line
+from tools.interop.mixed_quorum import ends_at, split_batches
 from tools.interop.nodes import Cluster, Node, NodeFailedError, cluster, controller_settings, free_ports, write_config
 
 REPOSITORY: Final = Path(__file__).parents[2]
@@ -243,6 +244,17 @@ class BrokerCluster:
         except (OSError, ValueError):
             return {}
         return found
+
+    def quorum_start(self, id: int) -> int:
+        """The offset at which a node's metadata log begins."""
+        return min((int(path.stem) for path in self._segments(id)), default=0)
+
+    def quorum_end(self, id: int) -> int:
+        """The offset at which it ends on disk."""
+        return max(ends_at(split_batches(path.read_bytes())) for path in self._segments(id))
+
+    def _segments(self, id: int) -> list[Path]:
+        return sorted((self.directory(id) / "__cluster_metadata-0").glob("*.log"))
 
     def wait_until_joined(self, id: int) -> float:
         """Until a controller follows the active one, or is it."""

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import rmtree
 from typing import Final
 
 from confluent_kafka import ElectionType, KafkaError, KafkaException, Producer, TopicPartition
@@ -55,6 +56,9 @@ RECORDS: Final = {
     "PRODUCER_IDS_RECORD",
 }
 """What is in the log of every story."""
+AT_ONCE: Final = 20
+"""Topics that are made by one request: their records are one batch, which has to fit into a small segment."""
+METADATA: Final = "__cluster_metadata-0"
 CHECKPOINT_COPY: Final = "replication-offset-checkpoint.tmp"
 
 
@@ -202,6 +206,29 @@ class Story:
             raise StoryError(f"controller {id} was told to stop and ended with {status}")
         self._without_controller(id, "stopped", epoch if was_active else None)
 
+    def outrun_controller(self, id: int) -> None:
+        """A controller is killed while so much changes that the others have snapshots in place of what it missed."""
+        epoch, was_active = self.cluster.epoch, self.cluster.leader_id == id
+        missed = self.cluster.quorum_end(id)
+        self.cluster.kill(id)
+        if was_active:
+            self._takeover(id, epoch)
+        others = [other for other in CONTROLLERS if other != id]
+        admin, rounds = self.admin(), 0
+        while min(map(self.cluster.quorum_start, others)) <= missed:
+            self.created += 1
+            rounds += 1
+            names = [f"brief-{self.created}-{number}" for number in range(AT_ONCE)]
+            for made in admin.create_topics([NewTopic(name, 4, 2) for name in names], operation_timeout=60).values():
+                made.result(60)
+            for gone in admin.delete_topics(names, operation_timeout=60).values():
+                gone.result(60)
+        self.cluster.start(id)
+        took = self.cluster.wait_until_joined(id)
+        self.cluster.wait_until(f"{id} has a snapshot of them", lambda _: self.cluster.quorum_start(id) > missed)
+        self.tell(f"controller {id} missed {rounds * AT_ONCE} topics, which came and went, and follows by a snapshot after {took:.1f} s")
+        self.progress()
+
     def _without_controller(self, id: int, how: str, epoch: int | None) -> None:
         """`epoch` is the one in which it was active, None if it was not."""
         if epoch is not None:
@@ -253,8 +280,11 @@ class Story:
         self.create_another()
         self.progress()
 
-    def kill_broker(self, id: int, *, with_controller: int | None = None) -> None:
-        """kill -9 of a broker: others lead its partitions within the session timeout; then it returns and is in sync again."""
+    def kill_broker(self, id: int, *, with_controller: int | None = None, forgets: bool = False) -> None:
+        """kill -9 of a broker: others lead its partitions within the session timeout; then it returns and is in sync again.
+
+        `with_controller` dies with it; where it `forgets`, it has lost its copy of the metadata log.
+        """
         died = self.cluster.kill(id)
         if with_controller is not None:
             self.cluster.kill(with_controller)
@@ -265,6 +295,8 @@ class Story:
         if with_controller is not None:
             self.cluster.start(with_controller)
             self.cluster.wait_until_joined(with_controller)
+        if forgets:
+            rmtree(self.cluster.directory(id) / METADATA)
         self.cluster.start(id)
         self.cluster.wait_until_unfenced(id)
         self.killed.append((died, id, time.time()))
@@ -408,18 +440,21 @@ class Story:
             raise StoryError(f"{group} is a group of type {described.type} with {len(described.members)} members")
         self.tell(f"{group} is a group of protocol {self.protocol} with {len(described.members)} members")
 
+    def compare_logs(self) -> None:
+        """All controllers have the same batches. Errors: LogsDifferError."""
+        compared, start = compare_logs([self.cluster.directory(id) for id in CONTROLLERS])
+        self.tell(f"the {compared} batches of the controllers from offset {start} on are the same bytes")
+
     def check_log(self) -> None:
         """The controllers have one log, which says that no partition was without a leader that lives for long. Errors: StoryError.
 
         Long is more than the session timeout and an election.
         """
-        directories = [self.cluster.directory(id) for id in CONTROLLERS]
-        compared = compare_logs(directories)
-        history = read_history(directories[0])
+        self.compare_logs()
+        history = read_history(self.cluster.directory(CONTROLLERS[0]))
         missing = RECORDS - {record.type for record in history.records}
         if missing:
             raise StoryError(f"no such records: {sorted(missing)}")
-        self.tell(f"the {compared} batches of the controllers are the same bytes")
         limit_s = self.cluster.plan.session_ms / 1000 + ELECTION_S
         times = history.leaderless_s(self.killed)
         long = [f"{seconds:.2f} s {line}" for seconds, line in times if seconds > limit_s]

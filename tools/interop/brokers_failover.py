@@ -5,7 +5,8 @@
 
 Three controllers and a broker of 4.3.1, at Kafka's default settings. `elected`: from the kill until another controller's quorum-state names
 it leader. `answered`: until a CreateTopics that was sent to the broker at once is answered with success. Of Kafka's controllers one shares
-its process with the broker; where that one leads, it is stopped for a while first, so that another one does.
+its process with the broker; where that one leads, it is stopped for a while first, so that another one does. Where none is killed, the
+other two share one too.
 
 --unprovoked: with the shorter fetch timeout a producer writes, topics come and go, and nothing is killed: the elections are counted.
 """
@@ -42,8 +43,8 @@ TOPIC_EXISTS: Final = 36
 TOPIC: Final = "traffic"
 
 
-def plan(controllers: str, settings: dict[str, object]) -> Plan:
-    """One copy of everything, since there is one broker."""
+def plan(controllers: str, settings: dict[str, object], together: Sequence[Sequence[int]]) -> Plan:
+    """One copy of everything, since there is one broker; `together` share a process where the controllers are Kafka's."""
     copies = {"offsets.topic.replication.factor": 1, "transaction.state.log.replication.factor": 1, "transaction.state.log.min.isr": 1}
     return Plan(
         controllers=controllers,
@@ -51,7 +52,7 @@ def plan(controllers: str, settings: dict[str, object]) -> Plan:
         release="4.3",
         settings=copies | settings,
         is_dynamic=False,
-        together=() if controllers == OURS else ((CONTROLLERS[-1], BROKER),),
+        together=() if controllers == OURS else together,
     )
 
 
@@ -183,9 +184,14 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--dir", type=Path, help="keep all files there")
     arguments = parser.parse_args(argv)
     settings: dict[str, object] = {}
+    together: list[tuple[int, ...]] = [(CONTROLLERS[-1], BROKER)]
     if arguments.unprovoked is not None:
         settings["controller.quorum.fetch.timeout.ms"] = arguments.fetch_timeout_ms
-    with folder_of(arguments.dir, "failover") as folder, broker_cluster(plan(arguments.controllers, settings), folder) as cluster:
+        together.append(CONTROLLERS[:-1])
+    with (
+        folder_of(arguments.dir, "failover") as folder,
+        broker_cluster(plan(arguments.controllers, settings, together), folder) as cluster,
+    ):
         start(cluster)
         print(f"controllers: {arguments.controllers}; load {os.getloadavg()}", flush=True)
         if arguments.unprovoked is not None:

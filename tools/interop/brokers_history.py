@@ -60,8 +60,11 @@ class LogsDifferError(Exception):
     """Two controllers have different batches at one offset."""
 
 
-def compare_logs(directories: Sequence[Path]) -> int:
-    """How many batches all of the logs have in common. Errors: LogsDifferError; one may have more at its end than another."""
+def compare_logs(directories: Sequence[Path]) -> tuple[int, int]:
+    """How many batches all of the logs have in common, and from which offset on.
+
+    Errors: LogsDifferError; one may begin earlier, or have more at its end than another.
+    """
     logs = []
     for directory in directories:
         batches: dict[int, bytes] = {}
@@ -75,7 +78,7 @@ def compare_logs(directories: Sequence[Path]) -> int:
         different = [base for base in sorted(common[0].keys() | other.keys()) if common[0].get(base) != other.get(base)]
         if different:
             raise LogsDifferError(f"{directory} and {directories[0]} differ in {len(different)} batches, first at {different[:5]}")
-    return len(common[0])
+    return len(common[0]), start
 
 
 def read_history(log_directory: Path) -> History:

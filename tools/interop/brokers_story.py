@@ -1,10 +1,11 @@
 """What happens to brokers on a quorum while clients write and read, and what must hold at the end.
 
-    python -m tools.interop.brokers_story [--controllers ours|4.3.1] [--story mixed|newest|all] [--rounds N] [--seconds S] [--dir D]
+    python -m tools.interop.brokers_story [--controllers ours|4.3.1] [--story mixed|newest|small|all] [--rounds N] [--seconds S] [--dir D]
 
 `mixed`: two brokers of 4.3.1 and one of 3.9.2 at metadata.version 3.9. Each controller and each broker is killed with -9, one broker is
 told to stop. `newest`: two brokers of 4.3.1 at their newest metadata.version, with a KIP-848 group, two log directories each of which one
-fails, and a reassignment with a throttle. With --controllers 4.3.1 the same is done to three of Kafka's controllers.
+fails, and a reassignment with a throttle. `small`: logs are so short that controllers and brokers which return need
+a snapshot. With --controllers 4.3.1 the same is done to three of Kafka's controllers.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+from confluent_kafka import KafkaException
 
 from tests.java import KAFKA
 from tools.interop.brokers import CONTROLLERS, OURS, Plan, broker_cluster
@@ -124,7 +128,34 @@ def tell_newest(story: Story, chance: random.Random, rounds: int, until: float) 
     story.check_log()
 
 
-STORIES: Final = {"mixed": (mixed_plan, tell_mixed), "newest": (newest_plan, tell_newest)}
+def small_plan(controllers: str) -> Plan:
+    """As the newest, with logs that are soon cut off at a snapshot."""
+    sizes = {
+        "metadata.log.max.record.bytes.between.snapshots": 50_000,
+        "metadata.max.retention.bytes": 100_000,
+        "internal.metadata.log.segment.bytes": 65_536,
+    }
+    newest = newest_plan(controllers)
+    return replace(newest, settings={**newest.settings, **sizes}, directories={}, is_dynamic=True)
+
+
+def tell_small(story: Story, chance: random.Random, rounds: int, until: float) -> None:
+    """See the module."""
+    story.start_nodes(11, 12)
+    for name in (story.topic, "copied"):
+        story.create(name, PARTITIONS, 2)
+    story.start_traffic()
+    story.progress()
+    if not story.cluster.is_together(*CONTROLLERS):
+        for id in CONTROLLERS:
+            story.outrun_controller(id)
+    story.kill_broker(11, forgets=True)
+    story.some_deaths(chance, rounds, until)
+    story.end_traffic()
+    story.compare_logs()
+
+
+STORIES: Final = {"mixed": (mixed_plan, tell_mixed), "newest": (newest_plan, tell_newest), "small": (small_plan, tell_small)}
 
 
 def run_story(
@@ -167,7 +198,7 @@ def main(argv: Sequence[str]) -> int:
                     rounds=arguments.rounds,
                     seconds=arguments.seconds,
                 )
-            except (StoryError, TrafficError, NodeFailedError, LogsDifferError) as error:
+            except (StoryError, TrafficError, NodeFailedError, LogsDifferError, KafkaException) as error:
                 print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
                 return 1
     return 0

@@ -21,8 +21,7 @@ from metashell.codec.messages import AlterClientQuotasRequest
 from metashell.net.addresses import Address
 from metashell.raft import messages as flat
 from metashell.raft.wire import decode_response, encode_request
-from tests.running import command_line
-from tools.interop.nodes import Cluster, CommandOf, Node
+from tools.interop.nodes import Cluster, CommandOf, Node, server_command
 
 REPOSITORY: Final = Path(__file__).parents[2]
 QUIET: Final = {"metadata.max.idle.interval.ms": 0}
@@ -171,11 +170,6 @@ class MixedQuorum:
         """Lines of ERROR and FATAL that Kafka's nodes wrote, without those that hold one of `words`."""
         lines = [line for id in self.kafka for line in (self.place.folder / f"{self.config(id).stem}.log").read_text().splitlines()]
         return [line for line in lines if ("ERROR" in line or "FATAL" in line) and not any(word in line for word in words)]
-
-
-def server_command(*words: str) -> list[str]:
-    """How `metashell server` is started."""
-    return command_line("metashell.cli.front_door", "server", *words)
 
 
 def split_batches(data: bytes) -> dict[int, bytes]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -89,6 +90,11 @@ def cluster(command_of: CommandOf, folder: Path) -> Iterator[Cluster]:
     finally:
         for node in made.nodes:
             node.kill()
+
+
+def server_command(*words: str) -> list[str]:
+    """What starts a controller of ours, in this checkout."""
+    return [sys.executable, "-c", "import sys; from metashell.cli.server import main; sys.exit(main())", *words]
 
 
 def free_ports(count: int) -> list[int]:

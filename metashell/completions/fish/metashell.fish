@@ -38,7 +38,7 @@ function __metashell_valued
         case metashell-quorum:stop
             string split ' ' -- '--output -o'
         case metashell-server
-            string split ' ' -- '--override --log-format'
+            string split ' ' -- '--override --log-format --metrics-port'
         case metashell-export
             string split ' ' -- '--out --format -f --tables -t --on-error --jobs -j --log'
         case metashell-sql
@@ -391,6 +391,7 @@ complete -c metashell-quorum -n '__metashell_command_is stop' -l help -s h -d 's
 complete -c metashell-server -f
 complete -c metashell-server -l override -x -d 'a setting in place of that in the configuration; other users of this machine can see it'
 complete -c metashell-server -l log-format -x -a 'text json' -d 'form of the lines on standard error'
+complete -c metashell-server -l metrics-port -x -d 'serve /metrics, /healthz and /readyz over HTTP on this port of loopback, 0 for any (needs metashell[metrics])'
 complete -c metashell-server -l allow-plaintext -d 'let other machines in without authentication'
 complete -c metashell-server -l accept-loss -d 'start and vote although records or a vote were lost, as Kafka does (docs/damage.md)'
 complete -c metashell-server -l version -d 'print the version and exit'

@@ -28,7 +28,7 @@ def create(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     body = request.body
     if not state.settings.has_authorizer:
         raise ApiError(SECURITY_DISABLED, NO_AUTHORIZER)
-    present = set(state.image.acls.by_id.values())
+    made: set[Acl] = set()
     records = BoundedRecords()
     results = []
     for one in body.creations:
@@ -46,8 +46,8 @@ def create(state: State, request: Request, now_ms: int) -> Steps[Decision]:
                 one.permission_type,
             )
             _check_new(acl)
-            if acl not in present:
-                present.add(acl)
+            if acl not in made and acl not in state.acl_hints.at(state.image.acls, acl.resource_type, acl.pattern_type, acl.resource_name):
+                made.add(acl)
                 records.append((messages.AccessControlEntryRecord(id=new_uuid(state.chance), **acl._asdict()), 0))
         except ApiError as refusal:
             error = refusal

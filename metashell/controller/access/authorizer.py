@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final
 
+from metashell.controller.access.acl_hints import AclHints
 from metashell.controller.request import Request
 from metashell.image import Acl, AclsImage
 
@@ -78,17 +79,14 @@ class Authorizer:
     Without an authorizer in the configuration everything is allowed, as in Kafka.
     """
 
-    def __init__(self, acls: AclsImage, super_users: frozenset[str], *, allows_without_acl: bool, is_configured: bool) -> None:
+    def __init__(
+        self, acls: AclsImage, hints: AclHints, super_users: frozenset[str], *, allows_without_acl: bool, is_configured: bool
+    ) -> None:
+        self._acls = acls
+        self._hints = hints
         self._super_users = super_users
         self._allows_without_acl = allows_without_acl
         self._is_configured = is_configured
-        self._literal: dict[tuple[int, str], list[Acl]] = {}
-        self._prefixed: dict[int, list[Acl]] = {}
-        for acl in acls.by_id.values():
-            if acl.pattern_type == Pattern.PREFIXED:
-                self._prefixed.setdefault(acl.resource_type, []).append(acl)
-            else:
-                self._literal.setdefault((acl.resource_type, acl.resource_name), []).append(acl)
 
     def allows(self, request: Request, operation: Operation, resource: Resource, name: str) -> bool:
         """Whether the sender of a request may do `operation`: a refusal that matches counts before any permission."""
@@ -107,10 +105,11 @@ class Authorizer:
         return self.allows(request, operation, Resource.CLUSTER, CLUSTER_NAME)
 
     def _applying(self, resource: Resource, name: str) -> Iterator[Acl]:
-        yield from self._literal.get((resource, name), ())
+        acls, hints = self._acls, self._hints
+        yield from hints.at(acls, resource, Pattern.LITERAL, name)
         if name != WILDCARD:
-            yield from self._literal.get((resource, WILDCARD), ())
-        yield from (acl for acl in self._prefixed.get(resource, ()) if name.startswith(acl.resource_name))
+            yield from hints.at(acls, resource, Pattern.LITERAL, WILDCARD)
+        yield from hints.prefixed(acls, resource, name)
 
 
 def _matches(acl: Acl, request: Request, operation: Operation) -> bool:

@@ -48,6 +48,10 @@ class Heartbeats:
             self._contacts[key] = now_ms
             self._contacts.move_to_end(key)
 
+    def contacted_ms(self, broker_id: int, epoch: int) -> int | None:
+        """When this life of a broker was heard of last; None if it never was, or its session is over."""
+        return self._contacts.get((broker_id, epoch))
+
     def has_session(self, broker_id: int, epoch: int, now_ms: int) -> bool:
         """Whether exactly this life of a broker was heard of within the session timeout."""
         at = self._contacts.get((broker_id, epoch))

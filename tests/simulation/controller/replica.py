@@ -48,7 +48,7 @@ class ControllerProcess(Process):
             bootstrap.append(feature_level(ELR_FEATURE, 1))
         controller = QuorumController(settings, Random(self.random.random()), bootstrap)
         self.machine = parts.machine = WatchedController(controller, options, parts, world, host)
-        parts.application = Apis(self.machine, {LISTENER: "SASL_PLAINTEXT" if options.has_sasl else "PLAINTEXT"})
+        parts.application = Apis(self.machine)
 
     def _on_event(self, line: str) -> None:
         super()._on_event(line)

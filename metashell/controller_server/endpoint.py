@@ -1,0 +1,249 @@
+"""HTTP on loopback for those who watch a controller: /metrics in Prometheus' text, /healthz and /readyz as JSON.
+
+Promises:
+- It listens on 127.0.0.1 alone, and takes only requests that name a loopback host: a page in a browser cannot reach it by a name of its
+  own.
+- It answers GET and HEAD, one request a connection. What one may make it hold is bounded: connections, bytes of a request, and its time;
+  what is more, or is not HTTP, gets one line or nothing.
+- /healthz is 200 as long as the process does its work: its loop answers and its replica has not failed. A controller without a leader is
+  healthy: restarting it would not help.
+- /readyz is 200 when requests can be answered: the log is read to what is known to be committed, and a leader is known.
+- A question for metrics costs what has changed since the last one (`partition_counts`), and leaves the loop to others meanwhile.
+
+This module imports asyncio, and `serve_metrics` prometheus_client, so it is itself imported inside functions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from metashell.controller_server.metrics import Family, Metrics
+from metashell.errors import MetashellError
+
+if TYPE_CHECKING:
+    from metashell.controller_server.server import ControllerServer
+
+HOST: Final = "127.0.0.1"
+REQUEST_MAX: Final = 8 * 1024
+CONNECTIONS_MAX: Final = 16
+TIMEOUT_S: Final = 5.0
+"""For a request to come, and for its answer to be taken."""
+JSON: Final = "application/json"
+_LOOPBACK: Final = frozenset(("127.0.0.1", "localhost", "[::1]", "::1", ""))
+_METHODS: Final = ("GET", "HEAD")
+
+
+class Answer(NamedTuple):
+    """What is sent back."""
+
+    status: HTTPStatus
+    body: bytes
+    content_type: str = JSON
+
+
+class Endpoint:
+    """The open endpoint of one controller; `port` is where it listens. Made by `serve_metrics`."""
+
+    def __init__(self, server: ControllerServer, metrics: Metrics, render: Callable[[], bytes], content_type: str) -> None:
+        self.port = 0
+        self.refused = 0
+        """Requests that were none, or came from too many connections."""
+        self._server = server
+        self._metrics = metrics
+        self._render = render
+        self._content_type = content_type
+        self._open = 0
+        self._listener: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._routes: dict[str, Callable[[], Awaitable[Answer]]] = {
+            "/metrics": self._give_metrics,
+            "/healthz": self._give_health,
+            "/readyz": self._give_readiness,
+        }
+
+    async def open(self, port: int) -> None:
+        """Errors: OSError."""
+        self._listener = await asyncio.start_server(self._accept, HOST, port, limit=REQUEST_MAX, backlog=CONNECTIONS_MAX)
+        self.port = self._listener.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """Answer nothing more."""
+        if self._listener is not None:
+            self._listener.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._metrics.close()
+
+    # ---- one connection
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        self._open += 1
+        try:
+            if self._open > CONNECTIONS_MAX:
+                self.refused += 1
+                return
+            async with asyncio.timeout(TIMEOUT_S):
+                await self._serve(reader, writer)
+        except (OSError, TimeoutError):
+            self.refused += 1
+        finally:
+            self._open -= 1
+            self._tasks.discard(task)
+            writer.close()
+            with suppress(OSError):
+                if writer.transport.get_write_buffer_size():
+                    # Who does not read its answer in time does not get it.
+                    writer.transport.abort()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError:
+            self.refused += 1
+            return
+        except asyncio.LimitOverrunError:
+            self.refused += 1
+            await _send(writer, _problem(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE), has_body=True)
+            return
+        method, answer = await self._answer(head)
+        await _send(writer, answer, has_body=method != "HEAD")
+
+    async def _answer(self, head: bytes) -> tuple[str, Answer]:
+        lines = head.decode("latin-1").split("\r\n")
+        words = lines[0].split(" ")
+        if len(words) != 3 or not words[2].startswith("HTTP/1."):
+            self.refused += 1
+            return "", _problem(HTTPStatus.BAD_REQUEST)
+        method, target, _ = words
+        if method not in _METHODS:
+            self.refused += 1
+            return "", _problem(HTTPStatus.METHOD_NOT_ALLOWED)
+        if _host_of(lines[1:]) not in _LOOPBACK:
+            self.refused += 1
+            return method, _problem(HTTPStatus.MISDIRECTED_REQUEST)
+        route = self._routes.get(target.partition("?")[0])
+        return method, _problem(HTTPStatus.NOT_FOUND) if route is None else await route()
+
+    # ---- what it says
+
+    async def _give_metrics(self) -> Answer:
+        await self._metrics.follow()
+        return Answer(HTTPStatus.OK, self._render(), self._content_type)
+
+    async def _give_health(self) -> Answer:
+        reasons = [] if self._is_alive else ["the replica has stopped"]
+        return _verdict(reasons, {"status": "failed" if reasons else "ok"} | self._identity())
+
+    async def _give_readiness(self) -> Answer:
+        server = self._server
+        reasons = [] if self._is_alive else ["the replica has stopped"]
+        if server.leader_id < 0:
+            reasons.append("no leader is known")
+        if not server.machine.is_caught_up:
+            reasons.append("the log is not read to its end yet")
+        if server.node.state_name == "leader" and not server.is_active:
+            reasons.append("it leads, and is not active yet")
+        return _verdict(reasons, {"status": "not ready" if reasons else "ready"} | self._identity())
+
+    @property
+    def _is_alive(self) -> bool:
+        return not self._server.failure.done() and not self._server.replica.driver.is_stopped
+
+    def _identity(self) -> dict[str, Any]:
+        server = self._server
+        node = server.node
+        return {
+            "node_id": server.config.node.node_id,
+            "state": node.state_name,
+            "is_active": server.is_active,
+            "leader_id": node.leader_id,
+            "epoch": node.epoch,
+            "high_watermark": node.high_watermark,
+            "log_end_offset": node.log_end_offset,
+        }
+
+
+async def serve_metrics(server: ControllerServer, port: int = 0) -> Endpoint:
+    """Open the endpoint of a controller that was started; port 0 is any. Errors: OSError; MetashellError without prometheus_client."""
+    try:
+        from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, ProcessCollector, generate_latest
+    except ImportError:
+        raise MetashellError("metrics need prometheus_client: pip install 'metashell[metrics]'") from None
+    metrics = Metrics(server)
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+
+    class Ours:
+        def collect(self) -> Iterator[Any]:
+            return map(_as_prometheus, metrics.families())
+
+        def describe(self) -> list[Any]:
+            return []
+
+    registry.register(Ours())
+    endpoint = Endpoint(server, metrics, lambda: generate_latest(registry), CONTENT_TYPE_LATEST)
+    try:
+        await endpoint.open(port)
+    except BaseException:
+        metrics.close()
+        raise
+    return endpoint
+
+
+def _as_prometheus(family: Family) -> Any:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
+
+    labels = tuple(family.samples[0][0]) if family.samples else ()
+    found: Any
+    if family.kind == "summary":
+        found = SummaryMetricFamily(family.name, family.help, count_value=family.total_count, sum_value=family.total)
+        for named, value in family.samples:
+            found.add_sample(family.name, named, value)
+        return found
+    made = GaugeMetricFamily if family.kind == "gauge" else CounterMetricFamily
+    found = made(family.name, family.help, labels=labels)
+    for named, value in family.samples:
+        found.add_metric(tuple(named.values()), value)
+    return found
+
+
+def _host_of(lines: list[str]) -> str:
+    """The host of a request, without its port; empty where it names none."""
+    for line in lines:
+        name, _, value = line.partition(":")
+        if name.strip().lower() == "host":
+            host = value.strip().lower()
+            return host.rpartition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
+    return ""
+
+
+def _verdict(reasons: list[str], body: dict[str, Any]) -> Answer:
+    status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
+    return Answer(status, json.dumps(body | {"reasons": reasons}).encode() + b"\n")
+
+
+def _problem(status: HTTPStatus) -> Answer:
+    return Answer(status, json.dumps({"error": status.phrase}).encode() + b"\n")
+
+
+async def _send(writer: asyncio.StreamWriter, answer: Answer, *, has_body: bool) -> None:
+    head = [
+        f"HTTP/1.1 {answer.status.value} {answer.status.phrase}",
+        f"Content-Type: {answer.content_type}",
+        f"Content-Length: {len(answer.body)}",
+        "Cache-Control: no-store",
+        "X-Content-Type-Options: nosniff",
+        "Connection: close",
+        "\r\n",
+    ]
+    writer.write("\r\n".join(head).encode("latin-1") + (answer.body if has_body else b""))
+    await writer.drain()
