@@ -2,8 +2,9 @@
 
 `--run` runs one of them alone. `production` is the simulation of the server itself; `starts` are real Kafka servers on damaged
 directories, compared with `metashell verify --start-safe`. `brokers` are real brokers on our controllers, of which nodes die for ten
-minutes; `twins` are random requests to a real controller and to ours, `listener` every golden scenario over a listener. The mutation run
-is the same each time, so it is made once, in the first round.
+minutes; `twins` are random requests to a real controller and to ours, `listener` every golden scenario over a listener, `spoilt` requests
+of every API with every byte changed; `requests` and `histories` are the controller alone, asked at random. The mutation run is the same
+each time, so it is made once, in the first round.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ INTEROP = {
     "brokers": "interop/test_brokers.py",
     "twins": "interop/test_twins.py",
     "listener": "controller_server/test_listener_golden.py",
+    "spoilt": "controller_server/test_spoilt_requests.py",
+    "requests": "controller/test_any_request.py",
+    "histories": "controller/test_model.py",
 }
 """What runs more cases with METASHELL_SOAK, most of them new ones by a new METASHELL_SEED each round."""
 RUNS = ("properties", *SEEDS, *INTEROP, "mutation")

@@ -189,6 +189,7 @@ class _Stopped(BaseException):
 
 def _serve(quorum: EmbeddedQuorum, registry: Registry, announcement: Announced, record: Record) -> int:
     """Run a quorum in this process until a signal comes, or a controller ends by itself. Errors: MetashellError, OSError."""
+    import gc
     import signal
     from contextlib import suppress
     from dataclasses import replace
@@ -198,6 +199,8 @@ def _serve(quorum: EmbeddedQuorum, registry: Registry, announcement: Announced, 
     def stop(number: int, frame: FrameType | None) -> None:
         raise _Stopped(number)
 
+    # A command runs without; this one may run for months.
+    gc.enable()
     signals = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     with registry.held():
         status, failure = STATUS_OK, None
@@ -346,7 +349,7 @@ def _stop(tool: str, values: SimpleNamespace) -> int:
     if values.output == "json":
         _print_json({**_fields(record), "state": "stopped"})
     else:
-        sys.stdout.write(f"stopped; {_left_behind(record)}\n")
+        sys.stdout.write(f"stopped; {_left_behind(record)}\n" if record.is_kept else "stopped\n")
     return STATUS_OK
 
 

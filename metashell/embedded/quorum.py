@@ -297,19 +297,9 @@ class EmbeddedQuorum:
 
     def create_topic(self, name: str, partitions: int = 1, replication_factor: int = 1, configs: Mapping[str, str] | None = None) -> bytes:
         """Make a topic, and return its id. It needs brokers. Errors: RefusedError, with Kafka's code and message; QuorumError."""
-        from metashell.codec.messages import CreateTopicsRequest
-        from metashell.embedded.requests import check
+        from metashell.embedded.topics import topic_id_of, topic_request
 
-        config = CreateTopicsRequest.CreatableTopicConfig
-        topic = CreateTopicsRequest.CreatableTopic(
-            name=name,
-            num_partitions=partitions,
-            replication_factor=replication_factor,
-            configs=tuple(config(name=key, value=value) for key, value in (configs or {}).items()),
-        )
-        result = self.request(CreateTopicsRequest(topics=(topic,), timeout_ms=int(WAIT_S * 1000))).topics[0]
-        check(f"topic {name}", result)
-        return bytes(result.topic_id)
+        return topic_id_of(self.request(topic_request(name, partitions, replication_factor, configs, WAIT_S)).topics[0])
 
     # ---- between the threads
 

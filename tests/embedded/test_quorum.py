@@ -18,7 +18,7 @@ import pytest
 
 from metashell.codec import messages
 from metashell.codec.error_codes import INVALID_REPLICATION_FACTOR, TOPIC_ALREADY_EXISTS
-from metashell.embedded import EmbeddedQuorum, QuorumError, RefusedError
+from metashell.embedded import EmbeddedQuorum, QuorumError, RefusedError, create_topic
 from metashell.embedded.layout import PREFIX
 from metashell.errors import MetashellError, UsageError
 
@@ -108,6 +108,18 @@ def test_an_answer_with_an_error_is_raised_with_its_code() -> None:
         with pytest.raises(RefusedError, match=r"^topic orders: INVALID_REPLICATION_FACTOR \(38\): ") as refused:
             quorum.create_topic("orders")
         assert refused.value.code == INVALID_REPLICATION_FACTOR
+
+
+def test_a_topic_is_made_by_the_address_of_any_controller() -> None:
+    with EmbeddedQuorum(2, fake_brokers=2) as quorum:
+        for number, address in enumerate(quorum.bootstrap_controllers.split(",")):
+            topic_id = create_topic(address, f"by-{number}", 2, 2, {"cleanup.policy": "compact"})
+            assert quorum.wait_for(lambda image, name=f"by-{number}": name in image.topics.by_name).topics.by_id[topic_id]
+        with pytest.raises(RefusedError, match=r"^topic by-0: TOPIC_ALREADY_EXISTS \(36\): Topic 'by-0' already exists.$"):
+            create_topic(quorum.bootstrap_controllers, "by-0")
+        gone = quorum.bootstrap_controllers
+    with pytest.raises(QuorumError, match=r"^topic late: not within 0.1 s: localhost:"):
+        create_topic(gone, "late", timeout_s=0.1)
 
 
 def test_any_thread_may_ask() -> None:
