@@ -319,7 +319,7 @@ def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]
 
     def command(tool: str, path: str) -> list[str]:
         if Path(path).stem == "ours":
-            return [sys.executable, "-m", "metashell.controller_server", path]
+            return [sys.executable, "-m", "metashell.cli.front_door", "server", path]
         return kafka_command(KAFKA, tool, path)
 
     folder = tmp_path_factory.mktemp("logins")
