@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import struct
-import sys
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -29,7 +28,7 @@ from metashell.net.frames import api_key_of, decode_response, encode_request, fr
 from metashell.net.scram import ScramClient
 from tests.java import KAFKA, jars, java, kafka_command
 from tests.net.test_sessions import TokenClient
-from tests.running import run_main
+from tests.running import command_line, run_main
 from tools.interop.nodes import Cluster, cluster, controller_settings, free_ports, write_config
 
 pytestmark = pytest.mark.slow
@@ -319,7 +318,7 @@ def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]
 
     def command(tool: str, path: str) -> list[str]:
         if Path(path).stem == "ours":
-            return [sys.executable, "-m", "metashell.cli.front_door", "server", path]
+            return command_line("metashell.cli.front_door", "server", path)
         return kafka_command(KAFKA, tool, path)
 
     folder = tmp_path_factory.mktemp("logins")
