@@ -53,7 +53,7 @@ class MutationQuotas:
         bucket.tokens = min(burst, bucket.tokens + rate * (now_ms - bucket.filled_ms) / 1000)
         bucket.filled_ms = now_ms
         if is_strict and bucket.tokens < 0:
-            raise ApiError(THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded.")
+            raise ApiError(THROTTLING_QUOTA_EXCEEDED)
         bucket.tokens -= count
 
     def _drop_full(self, now_ms: int) -> None:
