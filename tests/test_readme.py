@@ -4,6 +4,7 @@ A comment above a block says what the block needs, or why it is not run:
 
     <!-- live -->            three controllers at controller-1:9093 to controller-3:9093, which hold what `--demo` shows
     <!-- spark -->           Java and pyspark; where they are missing, the test is skipped and says so
+    <!-- ports 9093 -->      it starts a quorum, whose first port is that one; the test takes another one and stops what is left
     <!-- not run: WHY -->    the reason, for a reader of the source
 
 A block in another language needs the third one, but for `python`, a program that must end with status 0, and `schema`, a message that the
@@ -13,9 +14,11 @@ codec must understand.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,6 +29,8 @@ from textwrap import dedent
 import pytest
 
 from metashell.codec.schema import parse_schema
+from metashell.embedded.ports import reserve_these
+from metashell.errors import UsageError
 from tests.java import java
 from tests.live.demo_quorum import demo_quorum
 
@@ -34,6 +39,8 @@ PAGES = ("README.md", "CONTRIBUTING.md", *sorted(str(path.relative_to(ROOT)) for
 BLOCK = re.compile(r"^(?:<!-- (?P<marker>[^\n]*) -->\n)? *```(?P<language>\w*)\n(?P<body>.*?)^ *```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 REASON = "not run: "
+PORTS = "ports "
+QUORUM_SIZE = 3
 LIMIT_S = 300
 
 
@@ -120,20 +127,37 @@ def test_a_block_prints_what_it_shows(request: pytest.FixtureRequest, checkout: 
             compare(
                 request, block, checkout, "".join(f'{name}() {{ command {name} --address-map {address_map} "$@"; }}\n' for name in names)
             )
+    elif block.marker.startswith(PORTS):
+        try:
+            compare(request, block, checkout, "", other_ports(int(block.marker.removeprefix(PORTS))))
+        finally:
+            run(["metashell", "quorum", "stop"], checkout)
     else:
         compare(request, block, checkout, "")
 
 
-def led_there(name: str, address_map: str) -> str:
-    """A function of the shell that is called like a command, and runs it with the address map."""
-    return f'{name}() {{ command {name} --address-map {address_map} "$@"; }}\n'
+def other_ports(first: int) -> dict[str, str]:
+    """Free ports in a row, as text, for those that a page shows."""
+    while True:
+        with socket.create_server(("localhost", 0)) as chosen:
+            base = int(chosen.getsockname()[1])
+        with contextlib.suppress(UsageError, OSError):
+            reserve_these(range(base, base + QUORUM_SIZE)).close()
+            return {str(first + number): str(base + number) for number in range(QUORUM_SIZE)}
 
 
-def compare(request: pytest.FixtureRequest, block: Block, folder: Path, before: str) -> None:
+def replaced(text: str, others: dict[str, str]) -> str:
+    """The text with each of these words replaced by its other."""
+    return re.sub(r"\b(?:" + "|".join(others) + r")\b", lambda match: others[match[0]], text) if others else text
+
+
+def compare(request: pytest.FixtureRequest, block: Block, folder: Path, before: str, ports: dict[str, str] | None = None) -> None:
     """Run the commands of a block one after another and compare what each prints, or put that in its place (`--rewrite`)."""
     shown = commands(block.body)
     assert shown, block
-    printed = [(command, run(["bash", "-c", before + command], folder).stdout) for command, _ in shown]
+    ports = ports or {}
+    back = {other: port for port, other in ports.items()}
+    printed = [(command, replaced(run(["bash", "-c", before + replaced(command, ports)], folder).stdout, back)) for command, _ in shown]
     if request.config.getoption("--rewrite"):
         page = ROOT / block.page
         body = "".join(f"$ {command}\n{output}" for command, output in printed)
@@ -144,7 +168,7 @@ def compare(request: pytest.FixtureRequest, block: Block, folder: Path, before: 
 
 def test_a_block_that_is_not_run_says_why() -> None:
     found = list(blocks())
-    assert {block.marker for block in found if block.is_run} <= {"", "live", "spark"}
+    assert {block.marker.split(" ")[0] for block in found if block.is_run} <= {"", "live", "spark", PORTS.strip()}
     unexplained = [str(block) for block in found if not block.is_run and len(block.marker) < len(REASON) + 10]
     assert unexplained == []
 

@@ -1,9 +1,10 @@
 """Run the property tests and the simulation again and again with new seeds until the time is up: `python -m tools.soak --seconds 3600`.
 
-`--run` runs one of them alone. `production` is the simulation of the server itself; `starts` are real Kafka servers on damaged
-directories, compared with `metashell verify --start-safe`. `brokers` are real brokers on our controllers, of which nodes die for ten
-minutes; `twins` are random requests to a real controller and to ours, `listener` every golden scenario over a listener. The mutation run
-is the same each time, so it is made once, in the first round.
+`--run` runs one of them alone. `production` is the simulation of the server itself, `controllers` that of controllers with their brokers;
+`starts` are real Kafka servers on damaged directories, compared with `metashell verify --start-safe`. `brokers` are real brokers on our
+controllers, of which nodes die for ten minutes; `twins` are random requests to a real controller and to ours, `listener` every golden
+scenario over a listener, `spoilt` requests of every API with every byte changed; `requests` and `histories` are the controller alone, asked
+at random. The mutation run is the same each time, so it is made once, in the first round.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SEEDS = {"simulation": 200, "production": 60}
-"""Seeds of the simulations a round, for each worker: of the core alone, and of the server."""
+SEEDS = {"simulation": 200, "production": 60, "controllers": 40}
+"""Seeds of the simulations a round, for each worker: of the core alone, of the server, and of controllers."""
 INTEROP = {
     "starts": "interop/test_start_safe.py",
     "brokers": "interop/test_brokers.py",
     "twins": "interop/test_twins.py",
     "listener": "controller_server/test_listener_golden.py",
+    "spoilt": "controller_server/test_spoilt_requests.py",
+    "requests": "controller/test_any_request.py",
+    "histories": "controller/test_model.py",
 }
 """What runs more cases with METASHELL_SOAK, most of them new ones by a new METASHELL_SEED each round."""
 RUNS = ("properties", *SEEDS, *INTEROP, "mutation")
@@ -76,7 +80,7 @@ def run_round(workers: int, paths: list[str]) -> int:
 
 def run_simulation(name: str, workers: int) -> int:
     """New seeds of tests/simulation on every worker; a failure is shrunk and printed by the one that found it."""
-    kind = ["--production"] if name == "production" else []
+    kind = {"production": ["--production"], "controllers": ["--controller"]}.get(name, [])
     running = []
     for _ in range(workers):
         first = random.SystemRandom().randrange(1 << 40)

@@ -123,8 +123,12 @@ class QuorumController:
         """
         if not self.state.is_active or request.api_key != HEARTBEAT_KEY:
             return
+        broker = self.state.image.cluster.brokers.get(request.body.broker_id)
+        # Of lives that are over, or never were, nothing is kept: whoever sends them could fill the memory.
+        if broker is None or broker.epoch != request.body.broker_epoch:
+            return
         if self.current_authorizer().allows_cluster(request, Operation.CLUSTER_ACTION):
-            self.state.heartbeats.contact(request.body.broker_id, request.body.broker_epoch, now_ms)
+            self.state.heartbeats.contact(broker.id, broker.epoch, now_ms)
 
     def decide(self, request: Request, now_ms: int, wall_ms: int | None = None) -> Decision:
         """What to write and to answer.

@@ -15,7 +15,7 @@ from metashell.controller.access.mutation_quota import MutationQuotas
 from metashell.controller.chance import Chance
 from metashell.controller.cluster.heartbeats import Heartbeats
 from metashell.controller.configs.effective import PartitionRules, TopicDefaults
-from metashell.controller.partitions.hints import Hints, PartitionKey
+from metashell.controller.partitions.hints import Hints, PartitionKey, is_unpreferred
 from metashell.controller.records import level_of
 from metashell.controller.settings import Settings
 from metashell.controller.steps import PIECE, Steps, finish
@@ -38,6 +38,8 @@ from metashell.image.partitions import partition_from_record
 STANDBY = -1
 _REPLAY_PIECE = 256
 """Records that are folded in one piece; a batch of no more is folded at once."""
+_SPECIAL_MIN = 10_000
+"""Partitions that hints may name as special before they are looked at again."""
 
 
 class View(NamedTuple):
@@ -196,7 +198,26 @@ class State:
         """Work that nobody waits for, None if there is none; it may be left at any step, and asked for again later."""
         if self._scan is not None:
             return self.make_hints()
-        return self._hints.reclaim() if self._hints.has_waste else None
+        if self._hints.has_waste:
+            return self._hints.reclaim()
+        return self._sweep_hints() if self._hints.special_count > max(_SPECIAL_MIN, 2 * self._hints.swept) else None
+
+    def _sweep_hints(self) -> Steps[None]:
+        """Drop what the hints say of partitions that are no longer special."""
+        hints = self._hints
+        for named, is_meant in (
+            (hints.leaderless, lambda partition: partition.leader == NO_LEADER),
+            (hints.unpreferred, is_unpreferred),
+            (hints.reassigning, lambda partition: bool(partition.adding_replicas or partition.removing_replicas)),
+            (hints.eligible, lambda partition: bool(partition.elr or partition.last_known_elr)),
+        ):
+            for number, key in enumerate(tuple(named), 1):
+                partition = self.partition(*key)
+                if partition is None or not is_meant(partition):
+                    self.drop_hints(named, (key,))
+                if not number % PIECE:
+                    yield
+        hints.swept = hints.special_count
 
     @property
     def hints(self) -> Hints:

@@ -16,7 +16,7 @@ Promises:
 - Importing this package costs nothing; asyncio and the controller are imported when a quorum is started.
 
 Modules: `quorum` (`EmbeddedQuorum`), `layout` (files and formatting), `ports`, `members` (the controllers on the loop), `loop_thread`,
-`requests`, `fake_brokers`, `background` (the quorum that `metashell quorum start` leaves running), `pytest_plugin` (the fixture
+`requests`, `topics`, `fake_brokers`, `background` (the quorum that `metashell quorum start` leaves running), `pytest_plugin` (the fixture
 `kafka_quorum`), `errors`.
 """
 
@@ -28,18 +28,16 @@ if TYPE_CHECKING:
     from metashell.embedded.errors import QuorumError as QuorumError
     from metashell.embedded.errors import RefusedError as RefusedError
     from metashell.embedded.quorum import EmbeddedQuorum as EmbeddedQuorum
+    from metashell.embedded.topics import create_topic as create_topic
 
-__all__ = ["EmbeddedQuorum", "QuorumError", "RefusedError"]
+_MODULES = {"EmbeddedQuorum": "quorum", "QuorumError": "errors", "RefusedError": "errors", "create_topic": "topics"}
+__all__ = ["EmbeddedQuorum", "QuorumError", "RefusedError", "create_topic"]
 
 
 def __getattr__(name: str) -> object:
     """The public names, imported when they are first used: pytest imports this package in every project."""
-    if name == "EmbeddedQuorum":
-        from metashell.embedded.quorum import EmbeddedQuorum
+    if name in _MODULES:
+        from importlib import import_module
 
-        return EmbeddedQuorum
-    if name in __all__:
-        from metashell.embedded import errors
-
-        return getattr(errors, name)
+        return getattr(import_module(f"metashell.embedded.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -63,8 +63,11 @@ class Members:
         Errors: MetashellError, OSError; then none of them runs.
         """
         try:
-            for place in self._places.values():
-                await self._open(place)
+            # Most of an opening is waiting for the disk.
+            opened = await asyncio.gather(*map(self._open, self._places.values()), return_exceptions=True)
+            for error in opened:
+                if error is not None:
+                    raise error
             for id in self._places:
                 await self._begin(id)
         except BaseException:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from metashell.codec.metadata_version import NEWEST_LEVEL, record_versions
 from metashell.codec.registry import message_type
-from metashell.image.partitions import CLEAR_ELR, PartitionRegistration, fold_changes, partition_from_record
+from metashell.image.partitions import CLEAR_ELR, PartitionRegistration, fold_changes, partition_from_record, partition_record
 from metashell.image.spans import partition_reader
 
 PARTITION_KEY_SIZE = 20
@@ -19,6 +20,9 @@ PARTITION_KEY_SIZE = 20
 
 CHANGES_MAX = 128
 """An image keeps no more changes of one partition than this; more are folded into its base. Each costs a pointer."""
+
+OBJECTS_MAX = 2
+"""Nor more than this that are objects of their own, as a controller replays them: each costs 200 bytes and more."""
 
 _NO_KEY = bytes(PARTITION_KEY_SIZE)
 _DECODED_MAX = 4096
@@ -61,6 +65,18 @@ class RawChange(_Raw):
         return record
 
 
+def packed(partition: PartitionRegistration) -> RawPartition:
+    """A partition as bytes, which take a third of the room and are decoded each time that it is read."""
+    version = record_versions(NEWEST_LEVEL).partition
+    record = partition_record(partition, _NO_KEY[4:], 0, NEWEST_LEVEL, lambda loss: None)
+    return RawPartition(version, message_type("metadata", "PartitionRecord").write(record, version))
+
+
+def is_full(entry: Entry) -> bool:
+    """Whether an entry holds more changes than an image keeps."""
+    return len(entry) > OBJECTS_MAX + 1 and (len(entry) > CHANGES_MAX or type(entry[-1]) is not RawChange)
+
+
 Base = PartitionRegistration | RawPartition | None
 Entry = Sequence[Any]
 """[Base, change, ...]; a change is a RawChange, a PartitionChangeRecord or CLEAR_ELR."""
@@ -79,4 +95,4 @@ def fold_entry(entry: Entry, in_spans: PartitionRegistration | None) -> Partitio
     return fold_changes(base, [change.decode() if type(change) is RawChange else change for change in entry[1:]])
 
 
-__all__ = ["CHANGES_MAX", "CLEAR_ELR", "Base", "Entry", "RawChange", "RawPartition", "fold_entry"]
+__all__ = ["CLEAR_ELR", "Base", "Entry", "RawChange", "RawPartition", "fold_entry", "is_full", "packed"]

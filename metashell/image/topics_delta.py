@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from metashell.image.faults import ReplayError
-from metashell.image.overlay import CHANGES_MAX, RawPartition, fold_entry
+from metashell.image.overlay import RawPartition, fold_entry, is_full, packed
 from metashell.image.partitions import CLEAR_ELR, PartitionRegistration, check_change, partition_from_record
 from metashell.image.spans import Span, walk_span
 from metashell.image.topics import TopicImage, TopicsImage
@@ -56,7 +56,7 @@ class _TopicWork:
     def apply(self) -> TopicImage:
         overlay = self.topic.overlay.mutate()
         for partition_id, entry in self.entries.items():
-            overlay[partition_id] = (self.read(partition_id),) if len(entry) > CHANGES_MAX else tuple(entry)
+            overlay[partition_id] = (packed(self.read(partition_id)),) if is_full(entry) else tuple(entry)
         return self.topic.with_overlay(overlay.finish())
 
 

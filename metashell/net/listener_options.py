@@ -134,11 +134,15 @@ def secured_options(security: ListenerSecurity, credentials: Credentials | None 
     Errors: UsageError for a store that cannot be used, and for rules that are none.
     """
     from metashell.net.mechanisms import StaticCredentials, server_mechanisms
-    from metashell.net.tls import server_context
 
+    tls = None
+    if security.tls is not None:
+        from metashell.net.tls import server_context
+
+        tls = server_context(security.tls)
     users = StaticCredentials(security.plain_users, credentials or StaticCredentials({}))
     return {
-        "tls": None if security.tls is None else server_context(security.tls),
+        "tls": tls,
         "mechanisms": server_mechanisms(security.mechanisms, users) if security.mechanisms else None,
         "principal_of": partial(subject_principal, rules=PrincipalRules(security.principal_rules)),
         "session_ms": security.session_ms,

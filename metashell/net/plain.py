@@ -44,7 +44,7 @@ class PlainServer:
         """Take the one token of the exchange."""
         parts = token.split(b"\0")
         if len(parts) != 3:
-            raise SaslError(f"Invalid SASL/PLAIN response: expected 3 tokens, got {min(len(parts), 9)}")
+            raise RefusedError(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
         authorization, name, password = parts
         if not name:
             raise RefusedError("Authentication failed: username not specified")

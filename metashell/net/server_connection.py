@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metashell.codec.api_keys import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from metashell.codec.error_codes import ILLEGAL_SASL_STATE, SASL_AUTHENTICATION_FAILED, UNSUPPORTED_SASL_MECHANISM
-from metashell.codec.messages import SaslAuthenticateResponse, SaslHandshakeResponse
+from metashell.codec.messages import ApiVersionsResponse, SaslAuthenticateResponse, SaslHandshakeResponse
 from metashell.errors import DecodeError
 from metashell.net.api_versions import answer_api_versions, answer_unknown_api_versions
 from metashell.net.frames import (
@@ -296,7 +296,9 @@ class ServerConnection:
         self._aside = True
         # Compiled here: what makes readers is not for several threads.
         reader = request_type(header.api_key).bounded_reader(header.api_version)
-        return Undecoded(self._add_slot(header, len(frame)), header, frame, position, self.terms.limits.values_max, reader)
+        limits = self.terms.limits
+        values_max = limits.values_max_of.get(header.api_key, limits.values_max)
+        return Undecoded(self._add_slot(header, len(frame)), header, frame, position, values_max, reader)
 
     def _receive(self, request_id: int, header: RequestHeader, message: Any, size: int) -> Received:
         self.terms.counters.requests += 1
@@ -330,7 +332,10 @@ class ServerConnection:
     # ---- the handshake
 
     def _take_handshake(self, header: RequestHeader, message: Any) -> None:
-        if header.api_key == API_VERSIONS:
+        if header.api_key == API_VERSIONS and self._sasl is not None:
+            self._reply(header, ApiVersionsResponse(error_code=ILLEGAL_SASL_STATE))
+            self._fail("the peer asked for versions between the rounds of its login")
+        elif header.api_key == API_VERSIONS:
             self._reply(header, answer_api_versions(message, header.api_version, self.terms.ranges, self.terms.features()))
         elif header.api_key == SASL_HANDSHAKE:
             self._handshake(header, message)
@@ -340,15 +345,17 @@ class ServerConnection:
     def _refuse(self, header: RequestHeader, message: Any) -> None:
         """Answer a SASL request that comes at the wrong time: a peer that is authenticated may stay, any other is closed."""
         self._reply(header, message)
-        if not self.principal:
+        if not self.principal or self._sasl is not None:
             self._fail("the peer's SASL requests are out of order")
 
     def _handshake(self, header: RequestHeader, message: Any) -> None:
         makers = self.terms.mechanisms or {}
         names = tuple(makers)
         if self._sasl is not None or (self.principal and not self._may_login_again()):
-            return self._refuse(header, SaslHandshakeResponse(error_code=ILLEGAL_SASL_STATE, mechanisms=names))
+            return self._refuse(header, SaslHandshakeResponse(error_code=ILLEGAL_SASL_STATE))
         make = makers.get(message.mechanism)
+        if make is None and self.principal:
+            return self._refused("the peer asked for another SASL mechanism than before")
         if make is None:
             self._reply(header, SaslHandshakeResponse(error_code=UNSUPPORTED_SASL_MECHANISM, mechanisms=names))
             return self._refused("the peer asked for a SASL mechanism that is not enabled")
@@ -367,11 +374,13 @@ class ServerConnection:
 
     def _authenticate(self, header: RequestHeader, message: Any) -> None:
         sasl = self._sasl
+        if sasl is None and not self.principal:
+            return self._fail("the peer's SASL requests are out of order")
         if sasl is None:
-            text = (
-                "SaslAuthenticate request received after successful authentication" if self.principal else "SaslHandshake must come first"
-            )
+            text = "SaslAuthenticate request received after successful authentication"
             return self._refuse(header, SaslAuthenticateResponse(error_code=ILLEGAL_SASL_STATE, error_message=text))
+        if self._renewed and sasl.mechanism != self._renewed:
+            return self._refused(f"the peer authenticates again by {sasl.mechanism} after {self._renewed}")
         try:
             token = self._answer_token(sasl, message.auth_bytes)
         except SaslError as error:
@@ -399,11 +408,6 @@ class ServerConnection:
         self._sasl_rounds += 1
         if self._sasl_rounds > self.terms.limits.sasl_rounds_max:
             raise SaslError(f"more than {self.terms.limits.sasl_rounds_max} rounds")
-        if self._renewed and sasl.mechanism != self._renewed:
-            raise RefusedError(
-                f"SASL mechanism '{sasl.mechanism}' requested by client is not supported for re-authentication of "
-                f"mechanism '{self._renewed}'"
-            )
         answer = sasl.next(token)
         if sasl.principal and self.principal:
             _check_same(self.principal, sasl.principal)

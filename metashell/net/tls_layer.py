@@ -21,14 +21,11 @@ class TlsLayer:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._object = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self.certificate = b""
+        """The peer's, in DER; empty before the end of the handshake, and where there is none."""
         self.done = False
         self.ended = False
         self.fault: ssl.SSLError | None = None
-
-    @property
-    def certificate(self) -> bytes:
-        """The peer's certificate in DER, empty where there is none."""
-        return self._object.getpeercert(binary_form=True) or b""
 
     def receive(self, data: bytes | memoryview) -> bytes:
         """The plain bytes that are complete now. `take_output` may have something afterwards, also after a fault (an alert)."""
@@ -40,6 +37,7 @@ class TlsLayer:
             if not self.done:
                 self._object.do_handshake()
                 self.done = True
+                self.certificate = self._object.getpeercert(binary_form=True) or b""
             while not self.ended:
                 piece = self._object.read(_PIECE)
                 found += piece

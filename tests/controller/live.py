@@ -33,8 +33,8 @@ class Running(Protocol):
     wire: Wire
     log: LogTail
 
-    def settle(self) -> None:
-        """Return once it leads, and what is committed is published."""
+    def settle(self) -> bool:
+        """Return once it leads, and what is committed is published; False if it has ended."""
 
     def restart(self, config: Mapping[str, str]) -> None:
         """End it without a warning and start it on its directory, with other settings too."""
@@ -111,7 +111,7 @@ class Live:
         records = self.controller.log.read()
         if answered is None:
             # It hung up, or it is gone.
-            self.has_ended = self.controller.wire.ask(0, from_json("request", "ApiVersionsRequest", {})) is None
+            self.has_ended = not self.controller.settle()
             return None, records
         answer = read_answer(api, version, answered)
         if inner:

@@ -100,11 +100,17 @@ class RandomRequests:
         route = APIS[key]
         version = self._chance.randint(route.low, route.high)
         message = message_type("request", f"{route.name}Request")
-        body = self._struct(message, message.schema, message.cls, version)
-        self._fit(body, version)
+        body = self.body(key, version)
         principal = self._chance.choice(("User:ANONYMOUS", "User:ANONYMOUS", "User:bob"))
         data = message.write(body, version)
         return Request(key, version, message.read(data, version), principal, is_forwarded=self._chance.random() < 0.3)
+
+    def body(self, key: int, version: int) -> Any:
+        """A request of this API and version."""
+        message = message_type("request", f"{APIS[key].name}Request")
+        made = self._struct(message, message.schema, message.cls, version)
+        self._fit(made, version)
+        return made
 
     def _struct(self, message: MessageType, struct: StructSchema, make: Any, version: int) -> Any:
         made = make()

@@ -18,7 +18,7 @@ from metashell.image.writer import write_image
 from tests.controller.cluster import CLUSTER_ID, Cluster
 from tests.controller.random_requests import RandomRequests
 
-REQUESTS = int(os.environ.get("METASHELL_FUZZ_REQUESTS", "10000"))
+REQUESTS = 100_000 if os.environ.get("METASHELL_SOAK") else 10_000
 SEED = int(os.environ.get("METASHELL_SEED", "0"))
 ROUTES_WITH_RECORDS = {key for key, route in ROUTES.items() if route.is_write}
 

@@ -140,6 +140,17 @@ def test_only_who_may_send_heartbeats_keeps_a_session_alive() -> None:
     assert not cluster.state.heartbeats.has_session(1, cluster.state.image.cluster.brokers[1].epoch, 1001)
 
 
+def test_heartbeats_of_lives_that_are_not_registered_leave_nothing_behind() -> None:
+    cluster, _ = silent(900)
+    broker = cluster.state.image.cluster.brokers[1]
+    before = dict(cluster.state.heartbeats._contacts)
+    for id, epoch in ((1, broker.epoch + 1), (9, 5), (1, -1)):
+        body = messages.BrokerHeartbeatRequest(broker_id=id, broker_epoch=epoch, current_metadata_offset=0)
+        cluster.controller.contact(Request(63, 2, body), 1000)
+
+    assert cluster.state.heartbeats._contacts == before
+
+
 def test_a_process_that_stood_still_does_not_fence_those_whom_it_could_not_hear() -> None:
     cluster, _ = silent(900)
 

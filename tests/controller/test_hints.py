@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metashell.codec import messages
 from metashell.codec.batch_writer import write_records
 from metashell.codec.batches import Record
 from metashell.codec.frame import write_metadata_record
+from metashell.controller import state
 from metashell.controller.partitions.hints import Hints
 from metashell.controller.steps import finish
 from metashell.image import MetadataImage, PartitionRegistration, TopicImage, TopicsImage
@@ -102,3 +105,22 @@ def test_the_room_of_removed_topics_is_reclaimed() -> None:
 
 def write_records_of(values: list[bytes]) -> bytes:
     return write_records([Record(offset=at, timestamp=0, key=None, value=value, headers=()) for at, value in enumerate(values)], 0, 0)
+
+
+def test_partitions_that_are_no_longer_special_are_forgotten_once_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "_SPECIAL_MIN", 3)
+    cluster = Cluster()
+    cluster.register(1, 2)
+    topic_id = cluster.create("t", *((1, 2) for _ in range(4)))
+    cluster.beat(1, want_fence=True)
+    assert len(cluster.state.hints.unpreferred) == 4
+    finish(cluster.controller.background_steps())
+    assert len(cluster.state.hints.unpreferred) == 4
+    assert cluster.controller.background_steps() is None
+    cluster.state.hints.swept = 0
+    made = messages.DeleteTopicsRequest
+    cluster.ask(20, 6, made(topics=(made.DeleteTopicState(name=None, topic_id=topic_id),), timeout_ms=1000))
+
+    finish(cluster.controller.background_steps())
+
+    assert cluster.state.hints.special_count == 0

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from metashell.cli.kafka_storage import main as kafka_storage
+from metashell.controller import QuorumController
 from metashell.controller_server.config import load_config
 from metashell.controller_server.server import ControllerServer
 from tests.controller.live import LogTail, Wire
@@ -80,11 +81,17 @@ class Served:
         finally:
             await server.kill()
 
-    def settle(self) -> None:
+    @property
+    def controller(self) -> QuorumController:
+        """Its core, to look at between two requests."""
+        return self._server.machine.controller
+
+    def settle(self) -> bool:
         """Return once all that was written is committed: it is published in the same moment."""
         end = time.monotonic() + _LIMIT_S
-        while self._server.machine.controller.stable_offset + 1 < self.log.end_offset and time.monotonic() < end:
+        while self.controller.stable_offset + 1 < self.log.end_offset and time.monotonic() < end:
             time.sleep(0.001)
+        return self._thread.is_alive()
 
     def restart(self, config: Mapping[str, str]) -> None:
         """End it at once and start it on its directory, with other settings too."""

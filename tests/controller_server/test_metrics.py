@@ -39,7 +39,7 @@ async def http(port: int, request: str | bytes) -> tuple[int, dict[str, str], by
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(request.encode() if isinstance(request, str) else request)
     try:
-        whole = await asyncio.wait_for(reader.read(), 10)
+        whole = await asyncio.wait_for(reader.read(), 60)
     except ConnectionResetError:
         whole = b""
     writer.close()
@@ -177,7 +177,9 @@ def test_health_is_of_the_process_and_readiness_of_the_quorum(tmp_path: Path) ->
         async with watched(tmp_path, 3) as (controllers, endpoint):
             leader = await controllers.active()
             id = leader.config.node.node_id
-            assert await get(endpoint.port, "/healthz") == (200, {"status": "ok"} | identity(leader) | {"reasons": []})
+            status, body = await get(endpoint.port, "/healthz")
+            assert (status, body["status"], body["reasons"]) == (200, "ok", [])
+            assert set(body) == KEYS and 0 <= body["high_watermark"] <= body["log_end_offset"]
             status, body = await get(endpoint.port, "/readyz")
             assert (status, body["status"], body["is_active"], body["leader_id"]) == (200, "ready", True, id)
             for other in [other for other in controllers.running if other != id]:
@@ -194,22 +196,10 @@ def test_health_is_of_the_process_and_readiness_of_the_quorum(tmp_path: Path) ->
     run(main)
 
 
-def identity(server: Any) -> dict[str, Any]:
-    node = server.node
-    return {
-        "node_id": server.config.node.node_id,
-        "state": "leader",
-        "is_active": True,
-        "leader_id": node.leader_id,
-        "epoch": node.epoch,
-        "high_watermark": node.high_watermark,
-        "log_end_offset": node.log_end_offset,
-    }
+KEYS = {"status", "node_id", "state", "is_active", "leader_id", "epoch", "high_watermark", "log_end_offset", "reasons"}
 
 
 def test_strangers_at_the_endpoint_get_one_line_or_nothing(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(endpoint_module, "TIMEOUT_S", 0.5)
-
     async def main() -> None:
         async with watched(tmp_path) as (_, endpoint):
             port = endpoint.port
@@ -222,6 +212,7 @@ def test_strangers_at_the_endpoint_get_one_line_or_nothing(tmp_path: Path, monke
             assert (await http(port, "rubbish\r\n\r\n"))[0] == 400
             assert (await http(port, b"\x16\x03\x01\x00\xff" * 20 + b"\r\n\r\n"))[0] == 400
             assert (await http(port, b"GET /" + b"a" * 2 * REQUEST_MAX + b" HTTP/1.1\r\n\r\n"))[0] in (0, 431)
+            monkeypatch.setattr(endpoint_module, "TIMEOUT_S", 0.3)
             assert (await http(port, b"GET /healthz HTTP/1.1\r\n"))[0] == 0, "never ends: nothing after the time is over"
             assert endpoint.refused == 6
 
@@ -229,7 +220,8 @@ def test_strangers_at_the_endpoint_get_one_line_or_nothing(tmp_path: Path, monke
 
 
 def test_connections_beyond_the_most_are_closed_and_the_controller_goes_on(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(endpoint_module, "TIMEOUT_S", 1.0)
+    # They are closed by this test, however busy the machine is.
+    monkeypatch.setattr(endpoint_module, "TIMEOUT_S", 60.0)
 
     async def main() -> None:
         async with watched(tmp_path) as (controllers, endpoint):
@@ -237,10 +229,10 @@ def test_connections_beyond_the_most_are_closed_and_the_controller_goes_on(tmp_p
             await eventually(lambda: endpoint._open == CONNECTIONS_MAX)
             assert (await http(endpoint.port, "GET /healthz HTTP/1.1\r\n\r\n"))[0] == 0
             await add_broker(await controllers.active(), 1)
-            await eventually(lambda: endpoint._open == 0)
-            assert (await get(endpoint.port, "/healthz"))[0] == 200
             for one in idle:
                 one.close()
+            await eventually(lambda: endpoint._open == 0)
+            assert (await get(endpoint.port, "/healthz"))[0] == 200
 
     run(main)
 

@@ -6,7 +6,7 @@ import pytest
 
 import metashell.image.spans
 import metashell.image.topics
-from metashell.image import ImageLoader, TopicImage
+from metashell.image import ImageLoader, MetadataDelta, PartitionRegistration, TopicImage
 from metashell.image.overlay import RawChange
 from metashell.image.spans import SpanIndex, walk_ids, walk_span
 from metashell.image.writer import write_image
@@ -161,6 +161,19 @@ def test_a_partition_that_changes_very_often_is_folded_when_the_image_is_made():
     topic = orders(load(partition(0), *(change(0, leader=id % 5) for id in range(1000))))
     assert len(topic.overlay[0]) == 1
     assert (topic.partitions[0].leader_epoch, topic.partitions[0].partition_epoch, topic.partitions[0].leader) == (999, 999, 4)
+
+
+def test_changes_that_are_objects_become_bytes_again_after_a_few():
+    delta = MetadataDelta(load(partition(0), partition(1)).image())
+    for leader in range(50):
+        delta.replay(change(0, leader=leader))
+        delta.replay(change(1, leader=leader) if leader < 2 else record("NoOpRecord"))
+        delta = MetadataDelta(delta.apply())
+    topic = delta.image.topics.by_name["orders"]
+
+    assert len(topic.overlay[0]) <= 3
+    assert not isinstance(topic.overlay[0][0], PartitionRegistration)
+    assert topic.partitions[0] == topic.partitions[1]._replace(leader=49, leader_epoch=49, partition_epoch=49, replicas=(0, 2))
 
 
 def test_an_older_image_keeps_its_partitions_while_newer_ones_change():

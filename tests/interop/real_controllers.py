@@ -47,9 +47,9 @@ class RealController:
         self.wire = Wire(port)
         self.log = LogTail(config.parent / "log")
 
-    def settle(self) -> None:
-        """Return once what is committed is published: readers and the authorizer see it then."""
-        self._pool.ask("settle", self.config)
+    def settle(self) -> bool:
+        """Return once what is committed is published: readers and the authorizer see it then. False if it has ended."""
+        return self._pool.ask("settle", self.config).startswith("settled")
 
     def restart(self, config: Mapping[str, str]) -> None:
         """Stop it and start it on its directory."""

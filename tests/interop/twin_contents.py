@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from metashell.controller.configs.keys import ConfigKey, config_keys
 from metashell.values import uuid_text
 from tests.controller.canon import NODE
 from tests.interop.real_controllers import Format
@@ -13,6 +14,12 @@ TOPICS = ("t", "u", "v.w", "x-y")
 UNASSIGNED, LOST = uuid_text(bytes(15) + b"\x01"), uuid_text(bytes(15) + b"\x02")
 SECRET = {"delegation.token.secret.key": "secret"}
 RAFT = {"DescribeQuorum", "AddRaftVoter", "RemoveRaftVoter"}
+GROUP_BOUNDS = {
+    "group.consumer.max.session.timeout.ms": "50000",
+    "group.consumer.session.timeout.ms": "46000",
+    "group.share.min.heartbeat.interval.ms": "4000",
+    "group.streams.max.standby.replicas": "1",
+}
 KINDS: tuple[tuple[Format, dict[str, str]], ...] = (
     (Format(), {}),
     (Format(features=("eligible.leader.replicas.version=0",)), {}),
@@ -24,6 +31,9 @@ KINDS: tuple[tuple[Format, dict[str, str]], ...] = (
     (Format(), {"unclean.leader.election.enable": "true", "delete.topic.enable": "false"}),
     (Format("3.6-IV2", is_static=True), {}),
     (Format("4.1-IV1"), {"allow.everyone.if.no.acl.found": "true"}),
+    (Format(), {"super.users": "User:ANONYMOUS;User:alice", "remote.log.storage.system.enable": "true"}),
+    (Format(), {"super.users": "", "allow.everyone.if.no.acl.found": "true"}),
+    (Format("4.2-IV1"), GROUP_BOUNDS),
 )
 """What directories are formatted for, and how controllers are configured."""
 SETTINGS = {"controller.quorum.election.timeout.ms": "100", "controller.quorum.election.backoff.max.ms": "50", **SECRET}
@@ -43,6 +53,26 @@ VALUES = {
     "consumer.session.timeout.ms": ["45000", "1", "60000", None],
     "num.io.threads": ["1", "0", "9", None],
 }
+NUMBERS = [0, 1, -1, -2, 2, 5, 100, 1000, 4096, 30000, 45000, 60000, 3600000, 1 << 31, (1 << 31) - 1, 1 << 63, (1 << 63) - 1, -(1 << 63)]
+TEXTS = {
+    "BOOLEAN": ["true", "false", "True", " false ", "yes", ""],
+    "LIST": ["", "a", "a,b", " a , b ", "delete", "compact", "delete,compact", "delete,delete", ",", "a,,b"],
+    "STRING": [
+        "",
+        "producer",
+        "gzip",
+        "CreateTime",
+        "LogAppendTime",
+        "latest",
+        "earliest",
+        "by_duration:PT1H",
+        "none",
+        "classic",
+        "read_committed",
+    ],
+    "DOUBLE": ["0.5", "0", "1", "1.0001", "-0.1", "NaN", "1e-3", "Infinity", "0x1p1", "0.5d", "half"],
+}
+ODD_NUMBERS = ["", " 7 ", "+7", "007", "1.0", "1_0", "0x10", "٣", "1e3", "7L", "seven", "-0", "\u00a07"]
 ODD_VALUES = ["1", "", None, "true", "x", "compact", " 1 "]
 TOPIC_KEYS = ["min.insync.replicas", "unclean.leader.election.enable", "retention.ms", "cleanup.policy", "nope", "compression.type"]
 BROKER_KEYS = [
@@ -99,3 +129,18 @@ FEATURES = [
     "kraft.version",
     "nope",
 ]
+
+
+def value_of(key: ConfigKey) -> st.SearchStrategy[str | None]:
+    """A value that fits the type of a setting, or nearly."""
+    if key.type in ("INT", "SHORT", "LONG"):
+        near = [] if key.default is None else [int(key.default) - 1, int(key.default), int(key.default) + 1]
+        return st.sampled_from([None, *map(str, [*NUMBERS, *near]), *ODD_NUMBERS])
+    return st.sampled_from([None, *TEXTS.get(key.type, TEXTS["STRING"]), *TEXTS["STRING"][:3]])
+
+
+ANY_SETTING = st.sampled_from(
+    [((2, "t"), key) for key in config_keys("topic").values()]
+    + [((32, "g"), key) for key in config_keys("group").values()]
+    + [((16, "m"), key) for key in config_keys("client_metrics").values()]
+)

@@ -24,7 +24,7 @@ from tests.interop.twin_contents import (
     SETTINGS,
     TOPICS,
 )
-from tests.interop.twin_pair import EQUAL, Twins
+from tests.interop.twin_pair import EQUAL, InProcess, Make, Twins
 from tests.interop.twin_spoiling import spoil
 
 Draw = Callable[[Any], Any]
@@ -72,7 +72,7 @@ class TwinHistory(RuleBasedStateMachine):
 
     pool: ClassVar[RealControllers]
     ignored: ClassVar[Callable[[Outcome], bool]] = staticmethod(lambda outcome: False)
-    make: ClassVar[Callable[[RealControllers, Format, dict[str, str]], Twins]] = Twins
+    make: ClassVar[Make] = staticmethod(InProcess)
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class TwinHistory(RuleBasedStateMachine):
     def begin(self, kind: tuple[Format, dict[str, str]], brokers: int, topics: int) -> None:
         note(f"--- {kind}")
         type(self).count_history()
-        self.twins = self.make(self.pool, kind[0], {**SETTINGS, **kind[1]})
+        self.twins = Twins(self.pool, self.make, kind[0], {**SETTINGS, **kind[1]})
         self.check(self.twins.outcomes[0])
         for broker in BROKERS[:brokers]:
             self.ask("BrokerRegistration", min(4, 3 if self.level < 30 else 4), self.registration(broker))
@@ -106,12 +106,12 @@ class TwinHistory(RuleBasedStateMachine):
     @property
     def image(self) -> MetadataImage:
         assert self.twins is not None
-        return self.twins.process.controller.image
+        return self.twins.ours.controller.image
 
     @property
     def level(self) -> int:
         assert self.twins is not None
-        return self.twins.process.controller.state.level
+        return self.twins.ours.controller.state.level
 
     @property
     def partitions(self) -> list[tuple[Any, int, Any]]:
@@ -214,7 +214,7 @@ class TwinHistory(RuleBasedStateMachine):
         return {
             "brokerId": broker,
             "brokerEpoch": self.broker_epoch(broker),
-            "currentMetadataOffset": self.twins.process.end_offset - 1,
+            "currentMetadataOffset": self.twins.ours.end_offset - 1,
         }
 
     def topic(self, name: str, assignments: Sequence[dict[str, Any]], configs: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:

@@ -15,12 +15,14 @@ from hypothesis.stateful import rule
 
 from metashell.codec.registry import message_type
 from metashell.controller.apis import APIS
+from metashell.controller.configs.keys import ConfigKey
 from metashell.controller.routes import ROUTES
 from metashell.values import uuid_text
 from tests.controller.canon import NODE
 from tests.controller.random_requests import RandomRequests
 from tests.interop.real_controllers import CLUSTER_ID
 from tests.interop.twin_contents import (
+    ANY_SETTING,
     BROKERS,
     ENTITY,
     FEATURES,
@@ -35,6 +37,7 @@ from tests.interop.twin_contents import (
     UNASSIGNED,
     USER,
     VALUES,
+    value_of,
 )
 from tests.interop.twin_history import TwinHistory, directories, own_uuid
 
@@ -108,7 +111,7 @@ class TwinMachine(TwinHistory):
     @rule(fenced=st.lists(st.sampled_from(BROKERS), max_size=3))
     def restart(self, fenced: list[int]) -> None:
         assert self.twins is not None
-        if len(fenced) < 2 or self.is_over:
+        if not fenced or self.is_over:
             return
         for broker in fenced:
             if broker in self.image.cluster.brokers:
@@ -251,6 +254,42 @@ class TwinMachine(TwinHistory):
         api = draw(st.sampled_from(["IncrementalAlterConfigs", "IncrementalAlterConfigs", "AlterConfigs"]))
         self.request(draw, api, {"resources": resources, "validateOnly": draw(st.integers(0, 9)) == 9})
 
+    @rule(data=st.data(), chosen=st.lists(ANY_SETTING, min_size=1, max_size=3))
+    def configure_anything(self, data: st.DataObject, chosen: list[tuple[tuple[int, str], ConfigKey]]) -> None:
+        """Every setting that Kafka knows, with values of its type."""
+        kind, name = chosen[0][0]
+        changes = [{"name": key.name, "configOperation": 0, "value": data.draw(value_of(key))} for place, key in chosen if place[0] == kind]
+        if kind == 2 and self.image.topics.by_name:
+            name = data.draw(st.sampled_from(sorted(self.image.topics.by_name)))
+        self.ask("IncrementalAlterConfigs", 1, {"resources": [{"resourceType": kind, "resourceName": name, "configs": changes}]})
+
+    @rule(data=st.data(), user=st.sampled_from(["alice", None]), client=st.sampled_from(["golden", None, "other", "-"]))
+    def limit_mutations(self, data: st.DataObject, user: str | None, client: str | None) -> None:
+        """A quota that is used up at once, or never; what is then asked as its user."""
+        draw = data.draw
+        entity = [{"entityType": "user", "entityName": user}]
+        if client != "-":
+            entity = [*entity[: draw(st.integers(0, 1))], {"entityType": "client-id", "entityName": client}]
+        ops = [{"key": "controller_mutation_rate", "value": draw(st.sampled_from([0.001, 1e9])), "remove": draw(st.integers(0, 3)) == 3}]
+        self.ask("AlterClientQuotas", 1, {"entries": [{"entity": entity, "ops": ops}]})
+        for _ in range(draw(st.integers(1, 3))):
+            name = draw(st.sampled_from(TOPICS))
+            what = draw(st.integers(0, 2))
+            count = self.image.topics.by_name[name].partition_count if name in self.image.topics.by_name else 0
+            if what == 0:
+                topics = [self.topic(name, [{"partitionIndex": 0, "brokerIds": [draw(st.sampled_from(BROKERS))]}])]
+                fields: dict[str, Any] = {"topics": topics, "validateOnly": draw(st.integers(0, 4)) == 4}
+            elif what == 1:
+                fields = {"topics": [{"name": name}, {"name": "u"}], "topicNames": [name, "u"]}
+            else:
+                fields = {
+                    "topics": [{"name": name, "count": count + 1, "assignments": [{"brokerIds": draw(REPLICAS)}]}],
+                    "validateOnly": False,
+                }
+            api = ("CreateTopics", "DeleteTopics", "CreatePartitions")[what]
+            version = draw(st.sampled_from([(7, 5), (6, 4), (3, 2)][what]))
+            self.ask(api, version, {**fields, "timeoutMs": 60000}, principal=draw(st.sampled_from(["alice", "alice", "bob"])))
+
     @rule(data=st.data(), chosen=st.lists(st.integers(0, 99), min_size=1, max_size=2))
     def describe_configs(self, data: st.DataObject, chosen: list[int]) -> None:
         draw = data.draw
@@ -372,10 +411,12 @@ class TwinMachine(TwinHistory):
     def anything(self, seed: int) -> None:
         """A request of any API, of random contents."""
         assert self.twins is not None
-        drawn = RandomRequests(self.twins.process.controller, random.Random(seed), CLUSTER_ID).draw()
+        drawn = RandomRequests(self.twins.ours.controller, random.Random(seed), CLUSTER_ID).draw()
         api = APIS[drawn.api_key].name
         if api not in RAFT and drawn.api_key in ROUTES:
             fields = message_type("request", f"{api}Request").to_json_value(drawn.body, drawn.version)
+            if 0 < fields.get("timeoutMs", 0) < 60000:
+                fields["timeoutMs"] = 60000
             self.ask(api, drawn.version, fields, **({"principal": "bob"} if drawn.is_forwarded else {}))
 
     # What happens more often than the rest.

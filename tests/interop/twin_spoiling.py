@@ -63,6 +63,9 @@ def _another(draw: Callable[[Any], Any], field: Any, value: Any, version: int) -
         choices = [0.0, -1.0, 1e30, 0.5]
     elif field.type == "uuid":
         choices = [*_UUIDS]
+    elif field.json_name == "timeoutMs":
+        # What is neither long nor over already is a race.
+        choices = [0, -1, (1 << 31) - 1]
     elif field.type == "uint16":
         choices = [0, 1, 65535]
     else:

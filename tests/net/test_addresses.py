@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from metashell.errors import UsageError
-from metashell.net.addresses import Address, AddressMap, parse_address, parse_addresses
+from metashell.net.addresses import Address, AddressMap, host_text, parse_address, parse_addresses
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,18 @@ def test_a_map_replaces_what_it_names() -> None:
     assert mapped.resolve(Address("a", 2)) == Address("a", 2)
     with pytest.raises(UsageError, match="HOST:PORT=HOST:PORT"):
         AddressMap.parse("a:1")
+
+
+@pytest.mark.parametrize(
+    ("address", "text"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("::1", "0:0:0:0:0:0:0:1"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("fe80::a%eth0", "fe80:0:0:0:0:0:0:a%eth0"),
+        ("", ""),
+        ("node-1", "node-1"),
+    ],
+)
+def test_addresses_of_peers_are_written_as_java_does(address: str, text: str) -> None:
+    assert host_text(address) == text

@@ -26,13 +26,13 @@ CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAg"
 LIMIT_S = 30.0
 
 
-def run(main: Callable[[], Awaitable[T]]) -> T:
+def run(main: Callable[[], Awaitable[T]], limit_s: float = LIMIT_S) -> T:
     """Run a test's coroutine; an exception that a callback lets escape fails the test."""
     escaped: list[dict[str, Any]] = []
 
     async def guarded() -> T:
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: escaped.append(context))
-        async with asyncio.timeout(LIMIT_S):
+        async with asyncio.timeout(limit_s):
             return await main()
 
     found = asyncio.run(guarded())

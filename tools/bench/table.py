@@ -25,11 +25,14 @@ PAIR = re.compile(
 )
 CONDITIONS = re.compile(r"CPython (?P<python>\S+),.* (?P<cores>\d+) cores, load (?P<load>[\d.]+)$")
 
+RATE = r": (?P<ours>\d+/s)(?: \| Kafka (?P<kafka>\d+/s) \| (?P<times>[\d.]+) x)?"
+HOLD = r": (?P<ours>\d+ ms, longest hold \d+ ms)"
+
 
 class Row(NamedTuple):
     """A row of the table: the bench that prints it, how its line begins, and what the table calls it.
 
-    `pattern` finds the figure in a line that is no pair of ours and Kafka's; the groups `ours` and `kafka` are texts.
+    `pattern` finds the figure in a line that is no pair of ours and Kafka's; the groups `ours`, `kafka` and `times` are texts.
     """
 
     bench: str
@@ -56,6 +59,18 @@ ROWS = (
     Row("verify", "digest of", "`metashell verify --digest`, 1 million partitions"),
     Row("columns", "export of 10000000 records", "`metashell export` of 10 million records to Parquet", r"(?P<ours>[\d.]+ s) by two"),
     Row("quorum", "failover, three of ours", "a new leader after the old one was killed", r"(?P<ours>median [\d.]+ s)"),
+    Row(
+        "server",
+        "CreateTopics one at a time, linger default",
+        "topics created one at a time, over sockets, with fsync",
+        RATE,
+        in_readme=True,
+    ),
+    Row("server", "CreateTopics one at a time, linger 0", "the same with `controller.quorum.append.linger.ms=0`", RATE),
+    Row("server", "CreateTopics 32 in flight", "topics created by 32 clients at once", RATE),
+    Row("server", "heartbeats of", "heartbeats answered, 64 brokers that send the next one at once", RATE),
+    Row("server", "a broker of 10000", "a broker that leads 10 000 partitions fenced", HOLD),
+    Row("server", "a snapshot of 200000", "a snapshot of 200 000 partitions written beside requests", HOLD),
 )
 
 
@@ -80,7 +95,10 @@ def _cells(row: Row, line: str) -> list[str]:
     """Ours, Kafka's, and how many times less ours is in time and in CPU time; empty where the line has no figure."""
     if row.pattern:
         found = re.search(row.pattern, line)
-        return [found["ours"], "", "", ""] if found else []
+        if found is None:
+            return []
+        groups = {"kafka": "", "times": "", **{name: text or "" for name, text in found.groupdict().items()}}
+        return [groups["ours"], groups["kafka"], groups["times"], ""]
     pair = PAIR.match(line)
     if pair is None:
         return []

@@ -16,12 +16,14 @@ from metashell.controller.settings import Settings
 from metashell.image import ClientQuotasImage, QuotaEntity
 
 QUOTA_KEY: Final = "controller_mutation_rate"
+BUCKETS_KEPT: Final = 10_000
 _Key = tuple[str | None, str | None]
 
 
 @dataclass(slots=True)
 class _Bucket:
     tokens: float
+    rate: float
     filled_ms: int
 
 
@@ -31,6 +33,7 @@ class MutationQuotas:
     def __init__(self, settings: Settings) -> None:
         self._windows_s = settings.number("controller.quota.window.num") * settings.number("controller.quota.window.size.seconds")
         self._buckets: dict[_Key, _Bucket] = {}
+        self._count_max = BUCKETS_KEPT
 
     def charge(self, quotas: ClientQuotasImage, request: Request, count: int, now_ms: int, *, is_strict: bool) -> None:
         """Take `count` tokens for a request.
@@ -44,12 +47,25 @@ class MutationQuotas:
         bucket = self._buckets.get(key)
         burst = rate * self._windows_s
         if bucket is None:
-            bucket = self._buckets[key] = _Bucket(burst, now_ms)
+            self._drop_full(now_ms)
+            bucket = self._buckets[key] = _Bucket(burst, rate, now_ms)
+        bucket.rate = rate
         bucket.tokens = min(burst, bucket.tokens + rate * (now_ms - bucket.filled_ms) / 1000)
         bucket.filled_ms = now_ms
         if is_strict and bucket.tokens < 0:
-            raise ApiError(THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded.")
+            raise ApiError(THROTTLING_QUOTA_EXCEEDED)
         bucket.tokens -= count
+
+    def _drop_full(self, now_ms: int) -> None:
+        """Forget clients whose buckets are as new again, once there are many: their names are of their own making."""
+        if len(self._buckets) < self._count_max:
+            return
+        self._buckets = {
+            key: bucket
+            for key, bucket in self._buckets.items()
+            if bucket.tokens + bucket.rate * (now_ms - bucket.filled_ms) / 1000 < bucket.rate * self._windows_s
+        }
+        self._count_max = max(BUCKETS_KEPT, 2 * len(self._buckets))
 
     def throttle_time_ms(self, quotas: ClientQuotasImage, request: Request) -> int:
         """How long a client should wait before it asks again: until its bucket is no longer overdrawn."""

@@ -19,7 +19,7 @@ from metashell.codec.error_codes import (
 from metashell.controller.access.authorizer import Operation
 from metashell.controller.configs.alteration import check_right
 from metashell.controller.configs.effective import CLUSTER_SOURCE, DEFAULT_SOURCE, STATIC_SOURCE, TOPIC_SOURCE, layers, topic_value
-from metashell.controller.configs.keys import TYPE_CODES, ConfigKey, config_keys
+from metashell.controller.configs.keys import TYPE_CODES, ConfigKey, check_value, config_keys, parse_value
 from metashell.controller.decision import ApiError, Decision
 from metashell.controller.java import java_int
 from metashell.controller.request import Request
@@ -156,7 +156,7 @@ def _broker(state: State, name: str) -> list[Described]:
     own_id = state.settings.node_id
     if _node_id(name) != own_id:
         raise ApiError(INVALID_REQUEST, f"Unexpected broker id, expected {own_id} or empty string, but received {name}")
-    set_somewhere = [key for layer, _ in layers(state.settings, state.stable.configs) for key in layer]
+    set_somewhere = [key for layer, _ in _running_layers(state) for key in layer]
     names = dict.fromkeys([*(key.name for key in config_keys("broker").values() if not key.is_internal), *set_somewhere])
     return [_broker_setting(state, key) for key in names]
 
@@ -192,6 +192,8 @@ def _broker_setting(state: State, name: str) -> Described:
 def _cluster_wide(state: State) -> Iterator[Described]:
     """What is set for all brokers, and nothing else."""
     for name, value in state.stable.configs.get((BROKER_RESOURCE, ""), {}).items():
+        if not _is_taken(name, value):
+            continue
         key = config_keys("broker").get(name)
         synonyms = [one for one in _broker_synonyms(state, name) if one.source == CLUSTER_SOURCE]
         yield Described(name, value, CLUSTER_SOURCE, key, key is None or not key.is_dynamic, synonyms)
@@ -201,12 +203,7 @@ def _broker_synonyms(state: State, name: str) -> list[Synonym]:
     """Where a broker's setting has a value, under its own name or one that stands in for it; nothing before its own name counts."""
     key = config_keys("broker").get(name)
     names = [synonym for synonym, _ in key.synonyms] if key is not None and key.synonyms else [name]
-    found = [
-        Synonym(synonym, layer[synonym], source)
-        for layer, source in layers(state.settings, state.stable.configs)
-        for synonym in names
-        if synonym in layer and (source == STATIC_SOURCE or _may_change(synonym))
-    ]
+    found = [Synonym(synonym, layer[synonym], source) for layer, source in _running_layers(state) for synonym in names if synonym in layer]
     for synonym in names:
         default = config_keys("broker")[synonym].default if synonym in config_keys("broker") else None
         if default is not None:
@@ -216,10 +213,24 @@ def _broker_synonyms(state: State, name: str) -> list[Synonym]:
     return found
 
 
-def _may_change(name: str) -> bool:
-    """Whether a node takes a setting of brokers while it runs; one that nobody knows is kept for whoever does."""
+def _running_layers(state: State) -> list[tuple[Mapping[str, str], int]]:
+    """What is set for brokers, the nearest first, as a running node takes it: it ignores what it could only take at its start."""
+    return [
+        (layer if source == STATIC_SOURCE else {name: value for name, value in layer.items() if _is_taken(name, value)}, source)
+        for layer, source in layers(state.settings, state.stable.configs)
+    ]
+
+
+def _is_taken(name: str, value: str) -> bool:
+    """Whether a running node takes a setting; one that nobody knows is kept for whoever does."""
     key = config_keys("broker").get(name)
-    return key is None or key.is_dynamic
+    if key is None:
+        return True
+    try:
+        check_value(key, parse_value(key, value))
+    except ApiError:
+        return False
+    return key.is_dynamic
 
 
 def _group(state: State, name: str) -> list[Described]:

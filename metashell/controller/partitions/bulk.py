@@ -10,7 +10,7 @@ from typing import Final
 
 from metashell.codec.metadata_version import DIRECTORY_ASSIGNMENT_LEVEL
 from metashell.controller.partitions.change import Election, PartitionChange, without
-from metashell.controller.partitions.hints import PartitionKey
+from metashell.controller.partitions.hints import PartitionKey, is_unpreferred
 from metashell.controller.records import elr_enabled, partition_version
 from metashell.controller.state import State, partition_of
 from metashell.controller.steps import PIECE, Steps
@@ -186,11 +186,6 @@ class Changes:
                 yield key, (topic, partition_id, partition)
             if not number % PIECE:
                 yield None, None
-
-
-def is_unpreferred(partition: PartitionRegistration) -> bool:
-    """Whether another than its first replica leads a partition, or nobody."""
-    return not partition.replicas or partition.leader != partition.replicas[0]
 
 
 def is_online(directory: bytes, broker: BrokerRegistration) -> bool:

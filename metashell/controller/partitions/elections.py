@@ -19,8 +19,9 @@ from metashell.codec.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from metashell.controller.decision import ApiError, BoundedRecords, Decision, TaskResult
-from metashell.controller.partitions.bulk import Changes, Found, is_unpreferred
+from metashell.controller.partitions.bulk import Changes, Found
 from metashell.controller.partitions.change import Election
+from metashell.controller.partitions.hints import is_unpreferred
 from metashell.controller.request import Request
 from metashell.controller.state import State, partition_of
 from metashell.controller.steps import PIECE, Steps

@@ -54,6 +54,7 @@ class Hints:
         self._names: dict[str, set[str]] = {}
         self._gone: set[int] = set()
         self._free: list[int] = []
+        self.swept = 0
 
     def add_image(self, image: MetadataImage) -> Steps[None]:
         """Take a whole image, in one pass that leaves its partitions bytes; what is replayed meanwhile may be noted between the steps."""
@@ -75,6 +76,11 @@ class Hints:
                 if room <= 0:
                     yield
                     room = _PIECE
+
+    @property
+    def special_count(self) -> int:
+        """How many partitions are named for anything but their brokers."""
+        return len(self.leaderless) + len(self.unpreferred) + len(self.reassigning) + len(self.eligible)
 
     def add_topic(self, name: str) -> None:
         if "." in name or "_" in name:
@@ -225,6 +231,11 @@ def _without(handles: array[int], gone: Collection[int]) -> Steps[None]:
         kept += len(left)
         yield
     del handles[kept:]
+
+
+def is_unpreferred(partition: PartitionRegistration) -> bool:
+    """Whether another than its first replica leads a partition, or nobody."""
+    return not partition.replicas or partition.leader != partition.replicas[0]
 
 
 def collision_key(name: str) -> str:

@@ -19,7 +19,7 @@ import scala.Option;
  * properties file, separated by a space; the answer is a line `path, tab, word, tab, text`, in any order:
  *
  * start: `serves` once it is the active controller and what is committed is published; `ends` where it asked to exit, or threw.
- * settle: `settled` once it leads, and its loader has published all that is committed.
+ * settle: `settled` once it leads, and its loader has published all that is committed; `ended` where it asked to exit or halt.
  * stop: `stopped` once it has shut down, gracefully.
  *
  * A controller that asks to exit or halt loses its listener, so that its clients see the end.
@@ -99,7 +99,7 @@ public class Controllers {
         while (settling.ended == null && !leads(settling.controller) && System.currentTimeMillis() < end) {
             Thread.sleep(1);
         }
-        return "settled\t";
+        return settling.ended == null ? "settled\t" : "ended\t" + settling.ended;
     }
 
     private static String stop(Running stopping) throws Exception {
