@@ -149,6 +149,7 @@ def _left_behind(record: Record) -> str:
 def _directory(given: str | None) -> tuple[str, bool]:
     """The quorum's directory, made if it is not there, and whether it is kept. Errors: OSError."""
     from metashell.embedded.layout import PREFIX
+    from metashell.errors import MetashellError
 
     if given == "":
         from metashell.errors import UsageError
@@ -157,7 +158,10 @@ def _directory(given: str | None) -> tuple[str, bool]:
     if given is None:
         from tempfile import mkdtemp
 
-        return mkdtemp(prefix=PREFIX), False
+        try:
+            return mkdtemp(prefix=PREFIX), False
+        except OSError as error:
+            raise MetashellError(file_error_text(error)) from None
     directory = os.path.abspath(given)
     os.makedirs(directory, exist_ok=True)
     return directory, True
@@ -181,6 +185,19 @@ def _guarded(announcement: Announcement, work: Callable[[], int]) -> int:
         complain(NAME, text)
         announcement.failed(text)
         return STATUS_FAILED
+
+
+def _start_quorum(quorum: EmbeddedQuorum) -> None:
+    """Errors: MetashellError; OSError with the file at fault."""
+    from metashell.errors import MetashellError
+
+    try:
+        quorum.start()
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # Without a file it would be taken for one of standard output.
+        raise MetashellError(f"{error.strerror or error}") from None
 
 
 class _Stopped(BaseException):
@@ -208,7 +225,7 @@ def _serve(quorum: EmbeddedQuorum, registry: Registry, announcement: Announced, 
             for number in signals:
                 signal.signal(number, stop)
             registry.write(record)
-            quorum.start()
+            _start_quorum(quorum)
             record = replace(record, bootstrap_controllers=quorum.bootstrap_controllers)
             registry.write(record)
             announcement.ready(record)
@@ -301,6 +318,7 @@ def _described(record: Record) -> dict[str, Any]:
     from metashell.client.client import Client
     from metashell.client.errors import ConnectError
     from metashell.codec import messages
+    from metashell.embedded.layout import read_layout, security_of
     from metashell.net.addresses import parse_addresses
 
     described: dict[str, Any] = {"leader": None, "epoch": None}
@@ -314,7 +332,10 @@ def _described(record: Record) -> dict[str, Any]:
             ),
         )
     )
-    with Client(addresses, deadline_ms=ASK_MS, attempts_max=1) as client:
+    layout = read_layout(record.directory, {})
+    if layout is None:
+        return described
+    with Client(addresses, deadline_ms=ASK_MS, attempts_max=1, security=security_of(layout.places[0].properties)) as client:
         for address in addresses:
             try:
                 answer = client.request(asked, node=address)

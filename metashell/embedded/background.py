@@ -181,4 +181,3 @@ def _redirect(log: str, keep: int) -> None:
     os.dup2(output, 2)
     os.closerange(3, keep)
     os.closerange(keep + 1, os.sysconf("SC_OPEN_MAX") if os.sysconf("SC_OPEN_MAX") < 1 << 16 else 1 << 16)
-    os.chdir("/")

@@ -17,3 +17,8 @@ class RefusedError(QuorumError):
         super().__init__(f"{what}: {error_text(code)}{f': {reason}' if reason else ''}")
         self.code = code
         self.reason = reason or ""
+
+
+def nobody(what: str, timeout_s: float) -> QuorumError:
+    """The error of a wait that was too long."""
+    return QuorumError(f"{what}: not within {timeout_s:g} s")

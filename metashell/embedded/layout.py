@@ -13,7 +13,8 @@ import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from shutil import rmtree
+from typing import TYPE_CHECKING, Final
 
 from metashell.controller.chance import new_uuid
 from metashell.embedded.ports import HOST
@@ -27,6 +28,9 @@ from metashell.storage.config import config_of
 from metashell.storage.perform import perform
 from metashell.storage.plan import FormatRequest, Given, plan_format
 from metashell.values import uuid_text
+
+if TYPE_CHECKING:
+    from metashell.net.security import SecurityConfig
 
 CONTROLLERS_MAX: Final = 15
 PREFIX: Final = "metashell-quorum-"
@@ -109,6 +113,13 @@ class _NotSynced(Disk):
         """Nothing."""
 
 
+def security_of(properties: Mapping[str, str]) -> SecurityConfig:
+    """How the controllers connect to each other, and so whoever wants to ask them. Errors: UsageError."""
+    from metashell.net.security import security_config
+
+    return security_config(properties, LISTENER)
+
+
 def make_layout(directory: str, options: Options, ports: Sequence[int], *, is_kept: bool) -> Layout:
     """Write and format a new quorum; the directory is there and empty, the ports are one for each controller.
 
@@ -128,18 +139,29 @@ def make_layout(directory: str, options: Options, ports: Sequence[int], *, is_ke
         initial_controllers=",".join(f"{id}@{HOST}:{port}:{uuid_text(ids[id])}" for id, port in voters.items()),
     )
     given = Given(now_ms=int(time.time() * 1000), date=_date(), new_uuid=lambda: new_uuid(chance), new_salt=lambda: b"")
-    places = []
-    for id, port in voters.items():
-        folder = os.path.join(directory, f"{_FOLDER}{id}")
-        properties = properties_of(id, voters, os.path.join(folder, _LOG_DIRECTORY), options)
-        # Planned, and so checked, before anything is written.
-        plan = plan_format(config_of(properties), request, given)
-        os.makedirs(folder)
-        path = os.path.join(folder, PROPERTIES)
-        _write_properties(path, properties)
-        perform(plan, lambda planned: None, None if is_kept else _NotSynced())
-        places.append(Place(id=id, port=port, path=path, properties=properties))
+    places: list[Place] = []
+    try:
+        for id in voters:
+            places.append(_make_place(id, voters, directory, options, request, given, is_kept=is_kept))
+    except BaseException:
+        for id in voters:
+            rmtree(os.path.join(directory, f"{_FOLDER}{id}"), ignore_errors=True)
+        raise
     return Layout(directory=directory, cluster_id=cluster_id, places=places)
+
+
+def _make_place(
+    id: int, ports: Mapping[int, int], directory: str, options: Options, request: FormatRequest, given: Given, *, is_kept: bool
+) -> Place:
+    folder = os.path.join(directory, f"{_FOLDER}{id}")
+    properties = properties_of(id, ports, os.path.join(folder, _LOG_DIRECTORY), options)
+    # Planned, and so checked, before anything is written.
+    plan = plan_format(config_of(properties), request, given)
+    os.makedirs(folder)
+    path = os.path.join(folder, PROPERTIES)
+    _write_properties(path, properties)
+    perform(plan, lambda planned: None, None if is_kept else _NotSynced())
+    return Place(id=id, port=ports[id], path=path, properties=properties)
 
 
 def properties_of(id: int, ports: Mapping[int, int], log_directory: str, options: Options) -> dict[str, str]:
@@ -192,6 +214,7 @@ def _read_place(directory: str, name: str, settings: Mapping[str, str]) -> Place
     if not os.path.isdir(properties.get("log.dirs", "")):
         raise MetashellError(f"{path}: log.dirs: {properties.get('log.dirs')}: is not there")
     if properties != stored:
+        config_of(properties)  # what cannot be is not kept
         _write_properties(path + ASIDE_SUFFIX, properties)
         os.replace(path + ASIDE_SUFFIX, path)
     return place
@@ -200,7 +223,17 @@ def _read_place(directory: str, name: str, settings: Mapping[str, str]) -> Place
 def _write_properties(path: str, properties: Mapping[str, str]) -> None:
     """Write a new file that only its owner may read: settings may be passwords."""
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb") as file:
-        file.write(format_properties(properties, date=_date()))
+        file.write(_escaped(format_properties(properties, date=_date())))
+
+
+def _escaped(data: bytes) -> bytes:
+    """Properties in UTF-8 as Java's readers take them, which know only ISO 8859-1: paths may have any character."""
+    text = data.decode("utf-8", "surrogateescape")
+    if not text.isascii():
+        pairs = text.encode("utf-16-be", "surrogatepass")
+        units = [int.from_bytes(pairs[at : at + 2], "big") for at in range(0, len(pairs), 2)]
+        text = "".join(chr(unit) if unit < 0x80 else f"\\u{unit:04x}" for unit in units)
+    return text.encode("ascii")
 
 
 def _date() -> str:

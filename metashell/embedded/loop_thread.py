@@ -41,9 +41,11 @@ class LoopThread:
         """
         import asyncio
 
-        if threading.get_ident() == self._thread.ident:
+        try:
+            self.refuse_own()
+        except QuorumError:
             work.close()
-            raise QuorumError("called from the quorum's own thread, which would wait for itself")
+            raise
         if self.loop.is_closed():
             work.close()
             raise QuorumError("the quorum is stopped")
@@ -53,6 +55,11 @@ class LoopThread:
         except BaseException:
             future.cancel()
             raise
+
+    def refuse_own(self) -> None:
+        """Errors: QuorumError in the loop's own thread."""
+        if threading.get_ident() == self._thread.ident:
+            raise QuorumError("called from the quorum's own thread, which would wait for itself")
 
     def close(self) -> None:
         """Cancel what is left, and end the thread."""

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from metashell.embedded.errors import QuorumError
-from metashell.embedded.layout import PREFIX, Layout, Options, make_layout, read_layout
+from metashell.embedded.errors import QuorumError, nobody
+from metashell.embedded.layout import PREFIX, Layout, Options, make_layout, read_layout, security_of
 from metashell.embedded.loop_thread import LoopThread
 from metashell.embedded.ports import HOST, ReservedPorts, reserve, reserve_these
 from metashell.errors import UsageError
@@ -81,7 +81,8 @@ class EmbeddedQuorum:
         self._kept = None if directory is None else os.path.abspath(directory)
         self._wanted_ports = ports
         self._fake_brokers_count = fake_brokers
-        self._on_event = on_event
+        self._user_on_event = on_event
+        self._event_error: Exception | None = None
         self._change = threading.Condition()
         self._changes = 0
         self._lock = threading.RLock()
@@ -130,14 +131,14 @@ class EmbeddedQuorum:
         if directory is None:
             directory = self._thrown_away = tempfile.mkdtemp(prefix=PREFIX)
         layout = self._layout = self._open_layout(directory)
-        thread = self._thread = LoopThread("embedded quorum")
+        self._thread = LoopThread("embedded quorum")
         members = self._members = Members(layout, self._changed, self._on_event)
-        thread.run(members.start_all(), START_S)
+        self._run(members.start_all(), "all controllers", START_S)
         self.wait_for_leader(START_S)
         # The first records of a new cluster say its features, which answers depend on.
         self.wait_for(lambda image: image.features.metadata_version is not None, START_S)
         if self._fake_brokers_count:
-            thread.run(self._start_brokers())
+            self._run(self._start_brokers(), "brokers", START_S)
             self._wait("brokers", lambda: all(broker.is_unfenced for broker in self._fake_brokers), START_S)
 
     def _open_layout(self, directory: str) -> Layout:
@@ -161,7 +162,7 @@ class EmbeddedQuorum:
         """Stop everything; nothing where nothing runs. Errors: QuorumError for a controller that had ended by itself."""
         members = self._members
         self._close()
-        if (failure := _failure_of(members)) is not None:
+        if (failure := self._failure_of(members)) is not None:
             raise failure
 
     def _close(self) -> None:
@@ -241,7 +242,19 @@ class EmbeddedQuorum:
     @property
     def failure(self) -> QuorumError | None:
         """Why a controller ended by itself, None where none did; until it is restarted."""
-        return _failure_of(self._members)
+        return self._failure_of(self._members)
+
+    def _failure_of(self, members: Members | None) -> QuorumError | None:
+        errors = {} if members is None else members.failures
+        found = [(f"controller {id} ended", error) for id, error in sorted(errors.items())]
+        if self._event_error is not None:
+            found.append(("on_event raised", self._event_error))
+        if not found:
+            return None
+        what, cause = found[0]
+        failure = QuorumError(f"{what}: {cause}")
+        failure.__cause__ = cause
+        return failure
 
     def _known_layout(self) -> Layout:
         if self._layout is None:
@@ -252,11 +265,11 @@ class EmbeddedQuorum:
 
     def kill(self, id: int) -> None:
         """End a controller as `kill -9` would: without a word to the others, and no file is closed properly."""
-        self._run(self._running_members().kill(id))
+        self._run(self._running_members().kill(id), f"the end of controller {id}")
 
     def restart(self, id: int) -> None:
         """Start a controller that was killed or failed; one that runs leaves gracefully first."""
-        self._run(self._restart(id), START_S)
+        self._run(self._restart(id), f"controller {id}", START_S)
 
     async def _restart(self, id: int) -> None:
         members = self._running_members()
@@ -287,13 +300,11 @@ class EmbeddedQuorum:
 
         While there is no active controller, or another one, it is asked again. Errors: QuorumError; EncodeError.
         """
-        from metashell.embedded.requests import ask_active, nobody
+        from metashell.embedded.requests import ask_active
 
         self._running_members()
-        try:
-            return self._run(ask_active(self._connected(), self._active_address, message), timeout_s)
-        except TimeoutError:
-            raise self.failure or nobody(f"{type(message).__name__}: an answer of an active controller", timeout_s) from None
+        what = f"{type(message).__name__}: an answer of an active controller"
+        return self._run(ask_active(self._connected(), self._active_address, message), what, timeout_s)
 
     def create_topic(self, name: str, partitions: int = 1, replication_factor: int = 1, configs: Mapping[str, str] | None = None) -> bytes:
         """Make a topic, and return its id. It needs brokers. Errors: RefusedError, with Kafka's code and message; QuorumError."""
@@ -303,6 +314,13 @@ class EmbeddedQuorum:
 
     # ---- between the threads
 
+    def _on_event(self, id: int, line: str) -> None:
+        """Hand on an event; what the caller's function raises must not end a controller."""
+        try:
+            self._user_on_event(id, line)
+        except Exception as error:
+            self._event_error = error
+
     def _changed(self) -> None:
         """Something may have changed; called on the loop after each of its steps."""
         with self._change:
@@ -310,8 +328,8 @@ class EmbeddedQuorum:
             self._change.notify_all()
 
     def _wait(self, what: str, holds: Callable[[], bool], timeout_s: float) -> None:
-        from metashell.embedded.requests import nobody
-
+        if self._thread is not None:
+            self._thread.refuse_own()
         ends_at = time.monotonic() + timeout_s
         while True:
             seen = self._changes
@@ -328,12 +346,16 @@ class EmbeddedQuorum:
         with self._change:
             return self._change.wait_for(lambda: self._changes != seen, max(0.0, limit_s))
 
-    def _run(self, work: Any, timeout_s: float = STOP_S) -> Any:
+    def _run(self, work: Any, what: str, timeout_s: float = STOP_S) -> Any:
+        """What a coroutine gives on the quorum's thread. Errors: QuorumError where that takes too long; what it raises."""
         thread = self._thread
         if thread is None:
             work.close()
             raise QuorumError("the quorum is not running")
-        return thread.run(work, timeout_s)
+        try:
+            return thread.run(work, timeout_s)
+        except TimeoutError:
+            raise self.failure or nobody(what, timeout_s) from None
 
     def _running_members(self) -> Members:
         if self._members is None:
@@ -344,7 +366,8 @@ class EmbeddedQuorum:
         if self._client is None:
             from metashell.client.async_client import AsyncClient
 
-            self._client = AsyncClient((), client_id="embedded-quorum", attempts_max=1)
+            security = security_of(self._known_layout().places[0].properties)
+            self._client = AsyncClient((), client_id="embedded-quorum", attempts_max=1, security=security)
         return self._client
 
     def _active_address(self) -> Address | None:
@@ -364,14 +387,6 @@ class EmbeddedQuorum:
             broker = FakeBroker(id, cluster_id, self._active_address, self._connected(), self._changed)
             self._fake_brokers.append(broker)
             self._broker_tasks.append(asyncio.ensure_future(broker.run()))
-
-
-def _failure_of(members: Members | None) -> QuorumError | None:
-    for id, error in sorted(members.failures.items()) if members is not None else ():
-        found = QuorumError(f"controller {id} ended: {error}")
-        found.__cause__ = error
-        return found
-    return None
 
 
 def _text(value: object) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 from metashell.client.async_client import AsyncClient
 from metashell.client.errors import ConnectError
 from metashell.codec.error_codes import NONE, NOT_CONTROLLER
-from metashell.embedded.errors import QuorumError
 
 if TYPE_CHECKING:
     from metashell.embedded.fake_brokers import ActiveController
@@ -43,8 +42,3 @@ def first_error(response: Any) -> int:
             if (code := getattr(entry, "error_code", NONE)) != NONE:
                 return int(code)
     return NONE
-
-
-def nobody(what: str, timeout_s: float) -> QuorumError:
-    """The error of a wait that was too long."""
-    return QuorumError(f"{what}: not within {timeout_s:g} s")

@@ -296,7 +296,9 @@ class ServerConnection:
         self._aside = True
         # Compiled here: what makes readers is not for several threads.
         reader = request_type(header.api_key).bounded_reader(header.api_version)
-        return Undecoded(self._add_slot(header, len(frame)), header, frame, position, self.terms.limits.values_max, reader)
+        limits = self.terms.limits
+        values_max = limits.values_max_of.get(header.api_key, limits.values_max)
+        return Undecoded(self._add_slot(header, len(frame)), header, frame, position, values_max, reader)
 
     def _receive(self, request_id: int, header: RequestHeader, message: Any, size: int) -> Received:
         self.terms.counters.requests += 1

@@ -31,7 +31,7 @@ SEED = int(os.environ.get("METASHELL_SEED", "0"))
 PLACES = 10_000 if IS_SOAK else 8
 """Places of each request that are spoilt, and at which it is cut."""
 WORKERS = 6
-PARKED_S = 0.3
+PARKED_S = 1.0
 """An answer that is not there by then waits for something: a Fetch for records, a spoilt one for days."""
 CHANGES = (0x00, 0x01, 0x7F, 0x80, 0xFF)
 CLIENT_ID_END = 14
@@ -122,10 +122,10 @@ def test_spoilt_requests_of_every_api_break_nothing(tmp_path: Path) -> None:
             assert not server.failure.done()
             answered, closed, parked = (sum(getattr(peer, name) for peer in peers) for name in ("answered", "closed", "parked"))
             # Worth something only where much of it gets past the framing.
-            assert answered > closed / 3 > 100 and parked < answered / 10, (answered, closed, parked)
+            assert answered > closed / 3 > 100 and parked < answered / 4, (answered, closed, parked)
             await eventually(lambda: server.is_active)
             await add_broker(server, 9)
             assert (await ask(server, topic_request("afterwards", (9,)))).topics[0].error_code == 0
             await eventually(lambda: listener.held_size == 0)
 
-    run(main, 3600.0 if IS_SOAK else LIMIT_S)
+    run(main, 3600.0 if IS_SOAK else LIMIT_S * 3)

@@ -122,6 +122,52 @@ def test_a_topic_is_made_by_the_address_of_any_controller() -> None:
         create_topic(gone, "late", timeout_s=0.1)
 
 
+def test_a_directory_may_have_any_name_but_one_with_a_comma(tmp_path: Path) -> None:
+    kept = tmp_path / "k\u00e4se = \u4e2d #1"
+    with EmbeddedQuorum(1, directory=kept) as quorum:
+        cluster_id = quorum.cluster_id
+    with EmbeddedQuorum(directory=kept) as quorum:
+        assert quorum.cluster_id == cluster_id
+    with pytest.raises(UsageError, match=r"log\.dirs is a list between commas"):
+        EmbeddedQuorum(1, directory=tmp_path / "a,b").start()
+
+
+def test_a_setting_that_cannot_be_is_not_kept_and_a_format_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    wrong = {"controller.quorum.fetch.timeout.ms": "soon"}
+    for options in ({"properties": wrong}, {"features": {"share.version": 9}}):
+        with pytest.raises(MetashellError):
+            EmbeddedQuorum(2, directory=tmp_path / "kept", **options).start()
+        assert list((tmp_path / "kept").iterdir()) == []
+    with EmbeddedQuorum(2, directory=tmp_path / "kept"):
+        pass
+    with pytest.raises(MetashellError, match=r"fetch\.timeout\.ms"):
+        EmbeddedQuorum(directory=tmp_path / "kept", properties=wrong).start()
+    with EmbeddedQuorum(directory=tmp_path / "kept") as quorum:
+        assert quorum.controller_ids == (1, 2)
+
+
+def test_controllers_that_ask_for_a_password_are_asked_with_it() -> None:
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    secured = {
+        "listener.security.protocol.map": "CONTROLLER:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        "listener.name.controller.plain.sasl.jaas.config": f'{module} username="admin" password="hunter2" user_admin="hunter2";',
+    }
+    with EmbeddedQuorum(2, properties=secured, fake_brokers=1) as quorum:
+        quorum.create_topic("orders")
+        with pytest.raises(QuorumError):
+            create_topic(quorum.bootstrap_controllers, "late", timeout_s=0.2)
+
+
+def test_what_on_event_raises_ends_no_controller_and_is_not_lost() -> None:
+    def on_event(id: int, line: str) -> None:
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(QuorumError, match=r"^on_event raised: mine$"):
+        EmbeddedQuorum(1, on_event=on_event).start()
+
+
 def test_any_thread_may_ask() -> None:
     with EmbeddedQuorum(1, fake_brokers=1) as quorum, ThreadPoolExecutor(8) as threads:
         ids = list(threads.map(lambda number: quorum.create_topic(f"topic-{number % 20}") if number < 20 else None, range(20)))

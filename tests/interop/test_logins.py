@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import struct
-import sys
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -29,7 +28,7 @@ from metashell.net.frames import api_key_of, decode_response, encode_request, fr
 from metashell.net.scram import ScramClient
 from tests.java import KAFKA, jars, java, kafka_command
 from tests.net.test_sessions import TokenClient
-from tests.running import run_main
+from tests.running import command_line, run_main
 from tools.interop.nodes import Cluster, cluster, controller_settings, free_ports, write_config
 
 pytestmark = pytest.mark.slow
@@ -37,7 +36,9 @@ pytestmark = pytest.mark.slow
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 SECURITY = "org.apache.kafka.common.security"
 SESSION_MS = 2000
-LIMIT_S = 10.0
+LIMIT_S = 20.0
+STAYS_S = 3.0
+"""Who has not hung up by then does not."""
 
 
 @dataclass
@@ -84,7 +85,7 @@ class Wire:
 
     def hangs_up(self) -> None:
         """Note whether the other side closes the connection without another word."""
-        self._socket.settimeout(1.0)
+        self._socket.settimeout(STAYS_S)
         try:
             self.answered.append("hung up" if self._socket.recv(1) == b"" else "more bytes")
         except TimeoutError:
@@ -262,7 +263,7 @@ def delegation_token(wire: Wire) -> None:
     wire.scram(ScramClient("SCRAM-SHA-256", "alice", "alice-secret"))
     made = wire.ask(CreateDelegationTokenRequest(max_lifetime_ms=60_000), 3)
     password = b64encode(made.hmac).decode()
-    time.sleep(0.5)
+    until_published(wire.port, made.token_id, password)
     for name, word in ((made.token_id, password), (made.token_id, "wrong"), ("nobody", password)):
         other = Wire(wire.port, wire.answered)
         other.scram(TokenClient("SCRAM-SHA-512", name, word))
@@ -273,6 +274,18 @@ def delegation_token(wire: Wire) -> None:
     other = Wire(wire.port, wire.answered)
     other.scram(ScramClient("SCRAM-SHA-512", made.token_id, password))
     other.close()
+
+
+def until_published(port: int, token_id: str, password: str) -> None:
+    """Wait until a token is known to those who check logins."""
+    end = time.monotonic() + LIMIT_S
+    while time.monotonic() < end:
+        with closing(Wire(port)) as wire:
+            answer = wire.scram(TokenClient("SCRAM-SHA-512", token_id, password))
+            if answer is not None and answer.error_code == 0:
+                return
+        time.sleep(0.1)
+    raise AssertionError("the token does not log in")
 
 
 STORIES: dict[str, Callable[[Wire], None]] = {
@@ -319,7 +332,7 @@ def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]
 
     def command(tool: str, path: str) -> list[str]:
         if Path(path).stem == "ours":
-            return [sys.executable, "-m", "metashell.controller_server", path]
+            return command_line("metashell.cli.front_door", "server", path)
         return kafka_command(KAFKA, tool, path)
 
     folder = tmp_path_factory.mktemp("logins")

@@ -82,16 +82,13 @@ async def talk(address: Address, context: ssl.SSLContext, place: int, *, spoil: 
 @pytest.mark.parametrize("spoil", [False, True], ids=["cut", "spoilt"])
 def test_a_handshake_with_a_fault_anywhere_costs_one_connection(contexts: Contexts, spoil: bool) -> None:
     async def work() -> None:
-        async with listening(tls=contexts.server, handshake_timeout_s=0.2) as (listener, address):
+        async with listening(tls=contexts.server, handshake_timeout_s=1.5) as (listener, address):
             size = await talk(address, contexts.client, 1 << 30, spoil=False)
             assert size > 1000
-            for start in range(0, size, 7 * 16):
-                places = range(start, min(size, start + 7 * 16), 7)
-                await asyncio.gather(*(talk(address, contexts.client, place, spoil=spoil) for place in places))
+            await asyncio.gather(*(talk(address, contexts.client, place, spoil=spoil) for place in range(0, size, 7)))
             assert await (await connect(address, tls=contexts.client)).request(DescribeClusterRequest())
-            async with asyncio.timeout(5):
-                while listener.counters.open > 1:
-                    await asyncio.sleep(0.01)
+            while listener.counters.open > 1:
+                await asyncio.sleep(0.01)
             assert listener.counters.tls_failures + listener.counters.handshake_timeouts > (50 if spoil else -1)
             assert listener.held_size == 0
 

@@ -14,7 +14,7 @@ from shutil import rmtree
 from typing import Final
 
 from confluent_kafka import ElectionType, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 from confluent_kafka.cimpl import NewTopic
 
 from metashell.image import MetadataImage
@@ -35,7 +35,7 @@ from tools.interop.brokers_traffic import (
 
 REASSIGN: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 PARTITIONS: Final = 6
-ELECTION_S: Final = 5.0
+ELECTION_S: Final = 10.0
 """What an election of a controller may take on a busy machine, with the fetch timeout of 2 s before it."""
 THROTTLES: Final = {
     "leader.replication.throttled.rate",
@@ -76,6 +76,8 @@ class Story:
     protocol: str = "classic"
     killed: list[tuple[float, int, float]] = field(default_factory=list)
     clients: list[Client] = field(default_factory=list)
+    stopped: list[tuple[float, int]] = field(default_factory=list)
+    """When which broker had ended that was told to."""
     began: float = field(default_factory=time.monotonic)
     created: int = 0
 
@@ -327,16 +329,15 @@ class Story:
         took, ended = time.monotonic() - began, time.time()
         if status not in (0, 143):
             raise StoryError(f"broker {id} was told to stop and ended with {status}")
-        left = led_by(self.cluster.image, id)
-        if left:
-            raise StoryError(f"broker {id} ended and still leads {left}")
+        # Whether that was so when it ended, and not only after its session, `check_log` sees.
+        self.cluster.wait_until(f"{id} leads nothing", lambda image: not led_by(image, id))
+        self.stopped.append((ended, id))
         self.tell(f"broker {id} stopped in {took:.1f} s, others lead")
         self.progress()
         if repair is not None:
             (self.cluster.directory(id, repair) / CHECKPOINT_COPY).rmdir()
         self.cluster.start(id)
         self.cluster.wait_until_unfenced(id)
-        self.killed.append((ended, id, time.time()))
         took = self.cluster.wait_until_whole()
         self.tell(f"broker {id} is back, all in sync {took:.1f} s after it was unfenced")
 
@@ -435,9 +436,14 @@ class Story:
     def check_group(self, group: str) -> None:
         """The group lives by the protocol that its members were told to use. Errors: StoryError."""
         admin = self.admin()
-        described = admin.describe_consumer_groups([group])[group].result(60)
-        if described.type.name.lower() != self.protocol or not described.members:
-            raise StoryError(f"{group} is a group of type {described.type} with {len(described.members)} members")
+
+        def describe() -> ConsumerGroupDescription:
+            return admin.describe_consumer_groups([group])[group].result(60)
+
+        self.cluster.wait_until(f"{group} has its members", lambda _: len(describe().members) == len(self.members))
+        described = describe()
+        if described.type.name.lower() != self.protocol:
+            raise StoryError(f"{group} is a group of type {described.type}")
         self.tell(f"{group} is a group of protocol {self.protocol} with {len(described.members)} members")
 
     def compare_logs(self) -> None:
@@ -455,6 +461,9 @@ class Story:
         missing = RECORDS - {record.type for record in history.records}
         if missing:
             raise StoryError(f"no such records: {sorted(missing)}")
+        for ended, id in self.stopped:
+            if left := history.led_at(ended, id):
+                raise StoryError(f"broker {id} had ended and still led {left[:10]}")
         limit_s = self.cluster.plan.session_ms / 1000 + ELECTION_S
         times = history.leaderless_s(self.killed)
         long = [f"{seconds:.2f} s {line}" for seconds, line in times if seconds > limit_s]

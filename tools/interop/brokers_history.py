@@ -52,8 +52,14 @@ class History:
                         found.append((min(until, returned) - died, f"{topic}-{partition}: led by {id}, which was dead"))
         return sorted(found, reverse=True)
 
-    def of_type(self, *types: str) -> list[Record]:
-        return [record for record in self.records if record.type in types]
+    def led_at(self, time_s: float, id: int) -> list[str]:
+        """The partitions that a broker led at a time."""
+        found = []
+        for (topic, partition), leaders in self.leaders.items():
+            before = [leader for since, leader in leaders if since <= time_s]
+            if before and before[-1] == id:
+                found.append(f"{topic}-{partition}")
+        return found
 
 
 class LogsDifferError(Exception):

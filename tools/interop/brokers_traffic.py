@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 POLL_S: Final = 0.2
 ANSWER_S: Final = 30.0
 FLUSH_S: Final = 90.0
-READ_S: Final = 60.0
+READ_S: Final = 120.0
 COPY_S: Final = 0.5
 """How long a transaction gathers messages."""
 
