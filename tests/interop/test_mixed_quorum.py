@@ -14,6 +14,8 @@ from shutil import rmtree
 import pytest
 
 from metashell.cli.kafka_storage import main as kafka_storage
+from metashell.image import load_image
+from metashell.log.directory_source import open_directory
 from metashell.raft.messages import ReplicaState
 from metashell.values import uuid_text
 from tests.java import jars, java, kafka, kafka_command
@@ -93,7 +95,7 @@ def quorum_of(tmp_path: Path) -> Iterator[Made]:
 
 @pytest.mark.parametrize("versions", [("4.3.1", "4.3.1"), ("4.3.1", "3.9.2")], ids="+".join)
 def test_a_static_quorum_survives_the_death_of_each_voter(quorum_of: Made, versions: Sequence[str]) -> None:
-    quorum = quorum_of(versions, STATIC, lambda id: ["-r", "3.9"] if "3.9.2" in versions else [])
+    quorum = quorum_of(versions, STATIC, lambda id: release_words(versions))
     quorum.start(1, 2, OURS)
     quorum.wait_until_caught_up(1, 2, OURS)
     quorum.commit("all")
@@ -109,8 +111,16 @@ def test_a_static_quorum_survives_the_death_of_each_voter(quorum_of: Made, versi
     quorum.start(OURS)
     quorum.commit("all-again")
     assert quorum.assert_logs_agree(1, 2, OURS) >= 4
+    leader = quorum.wait_for("a leader", lambda described: True).leader_id
+    assert f"LeaderId:               {leader}\n" in ask_tool(quorum, OURS, "describe", "--status")
     assert quorum.end(OURS, signal.SIGTERM) == 0
+    image = load_image(open_directory(str(quorum.directory(OURS) / "__cluster_metadata-0")))
+    assert image.features.metadata_version is not None and not image.faults
     assert quorum.errors(*NO_ERROR) == []
+
+
+def release_words(versions: Sequence[str]) -> list[str]:
+    return ["-r", "3.9"] if "3.9.2" in versions else []
 
 
 def initial_words(id: int) -> list[str]:
@@ -128,8 +138,11 @@ def ask_tool(quorum: MixedQuorum, id: int, *words: str) -> str:
     return text
 
 
-def test_kafkas_tool_adds_ours_to_a_dynamic_quorum_which_survives_each_death_and_removes_it(quorum_of: Made) -> None:
-    quorum = quorum_of((NEWEST, NEWEST), DYNAMIC, initial_words)
+@pytest.mark.parametrize("versions", [("4.3.1", "4.3.1"), ("3.9.2", "3.9.2")], ids="+".join)
+def test_kafkas_tool_adds_ours_to_a_dynamic_quorum_which_survives_each_death_and_removes_it(
+    quorum_of: Made, versions: Sequence[str]
+) -> None:
+    quorum = quorum_of(versions, DYNAMIC, lambda id: [*initial_words(id), *release_words(versions)])
     quorum.start(1, 2, OURS)
     seen = quorum.wait_for("ours observes", lambda described: any(state.id == OURS for state in described.observers))
     key = uuid_text(next(state.directory_id for state in seen.observers if state.id == OURS))
@@ -163,7 +176,6 @@ def test_a_static_quorum_with_ours_becomes_dynamic(quorum_of: Made) -> None:
     quorum.start(1, 2, OURS)
     quorum.commit("static")
     quorum.wait_until_caught_up(1, 2, OURS)
-    quorum.register(OURS, {"kraft.version": (0, 1)})
     upgrade = ("--bootstrap-controller", f"localhost:{quorum.ports[1]}", "upgrade", "--feature", "kraft.version=1")
     # It is refused until all voters, ours among them, have told the leader that they support it.
     quorum.place.wait_until("kraft.version is 1", lambda: kafka(NEWEST, FEATURE_TOOL, *upgrade).returncode == 0, LIMIT_S)
@@ -207,6 +219,10 @@ def test_ours_catches_up_from_a_snapshot_and_kafka_and_ours_take_over_each_other
     quorum.start(OURS)
     quorum.commit("behind the snapshot")
     quorum.wait_until_caught_up(1, 2, OURS)
+    while not quorum.batches(OURS):
+        # On a busy machine the snapshot that ours was given may have that, too.
+        quorum.commit(f"behind the snapshot, {next(rounds)}")
+        quorum.wait_until_caught_up(1, 2, OURS)
     assert min(quorum.batches(OURS)) in quorum.snapshots(OURS) and min(quorum.batches(OURS)) > end
     assert quorum.end(1) == -signal.SIGKILL
     quorum.commit("without-1")
@@ -232,23 +248,22 @@ def test_ours_catches_up_from_a_snapshot_and_kafka_and_ours_take_over_each_other
 
 def test_ours_leads_kafkas_controllers_and_kafkas_tool_replaces_the_disk_of_one(quorum_of: Made) -> None:
     quorum = quorum_of((NEWEST, NEWEST), {**DYNAMIC, **SMALL, **PATIENT}, initial_words)
-    quorum.ours_may_lead = True
     quorum.start(1, 2, OURS)
     quorum.wait_for("ours observes", lambda described: any(state.id == OURS for state in described.observers))
     ask_tool(quorum, 1, "--command-config", str(quorum.config(OURS)), "add-controller")
     quorum.commit("first")
     last = quorum.wait_until_caught_up(1, 2, OURS).leader_id
-    assert quorum.end(3 - last) == -signal.SIGKILL
-    quorum.end(last, signal.SIGTERM)
-    for id in (1, 2):
-        # Ours leads, or stands again while they start; they would not let it go first.
-        with open(quorum.config(id), "a") as config:
-            config.write("controller.quorum.election.timeout.ms=30000\n")
-        quorum.start(id)
+    if last != OURS:
+        for id in (3 - last, last):
+            # The leader tells ours, which then stands again and again while they start; they would not let it go first.
+            quorum.end(id, signal.SIGTERM if id == last else signal.SIGKILL)
+            with open(quorum.config(id), "a") as config:
+                config.write("controller.quorum.election.timeout.ms=30000\n")
+        quorum.start(1, 2)
     leader = quorum.wait_for("ours leads", lambda described: described.leader_id == OURS)
-    quorum.wait_until_caught_up(1, 2, OURS)
+    rounds = count()
     while not quorum.snapshots(OURS):
-        assert "error" not in quorum.tell(OURS, "no-ops 50 1")
+        quorum.commit(f"led-by-ours-{next(rounds)}")
     quorum.assert_logs_agree(1, 2, OURS)
 
     old = DIRECTORY_IDS[1]
@@ -258,7 +273,7 @@ def test_ours_leads_kafkas_controllers_and_kafkas_tool_replaces_the_disk_of_one(
 
     ask_tool(quorum, OURS, "remove-controller", "--controller-id", "1", "--controller-directory-id", old)
     quorum.wait_for("1 is removed", lambda described: {state.id for state in described.voters} == {2, OURS})
-    quorum.end(1, is_voter=False)
+    quorum.end(1)
     rmtree(quorum.directory(1))
     words = ["format", "-t", CLUSTER_ID, "-c", str(quorum.config(1)), "--no-initial-controllers"]
     assert run_main(kafka_storage, words, cwd=quorum.place.folder).status == 0
@@ -268,8 +283,7 @@ def test_ours_leads_kafkas_controllers_and_kafkas_tool_replaces_the_disk_of_one(
     described = quorum.wait_for("1 is a voter", lambda described: {state.id for state in described.voters} == {1, 2, OURS})
     assert any(is_new(state) for state in described.voters)
     assert (described.leader_id, described.epoch) == (OURS, leader.epoch)
-    assert "error" not in quorum.tell(OURS, "no-ops 10 2")
+    quorum.commit("with-a-new-disk")
     quorum.assert_logs_agree(1, 2, OURS)
     assert min(quorum.batches(1)) in quorum.snapshots(OURS)
-    # Ours is no controller yet: it does not know the request by which theirs register.
-    assert quorum.errors(*NO_ERROR, "egistration") == []
+    assert quorum.errors(*NO_ERROR) == []

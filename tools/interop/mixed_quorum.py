@@ -5,26 +5,23 @@ It reads logs without `metashell.log`, so that a fault there cannot hide itself.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import struct
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
-from uuid import uuid4
+from typing import Final
 
 from metashell.client.client import Client
 from metashell.client.errors import ConnectError
 from metashell.codec.api_keys import DESCRIBE_QUORUM
-from metashell.codec.messages import AlterClientQuotasRequest, ControllerRegistrationRequest
+from metashell.codec.messages import AlterClientQuotasRequest
 from metashell.net.addresses import Address
 from metashell.raft import messages as flat
 from metashell.raft.wire import decode_response, encode_request
-from tools.interop.nodes import Cluster, CommandOf, Node
+from tools.interop.nodes import Cluster, CommandOf, Node, server_command
 
 REPOSITORY: Final = Path(__file__).parents[2]
 QUIET: Final = {"metadata.max.idle.interval.ms": 0}
@@ -43,8 +40,6 @@ class MixedQuorum:
     place: Cluster
     ports: Mapping[int, int]
     kafka: dict[int, CommandOf]
-    ours_may_lead: bool = False
-    """Whether ours asks for votes too, and obeys `tell`: nothing in it acts as the active controller then."""
     nodes: dict[int, Node] = field(default_factory=dict)
 
     def config(self, id: int) -> Path:
@@ -64,47 +59,19 @@ class MixedQuorum:
 
     def _start_ours(self, id: int) -> Node:
         log = self.place.folder / f"ours-{id}.log"
-        config = str(self.config(id))
-        words = ["tools.interop.driven_voter", config, "--image", "-v"] if self.ours_may_lead else ["tools.interop.voter", "-v", config]
-        pipe = subprocess.PIPE if self.ours_may_lead else None
-        environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+        command = server_command(str(self.config(id)))
         with open(log, "ab") as output:
-            process = subprocess.Popen([sys.executable, "-m", *words], stdin=pipe, stdout=pipe, stderr=output, cwd=REPOSITORY, env=environ)
+            process = subprocess.Popen(command, stderr=output, cwd=REPOSITORY, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
         node = Node(f"ours-{id}", process, log)
         self.place.nodes.append(node)
         return node
 
-    def tell(self, id: int, command: str) -> dict[str, Any]:
-        """What ours answers to a command of `driven_voter`."""
-        process = self.nodes[id].process
-        assert process.stdin is not None and process.stdout is not None, "it may lead"
-        process.stdin.write(f"{command}\n".encode())
-        process.stdin.flush()
-        answer: dict[str, Any] = json.loads(process.stdout.readline())
-        return answer
-
-    def end(self, id: int, number: signal.Signals = signal.SIGKILL, *, is_voter: bool = True) -> int:
-        """Send a signal, which must end the node; gives its status.
-
-        A voter of Kafka's is ended when all have what its quorum has. Else ours may be left with a record that the other one lacks, by
-        chance on an idle machine and often on a busy one: it would rightly not vote for that one, and does not stand itself, so nobody
-        would ever lead; or, where ours is to lead, it would be ours that lacks one.
-        """
-        if id in self.kafka and is_voter:
-            self.settle()
+    def end(self, id: int, number: signal.Signals = signal.SIGKILL) -> int:
+        """Send a signal, which must end the node; gives its status."""
         node = self.nodes.pop(id)
         self.place.nodes.remove(node)
         node.process.send_signal(number)
         return node.wait(LIMIT_S)
-
-    def settle(self) -> None:
-        """Wait until all nodes that run have the whole log of their leader; `QUIET` keeps it from growing by itself."""
-
-        def are_equal(described: flat.DescribeQuorumResponse) -> bool:
-            ends = {state.id: state.log_end_offset for state in (*described.observers, *described.voters)}
-            return len({ends.get(id, -1) for id in self.nodes}) == 1 and described.high_watermark == ends.get(described.leader_id)
-
-        self.wait_for("all nodes have the same log", are_equal)
 
     def describe(self) -> flat.DescribeQuorumResponse | None:
         """The quorum as its leader sees it, None while nobody leads."""
@@ -157,19 +124,6 @@ class MixedQuorum:
         before = self.wait_for("a leader", lambda described: described.leader_id in self.nodes).high_watermark
         self.place.wait_until(f"{name} is committed", is_done, LIMIT_S)
         return self.wait_for("they are seen", lambda described: described.high_watermark >= before + count).high_watermark
-
-    def register(self, id: int, features: Mapping[str, tuple[int, int]]) -> None:
-        """Register a controller in its place, as one that supports features: what ours does not do while it is no controller."""
-        feature, listener = ControllerRegistrationRequest.Feature, ControllerRegistrationRequest.Listener
-        supported = (feature(name=name, min_supported_version=low, max_supported_version=high) for name, (low, high) in features.items())
-        listeners = (listener(name="CONTROLLER", host="localhost", port=self.ports[id]),)
-        request = ControllerRegistrationRequest(
-            controller_id=id, incarnation_id=uuid4().bytes, listeners=listeners, features=tuple(supported)
-        )
-        leader_id = self.wait_for("a leader", lambda described: described.leader_id in self.nodes).leader_id
-        with Client([Address("localhost", self.ports[leader_id])]) as client:
-            answer = client.request(request)
-        assert answer.error_code == 0, answer
 
     def wait_until_caught_up(self, *ids: int) -> flat.DescribeQuorumResponse:
         """Until the leader knows that replicas (the leader is one) have all that was committed when this was called."""

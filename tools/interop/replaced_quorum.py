@@ -5,9 +5,7 @@ Kafka's controllers and the broker share one process (`AdminHost`), ours have on
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -16,8 +14,8 @@ from metashell.log.meta_properties import META_PROPERTIES, read_meta_properties
 from metashell.raft import messages as flat
 from metashell.values import uuid_text
 from tools.interop.admin.host import AdminHost, Printed
-from tools.interop.mixed_quorum import LIMIT_S, REPOSITORY, MixedQuorum
-from tools.interop.nodes import Cluster, Node, server_command
+from tools.interop.mixed_quorum import LIMIT_S, MixedQuorum
+from tools.interop.nodes import Cluster
 
 CHANGES_OF_LEADER_MAX: Final = 10
 
@@ -44,16 +42,7 @@ class ReplacedQuorum(MixedQuorum):
             if id in self.kafka:
                 self.nodes[id] = self.host.node
             elif id != self.broker_id:
-                self.nodes[id] = self._start_server(id)
-
-    def _start_server(self, id: int) -> Node:
-        log = self.place.folder / f"ours-{id}.log"
-        argv = server_command(str(self.config(id)))
-        with open(log, "ab") as output:
-            process = subprocess.Popen(argv, stderr=output, cwd=REPOSITORY, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
-        node = Node(f"ours-{id}", process, log)
-        self.place.nodes.append(node)
-        return node
+                self.nodes[id] = self._start_ours(id)
 
     def stop(self, id: int) -> None:
         """Shut a controller down as an operator does; one of ours must end with status 0."""

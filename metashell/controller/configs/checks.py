@@ -5,14 +5,15 @@ Source: kafka.server.ControllerConfigurationValidator, LogConfig.validate, Group
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from metashell.codec.config_def import Value
 from metashell.codec.config_types import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.error_codes import INVALID_CONFIG, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
+from metashell.codec.java_text import JAVA_BLANKS
 from metashell.controller.configs.effective import topic_value
+from metashell.controller.configs.java_regex import is_java_pattern
 from metashell.controller.configs.keys import ConfigKey, check_value, config_keys, parse_value
 from metashell.controller.decision import ApiError
 from metashell.controller.java import java_int
@@ -154,16 +155,10 @@ def _check_client_metrics(name: str, values: Mapping[str, str]) -> None:
 
 
 def _is_match_pattern(pattern: str) -> bool:
-    """Whether a pattern is `key=regular expression`; Python's expressions stand in for Java's."""
+    """Whether a pattern is `key=regular expression`."""
     # Java's split leaves out what is empty at the end.
     parts = pattern.rstrip("=").split("=")
-    if len(parts) != 2 or parts[0].strip() not in _CLIENT_KEYS:
-        return False
-    try:
-        re.compile(parts[1].strip())
-    except re.error:
-        return False
-    return True
+    return len(parts) == 2 and parts[0].strip(JAVA_BLANKS) in _CLIENT_KEYS and is_java_pattern(parts[1].strip(JAVA_BLANKS))
 
 
 def _check_group(settings: Settings, name: str, values: Mapping[str, str]) -> None:
