@@ -298,7 +298,8 @@ class EmbeddedQuorum:
     def request(self, message: Any, timeout_s: float = WAIT_S) -> Any:
         """What the active controller answers to a request of `metashell.codec.messages`, whatever error codes that has.
 
-        While there is no active controller, or another one, it is asked again. Errors: QuorumError; EncodeError.
+        While there is no active controller, or another one, or when the connection breaks, it is asked again; so it may have been carried
+        out before, and a topic that was just made may be said to exist already. Errors: QuorumError; EncodeError.
         """
         from metashell.embedded.requests import ask_active
 
