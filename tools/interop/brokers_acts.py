@@ -8,6 +8,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import rmtree
@@ -352,7 +353,15 @@ class Story:
         there = [key for key, _ in placed_in(self.cluster.image, id, failed)]
         if not there or failed not in directories:
             raise StoryError(f"nothing of {id} lies in its directory {number}")
-        (self.cluster.directory(id, number) / CHECKPOINT_COPY).mkdir()
+        path = self.cluster.directory(id, number) / CHECKPOINT_COPY
+
+        def is_in_the_way(_: MetadataImage) -> bool:
+            # The broker may be writing it at this moment, and then renames it.
+            with suppress(FileExistsError):
+                path.mkdir()
+            return path.is_dir()
+
+        self.cluster.wait_until(f"{path} is a directory", is_in_the_way)
 
         def has_moved(image: MetadataImage) -> bool:
             online = failed not in image.cluster.brokers[id].directories
