@@ -25,7 +25,7 @@ def activate(state: State, bootstrap: Sequence[VersionedRecord]) -> Decision:
     records: list[VersionedRecord] = []
     if state.tip.before_transaction is not None:
         records.append((messages.AbortTransactionRecord(reason="Controller failover"), 0))
-    settled = state.tip.before_transaction or state.tip
+    settled = state.settled
     if settled.image.features.metadata_version is not None:
         return Decision(None, records)
     bootstrap = bootstrap or [feature_level(METADATA_VERSION, NEWEST)]

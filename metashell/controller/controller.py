@@ -93,7 +93,7 @@ class QuorumController:
         state.claim_epoch, state.next_write_offset = epoch, log_end_offset
         state.leader_id = state.settings.node_id
         state.heartbeats = Heartbeats(state.settings.session_timeout_ms)
-        for broker in state.image.cluster.brokers.values():
+        for broker in state.settled.image.cluster.brokers.values():
             state.heartbeats.register(broker.id, broker.fenced)
             if not broker.fenced:
                 # A full session to find the new leader.

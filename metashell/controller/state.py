@@ -93,6 +93,11 @@ class State:
         return self.tip.image
 
     @property
+    def settled(self) -> View:
+        """The tip without a transaction that is open: what is left of it when a new leader aborts that one."""
+        return self.tip.before_transaction or self.tip
+
+    @property
     def stable(self) -> MetadataImage:
         """The image that others may see: committed, and outside of any transaction."""
         return (self.committed.before_transaction or self.committed).image

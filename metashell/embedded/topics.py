@@ -37,15 +37,16 @@ def create_topic(
     ends_at = time.monotonic() + timeout_s
     reason = "nobody leads"
     with Client(parse_addresses(controllers), client_id="metashell-topics", deadline_ms=int(timeout_s * 1000), attempts_max=1) as client:
-        while time.monotonic() < ends_at:
+        while True:
             try:
                 leader = _active(client)
                 if leader is not None and (answer := client.request(request, node=leader).topics[0]).error_code != NOT_CONTROLLER:
                     return topic_id_of(answer)
             except ConnectError as error:
                 reason = str(error)
+            if time.monotonic() > ends_at:
+                raise QuorumError(f"topic {name}: not within {timeout_s:g} s: {reason}")
             time.sleep(RETRY_S)
-    raise QuorumError(f"topic {name}: not within {timeout_s:g} s: {reason}")
 
 
 def _active(client: Client) -> Address | None:

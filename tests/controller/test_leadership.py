@@ -7,7 +7,7 @@ import pytest
 from metashell.codec import messages
 from metashell.codec.error_codes import NOT_CONTROLLER
 from metashell.codec.metadata_version import METADATA_VERSION
-from metashell.controller import Purgatory, QuorumController
+from metashell.controller import Decision, Purgatory, QuorumController
 from metashell.controller.partitions import hints
 from metashell.controller.records import feature_level
 from tests.controller.cluster import Cluster
@@ -127,3 +127,17 @@ def test_what_raft_says_of_the_quorum_counts_in_every_view() -> None:
     assert cluster.state.stable.features.kraft_version == 0
     cluster.controller.renounce()
     assert cluster.state.tip is cluster.state.committed
+
+
+def test_a_broker_that_an_open_transaction_unfenced_is_fenced_for_the_next_leader() -> None:
+    # A seed of the simulated controllers: the broker sent heartbeats for ever, and nobody wrote that it is unfenced.
+    cluster = Cluster()
+    assert cluster.try_register(1).error_code == 0
+    cluster.write(Decision(None, [(messages.BeginTransactionRecord(name="open"), 0)]))
+    assert not cluster.beat(1).is_fenced
+    cluster.controller.renounce()
+    cluster.write(cluster.controller.claim(2, cluster.end_offset, cluster.now_ms))
+
+    assert cluster.state.image.cluster.brokers[1].fenced
+    assert not cluster.beat(1).is_fenced
+    assert not cluster.state.image.cluster.brokers[1].fenced

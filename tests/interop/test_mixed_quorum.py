@@ -219,6 +219,10 @@ def test_ours_catches_up_from_a_snapshot_and_kafka_and_ours_take_over_each_other
     quorum.start(OURS)
     quorum.commit("behind the snapshot")
     quorum.wait_until_caught_up(1, 2, OURS)
+    while not quorum.batches(OURS):
+        # On a busy machine the snapshot that ours was given may have that, too.
+        quorum.commit(f"behind the snapshot, {next(rounds)}")
+        quorum.wait_until_caught_up(1, 2, OURS)
     assert min(quorum.batches(OURS)) in quorum.snapshots(OURS) and min(quorum.batches(OURS)) > end
     assert quorum.end(1) == -signal.SIGKILL
     quorum.commit("without-1")

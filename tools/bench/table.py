@@ -58,6 +58,8 @@ ROWS = (
     Row("verify", "log of 1 000 000 records", "`metashell verify` of 1 million records"),
     Row("verify", "digest of", "`metashell verify --digest`, 1 million partitions"),
     Row("columns", "export of 10000000 records", "`metashell export` of 10 million records to Parquet", r"(?P<ours>[\d.]+ s) by two"),
+    Row("embedded", "a controller, first answer", "`metashell server`: start to first answer, memory when idle", in_readme=True),
+    Row("embedded", "first quorum", "a quorum of three in one process, until it answers", r"answered after (?P<ours>median [\d.]+ ms)"),
     Row("quorum", "failover, three of ours", "a new leader after the old one was killed", r"(?P<ours>median [\d.]+ s)"),
     Row(
         "server",

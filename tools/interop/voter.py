@@ -31,6 +31,7 @@ from metashell.server.election_store import ElectionStore, newest_epoch
 from metashell.server.image_machine import ImageMachine
 from metashell.server.replica_server import Parts, ReplicaServer, no_vote_line
 from metashell.server.state_machine import StateMachine
+from tools.interop.without_controller import WithoutController
 
 
 @dataclass(slots=True)
@@ -56,11 +57,13 @@ async def start_voter(
     log = await asyncio.to_thread(open_log, config)
     server: ReplicaServer | None = None
     try:
-        server = ReplicaServer(parts_of(config, log, machine, on_event))
+        application = WithoutController(formatted.cluster_id)
+        server = ReplicaServer(parts_of(config, log, machine, application, on_event))
         opened = await server.open(*listener_options(config))
         ports = {name: listener.port for name, listener in opened.items()}
         made = raft_config(config, formatted.cluster_id, formatted.directory_id, ports, static_voters(config))
         server.start(replace(made, may_stand=may_stand))
+        application.node = server.node
     except BaseException:
         if server is not None:
             await server.kill()
@@ -71,7 +74,13 @@ async def start_voter(
     return Voter(server, log)
 
 
-def parts_of(config: ControllerConfig, log: MetadataLog, machine: StateMachine | None, on_event: Callable[[str], None]) -> Parts:
+def parts_of(
+    config: ControllerConfig,
+    log: MetadataLog,
+    machine: StateMachine | None,
+    application: WithoutController,
+    on_event: Callable[[str], None],
+) -> Parts:
     """What the replica is given."""
     store = ElectionStore(log.directory, sorted(static_voters(config)))
     return Parts(
@@ -81,6 +90,7 @@ def parts_of(config: ControllerConfig, log: MetadataLog, machine: StateMachine |
         random=random.Random(),
         wall_ms=lambda: int(time.time() * 1000),
         machine=machine or ImageMachine(config.number("metadata.log.max.record.bytes.between.snapshots")),
+        application=application,
         peers=peer_security(config),
         on_event=on_event,
     )

@@ -163,7 +163,7 @@ class FakeBroker:
         image = world.images.newest()
         mine = [
             (topic, number, partition)
-            for topic in image.topics
+            for topic in sorted(image.topics, key=lambda topic: topic.name)
             for number, partition in topic.partitions.items()
             if partition.leader == self.id
         ]

@@ -305,19 +305,25 @@ class Clients(Work):
         """Every broker is unfenced, every controller is registered, and every partition has a leader (V10)."""
         world = self.world
         limit = liveness.bound_ms(world) + 3 * world.options.session_timeout_ms + 5_000
-        liveness.wait(world, ALIVE, limit, self._are_alive, "that all brokers are back and all partitions have leaders")
+        try:
+            liveness.wait(world, ALIVE, limit, lambda: not self._missing(), "that all are back")
+        except Violation as late:
+            raise Violation(ALIVE, f"{', '.join(self._missing())}: {late.text}") from None
 
-    def _are_alive(self) -> bool:
+    def _missing(self) -> list[str]:
+        """Who is not back, and which partitions nobody leads."""
         image = self.world.images.newest()
-        brokers = image.cluster.brokers
+        brokers, controllers = image.cluster.brokers, image.cluster.controllers
+        found = []
         for broker in self.brokers:
             known = brokers.get(broker.id)
             if known is None or known.fenced or known.in_controlled_shutdown or known.epoch != broker.epoch:
-                return False
-        takes_controllers = (image.features.metadata_version or 0) >= REGISTER_CONTROLLER_LEVEL
-        if takes_controllers and any(host.up and host.id not in image.cluster.controllers for host in self.world.hosts):
-            return False
-        return all(partition.leader >= 0 for topic in image.topics for partition in topic.partitions.values())
+                found.append(f"broker {broker.id} of epoch {broker.epoch} is {known}")
+        if (image.features.metadata_version or 0) >= REGISTER_CONTROLLER_LEVEL:
+            found += [f"controller {host.id}" for host in self.world.hosts if host.up and host.id not in controllers]
+        for topic in image.topics:
+            found += [f"{topic.name}-{number}: {one}" for number, one in topic.partitions.items() if one.leader < 0]
+        return found
 
     def check_logs(self, host: ProductionHost) -> None:
         """See `check_image`: what was acknowledged is looked for in the image."""

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from tests.simulation.controller.options import ControllerOptions, draw
@@ -11,6 +16,7 @@ from tests.simulation.planted import patched
 from tests.simulation.run import Result
 from tests.simulation.trace import Trace
 
+ROOT = Path(__file__).resolve().parents[3]
 SEEDS = 10
 CORE_RAISED = "an exception left the server"
 
@@ -37,7 +43,7 @@ def test_every_rule_holds_while_leaders_die_and_clients_write(seed: int) -> None
 
 def digest(seed: int) -> str:
     trace = Trace()
-    run(seed, events=1_000, trace=trace)
+    run(seed, events=2_000, trace=trace)
     return trace.digest
 
 
@@ -77,3 +83,14 @@ def test_what_clients_are_told_and_find_is_enough_to_find_a_bug(name: str) -> No
         result = first_found(BUGS[name], is_black_box=True)
     assert result is not None and result.violation is not None
     assert result.violation.rule in ("A2 AnswersHaveAnOrder", "L9 AcknowledgedSurvives"), result.violation
+
+
+@pytest.mark.slow
+def test_a_seed_replays_exactly_under_another_order_of_hashes() -> None:
+    digests = set()
+    for order in ("1", "2"):
+        code = "from tests.simulation.controller.test_controller import digest; print(*map(digest, range(4)))"
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": order}, capture_output=True, text=True, check=True)
+        digests.add(done.stdout)
+    assert len(digests) == 1
