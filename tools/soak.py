@@ -24,6 +24,7 @@ INTEROP = {
     "starts": "interop/test_start_safe.py",
     "brokers": "interop/test_brokers.py",
     "twins": "interop/test_twins.py",
+    "scripts": "interop/test_twins_scripts.py",
     "listener": "controller_server/test_listener_golden.py",
     "spoilt": "controller_server/test_spoilt_requests.py",
     "requests": "controller/test_any_request.py",

@@ -71,7 +71,8 @@ def _start(tool: str, values: SimpleNamespace) -> int:
 
     options = _options(values)
     registry = _registry()
-    _refuse_second(registry)
+    if registry.is_alive:
+        raise registry.refusal()
     _say_what_died(tool, registry)
     directory, is_kept = _directory(values.dir)
     log = "" if values.foreground else os.path.join(directory, LOG)
@@ -123,16 +124,6 @@ def _options(values: SimpleNamespace) -> dict[str, Any]:
         "ports": ports,
         "fake_brokers": values.fake_brokers,
     }
-
-
-def _refuse_second(registry: Registry) -> None:
-    """Errors: QuorumError where a quorum runs."""
-    from metashell.embedded.errors import QuorumError
-
-    if registry.is_alive:
-        found = registry.read()
-        where = "being started or stopped" if found is None else f"running: process {found.pid}, {found.bootstrap_controllers}"
-        raise QuorumError(f"a quorum is {where} (metashell quorum stop ends it)")
 
 
 def _say_what_died(tool: str, registry: Registry) -> None:

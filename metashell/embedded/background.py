@@ -78,9 +78,14 @@ class Registry:
             except BlockingIOError:
                 # Also who only asks whether it is held holds it for a moment.
                 time.sleep(POLL_S)
+        raise self.refusal()
+
+    def refusal(self) -> QuorumError:
+        """Why no second quorum is started."""
         found = self.read()
-        where = "is being started or stopped" if found is None else f"runs already: process {found.pid}, {found.bootstrap_controllers}"
-        raise QuorumError(f"a quorum {where}")
+        if found is None or not found.bootstrap_controllers:
+            return QuorumError("a quorum is being started or stopped")
+        return QuorumError(f"a quorum is running: process {found.pid}, {found.bootstrap_controllers} (metashell quorum stop ends it)")
 
     def write(self, record: Record) -> None:
         """Say where the quorum of this process is. Errors: OSError."""

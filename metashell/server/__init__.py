@@ -21,8 +21,9 @@ Public names, by module (those that import asyncio are imported inside functions
 - `replica_server`: `ReplicaServer(Parts(log=..., store=..., ...))`: `await open(*listeners)`, `start(config)`, `await append(values)`,
   `await stop()` (graceful), `await kill()`, `failure` (a future: why it ended), `counters`.
 - `driver`: `Driver`, which performs what a step of the core wants, and takes what the application decides to append:
-  `prepare(epoch, values) -> offset`, `schedule()`, `committed(offset, epoch)` (a future), `resign(epoch)`.
-- `links`: `Links`, connections to peers. `inbound`: `Inbound`, requests of peers.
+  `prepare(epoch, values) -> offset`, `hold()` and `release()`, `schedule()`, `committed(offset, epoch)` (a future), `resign(epoch)`.
+- `links`: `Links`, connections to peers (`peer_security`: how). `inbound`: `Inbound`, requests of peers, and the `Application` that takes
+  them.
 - `feed`: `Feed`, what a state machine is given; `own_batches`: what the replica itself appended, from memory; `snapshot_maker`: snapshots,
   written in slices beside the feed. `commits`: who waits for a commit; `held`: how long the loop was held.
 - `durable_log`: the `DurableLog` Protocol, which `metashell.log.metadata_log` fulfils.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from metashell.cli.kafka_storage import main as kafka_storage
 from metashell.codec import messages
+from metashell.codec.error_codes import NONE, NOT_CONTROLLER, TOPIC_ALREADY_EXISTS
 from metashell.controller.records import SUPPORTED_FEATURES
 from metashell.controller_server.config import load_config
 from metashell.controller_server.server import ControllerServer
@@ -21,11 +22,16 @@ from tools.interop.nodes import controller_settings, free_ports, write_config
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 DIRECTORY_IDS = {id: f"{'A' * 20}{id}g" for id in (1, 2, 3, 4, 5)}
-QUICK = {
+PATIENT = {
     "controller.quorum.election.timeout.ms": 300,
-    "controller.quorum.fetch.timeout.ms": 600,
+    "controller.quorum.fetch.timeout.ms": 10_000,
     "controller.quorum.append.linger.ms": 0,
+    "broker.session.timeout.ms": 3_600_000,
+    "broker.heartbeat.interval.ms": 60_000,
 }
+"""On a busy machine nobody loses leadership, and no broker its session, because somebody was silent for a second."""
+QUICK = {"controller.quorum.fetch.timeout.ms": 1000}
+"""For quorums whose leader dies: the others notice soon."""
 
 
 class Controllers:
@@ -44,7 +50,7 @@ class Controllers:
         self.events: dict[int, list[str]] = {id: [] for id in self.ports}
         for id, port in self.ports.items():
             own = controller_settings(id, port, folder / f"node-{id}", quorum)
-            self.configs[id] = write_config(folder / f"{id}.properties", own, QUICK, settings or {})
+            self.configs[id] = write_config(folder / f"{id}.properties", own, PATIENT, settings or {})
             words = ["format", "-t", CLUSTER_ID, "-c", str(self.configs[id])]
             done = run_main(kafka_storage, [*words, "--initial-controllers", initial] if dynamic else words, cwd=folder)
             assert done.status == 0, done.stderr
@@ -93,6 +99,16 @@ class Place(NamedTuple):
     """A controller in another process."""
 
     ports: Mapping[str, int]
+
+
+async def create_at(quorum: Controllers, name: str, *, but: int = 0) -> ControllerServer:
+    """Create a topic at whoever is active, again where leadership ends meanwhile; gives that controller."""
+    while True:
+        active = await quorum.active(but=but)
+        code = await create(active, name)
+        if code in (NONE, TOPIC_ALREADY_EXISTS):
+            return active
+        assert code == NOT_CONTROLLER, code
 
 
 async def client(server: Listening, listener: str = "CONTROLLER") -> Connection:

@@ -16,8 +16,7 @@ COUNT = 2000
 
 def test_a_large_answer_is_what_a_small_one_is_and_others_go_on_meanwhile(tmp_path: Path) -> None:
     async def main() -> None:
-        settings = {"broker.session.timeout.ms": 3_600_000, "broker.heartbeat.interval.ms": 60_000}
-        async with Controllers(tmp_path, 1, settings=settings) as quorum:
+        async with Controllers(tmp_path, 1) as quorum:
             active = await quorum.active()
             epoch = await add_broker(active, 1)
             made = messages.CreateTopicsRequest

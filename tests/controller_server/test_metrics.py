@@ -20,7 +20,7 @@ from metashell.controller_server.partition_counts import PartitionCounts
 from metashell.controller_server.windows import TimeWindow
 from metashell.server.events import Event
 from tests.controller.cluster import Cluster
-from tests.controller_server.quorum import Controllers, add_broker, ask
+from tests.controller_server.quorum import QUICK, Controllers, add_broker, ask
 from tests.server.quorum import eventually, run
 
 CONTROLLER = "kafka_controller_kafkacontroller_"
@@ -69,7 +69,7 @@ async def scrape(port: int) -> dict[str, float]:
 
 @asynccontextmanager
 async def watched(folder: Path, count: int = 1) -> AsyncIterator[tuple[Controllers, Endpoint]]:
-    async with Controllers(folder, count) as controllers:
+    async with Controllers(folder, count, QUICK if count > 1 else None) as controllers:
         endpoint = await serve_metrics(await controllers.active())
         try:
             yield controllers, endpoint

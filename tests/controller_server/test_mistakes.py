@@ -13,7 +13,7 @@ from metashell.codec.error_codes import NONE, POLICY_VIOLATION, UNKNOWN_SERVER_E
 from metashell.controller import QuorumController
 from metashell.controller.schedule import Schedule
 from metashell.image import ReplayError
-from tests.controller_server.quorum import Controllers, add_broker, ask, client, create, topic_request, topics_of
+from tests.controller_server.quorum import QUICK, Controllers, add_broker, ask, client, create, create_at, topic_request, topics_of
 from tests.server.quorum import eventually, run
 
 
@@ -36,7 +36,7 @@ def test_a_decision_that_raises_is_answered_counted_and_costs_the_leadership(tmp
             assert active.machine.errors == 1
             assert any("ZeroDivisionError: a mistake of ours" in line for line in quorum.events[active.config.node.node_id])
             await eventually(lambda: any(server.is_active and server.epoch > epoch for server in quorum.running.values()))
-            assert await create(await quorum.active(), "fine") == NONE
+            await create_at(quorum, "fine")
 
     run(main)
 
@@ -75,7 +75,7 @@ def test_a_replay_that_raises_ends_the_controller_and_nobody_is_told_that_it_was
         return replay(self, records, base_offset)
 
     async def main() -> None:
-        async with Controllers(tmp_path) as quorum:
+        async with Controllers(tmp_path, settings=QUICK) as quorum:
             active = await quorum.active()
             await add_broker(active, 1)
             monkeypatch.setattr(QuorumController, "replay_steps", spoilt)

@@ -9,7 +9,7 @@ from metashell.image import load_image
 from metashell.image.digest import image_digest
 from metashell.log.directory_source import open_directory
 from metashell.log.file_source import FileSource
-from tests.controller_server.quorum import Controllers, add_broker, create, topics_of
+from tests.controller_server.quorum import QUICK, Controllers, add_broker, create, create_at, topics_of
 from tests.server.quorum import eventually, run
 
 SMALL = {"metadata.log.max.record.bytes.between.snapshots": 2000}
@@ -22,12 +22,11 @@ def snapshots(folder: Path, id: int) -> list[Path]:
 
 def test_every_controller_makes_snapshots_by_size_and_begins_from_them(tmp_path: Path) -> None:
     async def main() -> None:
-        async with Controllers(tmp_path, settings=SMALL) as quorum:
-            active = await quorum.active()
-            await add_broker(active, 1)
+        async with Controllers(tmp_path, settings={**SMALL, **QUICK}) as quorum:
+            await add_broker(await quorum.active(), 1)
             names = {f"t{n}" for n in range(60)}
             for name in sorted(names):
-                assert await create(active, name) == NONE
+                await create_at(quorum, name)
             await eventually(lambda: all(snapshots(tmp_path, id) for id in quorum.ports))
             standby = next(id for id in quorum.running if not quorum.running[id].is_active)
             await quorum.kill(standby)
@@ -35,9 +34,9 @@ def test_every_controller_makes_snapshots_by_size_and_begins_from_them(tmp_path:
             await eventually(lambda: topics_of(back) == names)
             assert back.machine.loads == 1
             # It can lead from there.
-            await quorum.kill(active.config.node.node_id)
-            heir = await quorum.active(but=active.config.node.node_id)
-            assert await create(heir, "later") == NONE
+            dead = (await quorum.active(but=standby)).config.node.node_id
+            await quorum.kill(dead)
+            heir = await create_at(quorum, "later", but=dead)
             assert topics_of(heir) == {*names, "later"}
 
     run(main)

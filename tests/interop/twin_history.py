@@ -130,7 +130,7 @@ class TwinHistory(RuleBasedStateMachine):
         if self.is_over:
             return None
         message = message_type("request", f"{api}Request")
-        fields = _known(message, message.schema, fields, version)
+        fields = known_fields(message, message.schema, fields, version)
         is_placed = _places(api, fields)
         if is_placed and any(broker.in_controlled_shutdown for broker in self.image.cluster.brokers.values()):
             # Such a broker may be picked or not, and is then no leader.
@@ -182,7 +182,7 @@ class TwinHistory(RuleBasedStateMachine):
                 draw,
                 api,
                 version,
-                _known(message_type("request", f"{api}Request"), message_type("request", f"{api}Request").schema, fields, version),
+                known_fields(message_type("request", f"{api}Request"), message_type("request", f"{api}Request").schema, fields, version),
             )
         elif roll >= 14:
             how["principal"] = draw(st.sampled_from(["alice", "bob", "ANONYMOUS"]))
@@ -230,7 +230,7 @@ def _turned(ids: Sequence[int], count: int) -> list[int]:
     return [*ids[count % len(ids) :], *ids[: count % len(ids)]]
 
 
-def _known(message: Any, struct: Any, fields: dict[str, Any], version: int) -> dict[str, Any]:
+def known_fields(message: Any, struct: Any, fields: dict[str, Any], version: int) -> dict[str, Any]:
     """The fields that a version has."""
     known = {field.json_name: field for field in struct.at(version)}
     made = {}
@@ -240,7 +240,11 @@ def _known(message: Any, struct: Any, fields: dict[str, Any], version: int) -> d
             continue
         if field.is_struct and value is not None:
             inner = message.schema.structs[field.type]
-            value = [_known(message, inner, item, version) for item in value] if field.is_array else _known(message, inner, value, version)
+            value = (
+                [known_fields(message, inner, item, version) for item in value]
+                if field.is_array
+                else known_fields(message, inner, value, version)
+            )
         made[name] = value
     return made
 

@@ -415,8 +415,14 @@ class TwinMachine(TwinHistory):
         api = APIS[drawn.api_key].name
         if api not in RAFT and drawn.api_key in ROUTES:
             fields = message_type("request", f"{api}Request").to_json_value(drawn.body, drawn.version)
-            if 0 < fields.get("timeoutMs", 0) < 60000:
-                fields["timeoutMs"] = 60000
+            for period in ("timeoutMs", "maxLifetimeMs", "renewPeriodMs", "expiryTimePeriodMs"):
+                # What is neither long nor over already is a race, and so is a quota that fills up again.
+                if 0 < fields.get(period, 0) < 60000:
+                    fields[period] = 60000
+            for entry in fields.get("entries", ()):
+                for op in entry.get("ops", ()):
+                    if op["key"] == "controller_mutation_rate" and 0 < op["value"] < 1e6:
+                        op["value"] = 0.001
             self.ask(api, drawn.version, fields, **({"principal": "bob"} if drawn.is_forwarded else {}))
 
     # What happens more often than the rest.

@@ -12,7 +12,7 @@ from metashell.codec import messages
 from metashell.codec.error_codes import INVALID_REQUEST, NONE, SECURITY_DISABLED
 from metashell.controller.access.authorizer import CLUSTER_NAME, WILDCARD, Operation, Pattern, Permission, Resource
 from metashell.controller.chance import new_uuid
-from metashell.controller.decision import RECORDS_MAX, ApiError, BoundedRecords, Decision
+from metashell.controller.decision import RECORDS_MAX, TOO_LARGE, ApiError, BoundedRecords, Decision
 from metashell.controller.request import Request
 from metashell.controller.state import State
 from metashell.controller.steps import Steps
@@ -50,6 +50,8 @@ def create(state: State, request: Request, now_ms: int) -> Steps[Decision]:
                 made.add(acl)
                 records.append((messages.AccessControlEntryRecord(id=new_uuid(state.chance), **acl._asdict()), 0))
         except ApiError as refusal:
+            if refusal.message == TOO_LARGE:
+                raise
             error = refusal
         results.append(messages.CreateAclsResponse.AclCreationResult(error_code=error.code, error_message=error.message))
     return Decision(messages.CreateAclsResponse(results=tuple(results)), records)

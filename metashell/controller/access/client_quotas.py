@@ -11,8 +11,8 @@ from ipaddress import ip_address
 from typing import Final
 
 from metashell.codec import messages
-from metashell.codec.error_codes import INVALID_REQUEST, NONE
-from metashell.controller.decision import ApiError, BoundedRecords, Decision
+from metashell.codec.error_codes import INVALID_REQUEST, NONE, NOT_CONTROLLER, POLICY_VIOLATION
+from metashell.controller.decision import TOO_LARGE, ApiError, BoundedRecords, Decision
 from metashell.controller.java import string_hash_order
 from metashell.controller.request import Request
 from metashell.controller.state import State
@@ -50,6 +50,8 @@ def alter(state: State, request: Request, now_ms: int) -> Steps[Decision]:
         try:
             records.extend(_alter_entry(state, entry, seen))
         except ApiError as refusal:
+            if refusal.message == TOO_LARGE:
+                raise
             error = refusal
         results[_entity(entry)] = _result(entry, error)
     answer = messages.AlterClientQuotasResponse(entries=tuple(results.values()))
@@ -158,7 +160,14 @@ def _told(parts: Iterable[tuple[str, str | None]], error: ApiError) -> messages.
     )
 
 
+_REFUSALS: Final = {
+    NOT_CONTROLLER: "This is not the correct controller for this cluster.",
+    POLICY_VIOLATION: "Request parameters do not satisfy the configured policy.",
+}
+"""What Kafka says here, whatever the reason was."""
+
+
 def refuse(request: Request, code: int, message: str | None) -> messages.AlterClientQuotasResponse:
-    error = ApiError(code, message)
+    error = ApiError(code, _REFUSALS.get(code, message))
     entries = (_told(((part.entity_type, part.entity_name) for part in entry.entity), error) for entry in request.body.entries)
     return messages.AlterClientQuotasResponse(entries=tuple(entries))

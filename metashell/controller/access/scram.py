@@ -58,10 +58,12 @@ def alter(state: State, request: Request, now_ms: int) -> Steps[Decision]:
         results.append(_result(name, ApiError(NONE)))
     for name, one in upsertions.items():
         try:
-            records.append(_upsertion(one))
-            results.append(_result(name, ApiError(NONE)))
+            record = _upsertion(one)
         except ApiError as error:
             errors[name] = error
+        else:
+            records.append(record)
+            results.append(_result(name, ApiError(NONE)))
     results += [_result(name, error) for name, error in errors.items()]
     return Decision(messages.AlterUserScramCredentialsResponse(results=tuple(results)), records)
 

@@ -1,0 +1,44 @@
+"""What random histories have found, or hardly find: the same requests to a real controller of Kafka 4.3.1 and to ours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from metashell.codec.registry import message_type
+from tests.controller.golden import told
+from tests.interop.real_controllers import RealControllers
+from tests.interop.twin_history import known_fields
+from tests.interop.twin_pair import EQUAL, InProcess, Twins
+from tests.interop.twin_scripts import LARGE, SCRIPTS
+from tests.java import KAFKA, jars, java
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealControllers]:
+    java()
+    jars(KAFKA)
+    with RealControllers(tmp_path_factory.mktemp("real")) as running:
+        yield running
+
+
+def test_each_script_is_answered_and_written_alike(pool: RealControllers) -> None:
+    differing = {}
+    for name, script in SCRIPTS.items():
+        if name in LARGE and not os.environ.get("METASHELL_SOAK"):
+            continue
+        twins = Twins(pool, InProcess, script.kind, script.settings)
+        try:
+            for api, version, fields, *principal in script.asked:
+                message = message_type("request", f"{api}Request")
+                fields = known_fields(message, message.schema, fields, version)
+                twins.send(api, version, fields, principal=principal[0] if principal else None)
+        finally:
+            twins.close()
+        differing.update({f"{name} {outcome.n}": told(outcome) for outcome in twins.outcomes if outcome.verdict not in EQUAL})
+
+    assert not differing, "\n".join(f"{name}: {text}" for name, text in differing.items())
