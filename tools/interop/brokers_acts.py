@@ -7,10 +7,9 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from shutil import rmtree
 from typing import Final
 
@@ -19,10 +18,9 @@ from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 from confluent_kafka.cimpl import NewTopic
 
 from metashell.image import MetadataImage
-from metashell.image.partitions import PartitionRegistration
-from metashell.log.meta_properties import META_PROPERTIES, read_meta_properties
 from tools.interop.brokers import CONTROLLERS, LIMIT_S, BrokerCluster, unfenced
 from tools.interop.brokers_history import compare_logs, read_history
+from tools.interop.brokers_image import directory_id, led_by, placed_in, throttled
 from tools.interop.brokers_traffic import (
     Client,
     Copier,
@@ -38,13 +36,6 @@ REASSIGN: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 PARTITIONS: Final = 6
 ELECTION_S: Final = 10.0
 """What an election of a controller may take on a busy machine, with the fetch timeout of 2 s before it."""
-THROTTLES: Final = {
-    "leader.replication.throttled.rate",
-    "follower.replication.throttled.rate",
-    "replica.alter.log.dirs.io.max.bytes.per.second",
-    "leader.replication.throttled.replicas",
-    "follower.replication.throttled.replicas",
-}
 RECORDS: Final = {
     "FEATURE_LEVEL_RECORD",
     "REGISTER_BROKER_RECORD",
@@ -481,27 +472,3 @@ class Story:
             raise StoryError(f"longer than {limit_s} s without a leader: {long[:10]}")
         longest = f"{times[0][0]:.2f} s ({times[0][1]})" if times else "0 s"
         self.tell(f"longest time of a partition without a leader that lives: {longest} of {limit_s:.1f} s allowed")
-
-
-def throttled(image: MetadataImage) -> set[str]:
-    """The keys of throttles that are set on anything."""
-    return {key for values in image.configs.values() for key in values if key in THROTTLES}
-
-
-def led_by(image: MetadataImage, id: int) -> list[str]:
-    """The partitions that a broker leads."""
-    return [f"{topic.name}-{number}" for topic, number, partition in image.topics.iter_partitions() if partition.leader == id]
-
-
-def placed_in(image: MetadataImage, id: int, directory: bytes) -> Iterator[tuple[str, PartitionRegistration]]:
-    """The replicas of a broker that lie in one of its log directories."""
-    for topic, number, partition in image.topics.iter_partitions():
-        if dict(zip(partition.replicas, partition.directories, strict=True)).get(id) == directory:
-            yield f"{topic.name}-{number}", partition
-
-
-def directory_id(path: Path) -> bytes:
-    """The id of a log directory."""
-    found = read_meta_properties(str(path / META_PROPERTIES)).directory_id
-    assert found is not None, path
-    return found

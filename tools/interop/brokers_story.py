@@ -28,8 +28,9 @@ from confluent_kafka import KafkaException
 
 from tests.java import KAFKA
 from tools.interop.brokers import CONTROLLERS, OURS, Plan, broker_cluster
-from tools.interop.brokers_acts import PARTITIONS, Story, StoryError, directory_id, placed_in
+from tools.interop.brokers_acts import PARTITIONS, Story, StoryError
 from tools.interop.brokers_history import LogsDifferError
+from tools.interop.brokers_image import directory_id, placed_in
 from tools.interop.brokers_traffic import TrafficError
 from tools.interop.nodes import NodeFailedError
 
