@@ -46,6 +46,9 @@ class EmbeddedQuorum:
     0 by default. `fake_brokers` are brokers that register and do nothing else, so that topics can be made. `on_event` gets a controller's
     id and a line for each event, on the quorum's thread.
 
+    Python's garbage collector is left as the process has it: with hundreds of thousands of partitions its full collections hold the
+    controllers up for tenths of a second, which `metashell server` avoids.
+
     Every method and attribute may be used from any thread. When a controller ended by itself, `failure` says why, waiting for anything
     fails with that, and so does `stop`.
     """

@@ -53,7 +53,7 @@ class Listener:
             session_ms=options.session_ms,
             clock=asyncio.get_running_loop().time,
         )
-        self._connections_max = min(options.connections_max, descriptors_max() - FREE_DESCRIPTORS)
+        self._connections_max = min(options.connections_max, room_for_connections(descriptors_max()))
         self._of_hosts: Counter[str] = Counter()
         self._decoder: ThreadPoolExecutor | None = None
         self._on_closed = on_closed
@@ -157,6 +157,11 @@ def _hand_back(request: Undecoded, then: Callable[[Decoded], None], done: asynci
     if not done.cancelled():
         error = done.exception()
         then(done.result() if error is None else Decoded(request, None, 0, f"it could not be decoded ({type(error).__name__})"))
+
+
+def room_for_connections(descriptors: int) -> int:
+    """How many of a process' descriptors connections may have; where there are few, half of them."""
+    return max(descriptors - FREE_DESCRIPTORS, descriptors // 2)
 
 
 def descriptors_max() -> int:

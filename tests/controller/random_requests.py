@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from metashell.codec import messages
 from metashell.codec.registry import MessageType, message_type
 from metashell.codec.schema import FieldSchema, StructSchema
 from metashell.controller import QuorumController, Request
@@ -158,7 +159,7 @@ class RandomRequests:
                 return chance.choice(fitting)
 
     def _uuid(self) -> bytes:
-        topics = list(self._state.image.topics.by_id)
+        topics = sorted(self._state.image.topics.by_id)
         known = [bytes(16), bytes(15) + b"\1", bytes(15) + b"\2", b"\7" * 16, *topics, *topics]
         known += [directory for broker in self._state.image.cluster.brokers.values() for directory in broker.directories]
         return self._chance.choice(known)
@@ -174,6 +175,8 @@ class RandomRequests:
             body.broker_id, body.broker_epoch = broker.id, broker.epoch
         if hasattr(body, "current_metadata_offset") and chance.random() < 0.8:
             body.current_metadata_offset = self._state.next_write_offset
+        if isinstance(body, messages.AlterPartitionRequest):
+            _name_once(body)
         for topic in getattr(body, "topics", None) or ():
             for asked in getattr(topic, "partitions", None) or ():
                 partition = self._state.partition(getattr(topic, "topic_id", b""), getattr(asked, "partition_index", -1))
@@ -188,3 +191,15 @@ class RandomRequests:
                     else:
                         make = type(body).BrokerState
                         asked.new_isr_with_epochs = tuple(make(broker_id=id, broker_epoch=-1) for id in isr)
+
+
+def _name_once(body: messages.AlterPartitionRequest) -> None:
+    """Leave out what names a partition again: a leader that does so gets what it says, as from a real controller, also nonsense."""
+    named: set[tuple[bytes, int]] = set()
+    for topic in body.topics:
+        kept = []
+        for asked in topic.partitions:
+            if (topic.topic_id, asked.partition_index) not in named:
+                named.add((topic.topic_id, asked.partition_index))
+                kept.append(asked)
+        topic.partitions = tuple(kept)

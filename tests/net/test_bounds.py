@@ -21,6 +21,7 @@ from metashell.net.addresses import Address
 from metashell.net.api_versions import supported_ranges
 from metashell.net.frames import FrameReader, decode_response, encode_request, frame
 from metashell.net.limits import SMALL_LIMIT, VALUE_SIZE, ConnectionLimits
+from metashell.net.listener import room_for_connections
 from metashell.net.server_connection import ServerConnection
 from metashell.net.server_events import Closed, Received, Undecoded
 from tests.net.loops import listening, run
@@ -192,6 +193,11 @@ def test_one_host_has_no_more_connections_than_it_may() -> None:
                 writer.close()
 
     run(work)
+
+
+@pytest.mark.parametrize(("descriptors", "room"), [(100, 50), (256, 128), (512, 256), (1024, 768), (20_000, 19_744)])
+def test_connections_leave_descriptors_to_the_disk(descriptors: int, room: int) -> None:
+    assert room_for_connections(descriptors) == room
 
 
 def test_hundreds_of_idle_connections_are_left_alone_when_nothing_is_idle_for_too_long() -> None:

@@ -20,7 +20,7 @@ from confluent_kafka.cimpl import NewTopic
 from metashell.image import MetadataImage
 from metashell.image.partitions import PartitionRegistration
 from metashell.log.meta_properties import META_PROPERTIES, read_meta_properties
-from tools.interop.brokers import CONTROLLERS, BrokerCluster, unfenced
+from tools.interop.brokers import CONTROLLERS, LIMIT_S, BrokerCluster, unfenced
 from tools.interop.brokers_history import compare_logs, read_history
 from tools.interop.brokers_traffic import (
     Client,
@@ -135,16 +135,16 @@ class Story:
     def copier(self) -> Copier:
         return next(client for client in self.clients if isinstance(client, Copier))
 
-    def progress(self, limit_s: float = 60.0) -> None:
-        """Wait until each writer, the readers and the copier got further than they are now."""
-        before = self.counts()
+    def progress(self, *but: str, limit_s: float = LIMIT_S) -> None:
+        """Wait until each writer, the readers and the copier, `but` for some, got further than they are now."""
+        before = {name: count for name, count in self.counts().items() if name not in but}
         took: dict[str, float] = {}
         began = time.monotonic()
 
         def is_further(_: MetadataImage) -> bool:
             now = self.counts()
-            took.update({name: time.monotonic() - began for name in now if name not in took and now[name] > before[name] + 20})
-            return len(took) == len(now)
+            took.update({name: time.monotonic() - began for name in before if name not in took and now[name] > before[name] + 20})
+            return len(took) == len(before)
 
         self.cluster.wait_until("traffic goes on", is_further, limit_s)
         self.tell("traffic goes on after " + ", ".join(f"{seconds:.1f} s ({name})" for name, seconds in took.items()))
@@ -360,7 +360,8 @@ class Story:
 
         took = self.cluster.wait_until(f"directory {number} of {id} is offline, what was there has moved", has_moved)
         self.tell(f"directory {number} of broker {id} failed with {len(there)} replicas in it, others lead after {took:.1f} s")
-        self.progress()
+        # A transaction that this broker was to take part in waits for half a minute, or until it is gone.
+        self.progress("copier")
 
     def reassign(self, wanted: Mapping[tuple[str, int], tuple[Sequence[int], Sequence[str]]], throttle: int) -> str:
         """Move replicas, by Kafka's tool with a throttle, and wait until it has; `wanted` has brokers and log directories (or `any`)."""

@@ -41,8 +41,6 @@ QUICK: Final = {
     "broker.heartbeat.interval.ms": 500,
     "replica.lag.time.max.ms": 5_000,
     "replica.high.watermark.checkpoint.interval.ms": 1_000,
-    # What a broker asks another one whose log directory has failed is not answered.
-    "request.timeout.ms": 5_000,
 }
 
 

@@ -22,7 +22,7 @@ from metashell.controller.access.authorizer import Operation, Resource
 from metashell.controller.decision import ApiError, BoundedRecords, Decision
 from metashell.controller.request import Request
 from metashell.controller.state import State
-from metashell.controller.steps import Steps
+from metashell.controller.steps import PIECE, Steps
 from metashell.image import TopicImage
 from metashell.values import ZERO_UUID
 
@@ -53,7 +53,7 @@ class TopicDeletion:
         self._may_delete_all = state.authorizer.allows_cluster(request, Operation.DELETE)
 
     def decide(self) -> Steps[Decision]:
-        names, ids = self._asked()
+        names, ids = yield from self._asked()
         if (names or ids) and self._request.is_late(self._request.body.timeout_ms, self._now_ms):
             self._results += [_result(name, ZERO_UUID, ApiError(REQUEST_TIMED_OUT)) for name in names]
             self._results += [_result(None, id, ApiError(REQUEST_TIMED_OUT)) for id in ids]
@@ -76,7 +76,7 @@ class TopicDeletion:
         throttle_time_ms = self._state.quotas.throttle_time_ms(self._state.stable.client_quotas, self._request)
         return Decision(messages.DeleteTopicsResponse(responses=tuple(self._results), throttle_time_ms=throttle_time_ms), records)
 
-    def _asked(self) -> tuple[list[str], list[bytes]]:
+    def _asked(self) -> Steps[tuple[list[str], list[bytes]]]:
         """The names and ids of a request that make sense; what does not is answered at once."""
         body = self._request.body
         if self._request.version < _IDS_FROM:
@@ -85,7 +85,9 @@ class TopicDeletion:
             entries = [(topic.name, topic.topic_id) for topic in body.topics]
         names: Counter[str] = Counter()
         ids: Counter[bytes] = Counter()
-        for name, topic_id in entries:
+        for number, (name, topic_id) in enumerate(entries, 1):
+            if not number % PIECE:
+                yield
             if name is None and topic_id == ZERO_UUID:
                 self._refuse(None, ZERO_UUID, "Neither topic name nor id were specified.")
             elif name is None:
@@ -95,9 +97,11 @@ class TopicDeletion:
             else:
                 self._refuse(name, topic_id, "You may not specify both topic name and topic id.")
         for name in [name for name, count in names.items() if count > 1]:
+            yield
             self._refuse(name, ZERO_UUID, "Duplicate topic name.")
             del names[name]
         for topic_id in [topic_id for topic_id, count in ids.items() if count > 1]:
+            yield
             self._refuse(None, topic_id, "Duplicate topic id.")
             del ids[topic_id]
         return list(names), list(ids)

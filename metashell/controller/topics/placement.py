@@ -50,9 +50,6 @@ class _BrokerList:
         self._index = 0
         self._offset = chance.randrange(len(brokers)) if brokers else 0
 
-    def __len__(self) -> int:
-        return len(self._brokers)
-
     def next(self, epoch: int) -> int:
         """The next broker of this epoch, -1 when all had their turn."""
         count = len(self._brokers)

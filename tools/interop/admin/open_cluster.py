@@ -29,7 +29,7 @@ def configure(made: AdminPlace) -> None:
     folder, ports = made.folder, made.ports
     quorum = {"controller.quorum.bootstrap.servers": made.address("controller")}
     for id, name in CONTROLLERS.items():
-        settings = controller_settings(id, ports[name], folder / f"d{id}", {**quorum, **_SHARED, "broker.session.timeout.ms": 5_000})
+        settings = controller_settings(id, ports[name], folder / f"d{id}", {**quorum, **_SHARED, "broker.session.timeout.ms": 8_000})
         config = write_config(folder / f"node-{id}.properties", settings)
         format_node(config, "-r", RELEASE, "--standalone" if id == 1 else "--no-initial-controllers")
     for id, (plain, secure) in BROKERS.items():
