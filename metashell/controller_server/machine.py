@@ -36,14 +36,14 @@ from metashell.controller.routes import ROUTES
 from metashell.controller_server.queue import EventQueue, Pace, Steps
 from metashell.controller_server.records import records_of
 from metashell.ids import Epoch, NodeId
-from metashell.image import EMPTY_IMAGE, ImageLoader, MetadataImage
+from metashell.image import MetadataImage
 from metashell.image.loss import VersionedRecord
 from metashell.image.voters import VoterSet, voter_set
 from metashell.image.writer import write_image
 from metashell.raft.errors import BufferAllocationError, InvalidUpdateVersionError, NotLeaderError, RecordBatchTooLargeError
 from metashell.raft.roles import Leader
 from metashell.server.events import Event
-from metashell.server.image_machine import refuse_faults
+from metashell.server.image_machine import loaded_snapshot
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
 
@@ -329,12 +329,7 @@ class ControllerMachine:
 
     async def handle_load_snapshot(self, id: OffsetAndEpoch, batches: Iterable[RecordBatch]) -> None:
         """See StateMachine."""
-        loader = ImageLoader(EMPTY_IMAGE, snapshot_id=id)
-        for batch in batches:
-            loader.load_snapshot_batch(batch)
-            refuse_faults(loader)
-            # A batch may have thousands of records: others have their turn in between.
-            await asyncio.sleep(0)
+        loader = await loaded_snapshot(id, batches)
         await self._in_line(lambda done: self._load(id, loader.image(), done))
 
     def handle_leader_change(self, leader_id: NodeId, epoch: Epoch) -> None:

@@ -19,6 +19,7 @@ from metashell.errors import EncodeError
 from metashell.image import MetadataImage
 from metashell.net.addresses import Address
 from metashell.net.client_connection import ClientConnection
+from metashell.net.security import PROTOCOLS
 from metashell.net.transport import Connection, ConnectionFailedError, connect
 from metashell.raft.messages import Endpoint
 
@@ -31,7 +32,6 @@ TIMEOUT_S: Final = 5.0
 PAUSE_MIN_S: Final = 0.1
 PAUSE_MAX_S: Final = 120.0
 JITTER: Final = 0.02
-_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 _ANSWER_MAX: Final = 64 * 1024
 
 
@@ -134,7 +134,7 @@ def _request(node_id: int, incarnation: bytes, endpoints: Mapping[str, Endpoint]
         incarnation_id=incarnation,
         zk_migration_ready=False,
         listeners=tuple(
-            made.Listener(name=name, host=host, port=port, security_protocol=_PROTOCOLS[protocols[name]])
+            made.Listener(name=name, host=host, port=port, security_protocol=PROTOCOLS.index(protocols[name]))
             for name, (host, port) in endpoints.items()
         ),
         features=tuple(

@@ -58,7 +58,6 @@ class ControllerServer:
         self._machine: ControllerMachine | None = None
         self._registration: Registration | None = None
         self._formatted: Formatted | None = None
-        self._voters: Mapping[int, Endpoint] = {}
         self._ports: dict[str, int] = {}
         self._is_ending = False
 

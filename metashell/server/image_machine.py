@@ -54,13 +54,7 @@ class ImageMachine:
 
     async def handle_load_snapshot(self, id: OffsetAndEpoch, batches: Iterable[RecordBatch]) -> None:
         """See StateMachine."""
-        loader = ImageLoader(EMPTY_IMAGE, snapshot_id=id)
-        for batch in batches:
-            loader.load_snapshot_batch(batch)
-            refuse_faults(loader)
-            # A batch may have thousands of records: others have their turn in between.
-            await asyncio.sleep(0)
-        self._loader = loader
+        self._loader = await loaded_snapshot(id, batches)
         self._size = 0
 
     def handle_leader_change(self, leader_id: NodeId, epoch: Epoch) -> None:
@@ -80,6 +74,17 @@ class ImageMachine:
         self._size = 0
         values = (write_metadata_record(body, version) for body, version in write_image(image))
         return SnapshotToMake(OffsetAndEpoch(end, last.header.leader_epoch), last.header.max_timestamp, values)
+
+
+async def loaded_snapshot(id: OffsetAndEpoch, batches: Iterable[RecordBatch]) -> ImageLoader:
+    """A loader that has a whole snapshot. Errors: LogCorruptError for anything odd in it."""
+    loader = ImageLoader(EMPTY_IMAGE, snapshot_id=id)
+    for batch in batches:
+        loader.load_snapshot_batch(batch)
+        refuse_faults(loader)
+        # A batch may have thousands of records: others have their turn in between.
+        await asyncio.sleep(0)
+    return loader
 
 
 def refuse_faults(loader: ImageLoader) -> None:
