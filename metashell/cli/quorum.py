@@ -67,7 +67,7 @@ def _registry() -> Registry:
 
 def _start(tool: str, values: SimpleNamespace) -> int:
     from metashell.embedded.background import Record, run_in_background
-    from metashell.embedded.layout import LOG
+    from metashell.embedded.layout import LOG, read_layout
 
     options = _options(values)
     registry = _registry()
@@ -86,6 +86,8 @@ def _start(tool: str, values: SimpleNamespace) -> int:
         return _serve(EmbeddedQuorum(directory=directory, on_event=on_event, **options), registry, announcement, record)
 
     try:
+        # Before the log is made: a directory of something else stays as it is.
+        read_layout(directory, {})
         if values.foreground:
             return serve(_Printed(values.output), _event if values.verbose else lambda id, line: None)
         record = run_in_background(log, lambda announcement: _guarded(announcement, lambda: serve(announcement, _event)))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from metashell.controller.chance import new_uuid
 from metashell.embedded.ports import HOST
-from metashell.errors import MetashellError, UsageError
+from metashell.errors import MetashellError, PathError, UsageError
 from metashell.log.atomic_file import ASIDE_SUFFIX
 from metashell.log.disk import Disk
 from metashell.log.meta_properties import META_PROPERTIES, read_meta_properties
@@ -187,7 +187,7 @@ def properties_of(id: int, ports: Mapping[int, int], log_directory: str, options
 def read_layout(directory: str, settings: Mapping[str, str]) -> Layout | None:
     """The quorum that a directory holds, None for an empty one or none; from now on its controllers have these settings, too.
 
-    Errors: OSError; UsageError for a directory with something else in it; MetashellError for properties that cannot be read.
+    Errors: OSError; PathError for a directory with something else in it; MetashellError for properties that cannot be read.
     """
     try:
         names = os.listdir(directory)
@@ -196,7 +196,7 @@ def read_layout(directory: str, settings: Mapping[str, str]) -> Layout | None:
     folders = [name for name in names if name.startswith(_FOLDER)]
     if not folders:
         if set(names) - {LOG}:
-            raise UsageError(f"{directory}: is not empty, and holds no quorum", directory)
+            raise PathError(f"{directory}: is not empty, and holds no quorum", directory)
         return None
     places = sorted((_read_place(directory, name, settings) for name in folders), key=lambda place: place.id)
     meta = read_meta_properties(os.path.join(places[0].properties["log.dirs"], META_PROPERTIES))

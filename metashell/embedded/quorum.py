@@ -15,7 +15,7 @@ from metashell.embedded.errors import QuorumError, nobody
 from metashell.embedded.layout import PREFIX, Layout, Options, make_layout, read_layout, security_of
 from metashell.embedded.loop_thread import LoopThread
 from metashell.embedded.ports import HOST, ReservedPorts, reserve, reserve_these
-from metashell.errors import UsageError
+from metashell.errors import PathError, UsageError
 from metashell.forms import counted
 from metashell.image import EMPTY_IMAGE
 
@@ -149,9 +149,9 @@ class EmbeddedQuorum:
         if found is not None:
             ports = [place.port for place in found.places]
             if self._wanted_count not in (None, len(ports)):
-                raise UsageError(f"{directory}: its quorum has {counted(len(ports), 'controller')}", directory)
+                raise PathError(f"{directory}: its quorum has {counted(len(ports), 'controller')}", directory)
             if self._wanted_ports is not None and list(self._wanted_ports) != ports:
-                raise UsageError(f"{directory}: its quorum has the ports {', '.join(map(str, ports))}, which cannot be changed", directory)
+                raise PathError(f"{directory}: its quorum has the ports {', '.join(map(str, ports))}, which cannot be changed", directory)
             self._ports = reserve_these(ports)
             return found
         wanted, count = self._wanted_ports, self._options.controllers

@@ -143,6 +143,7 @@ def test_nothing_in_the_background_keeps_a_pipe_open(quorum: Shell) -> None:
         (["start", "--dir", ""], 2, "option --dir: names no directory"),
         (["start", "--dir", "/proc/here"], 1, "/proc/here: No such file or directory"),
         (["start", "--dir", "mine"], 1, "mine: is not empty, and holds no quorum"),
+        (["start", "--dir", "mine", "--foreground"], 1, "mine: is not empty, and holds no quorum"),
         (["start", "-f", "share.version"], 2, "Can't parse feature=level string share.version: equals sign not found."),
         (["start", "-f", "sharing=1"], 1, "Unsupported feature: sharing."),
         (["start", "-r", "2.8"], 1, "Unknown metadata.version '2.8'."),
@@ -158,6 +159,7 @@ def test_what_cannot_be_is_one_line(quorum: Shell, tmp_path: Path, words: Sequen
     (tmp_path / "mine" / "letter").touch()
     assert message in failed(quorum(*words), status)
     assert quorum.leftovers == []
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter"]
 
 
 def test_a_state_folder_that_cannot_be_written_is_named(quorum: Shell) -> None:
