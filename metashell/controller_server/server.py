@@ -92,7 +92,10 @@ class ControllerServer:
                 on_event=self._on_event,
             )
             replica = self._replica = ReplicaServer(parts)
-            credentials = ImageCredentials(lambda: controller.image, controller.state.settings.token_secret, wall_ms)
+            # Before the log was read to its end, the image may have users and tokens that a later record removes.
+            credentials = ImageCredentials(
+                lambda: controller.image if machine.is_caught_up else MetadataImage(), controller.state.settings.token_secret, wall_ms
+            )
             listeners = [replace(options, features=apis.features) for options in listener_options(config, credentials)]
             opened = await _bound(replica, listeners)
         except BaseException:
