@@ -202,7 +202,7 @@ class EmbeddedQuorum:
             await members.kill_all()
 
     def _refuse_own(self) -> None:
-        """Errors: QuorumError in the quorum's own thread, which must not wait for the lock either: who holds it may wait for this thread."""
+        """Errors: QuorumError in the quorum's own thread. It must not wait for the lock either, whose holder may wait for this thread."""
         if self._newest_thread is not None:
             self._newest_thread.refuse_own()
 
