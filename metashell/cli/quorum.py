@@ -39,6 +39,7 @@ NAME = "metashell quorum"
 LOOK_S = 0.5
 STOP_S = 30.0
 ASK_MS = 3000
+NONE_RUNS = "no quorum is running"
 
 
 def run(words: list[str]) -> int:
@@ -285,12 +286,11 @@ def _living(registry: Registry) -> Record:
     """The quorum that runs. Errors: QuorumError, which says what became of one that does not any more."""
     from metashell.embedded.errors import QuorumError
 
-    record, is_alive = registry.read(), registry.is_alive
-    if is_alive and (record := record or registry.read()) is not None:
-        return record
-    if record is None:
-        raise QuorumError("no quorum is running")
-    raise QuorumError(f"no quorum is running: process {record.pid} was killed or ended by itself; {record.log} may say why")
+    if (living := registry.living()) is not None:
+        return living
+    if (record := registry.read()) is None:
+        raise QuorumError(NONE_RUNS)
+    raise QuorumError(f"{NONE_RUNS}: process {record.pid} was killed or ended by itself; {record.log} may say why")
 
 
 def _fields(record: Record) -> dict[str, Any]:
@@ -347,16 +347,17 @@ def _stop(tool: str, values: SimpleNamespace) -> int:
     from metashell.embedded.errors import QuorumError
 
     registry = _registry()
-    record = registry.read()
-    if record is not None and not registry.is_alive:
+    record = registry.living()
+    if record is None and (record := registry.read()) is not None:
         with registry.held():
             pass
         raise QuorumError(f"no quorum was running: process {record.pid} was killed or ended by itself; {_left_behind(record)}")
-    record = _living(registry)
+    if record is None:
+        raise QuorumError(NONE_RUNS)
     with suppress(ProcessLookupError):
         os.kill(record.pid, signal.SIGTERM)
     end = time.monotonic() + STOP_S
-    while registry.is_alive:
+    while registry.holder == record.pid:
         if time.monotonic() > end:
             raise QuorumError(f"process {record.pid} did not stop within {STOP_S:.0f} s")
         time.sleep(0.02)

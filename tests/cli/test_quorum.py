@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from metashell.embedded.background import Registry
+from metashell.embedded.background import Record, Registry
+from metashell.log.disk import DirectoryLock, Disk
 from tests.cli.conftest import ROOT, command_line, environment
 
 pytestmark = pytest.mark.slow
@@ -103,6 +104,25 @@ def test_a_quorum_that_was_killed_is_named_and_its_files_go_with_the_next_one(qu
     assert started.returncode == 0
     assert started.stderr == f"metashell quorum start: the quorum of process {pid} was not stopped properly; {directory} is removed\n"
     assert quorum("stop").returncode == 0 and quorum.leftovers == []
+
+
+def test_a_process_that_does_not_hold_the_quorum_is_left_alone(quorum: Shell) -> None:
+    """The number in the record is another's by now, and somebody holds the folder: one that starts, or that tidies up."""
+    with subprocess.Popen(["sleep", str(LIMIT_S)]) as other:
+        lock = None
+        try:
+            os.makedirs(quorum.registry.folder)
+            quorum.registry.write(
+                Record(pid=other.pid, started_ms=0, bootstrap_controllers="localhost:1", directory="/nowhere", log="", is_kept=True)
+            )
+            lock = DirectoryLock(quorum.registry.folder, Disk())
+            for command in ("stop", "status", "start"):
+                assert failed(quorum(command)) == f"metashell quorum {command}: a quorum is being started or stopped"
+            assert other.poll() is None
+        finally:
+            if lock is not None:
+                lock.release()
+            other.kill()
 
 
 def test_a_directory_is_kept_with_its_ports_and_opened_again(quorum: Shell, tmp_path: Path) -> None:
