@@ -57,6 +57,8 @@ Encoded = list[tuple[Sequence[VersionedRecord], list[bytes]]]
 
 RECORDS_AT_ONCE: Final = 500
 """Records that are encoded, or decoded by a standby, before others may have their turn."""
+HOLD_MS: Final = 1000
+"""A timer that fires so late shows that the whole process stood still."""
 SHUTTING_DOWN: Final = "The controller is shutting down."
 
 
@@ -300,11 +302,16 @@ class ControllerMachine:
             self._timer = None
         due_ms = self.controller.next_due_ms()
         if due_ms is not None and not self._is_shut_down:
+            # A task that had to wait for its turn is due at once; what is late from now on, the loop is.
+            due_ms = max(due_ms, self.now_ms())
             # The clock has whole milliseconds: one more, so that the time has come when the timer fires.
-            self._timer = asyncio.get_running_loop().call_at((due_ms + 1) / 1000, self._task_is_due)
+            self._timer = asyncio.get_running_loop().call_at((due_ms + 1) / 1000, self._task_is_due, due_ms)
 
-    def _task_is_due(self) -> None:
+    def _task_is_due(self, due_ms: int) -> None:
         self._timer = None
+        now_ms = self.now_ms()
+        if now_ms - due_ms >= HOLD_MS:
+            self.controller.held_up(now_ms - due_ms, now_ms)
         self.queue.task(self._run_due)
 
     def _run_due(self) -> Steps:
