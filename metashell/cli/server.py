@@ -9,6 +9,7 @@ from metashell.cli.common import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, d
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import AsyncIterator, Mapping
     from types import SimpleNamespace
 
@@ -23,11 +24,25 @@ SIGNAL_BASE = 128
 def _serve(values: SimpleNamespace) -> int:
     """Run the controller that the configuration describes until it ends."""
     config = _config(values)
+    metrics = None if values.metrics_port is None else _metrics_socket(values.metrics_port)
     import asyncio
 
     from metashell.controller_server.event_log import EventLog
 
-    return asyncio.run(_run(config, EventLog(values.log_format), values.metrics_port))
+    return asyncio.run(_run(config, EventLog(values.log_format), metrics))
+
+
+def _metrics_socket(port: int) -> socket.socket:
+    """Errors: MetashellError that names the option, before the controller takes part in anything."""
+    from metashell.controller_server.endpoint import metrics_socket
+    from metashell.errors import MetashellError, UsageError
+
+    try:
+        return metrics_socket(port)
+    except UsageError as error:
+        raise UsageError(f"option --metrics-port: {error}", error.argument) from None
+    except MetashellError as error:
+        raise MetashellError(f"option --metrics-port: {error}") from None
 
 
 def _config(values: SimpleNamespace) -> ControllerConfig:
@@ -49,7 +64,7 @@ def _config(values: SimpleNamespace) -> ControllerConfig:
         raise MetashellError(f"{values.config}: {error}") from None
 
 
-async def _run(config: ControllerConfig, log: EventLog, metrics_port: int | None) -> int:
+async def _run(config: ControllerConfig, log: EventLog, metrics: socket.socket | None) -> int:
     """Until a signal, or until it fails. Errors: MetashellError, OSError."""
     import asyncio
     import signal
@@ -81,7 +96,7 @@ async def _run(config: ControllerConfig, log: EventLog, metrics_port: int | None
             await starting
             Garbage(server.replica.driver.held)
             log.event(ready_line(config, server.ports))
-            async with _watched(server, log, metrics_port):
+            async with _watched(server, log, metrics):
                 await asyncio.wait((server.failure, signalled), return_when=asyncio.FIRST_COMPLETED)
         await server.stop()
         if (failure := server.failure.result()) is not None:
@@ -103,17 +118,17 @@ async def _run(config: ControllerConfig, log: EventLog, metrics_port: int | None
 
 
 @asynccontextmanager
-async def _watched(server: ControllerServer, log: EventLog, metrics_port: int | None) -> AsyncIterator[None]:
+async def _watched(server: ControllerServer, log: EventLog, metrics: socket.socket | None) -> AsyncIterator[None]:
     """Tell what changes, and answer questions for metrics, as long as this is entered. Errors: OSError, MetashellError."""
     from metashell.controller_server.event_log import ClusterEvents
 
     changes = ClusterEvents(server, log.event)
     endpoint = None
     try:
-        if metrics_port is not None:
+        if metrics is not None:
             from metashell.controller_server.endpoint import serve_metrics
 
-            endpoint = await serve_metrics(server, metrics_port)
+            endpoint = await serve_metrics(server, metrics)
             log.event(f"metrics and health on http://127.0.0.1:{endpoint.port}")
         yield
     finally:

@@ -66,7 +66,7 @@ class Options:
     controllers: int = 3
     metadata_version: str | None = None
     features: Mapping[str, int] = field(default_factory=dict)
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     is_static: bool = False
 
     def __post_init__(self) -> None:
@@ -86,7 +86,7 @@ class Place:
     port: int
     path: str
     """Of its server.properties."""
-    properties: Mapping[str, str]
+    properties: Mapping[str, str] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,6 +91,8 @@ class EmbeddedQuorum:
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._thread: LoopThread | None = None
+        self._newest_thread: LoopThread | None = None
+        """Also while it ends."""
         self._layout: Layout | None = None
         self._ports: ReservedPorts | None = None
         self._thrown_away: str | None = None
@@ -116,6 +118,7 @@ class EmbeddedQuorum:
 
         Errors: MetashellError and OSError for what keeps a controller from starting; nothing is left then.
         """
+        self._refuse_own()
         with self._lock:
             if self._thread is not None:
                 raise QuorumError("the quorum runs already")
@@ -134,7 +137,7 @@ class EmbeddedQuorum:
         if directory is None:
             directory = self._thrown_away = tempfile.mkdtemp(prefix=PREFIX)
         layout = self._layout = self._open_layout(directory)
-        self._thread = LoopThread("embedded quorum")
+        self._thread = self._newest_thread = LoopThread("embedded quorum")
         members = self._members = Members(layout, self._changed, self._on_event)
         self._run(members.start_all(), "all controllers", START_S)
         self.wait_for_leader(START_S)
@@ -169,7 +172,8 @@ class EmbeddedQuorum:
             raise failure
 
     def _close(self) -> None:
-        """Leave nothing behind, whatever there is."""
+        """Leave nothing behind, whatever there is. Errors: QuorumError in the quorum's own thread; nothing is changed then."""
+        self._refuse_own()
         with self._lock:
             thread, members, self._thread = self._thread, self._members, None
             try:
@@ -196,6 +200,11 @@ class EmbeddedQuorum:
             await self._client.close()
         if members is not None:
             await members.kill_all()
+
+    def _refuse_own(self) -> None:
+        """Errors: QuorumError in the quorum's own thread. It must not wait for the lock either, whose holder may wait for this thread."""
+        if self._newest_thread is not None:
+            self._newest_thread.refuse_own()
 
     def _at_exit(self) -> None:
         # A child that was forked has neither the thread nor the right to the files.
@@ -332,8 +341,7 @@ class EmbeddedQuorum:
             self._change.notify_all()
 
     def _wait(self, what: str, holds: Callable[[], bool], timeout_s: float) -> None:
-        if self._thread is not None:
-            self._thread.refuse_own()
+        self._refuse_own()
         ends_at = time.monotonic() + timeout_s
         while True:
             seen = self._changes

@@ -69,6 +69,21 @@ def place(tmp_path: Path) -> Iterator[Callable[[str], Place]]:
         opened.close()
 
 
+def test_a_port_of_metrics_that_cannot_be_is_named_before_anything_is_opened(place: Callable[[str], Place]) -> None:
+    here = place("here")
+    here.format()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        for number, status, message in (
+            (99999, 2, "not a port (0 to 65535)"),
+            (-1, 2, "not a port (0 to 65535)"),
+            (port, 1, "Address already in use"),
+        ):
+            done = here.run(f"--metrics-port={number}")
+            assert (done.returncode, done.stdout) == (status, "")
+            assert done.stderr == f"metashell server: option --metrics-port: port {number}: {message}\n"
+
+
 def wait_for(stream: IO[str] | None, pattern: str) -> list[str]:
     """The lines up to one in which the pattern is found."""
     assert stream is not None

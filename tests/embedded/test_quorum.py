@@ -19,7 +19,7 @@ import pytest
 from metashell.codec import messages
 from metashell.codec.error_codes import INVALID_REPLICATION_FACTOR, TOPIC_ALREADY_EXISTS
 from metashell.embedded import EmbeddedQuorum, QuorumError, RefusedError, create_topic
-from metashell.embedded.layout import PREFIX
+from metashell.embedded.layout import PREFIX, Options, read_layout
 from metashell.errors import MetashellError, UsageError
 
 LONG_S = 60.0
@@ -251,6 +251,26 @@ def test_the_own_thread_cannot_wait_for_itself() -> None:
     assert seen and "own thread" in str(seen[0])
 
 
+def test_the_own_thread_can_neither_stop_nor_start_it() -> None:
+    seen: list[str] = []
+
+    def on_event(id: int, line: str) -> None:
+        for call in (quorum.stop, quorum.start):
+            with pytest.raises(QuorumError, match="own thread"):
+                call()
+        seen.append(line)
+
+    quorum = EmbeddedQuorum(1, on_event=on_event)
+    with quorum:
+        assert seen  # while it starts, which holds the lock
+        quorum.kill(1)
+        quorum.restart(1)
+        quorum.wait_for_leader()
+        assert os.path.isdir(quorum.directory)
+    quorum.stop()
+    assert len(seen) > 2
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -301,6 +321,15 @@ def test_a_directory_with_something_else_in_it_is_refused(tmp_path: Path) -> Non
     with pytest.raises(UsageError, match="is not empty, and holds no quorum"):
         EmbeddedQuorum(1, directory=tmp_path / "mine").start()
     assert (tmp_path / "mine" / "letter").read_text() == "dear"
+
+
+def test_no_text_of_it_has_a_password(tmp_path: Path) -> None:
+    secret = {"ssl.key.password": "hunter2"}
+    with EmbeddedQuorum(1, directory=tmp_path / "kept", properties=secret) as quorum:
+        assert quorum.running_ids
+    found = read_layout(str(tmp_path / "kept"), {})
+    assert found is not None and found.places[0].properties["ssl.key.password"] == "hunter2"
+    assert "hunter2" not in f"{quorum!r} {found!r} {Options(properties=secret)!r}"
 
 
 def test_an_error_in_the_block_comes_out_of_it_and_stops_the_quorum() -> None:
