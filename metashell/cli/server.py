@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import asynccontextmanager
 
-from metashell.cli.common import STATUS_INTERRUPTED, STATUS_OK, declared_tool, named_values
+from metashell.cli.common import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, declared_tool, named_values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,6 +100,10 @@ async def _run(config: ControllerConfig, log: EventLog, metrics: socket.socket |
                 await asyncio.wait((server.failure, signalled), return_when=asyncio.FIRST_COMPLETED)
         await server.stop()
         if (failure := server.failure.result()) is not None:
+            if server.replica.is_hung:
+                # Python would wait for the thread that waits for the disk.
+                log.event(f"failed: {failure}")
+                os._exit(STATUS_FAILED)
             raise failure
     except UsageError as error:
         # The configuration is at fault, not the command line.

@@ -98,11 +98,11 @@ class ControllerMachine:
         self.leaders = 0
         self.timed_out = 0
         self.on_decided: Callable[[Request, Any], None] | None = None
+        """Told of every request that was decided and its answer, which may still have to wait; for metrics."""
         self.on_replayed: Callable[[Sequence[VersionedRecord], int], None] | None = None
         """Told of what was replayed, and of the offset of its first record; for metrics."""
         self.applied_ms = -1
         """When the last batch that was replayed was written, in Unix ms; -1 before the first."""
-        """Told of every request that was decided and its answer, which may still have to wait; for metrics."""
         self.is_caught_up = False
         self.loads = 0
         self.watchers: list[Callable[[], None]] = []

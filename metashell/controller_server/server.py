@@ -44,6 +44,10 @@ from metashell.server.replica_server import Parts, ReplicaServer
 from metashell.values import ZERO_UUID
 
 
+class DiskHangsError(MetashellError):
+    """The disk did not answer at the end. A thread waits for it, so the process can only be left by os._exit."""
+
+
 class ControllerServer:
     """See the module. `on_event` gets one line for each event that an operator wants to see."""
 
@@ -136,7 +140,7 @@ class ControllerServer:
         """The start failed: hold nothing."""
         if self._replica is not None:
             await self._replica.kill()
-        if self._log is not None:
+        if self._log is not None and (self._replica is None or not self._replica.is_hung):
             with suppress(OSError):
                 self._log.close()
         self._replica = self._log = None
@@ -171,7 +175,9 @@ class ControllerServer:
                 await replica.kill()
             with suppress(AssertionError, asyncio.InvalidStateError):
                 error = replica.failure.result()
-        if self._log is not None:
+            if replica.is_hung:
+                error = error or DiskHangsError(f"{self.config.directory}: the disk hangs: what was begun is not done")
+        if self._log is not None and (replica is None or not replica.is_hung):
             with suppress(OSError):
                 self._log.close()
         if not self.failure.done():

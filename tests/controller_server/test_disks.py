@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from metashell.codec.error_codes import NONE, NOT_CONTROLLER
-from metashell.controller_server.server import ControllerServer
+from metashell.controller_server.server import ControllerServer, DiskHangsError
 from metashell.log.metadata_log import MetadataLog
 from metashell.net.transport import ConnectionFailedError
+from metashell.server import driver, replica_server
 from tests.controller_server.quorum import QUICK, Controllers, add_broker, client, create, create_at, topic_request, topics_of
 from tests.server.quorum import LIMIT_S, eventually, run
 
@@ -62,6 +63,28 @@ def test_a_quorum_goes_on_while_the_disk_of_its_leader_hangs(tmp_path: Path, mon
                 assert await create(active, "two of three have it") == 17  # no name for a topic
                 assert await create(active, "two-of-three-have-it") == NONE
                 await eventually(lambda: hanging.waiting == 1)
+            finally:
+                hanging.end()
+            await eventually(lambda: hanging.waiting == 0)
+
+    run(main)
+
+
+def test_a_controller_whose_disk_hangs_ends_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replica_server, "DRAIN_S", 0.05)
+    monkeypatch.setattr(driver, "SHUTDOWN_MARGIN_S", 0.0)
+
+    async def main() -> None:
+        async with Controllers(tmp_path, 1, settings={"metadata.max.idle.interval.ms": 20}) as quorum:
+            active = await quorum.active()
+            hanging = Hanging(monkeypatch, active)
+            try:
+                await eventually(lambda: hanging.waiting == 1)
+                await active.replica.driver.shut_down(10)
+                await quorum.stop(1)
+                error = active.failure.result()
+                assert isinstance(error, DiskHangsError)
+                assert str(error) == f"{active.config.directory}: the disk hangs: what was begun is not done"
             finally:
                 hanging.end()
             await eventually(lambda: hanging.waiting == 0)
