@@ -53,7 +53,7 @@ QUICK: Final = {
     "controller.quorum.election.backoff.max.ms": "300",
     "controller.quorum.fetch.timeout.ms": "1000",
 }
-"""Where a quorum on one machine differs from Kafka's defaults: it commits at once, and has another leader a second after one was killed."""
+"""Where a quorum on one machine differs from Kafka's defaults: it commits at once, and notices after a second that a leader was killed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
