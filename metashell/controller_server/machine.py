@@ -19,11 +19,11 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from metashell.codec.answers import first_error
 from metashell.codec.batches import RecordBatch
 from metashell.codec.control import KRAFT_VERSION, KRAFT_VOTERS, read_control_record
 from metashell.codec.error_codes import (
     INVALID_UPDATE_VERSION,
-    NONE,
     NOT_CONTROLLER,
     POLICY_VIOLATION,
     REQUEST_TIMED_OUT,
@@ -97,8 +97,8 @@ class ControllerMachine:
         self.claims = 0
         self.leaders = 0
         self.timed_out = 0
-        self.on_decided: Callable[[Request, Any], None] | None = None
-        """Told of every request that was decided and its answer, which may still have to wait; for metrics."""
+        self.on_decided: Callable[[Request, int], None] | None = None
+        """Told of every request that was decided and the error of its answer, which may still have to wait; for metrics."""
         self.on_replayed: Callable[[Sequence[VersionedRecord], int], None] | None = None
         """Told of what was replayed, and of the offset of its first record; for metrics."""
         self.applied_ms = -1
@@ -188,10 +188,11 @@ class ControllerMachine:
             yield from self._write(epoch, decision, Waiter(request, decision.answer, send))
 
     def _decided(self, request: Request, answer: Any) -> None:
-        if getattr(answer, "error_code", NONE) == REQUEST_TIMED_OUT:
+        code = first_error(answer)
+        if code == REQUEST_TIMED_OUT:
             self.timed_out += 1
         if self.on_decided is not None:
-            self.on_decided(request, answer)
+            self.on_decided(request, code)
 
     def _drop(self, request: Request, send: Answer) -> None:
         """This controller ends before the turn of a request came."""
