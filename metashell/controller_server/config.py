@@ -70,7 +70,7 @@ def config_of(
     """The configuration that properties describe. Errors: MetashellError."""
     # Before anything that a broker would need is asked for.
     roles = properties.get("process.roles", "")
-    if roles.strip() != "controller":
+    if "broker" in [role.strip() for role in roles.split(",")]:
         where = f"{name}: " if name else ""
         raise MetashellError(f"{where}process.roles={roles}: must be controller alone; metashell has no broker")
     node = checked_config(properties)
