@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from metashell.codec.error_codes import NONE, NOT_CONTROLLER
+from metashell.controller_server.machine import ControllerMachine
 from metashell.controller_server.server import ControllerServer, DiskHangsError
 from metashell.log.metadata_log import MetadataLog
 from metashell.net.transport import ConnectionFailedError
@@ -90,6 +91,33 @@ def test_a_controller_whose_disk_hangs_ends_and_says_so(tmp_path: Path, monkeypa
             await eventually(lambda: hanging.waiting == 0)
 
     run(main)
+
+
+def test_of_connections_that_are_closed_nothing_is_kept_while_the_disk_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        async with Controllers(tmp_path, 1) as quorum:
+            active = await quorum.active()
+            await add_broker(active, 1)
+            hanging = Hanging(monkeypatch, active)
+            machine = active.machine
+            try:
+                staying, leaving = await client(active), await client(active)
+                asked = [asyncio.ensure_future(one.request(topic_request("t"), version=7)) for one in (staying, leaving)]
+                await eventually(lambda: machine.waiting == 2)
+                leaving.close("done")
+                await eventually(lambda: len(kept(machine)) == 1)
+                assert isinstance((await asyncio.gather(asked[1], return_exceptions=True))[0], ConnectionFailedError)
+            finally:
+                hanging.end()
+            assert code_of(await asked[0]) == NONE
+            assert machine.waiting == 0 and not kept(machine)
+
+    run(main)
+
+
+def kept(machine: ControllerMachine) -> list[Any]:
+    """The requests that are still held."""
+    return [waiter.request for _, waiter in machine._purgatory._waiting if waiter.request is not None]
 
 
 @pytest.mark.parametrize(("method", "number"), [("append", ENOSPC), ("sync", EIO)])
