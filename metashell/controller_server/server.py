@@ -28,6 +28,7 @@ from metashell.controller_server.config import (
 )
 from metashell.controller_server.credentials import ImageCredentials
 from metashell.controller_server.directory import Formatted, bootstrap_records, formatted_for, open_log
+from metashell.controller_server.leaderless import Leaderless
 from metashell.controller_server.machine import ControllerMachine, SnapshotLimits
 from metashell.controller_server.registration import Registration
 from metashell.errors import MetashellError
@@ -61,6 +62,7 @@ class ControllerServer:
         self._replica: ReplicaServer | None = None
         self._machine: ControllerMachine | None = None
         self._registration: Registration | None = None
+        self._leaderless: Leaderless | None = None
         self._formatted: Formatted | None = None
         self._ports: dict[str, int] = {}
         self._is_ending = False
@@ -132,8 +134,10 @@ class ControllerServer:
             lambda: leader_endpoint(self.node),
             peer_security(config),
             self._random,
+            self._on_event,
         )
         machine.watchers.append(self._registration.look)
+        self._leaderless = Leaderless(replica.driver, self._on_event)
         replica.failure.add_done_callback(self._failed)
 
     async def _abandon(self) -> None:
@@ -165,6 +169,8 @@ class ControllerServer:
             return
         self._is_ending = True
         replica = self._replica
+        if self._leaderless is not None:
+            self._leaderless.close()
         if self._registration is not None:
             await self._registration.close()
         error: BaseException | None = None
