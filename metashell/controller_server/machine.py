@@ -19,11 +19,11 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from metashell.codec.answers import first_error
 from metashell.codec.batches import RecordBatch
 from metashell.codec.control import KRAFT_VERSION, KRAFT_VOTERS, read_control_record
 from metashell.codec.error_codes import (
     INVALID_UPDATE_VERSION,
-    NONE,
     NOT_CONTROLLER,
     POLICY_VIOLATION,
     REQUEST_TIMED_OUT,
@@ -108,8 +108,8 @@ class ControllerMachine:
         self.claims = 0
         self.leaders = 0
         self.timed_out = 0
-        self.on_decided: Callable[[Request, Any], None] | None = None
-        """Told of every request that was decided and its answer, which may still have to wait; for metrics."""
+        self.on_decided: Callable[[Request, int], None] | None = None
+        """Told of every request that was decided and the error of its answer, which may still have to wait; for metrics."""
         self.on_replayed: Callable[[Sequence[VersionedRecord], int], None] | None = None
         """Told of what was replayed, and of the offset of its first record; for metrics."""
         self.applied_ms = -1
@@ -207,10 +207,11 @@ class ControllerMachine:
             yield from self._write(epoch, decision, waiter)
 
     def _decided(self, request: Request, answer: Any) -> None:
-        if getattr(answer, "error_code", NONE) == REQUEST_TIMED_OUT:
+        code = first_error(answer)
+        if code == REQUEST_TIMED_OUT:
             self.timed_out += 1
         if self.on_decided is not None:
-            self.on_decided(request, answer)
+            self.on_decided(request, code)
 
     def _refuse(self, waiter: Waiter | None, code: int, message: str | None = None) -> None:
         """Refuse what was asked, if somebody did and still waits."""

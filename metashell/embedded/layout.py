@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from metashell.net.security import SecurityConfig
 
 CONTROLLERS_MAX: Final = 15
+FAKE_BROKERS_MAX: Final = 1000
 PREFIX: Final = "metashell-quorum-"
 """How directories begin that are thrown away."""
 LISTENER: Final = "CONTROLLER"
@@ -52,7 +53,7 @@ QUICK: Final = {
     "controller.quorum.election.backoff.max.ms": "300",
     "controller.quorum.fetch.timeout.ms": "1000",
 }
-"""Where a quorum on one machine differs from Kafka's defaults: it commits at once, and has another leader a second after one was killed."""
+"""Where a quorum on one machine differs from Kafka's defaults: it commits at once, and notices after a second that a leader was killed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +77,12 @@ class Options:
         for name in self.properties:
             if name in _OURS:
                 raise UsageError(f"{name}: follows from the quorum's directory and ports, and cannot be set", name)
+
+
+def check_fake_brokers(count: int) -> None:
+    """Errors: UsageError."""
+    if not 0 <= count <= FAKE_BROKERS_MAX:
+        raise UsageError(f"fake_brokers: {count} is not a number from 0 to {FAKE_BROKERS_MAX}", str(count))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

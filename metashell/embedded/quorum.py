@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from metashell.embedded.errors import QuorumError, nobody
-from metashell.embedded.layout import PREFIX, Layout, Options, make_layout, read_layout, security_of
+from metashell.embedded.layout import PREFIX, Layout, Options, check_fake_brokers, make_layout, read_layout, security_of
 from metashell.embedded.loop_thread import LoopThread
 from metashell.embedded.ports import HOST, ReservedPorts, reserve, reserve_these
 from metashell.errors import PathError, UsageError
@@ -79,8 +79,7 @@ class EmbeddedQuorum:
             is_static=static,
         )
         self._wanted_count = controllers
-        if fake_brokers < 0:
-            raise UsageError(f"fake_brokers: {fake_brokers} is below 0", str(fake_brokers))
+        check_fake_brokers(fake_brokers)
         self._kept = None if directory is None else os.path.abspath(directory)
         self._wanted_ports = ports
         self._fake_brokers_count = fake_brokers
@@ -144,8 +143,8 @@ class EmbeddedQuorum:
         # The first records of a new cluster say its features, which answers depend on.
         self.wait_for(lambda image: image.features.metadata_version is not None, START_S)
         if self._fake_brokers_count:
-            self._run(self._start_brokers(), "brokers", START_S)
-            self._wait("brokers", lambda: all(broker.is_unfenced for broker in self._fake_brokers), START_S)
+            self._run(self._start_brokers(), "fake brokers", START_S)
+            self._wait("fake brokers", lambda: all(broker.is_unfenced for broker in self._fake_brokers), START_S)
 
     def _open_layout(self, directory: str) -> Layout:
         found = read_layout(directory, self._options.properties)

@@ -277,7 +277,8 @@ def test_the_own_thread_can_neither_stop_nor_start_it() -> None:
         ({"controllers": 0}, "controllers: 0 is not a number from 1 to 15"),
         ({"controllers": 16}, "controllers: 16 is not"),
         ({"properties": {"log.dirs": "/x"}}, "log.dirs: follows from"),
-        ({"fake_brokers": -1}, "fake_brokers: -1 is below 0"),
+        ({"fake_brokers": -1}, "fake_brokers: -1 is not a number from 0 to 1000"),
+        ({"fake_brokers": 1001}, "fake_brokers: 1001 is not a number from 0 to 1000"),
         ({"ports": [1025]}, "1 ports for 3 controllers"),
         ({"ports": [1025, 1026, 70000]}, "port 70000: not a port"),
         ({"metadata_version": "2.8"}, "Unknown metadata.version '2.8'"),
@@ -295,7 +296,7 @@ def test_what_cannot_be_is_refused_at_the_start(options: dict[str, object], mess
 def test_a_port_in_use_is_named_and_nothing_is_left() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(UsageError, match=f"^port {port}: in use$"):
+        with pytest.raises(QuorumError, match=f"^port {port}: in use$"):
             EmbeddedQuorum(1, ports=[port]).start()
     with EmbeddedQuorum(1, ports=[port]) as quorum:
         assert quorum.bootstrap_controllers == f"localhost:{port}"
