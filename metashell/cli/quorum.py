@@ -382,7 +382,8 @@ def _stop(tool: str, values: SimpleNamespace) -> int:
     if values.output == "json":
         _print_json({**_fields(record), "state": "stopped"})
     else:
-        sys.stdout.write(f"stopped; {record.directory} is kept\n" if record.is_kept else "stopped\n")
+        became = "is kept" if os.path.isdir(record.directory) else "is not there any more"
+        sys.stdout.write(f"stopped; {record.directory} {became}\n" if record.is_kept else "stopped\n")
     return STATUS_OK
 
 

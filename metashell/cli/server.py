@@ -23,7 +23,10 @@ SIGNAL_BASE = 128
 
 def _serve(values: SimpleNamespace) -> int:
     """Run the controller that the configuration describes until it ends."""
-    config = _config(values)
+    from metashell.controller_server.config import load_config
+
+    overrides = named_values("--override", values.override)
+    config = load_config(values.config, overrides, allow_plaintext=values.allow_plaintext, accept_loss=values.accept_loss)
     metrics = None if values.metrics_port is None else _metrics_socket(values.metrics_port)
     import asyncio
 
@@ -43,25 +46,6 @@ def _metrics_socket(port: int) -> socket.socket:
         raise UsageError(f"option --metrics-port: {error}", error.argument) from None
     except MetashellError as error:
         raise MetashellError(f"option --metrics-port: {error}") from None
-
-
-def _config(values: SimpleNamespace) -> ControllerConfig:
-    """Errors: MetashellError with the file at fault."""
-    from metashell.controller_server.config import config_of
-    from metashell.errors import MetashellError, PathError
-    from metashell.log.properties import parse_properties
-    from metashell.log.text_files import read_text_file
-    from metashell.storage.errors import ConfigError
-
-    try:
-        properties = {**parse_properties(read_text_file(values.config)), **named_values("--override", values.override)}
-        return config_of(properties, values.config, allow_plaintext=values.allow_plaintext, accept_loss=values.accept_loss)
-    except OSError as error:
-        raise PathError.of(values.config, error) from None
-    except ConfigError as error:
-        raise MetashellError(f"{values.config}: {error.plain}") from None
-    except ValueError as error:
-        raise MetashellError(f"{values.config}: {error}") from None
 
 
 async def _run(config: ControllerConfig, log: EventLog, metrics: socket.socket | None) -> int:

@@ -19,12 +19,12 @@ from metashell.codec.error_codes import REQUEST_TIMED_OUT, error_text
 from metashell.controller.apis import APIS
 from metashell.controller.controller import HEARTBEAT_KEY
 from metashell.controller_server.partition_counts import PartitionCounts
+from metashell.controller_server.queue import Kind
 from metashell.controller_server.windows import QUANTILES, TimeWindow
 from metashell.image.loss import VersionedRecord
 
 if TYPE_CHECKING:
     from metashell.controller import Request
-    from metashell.controller_server.queue import Kind
     from metashell.controller_server.server import ControllerServer
     from metashell.image import BrokerRegistration
 
@@ -95,7 +95,7 @@ class Metrics:
     # ---- what it is told
 
     def _on_done(self, kind: Kind, waited_s: float, worked_s: float) -> None:
-        if kind.value != "task":
+        if kind is not Kind.TASK:
             # As in Kafka: what a controller asks of itself was not waited for by anybody.
             self._waited.note(waited_s)
         self._worked.note(worked_s)

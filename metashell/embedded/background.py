@@ -79,7 +79,7 @@ class Registry:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Be the process whose quorum it is; what was left of one that died is removed first. Errors: QuorumError where another one is."""
+        """Be the process whose quorum it is; the files of a dead one are removed first. Errors: QuorumError where another one is."""
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
         lock = self._take()
         try:

@@ -120,6 +120,12 @@ def test_a_kept_quorum_that_was_killed_says_how_it_is_opened_again(quorum: Shell
     assert quorum("start", "--dir", "kept here").stdout.strip() == shown["bootstrap_controllers"]
 
 
+def test_a_directory_that_was_removed_meanwhile_is_not_said_to_be_kept(quorum: Shell, tmp_path: Path) -> None:
+    assert quorum("start", "-n", "1", "--dir", "gone").returncode == 0
+    (tmp_path / "gone").rename(tmp_path / "elsewhere")
+    assert quorum("stop").stdout == f"stopped; {tmp_path}/gone is not there any more\n"
+
+
 def test_a_process_that_does_not_hold_the_quorum_is_left_alone(quorum: Shell) -> None:
     """The number in the record is another's by now, and somebody holds the folder: one that starts, or that tidies up."""
     with subprocess.Popen(["sleep", str(LIMIT_S)]) as other:
