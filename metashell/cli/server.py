@@ -96,7 +96,7 @@ async def _run(config: ControllerConfig, log: EventLog, metrics: socket.socket |
     except OSError as error:
         if error.filename is not None:
             raise
-        raise MetashellError(f"{config.name}: {error.strerror or error}") from None
+        raise MetashellError(f"{place_of(error, config)}: {error.strerror or error}") from None
     log.event("stopped")
     return STATUS_INTERRUPTED if signalled.result() == signal.SIGINT else STATUS_OK
 
@@ -119,6 +119,14 @@ async def _watched(server: ControllerServer, log: EventLog, metrics: socket.sock
         changes.close()
         if endpoint is not None:
             await endpoint.close()
+
+
+def place_of(error: OSError, config: ControllerConfig) -> str:
+    """What an error of the system is about that names no file: the directory where the disk is at fault, else the configuration."""
+    import errno
+
+    is_disk = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
+    return config.directory if is_disk else config.name
 
 
 def ready_line(config: ControllerConfig, ports: Mapping[str, int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -15,6 +16,8 @@ from typing import IO
 
 import pytest
 
+from metashell.cli.server import place_of
+from metashell.controller_server.config import load_config
 from tests.cli.conftest import command_line, environment
 
 pytestmark = pytest.mark.slow
@@ -201,6 +204,13 @@ def test_a_wrong_command_line_is_status_2(place: Callable[[str], Place], tmp_pat
     spoilt = tmp_path / "spoilt.properties"
     spoilt.write_text("process.roles=\\u12\n")
     assert failed(run("metashell", "server", str(spoilt))) == f"{spoilt}: malformed \\uxxxx encoding"
+
+
+def test_a_full_disk_is_named_by_its_directory(place: Callable[[str], Place]) -> None:
+    at = place("full")
+    config = load_config(str(at.config))
+    assert place_of(OSError(errno.ENOSPC, "No space left on device"), config) == str(at.directory)
+    assert place_of(OSError(errno.EMFILE, "Too many open files"), config) == str(at.config)
 
 
 def test_a_disk_that_was_spoilt_is_one_line(place: Callable[[str], Place]) -> None:
