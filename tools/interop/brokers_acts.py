@@ -31,6 +31,7 @@ from tools.interop.brokers_traffic import (
     check_written,
     read_topic,
 )
+from tools.interop.nodes import NodeFailedError
 
 REASSIGN: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 PARTITIONS: Final = 6
@@ -110,7 +111,7 @@ class Story:
             Writer("w2", where, self.topic, PARTITIONS, per_second=150),
             Member("m1", where, self.topic, "readers", protocol=self.protocol),
             Member("m2", where, self.topic, "readers", protocol=self.protocol),
-            Copier("copier", where, self.topic, "copied", PARTITIONS, protocol=self.protocol),
+            Copier("copier", where, self.topic, "copied", protocol=self.protocol),
         ]
         for client in self.clients:
             client.start()
@@ -138,7 +139,11 @@ class Story:
             took.update({name: time.monotonic() - began for name in before if name not in took and now[name] > before[name] + 20})
             return len(took) == len(before)
 
-        self.cluster.wait_until("traffic goes on", is_further, limit_s)
+        try:
+            self.cluster.wait_until("traffic goes on", is_further, limit_s)
+        except NodeFailedError as error:
+            told = {client.name: dict(client.errors) for client in self.clients}
+            raise StoryError(f"only {sorted(took)} of {sorted(before)} go on; errors of each: {told}; {error}") from error
         self.tell("traffic goes on after " + ", ".join(f"{seconds:.1f} s ({name})" for name, seconds in took.items()))
 
     def counts(self) -> dict[str, int]:
@@ -413,20 +418,24 @@ class Story:
         where = self.cluster.bootstrap
         written = read_topic(where, self.topic, PARTITIONS)
         count = sum(map(len, written.values()))
-        self.cluster.wait_until(
-            "readers have read all",
-            lambda _: len(set().union(*(member.seen for member in self.members))) >= count and self.copier.has_all,
-        )
+        copied: dict[int, list[bytes]] = {}
+
+        def has_copied(_: MetadataImage) -> bool:
+            copied.update(read_topic(where, "copied", PARTITIONS))
+            return sum(map(len, copied.values())) >= count
+
+        self.cluster.wait_until("the group has read all", lambda _: len(set().union(*(member.seen for member in self.members))) >= count)
+        self.cluster.wait_until("all is copied", has_copied)
         self.check_group("readers")
         for client in (*self.members, self.copier):
             client.end()
-        copied = read_topic(where, "copied", PARTITIONS)
+        copied.update(read_topic(where, "copied", PARTITIONS))
         for writer in self.writers:
             check_written(writer, written)
         check_seen(self.members, written)
         check_copied(written, copied)
         acknowledged = sum(writer.count for writer in self.writers)
-        refused: Counter[str] = sum((writer.refused for writer in self.writers), start=Counter())
+        refused: Counter[str] = sum((writer.errors for writer in self.writers), start=Counter())
         copier = self.copier
         self.tell(f"{acknowledged} messages were acknowledged, {dict(refused) or 'none'} refused: each is there once, in order")
         self.tell(f"the group has read all, the copy has each once: {copier.committed} transactions committed, {copier.aborted} aborted")

@@ -31,6 +31,8 @@ class Client(ABC):
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.errors: Counter[str] = Counter()
+        """What it was told; of a writer, for how many messages."""
         self._ends = Event()
         self._failure: BaseException | None = None
         self._thread = Thread(target=self._guarded, name=name, daemon=True)
@@ -70,7 +72,6 @@ class Writer(Client):
         self.topic = topic
         self.acknowledged: dict[int, list[int]] = defaultdict(list)
         """Numbers by partition."""
-        self.refused: Counter[str] = Counter()
         self.longest_gap_s: dict[int, float] = defaultdict(float)
         """By partition, the longest time between two acknowledgements."""
         self._acknowledged_at: dict[int, float] = {}
@@ -106,7 +107,7 @@ class Writer(Client):
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            self.refused[error.name()] += 1
+            self.errors[error.name()] += 1
             return
         partition, value, now = message.partition(), message.value(), time.monotonic()
         assert partition is not None and value is not None
@@ -122,7 +123,6 @@ class Member(Client):
     def __init__(self, name: str, bootstrap: str, topic: str, group: str, *, protocol: str) -> None:
         super().__init__(name)
         self.seen: set[bytes] = set()
-        self.errors: Counter[str] = Counter()
         self._topic = topic
         self._settings = group_settings(bootstrap, group, protocol) | {
             "client.id": name,
@@ -148,15 +148,11 @@ class Member(Client):
 class Copier(Client):
     """Copies a topic into another in transactions that hold its offsets (exactly once); each seventh is aborted on purpose."""
 
-    def __init__(self, name: str, bootstrap: str, source: str, target: str, partitions: int, *, protocol: str) -> None:
+    def __init__(self, name: str, bootstrap: str, source: str, target: str, *, protocol: str) -> None:
         super().__init__(name)
         self.committed = self.aborted = self.copied = 0
-        self.errors: Counter[str] = Counter()
-        self.has_all = False
-        """Whether there is nothing that is not copied, as far as it knows."""
-        self._source, self._target, self._partitions = source, target, partitions
-        self._at_end: set[int | None] = set()
-        self._consumer_settings = group_settings(bootstrap, name, protocol) | {"enable.auto.commit": False, "enable.partition.eof": True}
+        self._source, self._target = source, target
+        self._consumer_settings = group_settings(bootstrap, name, protocol) | {"enable.auto.commit": False}
         self._producer_settings = {
             "bootstrap.servers": bootstrap,
             "transactional.id": name,
@@ -168,9 +164,7 @@ class Copier(Client):
         }
 
     def run(self) -> None:
-        consumer = Consumer(self._consumer_settings)
-        consumer.subscribe([self._source])
-        producer: Producer | None = None
+        consumer, producer = self._consumer(), None
         try:
             while not self._ends.is_set():
                 try:
@@ -182,13 +176,19 @@ class Copier(Client):
                     told: KafkaError = error.args[0]
                     self.errors[told.name()] += 1
                     producer = self._recover(producer, told)
-                    self._rewind(consumer)
+                    # A new one begins at what the group has committed, whatever state this one is in.
+                    consumer.close()
+                    consumer = self._consumer()
         finally:
             consumer.close()
 
+    def _consumer(self) -> Consumer:
+        consumer = Consumer(self._consumer_settings)
+        consumer.subscribe([self._source])
+        return consumer
+
     def _copy(self, consumer: Consumer, producer: Producer) -> None:
-        messages = self._read(consumer)
-        self.has_all = not messages and len(self._at_end) == self._partitions
+        messages = [message for message in consumer.consume(500, COPY_S) if message.error() is None]
         if not messages:
             return
         producer.begin_transaction()
@@ -205,23 +205,11 @@ class Copier(Client):
         if (self.committed + self.aborted) % 7 == 6:
             self._ask(lambda: producer.abort_transaction(ANSWER_S))
             self.aborted += 1
-            self._rewind(consumer)
+            rewind(consumer)
             return
         self._ask(lambda: producer.commit_transaction(ANSWER_S))
         self.committed += 1
         self.copied += len(messages)
-
-    def _read(self, consumer: Consumer) -> list[Message]:
-        """Messages of a while, and which partitions have no more."""
-        found = []
-        for message in consumer.consume(500, COPY_S):
-            error = message.error()
-            if error is None:
-                self._at_end.discard(message.partition())
-                found.append(message)
-            elif error.code() == KafkaError._PARTITION_EOF:
-                self._at_end.add(message.partition())
-        return found
 
     def _ask(self, call: Callable[[], object]) -> None:
         """Make a call again while its failure says that this may help. Errors: KafkaException."""
@@ -246,24 +234,11 @@ class Copier(Client):
             return None
         return producer
 
-    def _rewind(self, consumer: Consumer) -> None:
-        self._at_end.clear()
-        rewind(consumer)
-
 
 def rewind(consumer: Consumer) -> None:
-    """Set a consumer back to the offsets that its group committed; what fails is tried again."""
-    end = time.monotonic() + FLUSH_S
-    while True:
-        try:
-            for at in consumer.committed(consumer.assignment(), ANSWER_S):
-                consumer.seek(TopicPartition(at.topic, at.partition, max(at.offset, 0)))
-            return
-        except KafkaException:
-            if time.monotonic() > end:
-                raise
-            consumer.consume(1, 0)
-            time.sleep(POLL_S)
+    """Set a consumer back to the offsets that its group committed. Errors: KafkaException."""
+    for at in consumer.committed(consumer.assignment(), ANSWER_S):
+        consumer.seek(TopicPartition(at.topic, at.partition, max(at.offset, 0)))
 
 
 def group_settings(bootstrap: str, group: str, protocol: str) -> dict[str, str | int | bool]:
