@@ -5,7 +5,9 @@ All are clients of librdkafka; each has a thread of its own, and keeps going wha
 
 from __future__ import annotations
 
+import sys
 import time
+import traceback
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -52,6 +54,11 @@ class Client(ABC):
             raise TrafficError(f"{self.name} does not end")
         if self._failure is not None:
             raise TrafficError(f"{self.name} failed: {self._failure!r}") from self._failure
+
+    def where(self) -> str:
+        """What the thread is doing."""
+        frame = sys._current_frames().get(self._thread.ident or 0)
+        return " < ".join(f"{line.name}:{line.lineno}" for line in reversed(traceback.extract_stack(frame)[-4:])) if frame else "ended"
 
     def _guarded(self) -> None:
         try:
@@ -152,7 +159,11 @@ class Copier(Client):
         super().__init__(name)
         self.committed = self.aborted = self.copied = 0
         self._source, self._target = source, target
-        self._consumer_settings = group_settings(bootstrap, name, protocol) | {"enable.auto.commit": False}
+        self._consumer_settings = group_settings(bootstrap, name, protocol) | {
+            "enable.auto.commit": False,
+            # So long one that hangs keeps its partitions from the one that replaces it.
+            "max.poll.interval.ms": 30_000,
+        }
         self._producer_settings = {
             "bootstrap.servers": bootstrap,
             "transactional.id": name,
@@ -171,14 +182,15 @@ class Copier(Client):
                     if producer is None:
                         producer = Producer(self._producer_settings)
                         producer.init_transactions(ANSWER_S)
-                    self._copy(consumer, producer)
+                    if self._copy(consumer, producer):
+                        continue
                 except KafkaException as error:
                     told: KafkaError = error.args[0]
                     self.errors[told.name()] += 1
                     producer = self._recover(producer, told)
-                    # A new one begins at what the group has committed, whatever state this one is in.
-                    consumer.close()
-                    consumer = self._consumer()
+                # A new one begins at what the group has committed.
+                consumer.close()
+                consumer = self._consumer()
         finally:
             consumer.close()
 
@@ -187,10 +199,11 @@ class Copier(Client):
         consumer.subscribe([self._source])
         return consumer
 
-    def _copy(self, consumer: Consumer, producer: Producer) -> None:
+    def _copy(self, consumer: Consumer, producer: Producer) -> bool:
+        """Copy what comes in a while; False where that was aborted. Errors: KafkaException."""
         messages = [message for message in consumer.consume(500, COPY_S) if message.error() is None]
         if not messages:
-            return
+            return True
         producer.begin_transaction()
         for message in messages:
             producer.produce(self._target, message.value())
@@ -205,11 +218,11 @@ class Copier(Client):
         if (self.committed + self.aborted) % 7 == 6:
             self._ask(lambda: producer.abort_transaction(ANSWER_S))
             self.aborted += 1
-            rewind(consumer)
-            return
+            return False
         self._ask(lambda: producer.commit_transaction(ANSWER_S))
         self.committed += 1
         self.copied += len(messages)
+        return True
 
     def _ask(self, call: Callable[[], object]) -> None:
         """Make a call again while its failure says that this may help. Errors: KafkaException."""
@@ -233,12 +246,6 @@ class Copier(Client):
         except KafkaException:
             return None
         return producer
-
-
-def rewind(consumer: Consumer) -> None:
-    """Set a consumer back to the offsets that its group committed. Errors: KafkaException."""
-    for at in consumer.committed(consumer.assignment(), ANSWER_S):
-        consumer.seek(TopicPartition(at.topic, at.partition, max(at.offset, 0)))
 
 
 def group_settings(bootstrap: str, group: str, protocol: str) -> dict[str, str | int | bool]:
