@@ -106,6 +106,7 @@ LATE_MODULES = {
     "metashell.controller_server.endpoint": {"asyncio"},
     "metashell.controller_server.apis": {"asyncio"},
     "metashell.controller_server.registration": {"asyncio"},
+    "metashell.controller_server.leaderless": {"asyncio"},
     "metashell.controller_server.garbage": {"asyncio"},
     "metashell.embedded.members": {"asyncio"},
     "metashell.embedded.requests": {"asyncio"},

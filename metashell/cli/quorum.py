@@ -39,6 +39,7 @@ NAME = "metashell quorum"
 LOOK_S = 0.5
 STOP_S = 30.0
 ASK_MS = 3000
+NONE_RUNS = "no quorum is running"
 
 
 def run(words: list[str]) -> int:
@@ -67,7 +68,7 @@ def _registry() -> Registry:
 
 def _start(tool: str, values: SimpleNamespace) -> int:
     from metashell.embedded.background import Record, run_in_background
-    from metashell.embedded.layout import LOG
+    from metashell.embedded.layout import LOG, read_layout
 
     options = _options(values)
     registry = _registry()
@@ -86,6 +87,11 @@ def _start(tool: str, values: SimpleNamespace) -> int:
         return _serve(EmbeddedQuorum(directory=directory, on_event=on_event, **options), registry, announcement, record)
 
     try:
+        # Before the log is made: a directory of something else stays as it is.
+        read_layout(directory, {})
+        if log:
+            # Here it has a reader, in the background nobody.
+            os.close(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
         if values.foreground:
             return serve(_Printed(values.output), _event if values.verbose else lambda id, line: None)
         record = run_in_background(log, lambda announcement: _guarded(announcement, lambda: serve(announcement, _event)))
@@ -98,7 +104,7 @@ def _start(tool: str, values: SimpleNamespace) -> int:
 
 def _options(values: SimpleNamespace) -> dict[str, Any]:
     """The arguments of EmbeddedQuorum. Errors: UsageError, before anything is begun."""
-    from metashell.embedded.layout import Options
+    from metashell.embedded.layout import Options, check_fake_brokers
     from metashell.embedded.ports import refuse_no_port
     from metashell.errors import UsageError
     from metashell.storage.errors import ConfigError
@@ -112,6 +118,7 @@ def _options(values: SimpleNamespace) -> dict[str, Any]:
         raise UsageError(error.plain) from None
     count = values.controllers
     settings = named_values("--override", values.override)
+    check_fake_brokers(values.fake_brokers)
     checked = Options(controllers=3 if count is None else count, properties=settings)
     ports = None if values.port is None else tuple(range(values.port, values.port + checked.controllers))
     for port in ports or ():
@@ -134,7 +141,11 @@ def _say_what_died(tool: str, registry: Registry) -> None:
 
 def _left_behind(record: Record) -> str:
     """What becomes of the files of a quorum that died."""
-    return f"{record.directory} is kept" if record.is_kept else f"{record.directory} is removed"
+    if not record.is_kept:
+        return f"{record.directory} is removed"
+    from shlex import quote
+
+    return f"{record.directory} is kept (metashell quorum start --dir {quote(record.directory)} opens it again)"
 
 
 def _directory(given: str | None) -> tuple[str, bool]:
@@ -154,6 +165,10 @@ def _directory(given: str | None) -> tuple[str, bool]:
         except OSError as error:
             raise MetashellError(file_error_text(error)) from None
     directory = os.path.abspath(given)
+    if os.path.exists(directory) and not os.path.isdir(directory):
+        from metashell.errors import PathError
+
+        raise PathError(f"{directory}: not a directory", directory)
     os.makedirs(directory, exist_ok=True)
     return directory, True
 
@@ -283,12 +298,17 @@ def _living(registry: Registry) -> Record:
     """The quorum that runs. Errors: QuorumError, which says what became of one that does not any more."""
     from metashell.embedded.errors import QuorumError
 
-    record, is_alive = registry.read(), registry.is_alive
-    if is_alive and (record := record or registry.read()) is not None:
-        return record
-    if record is None:
-        raise QuorumError("no quorum is running")
-    raise QuorumError(f"no quorum is running: process {record.pid} was killed or ended by itself; {record.log} may say why")
+    if (living := registry.living()) is not None:
+        return living
+    if (record := registry.read()) is None:
+        raise QuorumError(NONE_RUNS)
+    raise QuorumError(f"{NONE_RUNS}: process {record.pid} was killed or ended by itself; {_why(record)}")
+
+
+def _why(record: Record) -> str:
+    """Where to look, and how to go on with one that is kept."""
+    places = [f"{record.log} may say why"] if record.log else []
+    return "; ".join([*places, _left_behind(record)] if record.is_kept or not places else places)
 
 
 def _fields(record: Record) -> dict[str, Any]:
@@ -345,23 +365,25 @@ def _stop(tool: str, values: SimpleNamespace) -> int:
     from metashell.embedded.errors import QuorumError
 
     registry = _registry()
-    record = registry.read()
-    if record is not None and not registry.is_alive:
+    record = registry.living()
+    if record is None and (record := registry.read()) is not None:
         with registry.held():
             pass
         raise QuorumError(f"no quorum was running: process {record.pid} was killed or ended by itself; {_left_behind(record)}")
-    record = _living(registry)
+    if record is None:
+        raise QuorumError(NONE_RUNS)
     with suppress(ProcessLookupError):
         os.kill(record.pid, signal.SIGTERM)
     end = time.monotonic() + STOP_S
-    while registry.is_alive:
+    while registry.holder == record.pid:
         if time.monotonic() > end:
             raise QuorumError(f"process {record.pid} did not stop within {STOP_S:.0f} s")
         time.sleep(0.02)
     if values.output == "json":
         _print_json({**_fields(record), "state": "stopped"})
     else:
-        sys.stdout.write(f"stopped; {_left_behind(record)}\n" if record.is_kept else "stopped\n")
+        became = "is kept" if os.path.isdir(record.directory) else "is not there any more"
+        sys.stdout.write(f"stopped; {record.directory} {became}\n" if record.is_kept else "stopped\n")
     return STATUS_OK
 
 

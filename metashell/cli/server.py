@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from contextlib import asynccontextmanager
 
-from metashell.cli.common import STATUS_INTERRUPTED, STATUS_OK, declared_tool, named_values
+from metashell.cli.common import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, declared_tool, named_values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import AsyncIterator, Mapping
     from types import SimpleNamespace
 
@@ -22,34 +23,32 @@ SIGNAL_BASE = 128
 
 def _serve(values: SimpleNamespace) -> int:
     """Run the controller that the configuration describes until it ends."""
-    config = _config(values)
+    from metashell.controller_server.config import load_config
+
+    overrides = named_values("--override", values.override)
+    config = load_config(values.config, overrides, allow_plaintext=values.allow_plaintext, accept_loss=values.accept_loss)
+    metrics = None if values.metrics_port is None else _metrics_socket(values.metrics_port)
     import asyncio
 
     from metashell.controller_server.event_log import EventLog
 
-    return asyncio.run(_run(config, EventLog(values.log_format), values.metrics_port))
+    return asyncio.run(_run(config, EventLog(values.log_format), metrics))
 
 
-def _config(values: SimpleNamespace) -> ControllerConfig:
-    """Errors: MetashellError with the file at fault."""
-    from metashell.controller_server.config import config_of
-    from metashell.errors import MetashellError, PathError
-    from metashell.log.properties import parse_properties
-    from metashell.log.text_files import read_text_file
-    from metashell.storage.errors import ConfigError
+def _metrics_socket(port: int) -> socket.socket:
+    """Errors: MetashellError that names the option, before the controller takes part in anything."""
+    from metashell.controller_server.endpoint import metrics_socket
+    from metashell.errors import MetashellError, UsageError
 
     try:
-        properties = {**parse_properties(read_text_file(values.config)), **named_values("--override", values.override)}
-        return config_of(properties, values.config, allow_plaintext=values.allow_plaintext, accept_loss=values.accept_loss)
-    except OSError as error:
-        raise PathError.of(values.config, error) from None
-    except ConfigError as error:
-        raise MetashellError(f"{values.config}: {error.plain}") from None
-    except ValueError as error:
-        raise MetashellError(f"{values.config}: {error}") from None
+        return metrics_socket(port)
+    except UsageError as error:
+        raise UsageError(f"option --metrics-port: {error}", error.argument) from None
+    except MetashellError as error:
+        raise MetashellError(f"option --metrics-port: {error}") from None
 
 
-async def _run(config: ControllerConfig, log: EventLog, metrics_port: int | None) -> int:
+async def _run(config: ControllerConfig, log: EventLog, metrics: socket.socket | None) -> int:
     """Until a signal, or until it fails. Errors: MetashellError, OSError."""
     import asyncio
     import signal
@@ -81,10 +80,14 @@ async def _run(config: ControllerConfig, log: EventLog, metrics_port: int | None
             await starting
             Garbage(server.replica.driver.held)
             log.event(ready_line(config, server.ports))
-            async with _watched(server, log, metrics_port):
+            async with _watched(server, log, metrics):
                 await asyncio.wait((server.failure, signalled), return_when=asyncio.FIRST_COMPLETED)
         await server.stop()
         if (failure := server.failure.result()) is not None:
+            if server.replica.is_hung:
+                # Python would wait for the thread that waits for the disk.
+                log.event(f"failed: {failure}")
+                os._exit(STATUS_FAILED)
             raise failure
     except UsageError as error:
         # The configuration is at fault, not the command line.
@@ -99,17 +102,17 @@ async def _run(config: ControllerConfig, log: EventLog, metrics_port: int | None
 
 
 @asynccontextmanager
-async def _watched(server: ControllerServer, log: EventLog, metrics_port: int | None) -> AsyncIterator[None]:
+async def _watched(server: ControllerServer, log: EventLog, metrics: socket.socket | None) -> AsyncIterator[None]:
     """Tell what changes, and answer questions for metrics, as long as this is entered. Errors: OSError, MetashellError."""
     from metashell.controller_server.event_log import ClusterEvents
 
     changes = ClusterEvents(server, log.event)
     endpoint = None
     try:
-        if metrics_port is not None:
+        if metrics is not None:
             from metashell.controller_server.endpoint import serve_metrics
 
-            endpoint = await serve_metrics(server, metrics_port)
+            endpoint = await serve_metrics(server, metrics)
             log.event(f"metrics and health on http://127.0.0.1:{endpoint.port}")
         yield
     finally:

@@ -130,6 +130,11 @@ class QuorumController:
         if self.current_authorizer().allows_cluster(request, Operation.CLUSTER_ACTION):
             self.state.heartbeats.contact(broker.id, broker.epoch, now_ms)
 
+    def held_up(self, held_ms: int, now_ms: int) -> None:
+        """The whole process stood still until now: nobody read what came in meanwhile, heartbeats among it."""
+        if self.state.is_active:
+            self.state.heartbeats.prolong(held_ms, now_ms)
+
     def decide(self, request: Request, now_ms: int, wall_ms: int | None = None) -> Decision:
         """What to write and to answer.
 

@@ -17,8 +17,6 @@ MORE_WORK_MS: Final = 10
 
 AFTER_FAILURE_MS: Final = 300_000
 """A task that raised comes again this late."""
-HOLD_MS: Final = 1000
-"""A task that runs so late was held up together with everything else in the process."""
 
 Step = Callable[[State, int], TaskResult | Steps[TaskResult]]
 """`(state, now_ms) -> (what to write, whether there may be more to do)`."""
@@ -55,10 +53,6 @@ class Schedule:
         if name is None or self._due[name] > now_ms:
             return None
         task = self._tasks[name]
-        late_ms = now_ms - self._due[name]
-        if late_ms >= HOLD_MS:
-            # Nobody read what came in meanwhile, heartbeats among it.
-            state.heartbeats.prolong(late_ms)
         self._due[name] = now_ms + AFTER_FAILURE_MS
         made = task.step(state, now_ms)
         decision, has_more = made if isinstance(made, tuple) else (yield from made)

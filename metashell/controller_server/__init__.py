@@ -18,7 +18,8 @@ Public names, by module (all of them import asyncio, so they are imported inside
   `await kill()` does not, `failure` is done when it ended.
 - `machine`: `ControllerMachine`, the state machine that the replica feeds. `queue`: `EventQueue`, the line in which everything waits.
 - `apis`: `Apis`, requests of listeners to the controller and to raft, and answers back. `registration`: makes this controller known.
-- `endpoint`: `await serve_metrics(server, port)`: /metrics, /healthz and /readyz on loopback. `metrics`: what is counted, under Kafka's
+  `leaderless`: says that no leader is known.
+- `endpoint`: `await serve_metrics(server, held)`: /metrics, /healthz and /readyz on loopback. `metrics`: what is counted, under Kafka's
   names. `event_log`: `EventLog(form)`, events as text or JSON lines, and `ClusterEvents(server, on_event)`, which tells what changes.
 - `credentials`: `ImageCredentials`, the users and tokens of the committed image, for the SCRAM of the listeners.
 """

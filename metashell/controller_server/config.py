@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from metashell.controller.settings import Settings
-from metashell.errors import MetashellError
+from metashell.errors import MetashellError, PathError
 from metashell.log.properties import parse_properties
 from metashell.log.text_files import read_text_file
 from metashell.net.addresses import parse_address
@@ -19,6 +19,7 @@ from metashell.raft.messages import Endpoint
 from metashell.server.peer_security import PeerSecurity
 from metashell.storage.config import NodeConfig
 from metashell.storage.config import config_of as checked_config
+from metashell.storage.errors import ConfigError
 from metashell.values import ReplicaKey
 
 if TYPE_CHECKING:
@@ -55,13 +56,19 @@ class ControllerConfig:
         return {endpoint.name: endpoint.protocol for endpoint in self.node.listeners.of_controller}
 
 
-def load_config(path: str, *, allow_plaintext: bool = False, accept_loss: bool = False) -> ControllerConfig:
-    """The configuration in a properties file. Errors: MetashellError, OSError."""
+def load_config(
+    path: str, overrides: Mapping[str, str] = {}, *, allow_plaintext: bool = False, accept_loss: bool = False
+) -> ControllerConfig:
+    """The configuration in a properties file, with others in place of some. Errors: MetashellError with the file at fault."""
     try:
-        properties = parse_properties(read_text_file(path))
+        properties = {**parse_properties(read_text_file(path)), **overrides}
+        return config_of(properties, path, allow_plaintext=allow_plaintext, accept_loss=accept_loss)
+    except OSError as error:
+        raise PathError.of(path, error) from None
+    except ConfigError as error:
+        raise MetashellError(f"{path}: {error.plain}") from None
     except ValueError as error:
         raise MetashellError(f"{path}: {error}") from None
-    return config_of(properties, path, allow_plaintext=allow_plaintext, accept_loss=accept_loss)
 
 
 def config_of(
@@ -70,7 +77,7 @@ def config_of(
     """The configuration that properties describe. Errors: MetashellError."""
     # Before anything that a broker would need is asked for.
     roles = properties.get("process.roles", "")
-    if roles.strip() != "controller":
+    if "broker" in [role.strip() for role in roles.split(",")]:
         where = f"{name}: " if name else ""
         raise MetashellError(f"{where}process.roles={roles}: must be controller alone; metashell has no broker")
     node = checked_config(properties)

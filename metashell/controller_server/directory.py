@@ -15,7 +15,7 @@ from metashell.errors import MetashellError
 from metashell.image.loss import VersionedRecord
 from metashell.log.meta_properties import META_PROPERTIES
 from metashell.log.metadata_log import MetadataLog
-from metashell.log.names import BOOTSTRAP_CHECKPOINT
+from metashell.log.names import BOOTSTRAP_CHECKPOINT, METADATA_DIRECTORY
 from metashell.storage.ensemble import load_ensemble, verify_ensemble
 
 
@@ -41,10 +41,16 @@ def formatted_for(config: ControllerConfig) -> Formatted:
     verify_ensemble(ensemble, clusters[0], node.node_id)
     if config.directory in ensemble.errors:
         raise MetashellError(f"Encountered I/O error in metadata log directory {config.directory}. Cannot continue.")
-    meta = ensemble.formatted.get(config.directory)
-    if meta is None:
+    for directory in sorted(ensemble.formatted):
+        # A log that is left alone would be an empty cluster in place of the one that was.
+        elsewhere = os.path.join(directory, METADATA_DIRECTORY)
+        if directory != config.directory and os.path.exists(elsewhere):
+            where = f"`{elsewhere}` (the configured metadata directory is {config.directory})"
+            raise MetashellError(f"Found unexpected metadata location in data directory {where}.")
+    if ensemble.empty:
         why = "(have you run `kafka-storage.sh` to format the directory?)"
-        raise MetashellError(f"No `meta.properties` found in {config.directory} {why}")
+        raise MetashellError(f"No `meta.properties` found in {min(ensemble.empty)} {why}")
+    meta = ensemble.formatted[config.directory]
     if meta.node_id is None or meta.directory_id is None:
         raise MetashellError(f"{config.directory}: {META_PROPERTIES} has no {'node.id' if meta.node_id is None else 'directory.id'}")
     return Formatted(clusters[0], meta.directory_id)

@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from metashell.controller_server.metrics import Family, Metrics
-from metashell.errors import MetashellError
+from metashell.errors import MetashellError, UsageError
+from metashell.net.addresses import PORT_MAX
 
 if TYPE_CHECKING:
     from metashell.controller_server.server import ControllerServer
@@ -66,9 +68,9 @@ class Endpoint:
             "/readyz": self._give_readiness,
         }
 
-    async def open(self, port: int) -> None:
-        """Errors: OSError."""
-        self._listener = await asyncio.start_server(self._accept, HOST, port, limit=REQUEST_MAX, backlog=CONNECTIONS_MAX)
+    async def open(self, held: socket.socket) -> None:
+        """Listen on a bound socket, which is the endpoint's from now on. Errors: OSError."""
+        self._listener = await asyncio.start_server(self._accept, sock=held, limit=REQUEST_MAX, backlog=CONNECTIONS_MAX)
         self.port = self._listener.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
@@ -172,12 +174,32 @@ class Endpoint:
         }
 
 
-async def serve_metrics(server: ControllerServer, port: int = 0) -> Endpoint:
-    """Open the endpoint of a controller that was started; port 0 is any. Errors: OSError; MetashellError without prometheus_client."""
+def metrics_socket(port: int = 0) -> socket.socket:
+    """A bound socket of loopback for `serve_metrics`, which listens on it; port 0 is any. Whoever starts a controller asks for it before.
+
+    Errors: UsageError for a number that no port has; MetashellError for a port that is taken, and without prometheus_client.
+    """
+    if not 0 <= port <= PORT_MAX:
+        raise UsageError(f"port {port}: not a port (0 to {PORT_MAX})", str(port))
     try:
-        from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, ProcessCollector, generate_latest
+        import prometheus_client  # noqa: F401
     except ImportError:
         raise MetashellError("metrics need prometheus_client: pip install 'metashell[metrics]'") from None
+    held = socket.socket()
+    try:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind((HOST, port))
+    except OSError as error:
+        held.close()
+        raise MetashellError(f"port {port}: {error.strerror}") from None
+    return held
+
+
+async def serve_metrics(server: ControllerServer, held: socket.socket | None = None) -> Endpoint:
+    """Open the endpoint of a controller that was started, by default at any port. Errors: OSError; those of `metrics_socket`."""
+    held = held or metrics_socket()
+    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, ProcessCollector, generate_latest
+
     metrics = Metrics(server)
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
@@ -192,7 +214,7 @@ async def serve_metrics(server: ControllerServer, port: int = 0) -> Endpoint:
     registry.register(Ours())
     endpoint = Endpoint(server, metrics, lambda: generate_latest(registry), CONTENT_TYPE_LATEST)
     try:
-        await endpoint.open(port)
+        await endpoint.open(held)
     except BaseException:
         metrics.close()
         raise

@@ -12,7 +12,8 @@ Every object has `time`, `event` (its kind) and `message` (the text); the other 
 | feature | feature, level | a finalized level changed |
 | snapshot | offset, epoch, size | a snapshot is complete |
 | complaint | number, what | a peer sent what it must not send |
-| peer | host, port, reached | another controller cannot be reached, or can be again |
+| peer | host, port, reached | another controller cannot be reached, or can be again; this one cannot register with the active one |
+| leaderless | epoch, asked | no leader is known for some seconds; whom this controller asks |
 | note | | everything else |
 
 This module imports asyncio by what it watches, so it is itself imported inside functions.

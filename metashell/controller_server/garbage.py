@@ -3,6 +3,7 @@
 Decisions and replay make no cycles, and what an image consists of lives long; Python's own collector would look at all of it again and
 again, for longer than a heartbeat should wait. So only what was made lately is looked at, some thousand objects at a time; what is alive by
 then is left alone. Once an hour everything is looked at, if that is a small matter, because connections that lived for long leave cycles.
+If it is none, an image was loaded since: what is there by then is left alone for ever, so that it is not counted every hour.
 
 Only a process that is nothing but a controller does this: it is the whole process's collector. This module imports asyncio, so it is itself
 imported inside functions.
@@ -29,7 +30,7 @@ ALL_MAX: Final = 60_000
 
 
 class Garbage:
-    """Collects while it is open. `held` counts how long the looks at everything take."""
+    """Collects while it is open. `held` counts how long the looks at everything take, and to see whether there is too much."""
 
     def __init__(self, held: HeldTime) -> None:
         self._held = held
@@ -48,8 +49,10 @@ class Garbage:
     def collect(self) -> None:
         """Look at everything now, if it is little enough, and again after a period."""
         self._timer.cancel()
+        started = perf_counter()
         if len(gc.get_objects(2)) <= ALL_MAX:
-            started = perf_counter()
             gc.collect()
-            self._held.note(perf_counter() - started)
+        else:
+            gc.freeze()
+        self._held.note(perf_counter() - started)
         self._timer = self._loop.call_later(PERIOD_S, self.collect)

@@ -19,11 +19,11 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from metashell.codec.answers import first_error
 from metashell.codec.batches import RecordBatch
 from metashell.codec.control import KRAFT_VERSION, KRAFT_VOTERS, read_control_record
 from metashell.codec.error_codes import (
     INVALID_UPDATE_VERSION,
-    NONE,
     NOT_CONTROLLER,
     POLICY_VIOLATION,
     REQUEST_TIMED_OUT,
@@ -57,6 +57,8 @@ Encoded = list[tuple[Sequence[VersionedRecord], list[bytes]]]
 
 RECORDS_AT_ONCE: Final = 500
 """Records that are encoded, or decoded by a standby, before others may have their turn."""
+HOLD_MS: Final = 1000
+"""A timer that fires so late shows that the whole process stood still."""
 SHUTTING_DOWN: Final = "The controller is shutting down."
 
 
@@ -67,12 +69,23 @@ class SnapshotLimits(NamedTuple):
     after_ms: int
 
 
-class Waiter(NamedTuple):
-    """An answer that waits until what it rests on is stable."""
+class Waiter:
+    """Somebody who asked: the request, its answer as long as that waits until what it rests on is stable, and where it goes.
 
-    request: Request
-    answer: Any
-    send: Answer
+    Without `send` nobody waits any more, and nothing else is kept.
+    """
+
+    __slots__ = ("answer", "connection", "request", "send")
+
+    def __init__(self, request: Request, connection: Hashable, send: Answer) -> None:
+        self.request: Request | None = request
+        self.connection = connection
+        self.answer: Any = None
+        self.send: Answer | None = send
+
+    def leave(self) -> None:
+        """It was answered, or its connection is closed."""
+        self.request = self.answer = self.send = None
 
 
 class ControllerMachine:
@@ -95,12 +108,12 @@ class ControllerMachine:
         self.claims = 0
         self.leaders = 0
         self.timed_out = 0
-        self.on_decided: Callable[[Request, Any], None] | None = None
+        self.on_decided: Callable[[Request, int], None] | None = None
+        """Told of every request that was decided and the error of its answer, which may still have to wait; for metrics."""
         self.on_replayed: Callable[[Sequence[VersionedRecord], int], None] | None = None
         """Told of what was replayed, and of the offset of its first record; for metrics."""
         self.applied_ms = -1
         """When the last batch that was replayed was written, in Unix ms; -1 before the first."""
-        """Told of every request that was decided and its answer, which may still have to wait; for metrics."""
         self.is_caught_up = False
         self.loads = 0
         self.watchers: list[Callable[[], None]] = []
@@ -109,6 +122,7 @@ class ControllerMachine:
         self._wall_ms = wall_ms
         self._on_event = on_event
         self._purgatory: Purgatory[Waiter] = Purgatory()
+        self._asked: dict[Hashable, set[Waiter]] = {}
         self._driver: Driver | None = None
         self._queue: EventQueue | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -160,14 +174,20 @@ class ControllerMachine:
 
     def ask(self, request: Request, connection: Hashable, send: Answer) -> None:
         """Decide about a request when its turn comes; `send` gets the answer when it is stable, or that there can be none."""
-        self.queue.request(connection, lambda: self._decide(request, send), partial(self._drop, request, send))
+        waiter = Waiter(request, connection, send)
+        self._asked.setdefault(connection, set()).add(waiter)
+        self.queue.request(
+            connection, lambda: self._decide(request, waiter), partial(self._refuse, waiter, REQUEST_TIMED_OUT, SHUTTING_DOWN)
+        )
 
     def forget(self, connection: Hashable) -> None:
-        """A connection is closed: what it asked and nobody has begun to decide is dropped."""
+        """A connection is closed: what it asked and nobody has begun to decide is dropped, and answers that wait are not kept."""
+        for waiter in self._asked.pop(connection, ()):
+            waiter.leave()
         if self._queue is not None:
             self._queue.forget(connection)
 
-    def _decide(self, request: Request, send: Answer) -> Steps:
+    def _decide(self, request: Request, waiter: Waiter) -> Steps:
         controller = self.controller
         epoch = controller.state.claim_epoch
         try:
@@ -176,29 +196,42 @@ class ControllerMachine:
         except Exception as error:
             self._unforeseen(f"api key {request.api_key}", error)
             self._give_up(epoch)
-            self._refuse(request, send, UNKNOWN_SERVER_ERROR)
+            self._refuse(waiter, UNKNOWN_SERVER_ERROR)
             return
         self._decided(request, decision.answer)
+        waiter.answer = decision.answer
         route = ROUTES.get(request.api_key)
         if decision.answer is None or (route is not None and not route.is_write):
-            self.queue.answer(lambda: send(decision.answer))
+            self._send(waiter)
         else:
-            yield from self._write(epoch, decision, Waiter(request, decision.answer, send))
+            yield from self._write(epoch, decision, waiter)
 
     def _decided(self, request: Request, answer: Any) -> None:
-        if getattr(answer, "error_code", NONE) == REQUEST_TIMED_OUT:
+        code = first_error(answer)
+        if code == REQUEST_TIMED_OUT:
             self.timed_out += 1
         if self.on_decided is not None:
-            self.on_decided(request, answer)
+            self.on_decided(request, code)
 
-    def _drop(self, request: Request, send: Answer) -> None:
-        """This controller ends before the turn of a request came."""
-        answer = self.controller.refuse(request, REQUEST_TIMED_OUT, SHUTTING_DOWN)
-        self.queue.answer(lambda: send(answer))
+    def _refuse(self, waiter: Waiter | None, code: int, message: str | None = None) -> None:
+        """Refuse what was asked, if somebody did and still waits."""
+        if waiter is not None and waiter.request is not None:
+            waiter.answer = self.controller.refuse(waiter.request, code, message)
+            self._send(waiter)
 
-    def _refuse(self, request: Request, send: Answer, code: int, message: str | None = None) -> None:
-        answer = self.controller.refuse(request, code, message)
-        self.queue.answer(lambda: send(answer))
+    def _send(self, waiter: Waiter) -> None:
+        self.queue.answer(lambda: self._tell(waiter))
+
+    def _tell(self, waiter: Waiter) -> Iterator[object] | None:
+        if waiter.send is None:
+            return None
+        send, answer = waiter.send, waiter.answer
+        waiter.leave()
+        asked = self._asked[waiter.connection]
+        asked.remove(waiter)
+        if not asked:
+            del self._asked[waiter.connection]
+        return send(answer)
 
     def _unforeseen(self, what: str, error: BaseException) -> None:
         """Something was decided by a mistake of ours: it is counted, and told with the place."""
@@ -220,7 +253,7 @@ class ControllerMachine:
         except Exception as error:
             self._unforeseen("a decision that cannot be written", error)
             self._give_up(epoch)
-            self._fail(waiter, UNKNOWN_SERVER_ERROR)
+            self._refuse(waiter, UNKNOWN_SERVER_ERROR)
             return
         try:
             if decision.kraft_version is not None:
@@ -229,16 +262,16 @@ class ControllerMachine:
                 yield from self._append(epoch, records, values, is_atomic=decision.atomic)
         except NotLeaderError:
             self._give_up(epoch)
-            self._fail(waiter, NOT_CONTROLLER, self.controller.wrong_controller_text())
+            self._refuse(waiter, NOT_CONTROLLER, self.controller.wrong_controller_text())
             return
         except InvalidUpdateVersionError as refused:
-            self._fail(waiter, INVALID_UPDATE_VERSION, str(refused))
+            self._refuse(waiter, INVALID_UPDATE_VERSION, str(refused))
             return
         except RecordBatchTooLargeError:
-            self._fail(waiter, POLICY_VIOLATION, TOO_LARGE)
+            self._refuse(waiter, POLICY_VIOLATION, TOO_LARGE)
             return
         written = self.controller.written(decision)
-        if waiter is not None:
+        if waiter is not None and waiter.send is not None:
             self._purgatory.add(max(written, upgraded), waiter)
             self._complete()
 
@@ -264,17 +297,10 @@ class ControllerMachine:
         yield from self._replay(records, last_offset - len(values) + 1, self._wall_ms())
         driver.release()
 
-    def _fail(self, waiter: Waiter | None, code: int, message: str | None = None) -> None:
-        if waiter is not None:
-            self._refuse(waiter.request, waiter.send, code, message)
-
     def _complete(self) -> None:
         """Let those go on whose offset is stable."""
         for waiter in self._purgatory.complete_to(self.controller.stable_offset):
             self._send(waiter)
-
-    def _send(self, waiter: Waiter) -> None:
-        self.queue.answer(lambda: waiter.send(waiter.answer))
 
     def _give_up(self, epoch: int) -> None:
         """End the claim of `epoch`, if that is the one: see the module."""
@@ -288,7 +314,7 @@ class ControllerMachine:
         controller.note_leader(node.leader_id if node.leader_id != controller.state.settings.node_id else -1)
         self._schedule_tasks()
         for waiter in self._purgatory.take_all():
-            self._fail(waiter, NOT_CONTROLLER, controller.wrong_controller_text())
+            self._refuse(waiter, NOT_CONTROLLER, controller.wrong_controller_text())
         self._on_event(Event(f"no longer the active controller of epoch {epoch}", "inactive", epoch=epoch))
         self._changed()
 
@@ -300,11 +326,16 @@ class ControllerMachine:
             self._timer = None
         due_ms = self.controller.next_due_ms()
         if due_ms is not None and not self._is_shut_down:
+            # A task that had to wait for its turn is due at once; what is late from now on, the loop is.
+            due_ms = max(due_ms, self.now_ms())
             # The clock has whole milliseconds: one more, so that the time has come when the timer fires.
-            self._timer = asyncio.get_running_loop().call_at((due_ms + 1) / 1000, self._task_is_due)
+            self._timer = asyncio.get_running_loop().call_at((due_ms + 1) / 1000, self._task_is_due, due_ms)
 
-    def _task_is_due(self) -> None:
+    def _task_is_due(self, due_ms: int) -> None:
         self._timer = None
+        now_ms = self.now_ms()
+        if now_ms - due_ms >= HOLD_MS:
+            self.controller.held_up(now_ms - due_ms, now_ms)
         self.queue.task(self._run_due)
 
     def _run_due(self) -> Steps:
@@ -343,7 +374,7 @@ class ControllerMachine:
             self._is_shut_down = True
             self._schedule_tasks()
             for waiter in self._purgatory.take_all():
-                self._fail(waiter, NOT_CONTROLLER, self.controller.wrong_controller_text())
+                self._refuse(waiter, NOT_CONTROLLER, self.controller.wrong_controller_text())
             if self._queue is not None:
                 self._queue.close()
 

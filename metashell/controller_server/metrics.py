@@ -15,17 +15,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from metashell.codec.compiler import Entity
-from metashell.codec.error_codes import NONE, REQUEST_TIMED_OUT, error_text
+from metashell.codec.error_codes import REQUEST_TIMED_OUT, error_text
 from metashell.controller.apis import APIS
 from metashell.controller.controller import HEARTBEAT_KEY
 from metashell.controller_server.partition_counts import PartitionCounts
+from metashell.controller_server.queue import Kind
 from metashell.controller_server.windows import QUANTILES, TimeWindow
 from metashell.image.loss import VersionedRecord
 
 if TYPE_CHECKING:
     from metashell.controller import Request
-    from metashell.controller_server.queue import Kind
     from metashell.controller_server.server import ControllerServer
     from metashell.image import BrokerRegistration
 
@@ -96,13 +95,13 @@ class Metrics:
     # ---- what it is told
 
     def _on_done(self, kind: Kind, waited_s: float, worked_s: float) -> None:
-        if kind.value != "task":
+        if kind is not Kind.TASK:
             # As in Kafka: what a controller asks of itself was not waited for by anybody.
             self._waited.note(waited_s)
         self._worked.note(worked_s)
 
-    def _on_decided(self, request: Request, answer: Entity | None) -> None:
-        self._decided[request.api_key, first_error(answer)] += 1
+    def _on_decided(self, request: Request, code: int) -> None:
+        self._decided[request.api_key, code] += 1
 
     def _on_replayed(self, records: Sequence[VersionedRecord], base_offset: int) -> None:
         self._counts.note(records, base_offset)
@@ -277,29 +276,3 @@ def registration_state(broker: BrokerRegistration) -> int:
     if broker.fenced:
         return FENCED
     return IN_SHUTDOWN if broker.in_controlled_shutdown else ACTIVE
-
-
-_LISTS: dict[type[Entity], tuple[str, ...]] = {}
-"""By the class of an answer, or of a part of one, its lists."""
-
-
-def first_error(answer: Entity | None) -> int:
-    """The error code of an answer: its own, else the first one in its parts; NONE where there is none."""
-    if answer is None:
-        return NONE
-    code: int = getattr(answer, "error_code", NONE)
-    if code != NONE:
-        return code
-    kind = type(answer)
-    names = _LISTS.get(kind)
-    if names is None:
-        plain = kind()
-        fields: tuple[str, ...] = kind.__slots__
-        names = _LISTS[kind] = tuple(name for name in fields if name != "unknown_tags" and getattr(plain, name) == ())
-    for name in names:
-        for part in getattr(answer, name) or ():
-            if not isinstance(part, Entity):
-                break
-            if (code := first_error(part)) != NONE:
-                return code
-    return NONE

@@ -77,6 +77,7 @@ class EventQueue:
         self._answers: deque[Sending] = deque()
         self._sending: Iterator[object] | None = None
         self._steps: Steps | None = None
+        self._begun: _Waiting | None = None
         self._worked_s = 0.0
         self._waited_s = 0.0
         self._kind = Kind.CONTROL
@@ -100,7 +101,7 @@ class EventQueue:
         self._put(self._tasks, _Waiting(Kind.TASK, event, self._loop.time()))
 
     def request(self, connection: Hashable, event: Event, dropped: Callable[[], None]) -> None:
-        """A request of a connection; where `close` comes before its turn, `dropped` is called. A deadline is the event's own matter."""
+        """A request of a connection; where `close` comes before its end, `dropped` is called. A deadline is the event's own matter."""
         line = self._lines.get(connection)
         if line is None:
             line = self._lines[connection] = deque()
@@ -123,12 +124,14 @@ class EventQueue:
         self._is_closed = True
         if self._handle is not None:
             self._handle.cancel()
+        left = [waiting for line in self._lines.values() for waiting in line]
         if self._steps is not None and not self._is_running:
             self._steps.close()
-        self._steps = None
+            if self._begun is not None:
+                left.insert(0, self._begun)
+        self._steps = self._begun = None
         self._control.clear()
         self._tasks.clear()
-        left = [waiting for line in self._lines.values() for waiting in line]
         self._lines.clear()
         # What is stable may be said.
         sending, self._sending = self._sending, None
@@ -222,6 +225,7 @@ class EventQueue:
         return found
 
     def _begin(self, waiting: _Waiting) -> None:
+        self._begun = waiting
         self._kind = waiting.kind
         self._waited_s = self._loop.time() - waiting.since_s
         self.longest_wait_s = max(self.longest_wait_s, self._waited_s)

@@ -22,6 +22,7 @@ from metashell.net.client_connection import ClientConnection
 from metashell.net.security import PROTOCOLS
 from metashell.net.transport import Connection, ConnectionFailedError, connect
 from metashell.raft.messages import Endpoint
+from metashell.server.events import Event
 
 if TYPE_CHECKING:
     from random import Random
@@ -32,6 +33,8 @@ TIMEOUT_S: Final = 5.0
 PAUSE_MIN_S: Final = 0.1
 PAUSE_MAX_S: Final = 120.0
 JITTER: Final = 0.02
+TELL_FROM: Final = 2
+"""Failures in a row before one is told: a single one is usual while leadership changes."""
 _ANSWER_MAX: Final = 64 * 1024
 
 
@@ -51,10 +54,14 @@ class Registration:
         leader: Callable[[], Endpoint | None],
         peers: PeerSecurity,
         random: Random,
+        on_event: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.sent = 0
         self.failed = 0
         self.last_failure = ""
+        self._on_event = on_event
+        self._failed_in_row = 0
+        self._told = ""
         self._node_id = node_id
         self._incarnation = incarnation
         self._request = _request(node_id, incarnation, endpoints, protocols)
@@ -115,15 +122,25 @@ class Registration:
                 connection = await connect(Address(*leader), core=core, tls=self._peers.tls, timeout_s=TIMEOUT_S)
                 answer = await connection.request(self._request, version=0, timeout_s=TIMEOUT_S)
         except (ConnectionFailedError, EncodeError, OSError, TimeoutError) as error:
-            return self._failed(str(error) or type(error).__name__)
+            return self._failed(leader, str(error) or type(error).__name__, reached=False)
         finally:
             if connection is not None:
                 connection.close("done")
-        return answer.error_code == NONE or self._failed(f"error {answer.error_code} {answer.error_message or ''}")
+        if answer.error_code != NONE:
+            return self._failed(leader, f"error {answer.error_code} {answer.error_message or ''}".rstrip(), reached=True)
+        self._failed_in_row = 0
+        self._told = ""
+        return True
 
-    def _failed(self, reason: str) -> bool:
+    def _failed(self, leader: Endpoint, reason: str, *, reached: bool) -> bool:
         self.failed += 1
         self.last_failure = reason
+        self._failed_in_row += 1
+        host, port = leader
+        text = f"controller {self._node_id} cannot register with the active controller at {host}:{port}: {reason}"
+        if self._failed_in_row >= TELL_FROM and text != self._told:
+            self._told = text
+            self._on_event(Event(text, "peer", host=host, port=port, reached=reached))
         return False
 
 

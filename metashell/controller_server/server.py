@@ -28,6 +28,7 @@ from metashell.controller_server.config import (
 )
 from metashell.controller_server.credentials import ImageCredentials
 from metashell.controller_server.directory import Formatted, bootstrap_records, formatted_for, open_log
+from metashell.controller_server.leaderless import Leaderless
 from metashell.controller_server.machine import ControllerMachine, SnapshotLimits
 from metashell.controller_server.registration import Registration
 from metashell.errors import MetashellError
@@ -44,6 +45,10 @@ from metashell.server.replica_server import Parts, ReplicaServer
 from metashell.values import ZERO_UUID
 
 
+class DiskHangsError(MetashellError):
+    """The disk did not answer at the end. A thread waits for it, so the process can only be left by os._exit."""
+
+
 class ControllerServer:
     """See the module. `on_event` gets one line for each event that an operator wants to see."""
 
@@ -57,6 +62,7 @@ class ControllerServer:
         self._replica: ReplicaServer | None = None
         self._machine: ControllerMachine | None = None
         self._registration: Registration | None = None
+        self._leaderless: Leaderless | None = None
         self._formatted: Formatted | None = None
         self._ports: dict[str, int] = {}
         self._is_ending = False
@@ -92,7 +98,10 @@ class ControllerServer:
                 on_event=self._on_event,
             )
             replica = self._replica = ReplicaServer(parts)
-            credentials = ImageCredentials(lambda: controller.image, controller.state.settings.token_secret, wall_ms)
+            # Before the log was read to its end, the image may have users and tokens that a later record removes.
+            credentials = ImageCredentials(
+                lambda: controller.image if machine.is_caught_up else MetadataImage(), controller.state.settings.token_secret, wall_ms
+            )
             listeners = [replace(options, features=apis.features) for options in listener_options(config, credentials)]
             opened = await _bound(replica, listeners)
         except BaseException:
@@ -125,15 +134,17 @@ class ControllerServer:
             lambda: leader_endpoint(self.node),
             peer_security(config),
             self._random,
+            self._on_event,
         )
         machine.watchers.append(self._registration.look)
+        self._leaderless = Leaderless(replica.driver, self._on_event)
         replica.failure.add_done_callback(self._failed)
 
     async def _abandon(self) -> None:
         """The start failed: hold nothing."""
         if self._replica is not None:
             await self._replica.kill()
-        if self._log is not None:
+        if self._log is not None and (self._replica is None or not self._replica.is_hung):
             with suppress(OSError):
                 self._log.close()
         self._replica = self._log = None
@@ -158,6 +169,8 @@ class ControllerServer:
             return
         self._is_ending = True
         replica = self._replica
+        if self._leaderless is not None:
+            self._leaderless.close()
         if self._registration is not None:
             await self._registration.close()
         error: BaseException | None = None
@@ -168,7 +181,9 @@ class ControllerServer:
                 await replica.kill()
             with suppress(AssertionError, asyncio.InvalidStateError):
                 error = replica.failure.result()
-        if self._log is not None:
+            if replica.is_hung:
+                error = error or DiskHangsError(f"{self.config.directory}: the disk hangs: what was begun is not done")
+        if self._log is not None and (replica is None or not replica.is_hung):
             with suppress(OSError):
                 self._log.close()
         if not self.failure.done():

@@ -19,7 +19,7 @@ from typing import Any, Final, NoReturn
 from metashell.embedded.errors import QuorumError
 from metashell.embedded.layout import PREFIX
 from metashell.log.atomic_file import replace_file
-from metashell.log.disk import DirectoryLock, Disk, is_locked
+from metashell.log.disk import DirectoryLock, Disk, lock_holder
 
 RECORD: Final = "quorum.json"
 TAKE_TRIES: Final = 25
@@ -56,13 +56,30 @@ class Registry:
             raise QuorumError(f"{self._path}: is not what `metashell quorum start` wrote; remove it") from None
 
     @property
+    def holder(self) -> int | None:
+        """The process whose quorum runs, or is being started or stopped; None where there is none."""
+        return lock_holder(self.folder)
+
+    @property
     def is_alive(self) -> bool:
         """Whether a quorum runs, or is being started or stopped."""
-        return is_locked(self.folder)
+        return self.holder is not None
+
+    def living(self) -> Record | None:
+        """The quorum whose process holds the folder, None where nobody does. Errors: QuorumError where it is being started or stopped."""
+        for _ in range(TAKE_TRIES):
+            if (holder := self.holder) is None:
+                return None
+            found = self.read()
+            if found is not None and found.pid == holder:
+                return found
+            # One that begins says at once where it is.
+            time.sleep(POLL_S)
+        raise self.refusal()
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Be the process whose quorum it is; what was left of one that died is removed first. Errors: QuorumError where another one is."""
+        """Be the process whose quorum it is; the files of a dead one are removed first. Errors: QuorumError where another one is."""
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
         lock = self._take()
         try:
@@ -76,14 +93,14 @@ class Registry:
             try:
                 return DirectoryLock(self.folder, Disk())
             except BlockingIOError:
-                # Also who only asks whether it is held holds it for a moment.
+                # Also `stop` holds it for a moment, to remove what a dead quorum left.
                 time.sleep(POLL_S)
         raise self.refusal()
 
     def refusal(self) -> QuorumError:
         """Why no second quorum is started."""
         found = self.read()
-        if found is None or not found.bootstrap_controllers:
+        if found is None or not found.bootstrap_controllers or found.pid != self.holder:
             return QuorumError("a quorum is being started or stopped")
         return QuorumError(f"a quorum is running: process {found.pid}, {found.bootstrap_controllers} (metashell quorum stop ends it)")
 

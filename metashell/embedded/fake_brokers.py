@@ -1,4 +1,4 @@
-"""Brokers that are none: they register and send heartbeats, so that a controller places partitions on them. They serve no client, and no
+"""Fake brokers: they register and send heartbeats, so that a controller places partitions on them. They serve no client, and no
 partition has any data.
 
 This module imports asyncio, so it is itself imported inside functions.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from metashell.controller.chance import new_uuid
 from metashell.embedded.ports import HOST
-from metashell.errors import MetashellError, UsageError
+from metashell.errors import MetashellError, PathError, UsageError
 from metashell.log.atomic_file import ASIDE_SUFFIX
 from metashell.log.disk import Disk
 from metashell.log.meta_properties import META_PROPERTIES, read_meta_properties
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from metashell.net.security import SecurityConfig
 
 CONTROLLERS_MAX: Final = 15
+FAKE_BROKERS_MAX: Final = 1000
 PREFIX: Final = "metashell-quorum-"
 """How directories begin that are thrown away."""
 LISTENER: Final = "CONTROLLER"
@@ -52,7 +53,7 @@ QUICK: Final = {
     "controller.quorum.election.backoff.max.ms": "300",
     "controller.quorum.fetch.timeout.ms": "1000",
 }
-"""Where a quorum on one machine differs from Kafka's defaults: it commits at once, and has another leader a second after one was killed."""
+"""Where a quorum on one machine differs from Kafka's defaults: it commits at once, and notices after a second that a leader was killed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +67,7 @@ class Options:
     controllers: int = 3
     metadata_version: str | None = None
     features: Mapping[str, int] = field(default_factory=dict)
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     is_static: bool = False
 
     def __post_init__(self) -> None:
@@ -78,6 +79,12 @@ class Options:
                 raise UsageError(f"{name}: follows from the quorum's directory and ports, and cannot be set", name)
 
 
+def check_fake_brokers(count: int) -> None:
+    """Errors: UsageError."""
+    if not 0 <= count <= FAKE_BROKERS_MAX:
+        raise UsageError(f"fake_brokers: {count} is not a number from 0 to {FAKE_BROKERS_MAX}", str(count))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """One controller on disk."""
@@ -86,7 +93,7 @@ class Place:
     port: int
     path: str
     """Of its server.properties."""
-    properties: Mapping[str, str]
+    properties: Mapping[str, str] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +194,7 @@ def properties_of(id: int, ports: Mapping[int, int], log_directory: str, options
 def read_layout(directory: str, settings: Mapping[str, str]) -> Layout | None:
     """The quorum that a directory holds, None for an empty one or none; from now on its controllers have these settings, too.
 
-    Errors: OSError; UsageError for a directory with something else in it; MetashellError for properties that cannot be read.
+    Errors: OSError; PathError for a directory with something else in it; MetashellError for properties that cannot be read.
     """
     try:
         names = os.listdir(directory)
@@ -196,7 +203,7 @@ def read_layout(directory: str, settings: Mapping[str, str]) -> Layout | None:
     folders = [name for name in names if name.startswith(_FOLDER)]
     if not folders:
         if set(names) - {LOG}:
-            raise UsageError(f"{directory}: is not empty, and holds no quorum", directory)
+            raise PathError(f"{directory}: is not empty, and holds no quorum", directory)
         return None
     places = sorted((_read_place(directory, name, settings) for name in folders), key=lambda place: place.id)
     meta = read_meta_properties(os.path.join(places[0].properties["log.dirs"], META_PROPERTIES))

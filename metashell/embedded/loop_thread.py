@@ -58,11 +58,12 @@ class LoopThread:
 
     def refuse_own(self) -> None:
         """Errors: QuorumError in the loop's own thread."""
-        if threading.get_ident() == self._thread.ident:
+        if threading.current_thread() is self._thread:
             raise QuorumError("called from the quorum's own thread, which would wait for itself")
 
     def close(self) -> None:
-        """Cancel what is left, and end the thread."""
+        """Cancel what is left, and end the thread. Errors: QuorumError in the loop's own thread."""
+        self.refuse_own()
         if self.loop.is_closed():
             return
         try:

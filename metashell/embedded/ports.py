@@ -9,6 +9,7 @@ from contextlib import suppress
 from errno import EADDRINUSE
 from typing import Final
 
+from metashell.embedded.errors import QuorumError
 from metashell.errors import UsageError
 
 HOST: Final = "localhost"
@@ -49,7 +50,7 @@ def reserve(count: int) -> ReservedPorts:
 
 
 def reserve_these(numbers: Sequence[int]) -> ReservedPorts:
-    """These ports. Errors: UsageError, which names the first that is in use or is none."""
+    """These ports. Errors: UsageError for one that is none; QuorumError, which names the first that is in use."""
     sockets: list[socket.socket] = []
     try:
         for number in numbers:
@@ -60,7 +61,7 @@ def reserve_these(numbers: Sequence[int]) -> ReservedPorts:
         ReservedPorts(numbers, sockets).close()
         # The error of a port below 1024 is another one.
         reason = "in use" if error.errno == EADDRINUSE else os.strerror(error.errno or 0)
-        raise UsageError(f"port {number}: {reason}", str(number)) from None
+        raise QuorumError(f"port {number}: {reason}") from None
     except BaseException:
         ReservedPorts(numbers, sockets).close()
         raise

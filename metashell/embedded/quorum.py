@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from metashell.embedded.errors import QuorumError, nobody
-from metashell.embedded.layout import PREFIX, Layout, Options, make_layout, read_layout, security_of
+from metashell.embedded.layout import PREFIX, Layout, Options, check_fake_brokers, make_layout, read_layout, security_of
 from metashell.embedded.loop_thread import LoopThread
 from metashell.embedded.ports import HOST, ReservedPorts, reserve, reserve_these
-from metashell.errors import UsageError
+from metashell.errors import PathError, UsageError
 from metashell.forms import counted
 from metashell.image import EMPTY_IMAGE
 
@@ -79,8 +79,7 @@ class EmbeddedQuorum:
             is_static=static,
         )
         self._wanted_count = controllers
-        if fake_brokers < 0:
-            raise UsageError(f"fake_brokers: {fake_brokers} is below 0", str(fake_brokers))
+        check_fake_brokers(fake_brokers)
         self._kept = None if directory is None else os.path.abspath(directory)
         self._wanted_ports = ports
         self._fake_brokers_count = fake_brokers
@@ -91,6 +90,8 @@ class EmbeddedQuorum:
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._thread: LoopThread | None = None
+        self._newest_thread: LoopThread | None = None
+        """Also while it ends."""
         self._layout: Layout | None = None
         self._ports: ReservedPorts | None = None
         self._thrown_away: str | None = None
@@ -116,6 +117,7 @@ class EmbeddedQuorum:
 
         Errors: MetashellError and OSError for what keeps a controller from starting; nothing is left then.
         """
+        self._refuse_own()
         with self._lock:
             if self._thread is not None:
                 raise QuorumError("the quorum runs already")
@@ -134,24 +136,24 @@ class EmbeddedQuorum:
         if directory is None:
             directory = self._thrown_away = tempfile.mkdtemp(prefix=PREFIX)
         layout = self._layout = self._open_layout(directory)
-        self._thread = LoopThread("embedded quorum")
+        self._thread = self._newest_thread = LoopThread("embedded quorum")
         members = self._members = Members(layout, self._changed, self._on_event)
         self._run(members.start_all(), "all controllers", START_S)
         self.wait_for_leader(START_S)
         # The first records of a new cluster say its features, which answers depend on.
         self.wait_for(lambda image: image.features.metadata_version is not None, START_S)
         if self._fake_brokers_count:
-            self._run(self._start_brokers(), "brokers", START_S)
-            self._wait("brokers", lambda: all(broker.is_unfenced for broker in self._fake_brokers), START_S)
+            self._run(self._start_brokers(), "fake brokers", START_S)
+            self._wait("fake brokers", lambda: all(broker.is_unfenced for broker in self._fake_brokers), START_S)
 
     def _open_layout(self, directory: str) -> Layout:
         found = read_layout(directory, self._options.properties)
         if found is not None:
             ports = [place.port for place in found.places]
             if self._wanted_count not in (None, len(ports)):
-                raise UsageError(f"{directory}: its quorum has {counted(len(ports), 'controller')}", directory)
+                raise PathError(f"{directory}: its quorum has {counted(len(ports), 'controller')}", directory)
             if self._wanted_ports is not None and list(self._wanted_ports) != ports:
-                raise UsageError(f"{directory}: its quorum has the ports {', '.join(map(str, ports))}, which cannot be changed", directory)
+                raise PathError(f"{directory}: its quorum has the ports {', '.join(map(str, ports))}, which cannot be changed", directory)
             self._ports = reserve_these(ports)
             return found
         wanted, count = self._wanted_ports, self._options.controllers
@@ -169,7 +171,8 @@ class EmbeddedQuorum:
             raise failure
 
     def _close(self) -> None:
-        """Leave nothing behind, whatever there is."""
+        """Leave nothing behind, whatever there is. Errors: QuorumError in the quorum's own thread; nothing is changed then."""
+        self._refuse_own()
         with self._lock:
             thread, members, self._thread = self._thread, self._members, None
             try:
@@ -196,6 +199,11 @@ class EmbeddedQuorum:
             await self._client.close()
         if members is not None:
             await members.kill_all()
+
+    def _refuse_own(self) -> None:
+        """Errors: QuorumError in the quorum's own thread. It must not wait for the lock either, whose holder may wait for this thread."""
+        if self._newest_thread is not None:
+            self._newest_thread.refuse_own()
 
     def _at_exit(self) -> None:
         # A child that was forked has neither the thread nor the right to the files.
@@ -332,8 +340,7 @@ class EmbeddedQuorum:
             self._change.notify_all()
 
     def _wait(self, what: str, holds: Callable[[], bool], timeout_s: float) -> None:
-        if self._thread is not None:
-            self._thread.refuse_own()
+        self._refuse_own()
         ends_at = time.monotonic() + timeout_s
         while True:
             seen = self._changes

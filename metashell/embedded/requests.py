@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metashell.client.async_client import AsyncClient
 from metashell.client.errors import ConnectError
-from metashell.codec.error_codes import NONE, NOT_CONTROLLER
+from metashell.codec.answers import first_error
+from metashell.codec.error_codes import NOT_CONTROLLER
 
 if TYPE_CHECKING:
     from metashell.embedded.fake_brokers import ActiveController
@@ -30,15 +31,3 @@ async def ask_active(client: AsyncClient, active: ActiveController, request: Any
             if response is not None and first_error(response) != NOT_CONTROLLER:
                 return response
         await asyncio.sleep(RETRY_S)
-
-
-def first_error(response: Any) -> int:
-    """The error code of an answer, or the first of those in its lists."""
-    if (code := getattr(response, "error_code", NONE)) != NONE:
-        return int(code)
-    for name in dir(response):
-        entries = () if name.startswith("_") else getattr(response, name)
-        for entry in entries if isinstance(entries, (list, tuple)) else ():
-            if (code := getattr(entry, "error_code", NONE)) != NONE:
-                return int(code)
-    return NONE

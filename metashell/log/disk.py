@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import fcntl
 import os
+import struct
+import sys
 from contextlib import suppress
 from errno import EACCES, EAGAIN
 from typing import Final
 
 _DIRECTORY_MODE: Final = 0o777
 _LOCK_MODE: Final = 0o666
+_FLOCK, _FLOCK_FIELDS = (
+    ("hhqqi4x", ("type", "whence", "start", "length", "pid"))
+    if sys.platform == "linux"
+    else ("qqihhi", ("start", "length", "pid", "type", "whence", "system"))
+)
+"""How C has a `struct flock`; the rest is that of the BSDs and of macOS, which has no `system` and does not touch it."""
 
 
 class Disk:
@@ -148,16 +156,26 @@ class DirectoryLock:
         self._fd = -1
 
 
-def is_locked(directory: str) -> bool:
-    """Whether another process holds the directory's `.lock`; nothing is made or changed."""
+def lock_holder(directory: str) -> int | None:
+    """The process that holds the directory's `.lock`, 0 for one that cannot be named from here; None where none does.
+
+    Only asked for: nothing is made, changed or taken, so whoever takes the lock meanwhile gets it.
+    """
     try:
         fd = os.open(os.path.join(directory, DirectoryLock.NAME), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
-        return False
+        return None
+    asked = {"type": fcntl.F_WRLCK}
     try:
-        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        answer = fcntl.fcntl(fd, fcntl.F_GETLK, struct.pack(_FLOCK, *(asked.get(name, 0) for name in _FLOCK_FIELDS)))
     except OSError:
-        return True
+        return None
     finally:
         os.close(fd)
-    return False
+    found = dict(zip(_FLOCK_FIELDS, struct.unpack(_FLOCK, answer), strict=True))
+    return None if found["type"] == fcntl.F_UNLCK else found["pid"]
+
+
+def is_locked(directory: str) -> bool:
+    """Whether another process holds the directory's `.lock`; nothing is made or changed."""
+    return lock_holder(directory) is not None

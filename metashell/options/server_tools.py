@@ -77,7 +77,7 @@ START = CommandSpec(
             metavar="N",
             type="int",
             default=0,
-            help="brokers that register and do nothing else, so that topics can be made without Kafka",
+            help="brokers that register and do nothing else, so that topics can be made without Kafka (0 to 1000)",
         ),
         Option(names=("--release-version", "-r"), metavar="VERSION", help="the release whose feature levels a new quorum gets (from 3.3)"),
         Option(names=("--feature", "-f"), metavar="NAME=LEVEL", multiple=True, help="a feature and its level, of a new quorum"),

@@ -450,10 +450,13 @@ class Driver:
                     await self.wait_until(lambda: self._is_stopped or self.node.is_shut_down)
         self.stop()
 
-    async def drained(self) -> None:
-        """Wait until the disk has done what was begun; after `stop`."""
-        while self._begun:
-            await asyncio.wait(self._begun)
+    async def drained(self, timeout_s: float) -> bool:
+        """Wait until the disk has done what was begun, after `stop`; False where it hangs, and its files have to be left alone."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while self._begun:
+                    await asyncio.wait(self._begun)
+        return not self._begun
 
     async def wait_until(self, holds: Callable[[], bool]) -> None:
         """Return once `holds`, which is asked after each step."""

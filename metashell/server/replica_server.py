@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from metashell.values import Recovering
 
 STOP_GRACE_S: Final = 1.0
+DRAIN_S: Final = 10.0
+"""How long the end waits for what the disk has begun: one that takes longer hangs."""
 REQUEST_SIZE_MAX: Final = 64 * 1024
 """Bytes of a request's frame: the largest that raft has are lists of endpoints, so what is larger is none.
 
@@ -82,6 +84,8 @@ class ReplicaServer:
     """See the module. First `open` the listeners, then `start`: the endpoints to advertise may depend on ports that the system chose."""
 
     def __init__(self, parts: Parts) -> None:
+        self.is_hung = False
+        """Whether the disk had not done what was begun when this ended; a thread still waits for it, so the log must not be closed."""
         self._parts = parts
         self._inbound = Inbound(parts.application)
         self._links: Links | None = None
@@ -207,7 +211,7 @@ class ReplicaServer:
             await self._links.close()
         await self._inbound.stop(grace_s)
         if self._driver is not None:
-            await self._driver.drained()
+            self.is_hung = not await self._driver.drained(DRAIN_S)
 
     # ---- what the driver sends outward
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from metashell.embedded.background import Registry
+from metashell.embedded.background import Record, Registry
+from metashell.log.disk import DirectoryLock, Disk
 from tests.cli.conftest import ROOT, command_line, environment
 
 pytestmark = pytest.mark.slow
@@ -105,6 +106,45 @@ def test_a_quorum_that_was_killed_is_named_and_its_files_go_with_the_next_one(qu
     assert quorum("stop").returncode == 0 and quorum.leftovers == []
 
 
+def test_a_kept_quorum_that_was_killed_says_how_it_is_opened_again(quorum: Shell, tmp_path: Path) -> None:
+    kept = tmp_path / "kept here"
+    started = quorum("start", "-n", "1", "--dir", "kept here", "-o", "json")
+    shown = json.loads(started.stdout)
+    os.kill(shown["pid"], signal.SIGKILL)
+    while quorum.registry.is_alive:
+        pass
+    died = f"process {shown['pid']} was killed or ended by itself"
+    again = f"{kept} is kept (metashell quorum start --dir '{kept}' opens it again)"
+    assert failed(quorum("status")) == f"metashell quorum status: no quorum is running: {died}; {kept}/quorum.log may say why; {again}"
+    assert failed(quorum("stop")) == f"metashell quorum stop: no quorum was running: {died}; {again}"
+    assert quorum("start", "--dir", "kept here").stdout.strip() == shown["bootstrap_controllers"]
+
+
+def test_a_directory_that_was_removed_meanwhile_is_not_said_to_be_kept(quorum: Shell, tmp_path: Path) -> None:
+    assert quorum("start", "-n", "1", "--dir", "gone").returncode == 0
+    (tmp_path / "gone").rename(tmp_path / "elsewhere")
+    assert quorum("stop").stdout == f"stopped; {tmp_path}/gone is not there any more\n"
+
+
+def test_a_process_that_does_not_hold_the_quorum_is_left_alone(quorum: Shell) -> None:
+    """The number in the record is another's by now, and somebody holds the folder: one that starts, or that tidies up."""
+    with subprocess.Popen(["sleep", str(LIMIT_S)]) as other:
+        lock = None
+        try:
+            os.makedirs(quorum.registry.folder)
+            quorum.registry.write(
+                Record(pid=other.pid, started_ms=0, bootstrap_controllers="localhost:1", directory="/nowhere", log="", is_kept=True)
+            )
+            lock = DirectoryLock(quorum.registry.folder, Disk())
+            for command in ("stop", "status", "start"):
+                assert failed(quorum(command)) == f"metashell quorum {command}: a quorum is being started or stopped"
+            assert other.poll() is None
+        finally:
+            if lock is not None:
+                lock.release()
+            other.kill()
+
+
 def test_a_directory_is_kept_with_its_ports_and_opened_again(quorum: Shell, tmp_path: Path) -> None:
     first = quorum("start", "-n", "1", "--dir", "kept", "--fake-brokers", "1", "-r", "4.1", "--override", "num.partitions=3")
     assert first.returncode == 0, first.stderr
@@ -120,7 +160,8 @@ def test_a_directory_is_kept_with_its_ports_and_opened_again(quorum: Shell, tmp_
 def test_ports_begin_at_the_one_that_is_given_and_one_in_use_is_named(quorum: Shell) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert failed(quorum("start", "-n", "1", "--port", str(port))) == f"metashell quorum start: port {port}: in use"
+        for words in ((), ("--foreground",)):
+            assert failed(quorum("start", "-n", "1", "--port", str(port), *words)) == f"metashell quorum start: port {port}: in use"
     assert quorum("start", "-n", "1", "--port", str(port)).stdout == f"localhost:{port}\n"
 
 
@@ -143,6 +184,10 @@ def test_nothing_in_the_background_keeps_a_pipe_open(quorum: Shell) -> None:
         (["start", "--dir", ""], 2, "option --dir: names no directory"),
         (["start", "--dir", "/proc/here"], 1, "/proc/here: No such file or directory"),
         (["start", "--dir", "mine"], 1, "mine: is not empty, and holds no quorum"),
+        (["start", "--dir", "mine/letter"], 1, "mine/letter: not a directory"),
+        (["start", "--dir", "logged"], 1, "logged/quorum.log: Is a directory"),
+        (["start", "--fake-brokers", "100000"], 2, "fake_brokers: 100000 is not a number from 0 to 1000"),
+        (["start", "--dir", "mine", "--foreground"], 1, "mine: is not empty, and holds no quorum"),
         (["start", "-f", "share.version"], 2, "Can't parse feature=level string share.version: equals sign not found."),
         (["start", "-f", "sharing=1"], 1, "Unsupported feature: sharing."),
         (["start", "-r", "2.8"], 1, "Unknown metadata.version '2.8'."),
@@ -156,8 +201,10 @@ def test_nothing_in_the_background_keeps_a_pipe_open(quorum: Shell) -> None:
 def test_what_cannot_be_is_one_line(quorum: Shell, tmp_path: Path, words: Sequence[str], status: int, message: str) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter").touch()
+    (tmp_path / "logged" / "quorum.log").mkdir(parents=True)
     assert message in failed(quorum(*words), status)
     assert quorum.leftovers == []
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter"]
 
 
 def test_a_state_folder_that_cannot_be_written_is_named(quorum: Shell) -> None:

@@ -69,6 +69,20 @@ def place(tmp_path: Path) -> Iterator[Callable[[str], Place]]:
         opened.close()
 
 
+def test_a_port_of_metrics_that_cannot_be_is_named_before_anything_is_opened(place: Callable[[str], Place]) -> None:
+    here = place("here")
+    here.format()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        for number, status, message in (
+            (99999, 2, "not a port (0 to 65535)"),
+            (port, 1, "Address already in use"),
+        ):
+            done = here.run(f"--metrics-port={number}")
+            assert (done.returncode, done.stdout) == (status, "")
+            assert done.stderr == f"metashell server: option --metrics-port: port {number}: {message}\n"
+
+
 def wait_for(stream: IO[str] | None, pattern: str) -> list[str]:
     """The lines up to one in which the pattern is found."""
     assert stream is not None
@@ -147,6 +161,20 @@ def test_a_second_signal_does_not_wait_for_the_others(place: Callable[[str], Pla
         ("node.id=2", "Stored node id 1 doesn't match previous node id 2 in {directory}/meta.properties."),
         ("process.roles=broker,controller", "{config}: process.roles=broker,controller: must be controller alone; metashell has no broker"),
         ("process.roles=broker", "{config}: process.roles=broker: must be controller alone; metashell has no broker"),
+        (
+            "process.roles=controler",
+            "{config}: Invalid value controler for configuration process.roles: String must be one of: broker, controller",
+        ),
+        ("process.roles=", "{config}: Configuration 'process.roles' must not be empty. Valid values include: [broker, controller]"),
+        (
+            "log.dirs={directory},{directory}2,{directory}1",
+            "No `meta.properties` found in {directory}1 (have you run `kafka-storage.sh` to format the directory?)",
+        ),
+        (
+            "metadata.log.dir={directory}2",
+            "Found unexpected metadata location in data directory `{directory}/__cluster_metadata-0` (the configured metadata directory is "
+            "{directory}2).",
+        ),
         ("log.dirs={directory}2", "No readable meta.properties files found. ({directory}2: not formatted)"),
         ("listeners=CONTROLLER://:{port}", "{config}: 0.0.0.0: a PLAINTEXT listener that others can reach must be allowed explicitly"),
         ("controller.quorum.fetch.timeout.ms=soon", "{config}: Invalid value soon for configuration controller.quorum.fetch.timeout.ms"),
@@ -166,6 +194,10 @@ def test_a_wrong_command_line_is_status_2(place: Callable[[str], Place], tmp_pat
     assert failed(mine.run("--log-format", "xml"), 2) == "option --log-format: 'xml' is not one of text, json"
     assert failed(mine.run("--override", "sasl.jaas.config"), 2) == "option --override: number 1 is not NAME=VALUE"
     assert failed(run("metashell", "server", str(tmp_path))) == f"{tmp_path}: Is a directory"
+    empty = tmp_path / "empty.properties"
+    empty.touch()
+    missing = 'Missing required configuration "process.roles" which has no default value.'
+    assert failed(run("metashell", "server", str(empty))) == f"{empty}: {missing}"
     spoilt = tmp_path / "spoilt.properties"
     spoilt.write_text("process.roles=\\u12\n")
     assert failed(run("metashell", "server", str(spoilt))) == f"{spoilt}: malformed \\uxxxx encoding"

@@ -20,8 +20,6 @@ from tests.controller.random_requests import RandomRequests
 
 REQUESTS = 100_000 if os.environ.get("METASHELL_SOAK") else 10_000
 SEED = int(os.environ.get("METASHELL_SEED", "0"))
-ROUTES_WITH_RECORDS = {key for key, route in ROUTES.items() if route.is_write}
-
 
 Leaders = dict[tuple[bytes, int, int], int]
 """(topic id, partition, leader epoch) to leader."""

@@ -153,12 +153,36 @@ def test_heartbeats_of_lives_that_are_not_registered_leave_nothing_behind() -> N
 
 def test_a_process_that_stood_still_does_not_fence_those_whom_it_could_not_hear() -> None:
     cluster, _ = silent(900)
+    due_ms = cluster.controller.next_due_ms()
 
+    cluster.controller.held_up(60_000 - due_ms, 60_000)
     decision = cluster.controller.run_due(60_000)
 
     assert decision is not None
     assert not decision.records
     assert not cluster.controller.image.cluster.brokers[2].fenced
+
+
+def test_tasks_whose_turn_comes_late_prolong_no_session() -> None:
+    """Heartbeats are noted while a decision goes on that makes a task late."""
+    cluster, _ = silent(900)
+
+    for now_ms in (60_000, 62_000):
+        cluster.controller.contact(heartbeat(cluster, 2), now_ms)
+        cluster.write(cluster.controller.run_due(now_ms))
+
+    assert cluster.controller.image.cluster.brokers[1].fenced
+    assert not cluster.controller.image.cluster.brokers[2].fenced
+
+
+def test_a_hold_makes_no_contact_later_than_now() -> None:
+    cluster, _ = silent(900)
+    epoch = cluster.state.image.cluster.brokers[2].epoch
+    cluster.controller.contact(heartbeat(cluster, 2), 60_000)
+
+    cluster.controller.held_up(59_000, 60_000)
+
+    assert cluster.state.heartbeats.contacted_ms(2, epoch) == 60_000
 
 
 def test_a_silent_broker_is_fenced_and_its_partitions_move() -> None:

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from metashell.codec.error_codes import NONE, NOT_CONTROLLER
-from metashell.controller_server.server import ControllerServer
+from metashell.controller_server.machine import ControllerMachine
+from metashell.controller_server.server import ControllerServer, DiskHangsError
 from metashell.log.metadata_log import MetadataLog
 from metashell.net.transport import ConnectionFailedError
+from metashell.server import driver, replica_server
 from tests.controller_server.quorum import QUICK, Controllers, add_broker, client, create, create_at, topic_request, topics_of
 from tests.server.quorum import LIMIT_S, eventually, run
 
@@ -67,6 +69,55 @@ def test_a_quorum_goes_on_while_the_disk_of_its_leader_hangs(tmp_path: Path, mon
             await eventually(lambda: hanging.waiting == 0)
 
     run(main)
+
+
+def test_a_controller_whose_disk_hangs_ends_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replica_server, "DRAIN_S", 0.05)
+    monkeypatch.setattr(driver, "SHUTDOWN_MARGIN_S", 0.0)
+
+    async def main() -> None:
+        async with Controllers(tmp_path, 1, settings={"metadata.max.idle.interval.ms": 20}) as quorum:
+            active = await quorum.active()
+            hanging = Hanging(monkeypatch, active)
+            try:
+                await eventually(lambda: hanging.waiting == 1)
+                await active.replica.driver.shut_down(10)
+                await quorum.stop(1)
+                error = active.failure.result()
+                assert isinstance(error, DiskHangsError)
+                assert str(error) == f"{active.config.directory}: the disk hangs: what was begun is not done"
+            finally:
+                hanging.end()
+            await eventually(lambda: hanging.waiting == 0)
+
+    run(main)
+
+
+def test_of_connections_that_are_closed_nothing_is_kept_while_the_disk_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        async with Controllers(tmp_path, 1) as quorum:
+            active = await quorum.active()
+            await add_broker(active, 1)
+            hanging = Hanging(monkeypatch, active)
+            machine = active.machine
+            try:
+                staying, leaving = await client(active), await client(active)
+                asked = [asyncio.ensure_future(one.request(topic_request("t"), version=7)) for one in (staying, leaving)]
+                await eventually(lambda: machine.waiting == 2)
+                leaving.close("done")
+                await eventually(lambda: len(kept(machine)) == 1)
+                assert isinstance((await asyncio.gather(asked[1], return_exceptions=True))[0], ConnectionFailedError)
+            finally:
+                hanging.end()
+            assert code_of(await asked[0]) == NONE
+            assert machine.waiting == 0 and not kept(machine)
+
+    run(main)
+
+
+def kept(machine: ControllerMachine) -> list[Any]:
+    """The requests that are still held."""
+    return [waiter.request for _, waiter in machine._purgatory._waiting if waiter.request is not None]
 
 
 @pytest.mark.parametrize(("method", "number"), [("append", ENOSPC), ("sync", EIO)])

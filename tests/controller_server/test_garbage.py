@@ -63,3 +63,23 @@ def test_everything_is_looked_at_where_that_is_a_small_matter(monkeypatch: pytes
             collecting.close()
 
     run(main)
+
+
+def test_what_is_too_much_is_counted_once_and_then_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        held = HeldTime()
+        collecting = Garbage(held)
+        try:
+            image = [[n] for n in range(3000)]
+            gc.collect()
+            frozen, before = gc.get_freeze_count(), collections()
+            monkeypatch.setattr(garbage, "ALL_MAX", 2000)
+            collecting.collect()
+            assert collections()[2] == before[2] and held.longest_s > 0
+            assert gc.get_freeze_count() - frozen >= len(image)
+            collecting.collect()
+            assert collections()[2] == before[2] + 1
+        finally:
+            collecting.close()
+
+    run(main)

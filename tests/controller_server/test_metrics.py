@@ -13,9 +13,9 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from metashell.codec import messages
+from metashell.codec.error_codes import REQUEST_TIMED_OUT
 from metashell.controller_server import endpoint as endpoint_module
 from metashell.controller_server.endpoint import CONNECTIONS_MAX, REQUEST_MAX, Endpoint, serve_metrics
-from metashell.controller_server.metrics import first_error
 from metashell.controller_server.partition_counts import PartitionCounts
 from metashell.controller_server.windows import TimeWindow
 from metashell.server.events import Event
@@ -237,12 +237,15 @@ def test_connections_beyond_the_most_are_closed_and_the_controller_goes_on(tmp_p
     run(main)
 
 
-def test_the_first_error_of_an_answer_is_found_in_its_parts() -> None:
-    response = messages.CreateTopicsResponse
-    good, bad = response.CreatableTopicResult(name="a"), response.CreatableTopicResult(name="b", error_code=17)
-    assert [first_error(response(topics=topics)) for topics in ((), (good,), (good, bad))] == [0, 0, 17]
-    assert first_error(messages.BrokerHeartbeatResponse(error_code=77)) == 77
-    assert first_error(None) == 0
+def test_a_request_whose_time_was_over_is_counted_also_if_only_its_parts_say_so(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with watched(tmp_path) as (controllers, endpoint):
+            server = await controllers.active()
+            late = messages.DeleteTopicsRequest(topic_names=("a",), timeout_ms=-1)
+            assert (await ask(server, late, 5)).responses[0].error_code == REQUEST_TIMED_OUT
+            assert (await scrape(endpoint.port))[CONTROLLER + "eventqueueoperationstimedoutcount"] == 1
+
+    run(main)
 
 
 def test_quantiles_are_of_the_last_minutes() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,13 +20,12 @@ pytestmark = pytest.mark.slow
 class Process:
     """One controller; `lines` are those of its standard error."""
 
-    def __init__(self, config: Path) -> None:
-        self._config = config
+    def __init__(self, config: Path, *argv: str) -> None:
+        self._argv = argv or server_command(str(config))
         self.lines: list[str] = []
 
     async def start(self) -> Process:
-        argv = server_command(str(self._config))
-        self.process = await asyncio.create_subprocess_exec(*argv, stderr=asyncio.subprocess.PIPE)
+        self.process = await asyncio.create_subprocess_exec(*self._argv, stderr=asyncio.subprocess.PIPE)
         self._reading = asyncio.ensure_future(self._read())
         return self
 
@@ -63,6 +63,30 @@ def test_sigterm_ends_a_controller_in_any_state(tmp_path: Path, state: str) -> N
         finally:
             for id in list(quorum.running):
                 await quorum.kill(id)
+
+    run(main)
+
+
+HANGING = """
+import sys, threading
+from metashell.cli.server import main
+from metashell.log.metadata_log import MetadataLog
+from metashell.server import replica_server
+MetadataLog.sync = lambda *arguments: threading.Event().wait()
+replica_server.DRAIN_S = 0.05
+replica_server.ReplicaServer.stop.__defaults__ = (10,)
+sys.exit(main(sys.argv[1:]))
+"""
+"""A controller whose disk never answers, and that is not patient."""
+
+
+def test_sigterm_ends_a_controller_whose_disk_hangs(tmp_path: Path) -> None:
+    async def main() -> None:
+        config = Controllers(tmp_path, 1).configs[1]
+        process = await Process(config, sys.executable, "-c", HANGING, str(config), "--allow-plaintext").start()
+        await process.says("leader epoch=")
+        assert await process.end(signal.SIGTERM) == 1
+        assert process.lines[-1].endswith("node-1: the disk hangs: what was begun is not done")
 
     run(main)
 

@@ -133,6 +133,18 @@ def test_a_closed_queue_sends_what_is_stable_and_drops_the_rest() -> None:
     run(main)
 
 
+def test_a_closed_queue_drops_also_the_request_that_is_half_decided() -> None:
+    async def main() -> None:
+        line = Line()
+        line.queue.request("a", line.steps("long", *[Pace.REST] * 100_000), line.note("dropped"))
+        line.queue.request("a", line.note("decided"), line.note("dropped too"))
+        await eventually(lambda: "long0" in line.done)
+        line.queue.close()
+        assert "long" not in line.done and line.done[-2:] == ["dropped", "dropped too"]
+
+    run(main)
+
+
 def test_background_work_is_left_for_any_event(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SLICE_S", -1.0)
 

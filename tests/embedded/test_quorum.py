@@ -19,7 +19,7 @@ import pytest
 from metashell.codec import messages
 from metashell.codec.error_codes import INVALID_REPLICATION_FACTOR, TOPIC_ALREADY_EXISTS
 from metashell.embedded import EmbeddedQuorum, QuorumError, RefusedError, create_topic
-from metashell.embedded.layout import PREFIX
+from metashell.embedded.layout import PREFIX, Options, read_layout
 from metashell.errors import MetashellError, UsageError
 
 LONG_S = 60.0
@@ -251,13 +251,34 @@ def test_the_own_thread_cannot_wait_for_itself() -> None:
     assert seen and "own thread" in str(seen[0])
 
 
+def test_the_own_thread_can_neither_stop_nor_start_it() -> None:
+    seen: list[str] = []
+
+    def on_event(id: int, line: str) -> None:
+        for call in (quorum.stop, quorum.start):
+            with pytest.raises(QuorumError, match="own thread"):
+                call()
+        seen.append(line)
+
+    quorum = EmbeddedQuorum(1, on_event=on_event)
+    with quorum:
+        assert seen  # while it starts, which holds the lock
+        quorum.kill(1)
+        quorum.restart(1)
+        quorum.wait_for_leader()
+        assert os.path.isdir(quorum.directory)
+    quorum.stop()
+    assert len(seen) > 2
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"controllers": 0}, "controllers: 0 is not a number from 1 to 15"),
         ({"controllers": 16}, "controllers: 16 is not"),
         ({"properties": {"log.dirs": "/x"}}, "log.dirs: follows from"),
-        ({"fake_brokers": -1}, "fake_brokers: -1 is below 0"),
+        ({"fake_brokers": -1}, "fake_brokers: -1 is not a number from 0 to 1000"),
+        ({"fake_brokers": 1001}, "fake_brokers: 1001 is not a number from 0 to 1000"),
         ({"ports": [1025]}, "1 ports for 3 controllers"),
         ({"ports": [1025, 1026, 70000]}, "port 70000: not a port"),
         ({"metadata_version": "2.8"}, "Unknown metadata.version '2.8'"),
@@ -275,7 +296,7 @@ def test_what_cannot_be_is_refused_at_the_start(options: dict[str, object], mess
 def test_a_port_in_use_is_named_and_nothing_is_left() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(UsageError, match=f"^port {port}: in use$"):
+        with pytest.raises(QuorumError, match=f"^port {port}: in use$"):
             EmbeddedQuorum(1, ports=[port]).start()
     with EmbeddedQuorum(1, ports=[port]) as quorum:
         assert quorum.bootstrap_controllers == f"localhost:{port}"
@@ -301,6 +322,15 @@ def test_a_directory_with_something_else_in_it_is_refused(tmp_path: Path) -> Non
     with pytest.raises(UsageError, match="is not empty, and holds no quorum"):
         EmbeddedQuorum(1, directory=tmp_path / "mine").start()
     assert (tmp_path / "mine" / "letter").read_text() == "dear"
+
+
+def test_no_text_of_it_has_a_password(tmp_path: Path) -> None:
+    secret = {"ssl.key.password": "hunter2"}
+    with EmbeddedQuorum(1, directory=tmp_path / "kept", properties=secret) as quorum:
+        assert quorum.running_ids
+    found = read_layout(str(tmp_path / "kept"), {})
+    assert found is not None and found.places[0].properties["ssl.key.password"] == "hunter2"
+    assert "hunter2" not in f"{quorum!r} {found!r} {Options(properties=secret)!r}"
 
 
 def test_an_error_in_the_block_comes_out_of_it_and_stops_the_quorum() -> None:

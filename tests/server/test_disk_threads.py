@@ -32,7 +32,7 @@ from metashell.values import OffsetAndEpoch
 from tests.raft.made import data_batch
 from tests.raft.pump import LISTENER, endpoint, settings
 from tests.raft.solo import begin, fetched
-from tests.server.quorum import Gate, eventually, run
+from tests.server.quorum import LIMIT_S, Gate, eventually, run
 
 WAITING = ("sync_file", "sync_directory", "rename", "remove_file")
 
@@ -134,7 +134,7 @@ class Scripted:
     async def end(self) -> None:
         self.disk.gate.open()
         self.driver.stop()
-        await self.driver.drained()
+        await self.driver.drained(LIMIT_S)
         self.disk.loop_thread = 0
         self.log.close()
 

@@ -22,7 +22,7 @@ from metashell.server.own_batches import OwnBatch, OwnBatches
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
 from tests.raft.made import data_batch
-from tests.server.quorum import CLUSTER_ID, Member, Quorum, Values, eventually, run
+from tests.server.quorum import CLUSTER_ID, LIMIT_S, Member, Quorum, Values, eventually, run
 
 
 def values_in(member: Member) -> list[bytes]:
@@ -305,7 +305,7 @@ def test_a_downloaded_snapshot_is_not_there_before_the_step_that_takes_it(tmp_pa
             driver._is_busy = True
             driver._freeze(id)
             driver.step(lambda now_ms: happened.append("step") or node.poll(now_ms))  # type: ignore[func-returns-value]
-            await driver.drained()
+            await driver.drained(LIMIT_S)
             await asyncio.sleep(0.01)
             assert happened == ["durable"]
             driver._is_busy = False

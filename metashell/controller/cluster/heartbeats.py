@@ -67,10 +67,10 @@ class Heartbeats:
         """Nothing more is expected of that life of a broker."""
         self._contacts.pop((broker_id, epoch), None)
 
-    def prolong(self, held_ms: int) -> None:
-        """Let every session last longer by the time in which this process heard nobody."""
-        for key in self._contacts:
-            self._contacts[key] += held_ms
+    def prolong(self, held_ms: int, now_ms: int) -> None:
+        """Let every session last longer by the time in which this process heard nobody, up to a full one from now."""
+        for key, at in self._contacts.items():
+            self._contacts[key] = min(at + held_ms, now_ms)
 
     def register(self, broker_id: int, fenced: bool) -> None:
         """Take a broker as its registration says; where only its fencing changed, its metadata offset stays."""
