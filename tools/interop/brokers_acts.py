@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 from confluent_kafka.cimpl import NewTopic
 
 from metashell.image import MetadataImage
-from tools.interop.brokers import CONTROLLERS, LIMIT_S, BrokerCluster, unfenced
+from tools.interop.brokers import CONTROLLERS, BrokerCluster, unfenced
 from tools.interop.brokers_history import compare_logs, read_history
 from tools.interop.brokers_image import directory_id, led_by, placed_in, throttled
 from tools.interop.brokers_traffic import (
@@ -31,9 +31,11 @@ from tools.interop.brokers_traffic import (
     check_written,
     read_topic,
 )
+from tools.interop.nodes import NodeFailedError
 
 REASSIGN: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 PARTITIONS: Final = 6
+STALL_S: Final = 60.0
 ELECTION_S: Final = 10.0
 """What an election of a controller may take on a busy machine, with the fetch timeout of 2 s before it."""
 RECORDS: Final = {
@@ -110,7 +112,7 @@ class Story:
             Writer("w2", where, self.topic, PARTITIONS, per_second=150),
             Member("m1", where, self.topic, "readers", protocol=self.protocol),
             Member("m2", where, self.topic, "readers", protocol=self.protocol),
-            Copier("copier", where, self.topic, "copied", PARTITIONS, protocol=self.protocol),
+            Copier("copier", where, self.topic, "copied", protocol=self.protocol),
         ]
         for client in self.clients:
             client.start()
@@ -127,7 +129,7 @@ class Story:
     def copier(self) -> Copier:
         return next(client for client in self.clients if isinstance(client, Copier))
 
-    def progress(self, *but: str, limit_s: float = LIMIT_S) -> None:
+    def progress(self, *but: str) -> None:
         """Wait until each writer, the readers and the copier, `but` for some, got further than they are now."""
         before = {name: count for name, count in self.counts().items() if name not in but}
         took: dict[str, float] = {}
@@ -138,8 +140,27 @@ class Story:
             took.update({name: time.monotonic() - began for name in before if name not in took and now[name] > before[name] + 20})
             return len(took) == len(before)
 
-        self.cluster.wait_until("traffic goes on", is_further, limit_s)
+        try:
+            self.cluster.wait_until("traffic goes on", is_further, STALL_S)
+        except NodeFailedError as error:
+            told = {client.name: (dict(client.errors), client.where()) for client in self.clients}
+            self.tell(f"only {sorted(took)} of {sorted(before)} go on; what each was told and does: {told}")
+            if before.keys() - took.keys() != {self.copier.name}:
+                raise StoryError(f"not all traffic goes on: {error}") from error
+            self.replace_copier()
+            before[self.copier.name] = 0
+            self.cluster.wait_until("traffic goes on with another copier", is_further)
         self.tell("traffic goes on after " + ", ".join(f"{seconds:.1f} s ({name})" for name, seconds in took.items()))
+
+    def replace_copier(self) -> None:
+        """Start another process in place of one that hangs: with its transactional id, which fences it, and in its group.
+
+        librdkafka's send_offsets_to_transaction may not return, whatever its timeout, when the coordinator of the group was stopped.
+        """
+        old = self.copier
+        old.tell_to_end()
+        self.clients.remove(old)
+        self.clients.append(Copier(old.name, self.cluster.bootstrap, self.topic, "copied", protocol=self.protocol).start())
 
     def counts(self) -> dict[str, int]:
         """How far each of the clients is, the members of the group together."""
@@ -413,20 +434,24 @@ class Story:
         where = self.cluster.bootstrap
         written = read_topic(where, self.topic, PARTITIONS)
         count = sum(map(len, written.values()))
-        self.cluster.wait_until(
-            "readers have read all",
-            lambda _: len(set().union(*(member.seen for member in self.members))) >= count and self.copier.has_all,
-        )
+        copied: dict[int, list[bytes]] = {}
+
+        def has_copied(_: MetadataImage) -> bool:
+            copied.update(read_topic(where, "copied", PARTITIONS))
+            return sum(map(len, copied.values())) >= count
+
+        self.cluster.wait_until("the group has read all", lambda _: len(set().union(*(member.seen for member in self.members))) >= count)
+        self.cluster.wait_until("all is copied", has_copied)
         self.check_group("readers")
         for client in (*self.members, self.copier):
             client.end()
-        copied = read_topic(where, "copied", PARTITIONS)
+        copied.update(read_topic(where, "copied", PARTITIONS))
         for writer in self.writers:
             check_written(writer, written)
         check_seen(self.members, written)
         check_copied(written, copied)
         acknowledged = sum(writer.count for writer in self.writers)
-        refused: Counter[str] = sum((writer.refused for writer in self.writers), start=Counter())
+        refused: Counter[str] = sum((writer.errors for writer in self.writers), start=Counter())
         copier = self.copier
         self.tell(f"{acknowledged} messages were acknowledged, {dict(refused) or 'none'} refused: each is there once, in order")
         self.tell(f"the group has read all, the copy has each once: {copier.committed} transactions committed, {copier.aborted} aborted")

@@ -5,7 +5,9 @@ All are clients of librdkafka; each has a thread of its own, and keeps going wha
 
 from __future__ import annotations
 
+import sys
 import time
+import traceback
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +33,8 @@ class Client(ABC):
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.errors: Counter[str] = Counter()
+        """What it was told; of a writer, for how many messages."""
         self._ends = Event()
         self._failure: BaseException | None = None
         self._thread = Thread(target=self._guarded, name=name, daemon=True)
@@ -51,6 +55,11 @@ class Client(ABC):
         if self._failure is not None:
             raise TrafficError(f"{self.name} failed: {self._failure!r}") from self._failure
 
+    def where(self) -> str:
+        """What the thread is doing."""
+        frame = sys._current_frames().get(self._thread.ident or 0)
+        return " < ".join(f"{line.name}:{line.lineno}" for line in reversed(traceback.extract_stack(frame)[-4:])) if frame else "ended"
+
     def _guarded(self) -> None:
         try:
             self.run()
@@ -70,7 +79,6 @@ class Writer(Client):
         self.topic = topic
         self.acknowledged: dict[int, list[int]] = defaultdict(list)
         """Numbers by partition."""
-        self.refused: Counter[str] = Counter()
         self.longest_gap_s: dict[int, float] = defaultdict(float)
         """By partition, the longest time between two acknowledgements."""
         self._acknowledged_at: dict[int, float] = {}
@@ -106,7 +114,7 @@ class Writer(Client):
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            self.refused[error.name()] += 1
+            self.errors[error.name()] += 1
             return
         partition, value, now = message.partition(), message.value(), time.monotonic()
         assert partition is not None and value is not None
@@ -122,7 +130,6 @@ class Member(Client):
     def __init__(self, name: str, bootstrap: str, topic: str, group: str, *, protocol: str) -> None:
         super().__init__(name)
         self.seen: set[bytes] = set()
-        self.errors: Counter[str] = Counter()
         self._topic = topic
         self._settings = group_settings(bootstrap, group, protocol) | {
             "client.id": name,
@@ -148,15 +155,15 @@ class Member(Client):
 class Copier(Client):
     """Copies a topic into another in transactions that hold its offsets (exactly once); each seventh is aborted on purpose."""
 
-    def __init__(self, name: str, bootstrap: str, source: str, target: str, partitions: int, *, protocol: str) -> None:
+    def __init__(self, name: str, bootstrap: str, source: str, target: str, *, protocol: str) -> None:
         super().__init__(name)
         self.committed = self.aborted = self.copied = 0
-        self.errors: Counter[str] = Counter()
-        self.has_all = False
-        """Whether there is nothing that is not copied, as far as it knows."""
-        self._source, self._target, self._partitions = source, target, partitions
-        self._at_end: set[int | None] = set()
-        self._consumer_settings = group_settings(bootstrap, name, protocol) | {"enable.auto.commit": False, "enable.partition.eof": True}
+        self._source, self._target = source, target
+        self._consumer_settings = group_settings(bootstrap, name, protocol) | {
+            "enable.auto.commit": False,
+            # So long one that hangs keeps its partitions from the one that replaces it.
+            "max.poll.interval.ms": 30_000,
+        }
         self._producer_settings = {
             "bootstrap.servers": bootstrap,
             "transactional.id": name,
@@ -168,29 +175,35 @@ class Copier(Client):
         }
 
     def run(self) -> None:
-        consumer = Consumer(self._consumer_settings)
-        consumer.subscribe([self._source])
-        producer: Producer | None = None
+        consumer, producer = self._consumer(), None
         try:
             while not self._ends.is_set():
                 try:
                     if producer is None:
                         producer = Producer(self._producer_settings)
                         producer.init_transactions(ANSWER_S)
-                    self._copy(consumer, producer)
+                    if self._copy(consumer, producer):
+                        continue
                 except KafkaException as error:
                     told: KafkaError = error.args[0]
                     self.errors[told.name()] += 1
                     producer = self._recover(producer, told)
-                    self._rewind(consumer)
+                # A new one begins at what the group has committed.
+                consumer.close()
+                consumer = self._consumer()
         finally:
             consumer.close()
 
-    def _copy(self, consumer: Consumer, producer: Producer) -> None:
-        messages = self._read(consumer)
-        self.has_all = not messages and len(self._at_end) == self._partitions
+    def _consumer(self) -> Consumer:
+        consumer = Consumer(self._consumer_settings)
+        consumer.subscribe([self._source])
+        return consumer
+
+    def _copy(self, consumer: Consumer, producer: Producer) -> bool:
+        """Copy what comes in a while; False where that was aborted. Errors: KafkaException."""
+        messages = [message for message in consumer.consume(500, COPY_S) if message.error() is None]
         if not messages:
-            return
+            return True
         producer.begin_transaction()
         for message in messages:
             producer.produce(self._target, message.value())
@@ -205,23 +218,11 @@ class Copier(Client):
         if (self.committed + self.aborted) % 7 == 6:
             self._ask(lambda: producer.abort_transaction(ANSWER_S))
             self.aborted += 1
-            self._rewind(consumer)
-            return
+            return False
         self._ask(lambda: producer.commit_transaction(ANSWER_S))
         self.committed += 1
         self.copied += len(messages)
-
-    def _read(self, consumer: Consumer) -> list[Message]:
-        """Messages of a while, and which partitions have no more."""
-        found = []
-        for message in consumer.consume(500, COPY_S):
-            error = message.error()
-            if error is None:
-                self._at_end.discard(message.partition())
-                found.append(message)
-            elif error.code() == KafkaError._PARTITION_EOF:
-                self._at_end.add(message.partition())
-        return found
+        return True
 
     def _ask(self, call: Callable[[], object]) -> None:
         """Make a call again while its failure says that this may help. Errors: KafkaException."""
@@ -245,25 +246,6 @@ class Copier(Client):
         except KafkaException:
             return None
         return producer
-
-    def _rewind(self, consumer: Consumer) -> None:
-        self._at_end.clear()
-        rewind(consumer)
-
-
-def rewind(consumer: Consumer) -> None:
-    """Set a consumer back to the offsets that its group committed; what fails is tried again."""
-    end = time.monotonic() + FLUSH_S
-    while True:
-        try:
-            for at in consumer.committed(consumer.assignment(), ANSWER_S):
-                consumer.seek(TopicPartition(at.topic, at.partition, max(at.offset, 0)))
-            return
-        except KafkaException:
-            if time.monotonic() > end:
-                raise
-            consumer.consume(1, 0)
-            time.sleep(POLL_S)
 
 
 def group_settings(bootstrap: str, group: str, protocol: str) -> dict[str, str | int | bool]:
