@@ -322,7 +322,10 @@ class Checks:
                 self.world.fail("V3 EverybodyCatchesUp", f"{key}: {partition}")
             log = self.cluster.brokers[partition.leader].replicas[key].log
             for offset, record in history.acked.items():
-                if not history.is_excused and (offset >= len(log) or log[offset] != record):
+                if offset >= len(log) or log[offset] != record:
+                    self.world.counts["acks=all writes that were lost"] += 1
+                    if history.is_excused:
+                        continue
                     self.world.fail("D1 AcknowledgedSurvives", f"{key}: {record} is gone from {offset}")
             lost = sum(offset >= len(log) or log[offset] != record for offset, record in history.acked_by_one)
             self.world.counts["acks=1 writes that were lost"] += lost

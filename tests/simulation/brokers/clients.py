@@ -131,6 +131,10 @@ class Times:
         self.unwritable_ms = 0
         self.unreadable_ms = 0
 
+    def forget(self) -> None:
+        """Begin to measure anew; whoever could be written and read keeps that."""
+        self.unwritable_ms = self.unreadable_ms = 0
+
     def wrote(self, key: Key, now_ms: int) -> None:
         self.unwritable_ms += self._gap(self._written, key, now_ms)
 

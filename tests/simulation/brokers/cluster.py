@@ -17,7 +17,7 @@ from tests.simulation.controller.calls import elect, reassign
 from tests.simulation.trace import Trace
 
 CREATE_TOPICS, ELECT_LEADERS, REASSIGN, UNREGISTER = 19, 43, 45, 64
-MOMENT_MS = 600
+MOMENT_MS = 2_000
 CUTS = ("controllers", "brokers", "clients", "controllers brokers", "all", "some")
 """From whom a broker can be cut off."""
 

@@ -37,8 +37,9 @@ def run(
     trace: Trace | None = None,
     is_black_box: bool = False,
     run_ms: int = RUN_MS,
+    stop_ms: int = 0,
 ) -> Result:
-    """Run a seed; what a rule finds ends it. `is_black_box`: nobody looks into the controllers.
+    """Run a seed; what a rule finds ends it. `is_black_box`: nobody looks into the controllers; `stop_ms` ends it early.
 
     `events` and `profile` are those of the other simulations; here a run goes by time, and there are no profiles.
     """
@@ -47,7 +48,11 @@ def run(
     cluster.checks.is_black_box = is_black_box
     world = cluster.world
     try:
+        if stop_ms:
+            world.at(stop_ms, _stop)
         play(cluster, run_ms)
+    except _Stopped:
+        pass
     except Violation:
         pass
     except (AssertionError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
@@ -57,6 +62,14 @@ def run(
     if trace is not None:
         trace.end(world, world.violation)  # type: ignore[arg-type]
     return Result(seed, world.events, world.now, world.counts, world.violation, options)
+
+
+class _Stopped(Exception):
+    """The run has gone on for long enough."""
+
+
+def _stop() -> None:
+    raise _Stopped
 
 
 def play(cluster: Cluster, run_ms: int) -> None:
