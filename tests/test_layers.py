@@ -36,6 +36,7 @@ LAYERS: dict[str, set[str]] = {
     "raft": {"codec"},
     "controller": {"codec", "image"},
     "groups": {"codec"},
+    "rehearse": {"controller", "image", "codec"},
     "client": {"codec", "net"},
     "live": {"codec", "net", "raft", "image"},
     "admin": {"client", "codec", "net"},
@@ -67,6 +68,8 @@ NEVER: dict[str, set[str]] = {
     "raft": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
     "controller": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
     "groups": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
+    # Chance comes from a seed.
+    "rehearse": {"os", "io", "pathlib", "socket", "asyncio"} | (CLOCK_AND_CHANCE - {"random"}),
     "cli": {"prompt_toolkit", "rich"},
 }
 
