@@ -1,4 +1,4 @@
-"""What a cluster looks like to a command: brokers, topics, partitions; as brokers say, or from the metadata log where controllers are asked.
+"""What a cluster looks like to a command: brokers, topics, partitions; as brokers say, or where controllers are asked from the metadata log.
 
 Both ways give the same values. Brokers know which of them answer; the log has epochs, listeners and directories, and needs no broker.
 """
@@ -52,7 +52,9 @@ def brokers(work: Work) -> list[Broker]:
     """Every registered broker, ordered by id. Errors: MetashellError."""
     if not work.asks_controllers:
         nodes = work.admin.nodes(fenced=True)
-        return [Broker(id=node.id, host=node.address.host, port=node.address.port, rack=node.rack, is_fenced=node.is_fenced) for node in nodes]
+        return [
+            Broker(id=node.id, host=node.address.host, port=node.address.port, rack=node.rack, is_fenced=node.is_fenced) for node in nodes
+        ]
     found = []
     for id, broker in sorted(work.image().cluster.brokers.items()):
         listener = broker.listeners[0] if broker.listeners else None

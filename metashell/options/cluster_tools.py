@@ -12,8 +12,8 @@ CLUSTER: CommandSpec = command(
     "metashell-cluster",
     "show how a cluster is: its quorum, brokers, features, and what is wrong",
     """
-        Shows ids, the active controller, voters, brokers, feature levels and partitions, and names what is not as it should be: voters
-        that do not fetch, brokers that are fenced, partitions without a leader or with replicas that are not in sync. Status 1 where there is
+        Shows ids, the active controller, voters, brokers, feature levels and partitions, and names what is not as it should be: voters that do
+        not fetch, brokers that are fenced, partitions without a leader or with replicas that are not in sync. Status 1 where there is
         anything of that kind.
         """,
     options=(shared.VERSION, WATCH),
@@ -60,7 +60,9 @@ UNREGISTER = command(
     arguments=(_IDS,),
     examples=(("metashell brokers unregister 3 -b localhost:9092", "after broker 3 was taken away"),),
 )
-BROKERS = noun("brokers", "list and describe brokers, and unregister those that are gone", "Brokers.", (BROKERS_LIST, BROKERS_DESCRIBE, UNREGISTER))
+BROKERS = noun(
+    "brokers", "list and describe brokers, and unregister those that are gone", "Brokers.", (BROKERS_LIST, BROKERS_DESCRIBE, UNREGISTER)
+)
 
 _LEVELS = Argument("features", "features and their levels; metadata.version also by release: metadata.version=4.2", "*", "NAME=LEVEL")
 _RELEASE = Option(names=("--release-version", "-r"), metavar="VERSION", help="the levels of this release, for all features")
@@ -105,7 +107,12 @@ DISABLE = command(
     arguments=(Argument("features", "names of features", "+", "NAME"),),
     examples=(("metashell features disable share.version -b localhost:9092", "switch a feature off"),),
 )
-FEATURES = noun("features", "show, upgrade, downgrade and disable features", "Feature levels of a cluster.", (FEATURES_DESCRIBE, UPGRADE, DOWNGRADE, DISABLE))
+FEATURES = noun(
+    "features",
+    "show, upgrade, downgrade and disable features",
+    "Feature levels of a cluster.",
+    (FEATURES_DESCRIBE, UPGRADE, DOWNGRADE, DISABLE),
+)
 
 QUORUM_DESCRIBE = command(
     "describe",
@@ -126,8 +133,8 @@ ADD_CONTROLLER = command(
     "add-controller",
     "let a controller vote",
     """
-        The controller has to run already, with this quorum as its controller.quorum.bootstrap.servers: it follows as an observer, and becomes
-        a voter here. Id, directory id and endpoints come from its server.properties, or from --id, --directory-id and --endpoint.
+        The controller has to run already, with this quorum as its controller.quorum.bootstrap.servers: it follows as an observer, and
+        becomes a voter here. Id, directory id and endpoints come from its server.properties, or from --id, --directory-id and --endpoint.
         It refuses a controller that does not follow yet, since a voter that is missing brings the quorum closer to its end.
         """,
     options=(
