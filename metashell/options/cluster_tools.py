@@ -12,9 +12,9 @@ CLUSTER: CommandSpec = command(
     "metashell-cluster",
     "show how a cluster is: its quorum, brokers, features, and what is wrong",
     """
-        Shows ids, the active controller, voters, brokers, feature levels and partitions, and names what is not as it should be: voters that do
-        not fetch, brokers that are fenced, partitions without a leader or with replicas that are not in sync. Status 1 where there is
-        anything of that kind.
+        Shows ids, the active controller, voters, brokers, feature levels and partitions, and names what is not as it should be: voters
+        that do not fetch, brokers that are fenced, partitions without a leader or with replicas that are not in sync. Status 1 where
+        there is anything of that kind.
         """,
     options=(shared.VERSION, WATCH),
     examples=(
