@@ -15,7 +15,8 @@ CONFIG_VARIABLE = "METASHELL_COMMAND_CONFIG"
 CLUSTER_OPTIONS = (
     BOOTSTRAP_SERVER._replace(help="brokers of the cluster; any of them will do"),
     CONTROLLERS._replace(help="controllers of the cluster, where no broker answers; the active one is found from any of them"),
-    COMMAND_CONFIG,
+    # Without the older name --config: that is a topic's here.
+    COMMAND_CONFIG._replace(names=("--command-config", "-c")),
     ADDRESS_MAP._replace(
         help="connect to the second address in place of the first, where nodes advertise one that is not reachable from here"
     ),
@@ -48,6 +49,8 @@ ENVIRONMENT = (
     (CONFIG_VARIABLE, "file for --command-config, where that is not given"),
 )
 
+FILES = (("CLIENT.properties", "how to reach a secured cluster, for --command-config: security.protocol, sasl.*, ssl.*"),)
+
 
 def command(
     name: str,
@@ -67,6 +70,7 @@ def command(
         arguments,
         examples=examples,
         epilog=(EXIT_STATUS,),
+        files=FILES,
         environment=ENVIRONMENT,
     )
 
@@ -83,5 +87,6 @@ def noun(name: str, summary: str, description: str, commands: tuple[CommandSpec,
         commands=commands,
         examples=tuple(each.examples[0] for each in commands),
         epilog=(("COMMANDS", shared.listed({each.name: each.summary for each in commands})), EXIT_STATUS),
+        files=FILES,
         environment=ENVIRONMENT,
     )
