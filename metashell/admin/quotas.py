@@ -29,7 +29,7 @@ USER_QUOTAS: Final = {
 }
 ADDRESS_QUOTAS: Final = {"connection_creation_rate": "connections per second and broker that may be opened from an address"}
 QUOTAS: Final = USER_QUOTAS | ADDRESS_QUOTAS
-_EXACT, _DEFAULT, _ANY = 0, 1, 2
+_EXACT, _DEFAULT = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,8 @@ class Quotas:
     values: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class AnyName:
-    """In a filter, in place of a name: every name of that type, and its default."""
-
-
-ANY_NAME: Final = AnyName()
-EntityFilter = Mapping[str, "str | None | AnyName"]
-"""By type, which names; a type that is not there does not matter, unless the filter is strict."""
+EntityFilter = Mapping[str, str | None]
+"""By type, the name, None for the default; a type that is not there does not matter, unless the filter is strict."""
 
 
 def entity_text(entity: Entity) -> str:
@@ -83,7 +77,7 @@ def matching_quotas(quotas: Mapping[Entity, Mapping[str, float]], wanted: Entity
         names = dict(entity)
         if is_strict and names.keys() != wanted.keys():
             return False
-        return all(kind in names and (name is ANY_NAME or names[kind] == name) for kind, name in wanted.items())
+        return all(kind in names and names[kind] == name for kind, name in wanted.items())
 
     return by_entity(Quotas(in_order(entity), dict(values)) for entity, values in quotas.items() if matches(entity))
 
@@ -119,8 +113,6 @@ def alter_quotas(
     return [(entity, errors.get(in_order(entity))) for entity, _ in changes]
 
 
-def _component(kind: str, name: str | None | AnyName) -> Any:
-    made = messages.DescribeClientQuotasRequest.ComponentData
-    if isinstance(name, AnyName):
-        return made(entity_type=kind, match_type=_ANY, match=None)
-    return made(entity_type=kind, match_type=_DEFAULT if name is None else _EXACT, match=name)
+def _component(kind: str, name: str | None) -> Any:
+    match = _DEFAULT if name is None else _EXACT
+    return messages.DescribeClientQuotasRequest.ComponentData(entity_type=kind, match_type=match, match=name)

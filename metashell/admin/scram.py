@@ -7,15 +7,15 @@ changes only. No message repeats a password.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import urandom
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from metashell.admin.errors import AdminError
 from metashell.codec import messages
 from metashell.codec.code_words import SCRAM_MECHANISMS, code_of
-from metashell.codec.error_codes import NONE
+from metashell.codec.error_codes import NONE, RESOURCE_NOT_FOUND
 from metashell.net.scram import HASHES, ITERATIONS_MIN, SALT_SIZE
 
 if TYPE_CHECKING:
@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 MECHANISMS: Final = tuple(SCRAM_MECHANISMS.values())
 ITERATIONS_MAX: Final = 16384
 """What a controller takes at most."""
-__all__ = ["ITERATIONS_MAX", "ITERATIONS_MIN", "MECHANISMS", "ScramUser", "delete_scram", "describe_scram", "set_scram"]
+__all__ = ["ITERATIONS_MAX", "ITERATIONS_MIN", "MECHANISMS", "ScramUser", "delete_scram", "describe_scram", "scram_users", "set_scram"]
+
+
+class Credential(Protocol):
+    """What the metadata holds of a credential."""
+
+    @property
+    def iterations(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -76,3 +83,19 @@ def _alter(admin: Admin, request: messages.AlterUserScramCredentialsRequest) -> 
     for result in admin.ask_active(request).results:
         if result.error_code != NONE:
             raise AdminError(result.error_code, result.error_message, result.user)
+
+
+def scram_users(credentials: Mapping[int, Mapping[str, Credential]], users: Sequence[str] = ()) -> tuple[list[ScramUser], list[AdminError]]:
+    """What a broker would answer that has these credentials, by mechanism and user, in its metadata."""
+    found = sorted(
+        ScramUser(user, SCRAM_MECHANISMS.get(mechanism, f"UNKNOWN-{mechanism}"), credential.iterations)
+        for mechanism, by_user in credentials.items()
+        for user, credential in by_user.items()
+        if not users or user in users
+    )
+    present = {each.user for each in found}
+    return found, [
+        AdminError(RESOURCE_NOT_FOUND, f"Attempt to describe a user credential that does not exist: {user}", user)
+        for user in users
+        if user not in present
+    ]

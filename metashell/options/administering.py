@@ -16,7 +16,9 @@ CLUSTER_OPTIONS = (
     BOOTSTRAP_SERVER._replace(help="brokers of the cluster; any of them will do"),
     CONTROLLERS._replace(help="controllers of the cluster, where no broker answers; the active one is found from any of them"),
     COMMAND_CONFIG,
-    ADDRESS_MAP._replace(help="connect to the second address in place of the first, where nodes advertise one that is not reachable from here"),
+    ADDRESS_MAP._replace(
+        help="connect to the second address in place of the first, where nodes advertise one that is not reachable from here"
+    ),
     Option(names=("--timeout",), metavar="SECONDS", type="int", default=TIMEOUT_S, help="give up after this time"),
 )
 """They name a cluster and how to reach it."""
@@ -31,7 +33,9 @@ WAIT = Option(
     choices=("300",),
     help="return when it is done, not when it has begun; status 1 where that takes longer than this (300)",
 )
-WATCH = Option(names=("--watch",), metavar="SECONDS", type="optional-int", choices=("2",), help="show it again every so often (2), until Ctrl-C")
+WATCH = Option(
+    names=("--watch",), metavar="SECONDS", type="optional-int", choices=("2",), help="show it again every so often (2), until Ctrl-C"
+)
 
 EXIT_STATUS = (
     "EXIT STATUS",
