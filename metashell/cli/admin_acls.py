@@ -179,7 +179,11 @@ def _resources(values: SimpleNamespace) -> Iterator[tuple[str, str]]:
 
 
 def _principal(text: str) -> str:
-    """`User:alice` for `alice`; a type is kept."""
+    """`User:alice` for `alice`; a type is kept. Errors: UsageError without a name."""
+    from metashell.errors import UsageError
+
+    if not text or text.endswith(":"):
+        raise UsageError(f"{text!r}: a principal is User:NAME, or NAME alone", text)
     return text if ":" in text else f"User:{text}"
 
 

@@ -9,7 +9,7 @@ from metashell.cli.administering import Work, noun_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from types import SimpleNamespace
 
     from metashell.admin.quotas import Entity, Quotas
@@ -51,7 +51,7 @@ def _number(value: float) -> float | int:
 
 def _set(work: Work) -> None:
     entity = _entity(work.values)
-    _alter(work, entity, dict(_assignment(word) for word in work.values.quota))
+    _alter(work, entity, _assignments(work.values.quota))
 
 
 def _unset(work: Work) -> None:
@@ -112,16 +112,29 @@ def _entity(values: SimpleNamespace) -> Entity:
     return tuple(names)
 
 
-def _assignment(word: str) -> tuple[str, float]:
-    """KEY=VALUE. Errors: UsageError."""
+def _assignments(words: Sequence[str]) -> dict[str, float]:
+    """KEY=VALUE words by key. Errors: UsageError."""
+    from metashell.errors import UsageError
+
+    found: dict[str, float] = {}
+    for word in words:
+        key, value = quota_assignment(word)
+        if key in found:
+            raise UsageError(f"{key}: given twice", word)
+        found[key] = value
+    return found
+
+
+def quota_assignment(word: str) -> tuple[str, float]:
+    """KEY=VALUE, of which a byte rate may be written as a size. Errors: UsageError."""
     from metashell.errors import UsageError
 
     key, equals, text = word.partition("=")
     match = _VALUE.fullmatch(text)
     if not equals or not key:
         raise UsageError(f"{word!r} is not KEY=VALUE", word)
-    if match is None or (match[2] and not key.endswith("_byte_rate")):
-        raise UsageError(f"{key}: {text!r} is not a number{' such as 1048576, 512k or 10M' if key.endswith('_byte_rate') else ''}", word)
+    if match is None or (match[2] and not key.endswith("_byte_rate")) or not float(match[1]):
+        raise UsageError(f"{key}: {text!r} is not a number above 0{' such as 1048576, 512k or 10M' if key.endswith('_byte_rate') else ''}", word)
     return key, float(match[1]) * _UNITS[match[2].lower()]
 
 
