@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.admin.admin import Admin
-    from metashell.admin.errors import AdminError
+    from metashell.errors import MetashellError
     from metashell.image import MetadataImage
+    from metashell.live.attach import LiveSource
     from metashell.options import CommandSpec
 
 POLL_S = 0.1
@@ -68,6 +69,7 @@ class Work:
         self.form: str = values.output
         self.display = standard_output(note=self.note)
         self._opened: Admin | None = None
+        self._followed: LiveSource | None = None
         self._status = STATUS_OK
         self._objects: list[Mapping[str, object]] = []
         self._columns: Sequence[str] = ()
@@ -89,8 +91,9 @@ class Work:
             self._end_progress()
             if is_whole or self._objects:
                 self._write()
-            if self._opened is not None:
-                self._opened.close()
+            for opened in (self._opened, self._followed):
+                if opened is not None:
+                    opened.close()
         return self._status
 
     # ---- the cluster
@@ -114,16 +117,16 @@ class Work:
         return str(named.bootstrap_controller or named.bootstrap_server)
 
     def image(self) -> MetadataImage:
-        """The newest committed metadata, read from the quorum as an observer. Errors: MetashellError."""
-        from types import SimpleNamespace
+        """The newest committed metadata, read from the quorum by an observer that stays attached. Errors: MetashellError."""
+        if self._followed is None:
+            from metashell.cli.attaching import target_of
+            from metashell.codec.compression import MAX_DECOMPRESSED
+            from metashell.live.attach import attach
 
-        from metashell.cli.attaching import target_of
-        from metashell.codec.compression import MAX_DECOMPRESSED
-        from metashell.live.attach import attach
-
-        named = SimpleNamespace(**{**vars(cluster_of(self.values)), "max_decompressed": MAX_DECOMPRESSED})
-        with attach(target_of(named)) as source:
-            return source.view().image
+            named = cluster_of(self.values)
+            named.max_decompressed = MAX_DECOMPRESSED
+            self._followed = attach(target_of(named))
+        return self._followed.view().image
 
     # ---- the answer
 
@@ -159,18 +162,17 @@ class Work:
         else:
             self._gather([fields])
 
-    def failed(self, error: AdminError, **fields: object) -> None:
-        """One thing that was refused: a line on stderr, and the status is 1."""
-        from metashell.admin.errors import advice
+    def failed(self, error: MetashellError, **fields: object) -> None:
+        """One thing that was refused or could not be done: a line on stderr, and the status is 1."""
+        from metashell.admin.errors import AdminError
 
         self._status = STATUS_FAILED
         self._end_progress()
-        what_to_do = advice(error.code)
-        complain(self.name, f"{error} {what_to_do}" if what_to_do else str(error))
+        is_answer = isinstance(error, AdminError)
+        what_to_do = error.advice if is_answer else ""
+        complain(self.name, f"{error} {what_to_do}".rstrip())
         if self.form != "text" and fields:
-            from metashell.codec.error_codes import error_text
-
-            reason = {"error": error_text(error.code), "message": error.message, "advice": what_to_do}
+            reason = {"error": error.name, "message": error.words, "advice": what_to_do} if is_answer else {"message": str(error)}
             self._gather([{**fields, "result": "failed", **reason}])
 
     def note(self, text: str) -> None:
