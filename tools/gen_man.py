@@ -52,7 +52,8 @@ def page(spec: CommandSpec) -> str:
             continue
         parts.append(f".SH {heading}\n{_block(block)}")
     parts.append(_named("ENVIRONMENT", _environment(spec)))
-    parts.append(_named("FILES", spec.files))
+    if spec.files:
+        parts.append(_named("FILES", spec.files))
     if spec.examples:
         parts.append(".SH EXAMPLES\n" + "".join(_entry(f"\\fB{text(line)}\\fR", does) for line, does in spec.examples))
     others = sorted(name for name in TOOLS if name != spec.name)
