@@ -46,9 +46,12 @@ SINCE: Final[dict[int, Since]] = {
 }
 """By api key."""
 
-_TWICE_IS_NOT_ONCE: Final = frozenset({19, 20, 37, 64, 80, 81})
-"""CreateTopics, DeleteTopics, CreatePartitions, UnregisterBroker, AddRaftVoter, RemoveRaftVoter: the second time is an error, or, with a
-topic that somebody made again meanwhile, a loss. Everything else reads, or sets what is then so."""
+_LITERAL: Final = 3
+_ANY_RESOURCE: Final = 1
+_READS: Final = frozenset({3, 18, 29, 32, 35, 46, 48, 50, 55, 60, 75})
+_TWICE_IS_ONCE: Final = frozenset({30, 44, 49, 51})
+"""CreateAcls, IncrementalAlterConfigs, AlterClientQuotas, AlterUserScramCredentials say what shall then be so. What a second CreateTopics,
+UpdateFeatures or AlterPartitionReassignments does depends on what others have done meanwhile."""
 
 
 def api_name(key: int) -> str:
@@ -57,8 +60,22 @@ def api_name(key: int) -> str:
 
 
 def may_repeat(key: int, request: Any) -> bool:
-    """Whether a request may be sent again when nobody knows whether it was carried out."""
-    return key not in _TWICE_IS_NOT_ONCE or bool(getattr(request, "validate_only", False))
+    """Whether a request may be sent again when nobody knows whether it was carried out; no, where nothing says so."""
+    match key:
+        case 20:
+            # A topic of the same name may have been made meanwhile; one with the same id cannot.
+            return all(topic.name is None for topic in request.topics) and not request.topic_names
+        case 31:
+            return all(map(_is_exact, request.filters))
+        case _:
+            return key in _READS or key in _TWICE_IS_ONCE or bool(getattr(request, "validate_only", False))
+
+
+def _is_exact(acl: Any) -> bool:
+    """Whether a filter of DeleteAcls names one binding."""
+    is_named = None not in (acl.resource_name_filter, acl.principal_filter, acl.host_filter)
+    kinds = (acl.resource_type_filter, acl.operation, acl.permission_type)
+    return is_named and _ANY_RESOURCE not in kinds and acl.pattern_type_filter >= _LITERAL
 
 
 def lacks(key: int, *, of_brokers: bool) -> tuple[str, str]:

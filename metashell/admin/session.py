@@ -11,13 +11,14 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from metashell.admin.errors import UncertainError, UnsupportedError, WrongListenerError, check_answer
+from metashell.admin.errors import AdminError, UncertainError, UnsupportedError, WrongListenerError, check_answer
 from metashell.admin.nodes import BROKER_ENDPOINTS, CONTROLLER_ENDPOINTS, Kind, Node
 from metashell.admin.requests import api_name, lacks, may_repeat
 from metashell.client.errors import ConnectError
-from metashell.codec.answers import first_error
+from metashell.codec.answers import all_errors
 from metashell.codec.api_keys import DESCRIBE_CLUSTER, METADATA, VOTE
 from metashell.codec.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
     MISMATCHED_ENDPOINT_TYPE,
     NOT_CONTROLLER,
     NOT_LEADER_OR_FOLLOWER,
@@ -40,9 +41,17 @@ BACKOFF_S: Final = 0.05
 BACKOFF_MAX_S: Final = 0.5
 ANSWER_S: Final = 30.0
 """request.timeout.ms of Kafka's clients."""
+NEXT_S: Final = 10.0
+"""How long a node may keep silent when there are others to ask."""
 MOVED: Final = frozenset({NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER})
 FENCED_FROM: Final = 2
 """The version of DescribeCluster that can name fenced brokers."""
+
+
+def has_moved(response: Any) -> bool:
+    """Whether an answer says, of all that was asked for, that this node does not lead: then nothing was done."""
+    codes = set(all_errors(response))
+    return bool(codes) and codes <= MOVED
 
 
 class NotSent(Exception):
@@ -81,6 +90,8 @@ class Session:
         self._last: Address | None = None
         """Who answered last, None while nobody has."""
         self._nodes: tuple[Node, ...] = ()
+        self._refusal: AdminError | None = None
+        """Why the cluster does not tell its nodes."""
 
     # ---- questions
 
@@ -96,7 +107,7 @@ class Session:
         for round_number in range(ROUNDS_MAX):
             for address in (address for address in addresses if address not in silent):
                 try:
-                    return await self._try(address, request, version, ends_at)
+                    return await self._try(address, request, version, ends_at, alone=to is not None)
                 except NotSent as error:
                     error.note(address, failures, silent)
                 except Broken as error:
@@ -116,9 +127,11 @@ class Session:
             address = await self._leader(avoided, ends_at)
             try:
                 response = await self._try(address, request, version, ends_at)
-                if first_error(response) not in MOVED:
+                if not has_moved(response):
                     return response
                 failures[address] = "it does not lead the quorum"
+                # Who has just lost the lead may have appended it before, and that may yet be committed.
+                self.again += 0 if may_repeat(api_key_of(request), request) else 1
             except NotSent as error:
                 response = None
                 error.note(address, failures)
@@ -127,10 +140,12 @@ class Session:
                 response = None
                 error.note(address, failures)
             self.active, avoided = None, address
-            is_hopeless = self._last is None and round_number + 1 >= ROUNDS_MAX * len(self._candidates())
+            is_hopeless = (self._last is None or self._refusal is not None) and round_number + 1 >= ROUNDS_MAX * len(self._candidates())
             if is_hopeless or not await self._pause(round_number, ends_at):
                 break
             round_number += 1
+        if self._refusal is not None:
+            raise self._refusal
         if response is not None:
             return response
         raise ConnectError(list(failures.items()))
@@ -153,6 +168,8 @@ class Session:
     async def nodes(self, *, fenced: bool = False) -> tuple[Node, ...]:
         """The nodes of the kind, by id; asked anew."""
         await self._learn(None, self._deadline(), fenced=fenced)
+        if self._refusal is not None:
+            raise self._refusal
         return self._nodes
 
     async def connection(self, to: int | Address | None = None) -> Connection:
@@ -192,6 +209,8 @@ class Session:
         if node not in self._client.nodes:
             await self._learn(None, ends_at)
         if node not in self._client.nodes:
+            if self._refusal is not None:
+                raise self._refusal
             known = ", ".join(str(one.id) for one in self._nodes) or "none"
             raise UsageError(f"{node}: the cluster has no such {self._kind.noun} (it has {known})", str(node))
         return self._client.nodes[node]
@@ -235,6 +254,10 @@ class Session:
         """Errors: AdminError; WrongListenerError."""
         if answer.error_code in (MISMATCHED_ENDPOINT_TYPE, UNSUPPORTED_ENDPOINT_TYPE):
             raise self._wrong(address)
+        if answer.error_code == CLUSTER_AUTHORIZATION_FAILED:
+            # Controllers tell each other's addresses only to those who may alter the cluster; others need not fail for that.
+            self._refusal = AdminError(answer.error_code, answer.error_message, f"to ask for the {self._kind.noun}s")
+            return
         check_answer(answer.error_code, answer.error_message, "DescribeCluster")
         self.cluster_id = answer.cluster_id
         nodes = [node for node in answer.brokers if node.host and 0 < node.port <= PORT_MAX]
@@ -246,8 +269,8 @@ class Session:
 
     # ---- one try
 
-    async def _try(self, address: Address, request: Any, version: int | None, ends_at: float) -> Any:
-        """Ask once. Errors: NotSent; Broken; UnsupportedError; WrongListenerError."""
+    async def _try(self, address: Address, request: Any, version: int | None, ends_at: float, *, alone: bool = False) -> Any:
+        """Ask once; `alone`: nobody else can be asked. Errors: NotSent; Broken; UnsupportedError; WrongListenerError."""
         connection = await self._connect(address, ends_at)
         key = api_key_of(request)
         try:
@@ -255,24 +278,29 @@ class Session:
         except UnsupportedApiError:
             text, since = lacks(key, of_brokers=METADATA in connection.core.peer_ranges)
             raise UnsupportedError(f"{address} {text}", api=api_name(key), since=since) from None
+        # An answer to what must not be sent twice is waited for as long as there is time.
+        patience = self._patience(ends_at, alone=alone) if may_repeat(key, request) else self._left(ends_at)
         try:
-            response = await connection.request(request, version=used, timeout_s=min(ANSWER_S, self._left(ends_at)))
+            response = await connection.request(request, version=used, timeout_s=patience)
         except EncodeError as error:
             raise UnsupportedError(f"{address} has only version {used} of {api_name(key)}: {error}", api=api_name(key)) from None
         except ConnectionFailedError as error:
-            raise Broken(error) from None
+            raise (Broken if error.sent else NotSent)(error) from None
         self._last = address
         return response
 
     async def _connect(self, address: Address, ends_at: float) -> Connection:
         """Errors: NotSent; WrongListenerError."""
+        # The loop did not run since the last question: it may have to hear first that a connection is gone.
+        await asyncio.sleep(0)
+        patience = self._patience(ends_at, alone=False)
         try:
-            async with asyncio.timeout(self._left(ends_at)):
+            async with asyncio.timeout(patience):
                 connection = await self._client.connection(address)
         except ConnectionFailedError as error:
             raise NotSent(error) from None
         except TimeoutError:
-            raise NotSent(ConnectionFailedError(f"no answer within {self._timeout_s:g} s", timed_out=True)) from None
+            raise NotSent(ConnectionFailedError(f"no answer within {patience:.3g} s", timed_out=True)) from None
         ranges = connection.core.peer_ranges
         if (METADATA in ranges) is (self._kind is Kind.CONTROLLERS) and (METADATA in ranges or VOTE in ranges):
             raise self._wrong(address)
@@ -294,6 +322,11 @@ class Session:
 
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self._timeout_s
+
+    def _patience(self, ends_at: float, *, alone: bool) -> float:
+        """How long to wait for one node: less where another may answer sooner."""
+        left = self._left(ends_at)
+        return min(left, ANSWER_S) if alone or len(self._candidates()) < 2 else min(left / 2, NEXT_S)
 
     def _left(self, ends_at: float) -> float:
         return max(0.001, ends_at - asyncio.get_running_loop().time())
