@@ -52,8 +52,7 @@ def page(spec: CommandSpec) -> str:
             continue
         parts.append(f".SH {heading}\n{_block(block)}")
     parts.append(_named("ENVIRONMENT", _environment(spec)))
-    if spec.files:
-        parts.append(_named("FILES", spec.files))
+    parts.append(_named("FILES", spec.files))
     if spec.examples:
         parts.append(".SH EXAMPLES\n" + "".join(_entry(f"\\fB{text(line)}\\fR", does) for line, does in spec.examples))
     others = sorted(name for name in TOOLS if name != spec.name)

@@ -136,7 +136,9 @@ def describe_configs(
 
     def request(some: Sequence[Resource]) -> Any:
         wanted = None if keys is None else tuple(keys)
-        asked = tuple(make.DescribeConfigsResource(resource_type=one.kind, resource_name=one.name, configuration_keys=wanted) for one in some)
+        asked = tuple(
+            make.DescribeConfigsResource(resource_type=one.kind, resource_name=one.name, configuration_keys=wanted) for one in some
+        )
         return make(resources=asked, include_synonyms=False, include_documentation=documentation)
 
     found: dict[Resource, Settings | MetashellError] = {}

@@ -38,13 +38,19 @@ class Elected:
 def elect_leaders(admin: Admin, kind: ElectionType, partitions: Mapping[str, Sequence[int]] | None) -> list[Elected]:
     """Hold elections for these partitions, or without any for all that need one. Errors: AdminError for what is refused as a whole."""
     make = messages.ElectLeadersRequest
-    asked = None if partitions is None else tuple(make.TopicPartitions(topic=name, partitions=tuple(ids)) for name, ids in partitions.items())
+    asked = (
+        None if partitions is None else tuple(make.TopicPartitions(topic=name, partitions=tuple(ids)) for name, ids in partitions.items())
+    )
     answer = admin.ask_active(make(election_type=int(kind), topic_partitions=asked, timeout_ms=admin.timeout_ms))
     check_answer(answer.error_code)
     found = []
     for topic in answer.replica_election_results:
         for result in topic.partition_result:
             code = result.error_code
-            error = None if code in (NONE, ELECTION_NOT_NEEDED) else AdminError(code, result.error_message, f"{topic.topic}:{result.partition_id}")
+            error = (
+                None
+                if code in (NONE, ELECTION_NOT_NEEDED)
+                else AdminError(code, result.error_message, f"{topic.topic}:{result.partition_id}")
+            )
             found.append(Elected(topic=topic.topic, partition=result.partition_id, is_needed=code != ELECTION_NOT_NEEDED, error=error))
     return sorted(found, key=lambda elected: (elected.topic, elected.partition))

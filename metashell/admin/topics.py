@@ -210,7 +210,11 @@ def delete_topics(admin: Admin, topics: Mapping[str, bytes]) -> list[Done]:
 
 
 def create_partitions(
-    admin: Admin, counts: Mapping[str, int], assignments: Mapping[str, Sequence[Sequence[int]]] | None = None, *, validate_only: bool = False
+    admin: Admin,
+    counts: Mapping[str, int],
+    assignments: Mapping[str, Sequence[Sequence[int]]] | None = None,
+    *,
+    validate_only: bool = False,
 ) -> list[Done]:
     """Let topics have this many partitions in all; assignments name the brokers of the new ones."""
     make = messages.CreatePartitionsRequest

@@ -134,7 +134,9 @@ def quota_assignment(word: str) -> tuple[str, float]:
     if not equals or not key:
         raise UsageError(f"{word!r} is not KEY=VALUE", word)
     if match is None or (match[2] and not key.endswith("_byte_rate")) or not float(match[1]):
-        raise UsageError(f"{key}: {text!r} is not a number above 0{' such as 1048576, 512k or 10M' if key.endswith('_byte_rate') else ''}", word)
+        raise UsageError(
+            f"{key}: {text!r} is not a number above 0{' such as 1048576, 512k or 10M' if key.endswith('_byte_rate') else ''}", word
+        )
     return key, float(match[1]) * _UNITS[match[2].lower()]
 
 

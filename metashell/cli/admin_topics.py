@@ -214,7 +214,9 @@ def _alter(work: Work) -> None:
             "partitions cannot be taken away again, and new records of a key go to another partition than its older ones",
             question=f"Let {', '.join(growing)} have {counted(values.partitions, 'partition')}?",
         )
-    for done in create_partitions(work.admin, wanted, {name: assignment for name in wanted} if assignment else None, validate_only=work.is_dry):
+    for done in create_partitions(
+        work.admin, wanted, {name: assignment for name in wanted} if assignment else None, validate_only=work.is_dry
+    ):
         if done.error is not None:
             work.failed(done.error, type="topic", topic=done.name)
             continue
@@ -280,4 +282,6 @@ def _still_there(work: Work, deleted: Sequence[Topic]) -> str | None:
     return f"still there: {', '.join(left)}" if left else None
 
 
-main = noun_tool("topics", "topic_tools:TOPICS", {"list": _list, "describe": _describe, "create": _create, "alter": _alter, "delete": _delete})
+main = noun_tool(
+    "topics", "topic_tools:TOPICS", {"list": _list, "describe": _describe, "create": _create, "alter": _alter, "delete": _delete}
+)

@@ -52,7 +52,9 @@ def brokers(work: Work) -> list[Broker]:
     """Every registered broker, ordered by id. Errors: MetashellError."""
     if not work.asks_controllers:
         nodes = work.admin.nodes(fenced=True)
-        return [Broker(id=node.id, host=node.address.host, port=node.address.port, rack=node.rack, is_fenced=node.is_fenced) for node in nodes]
+        return [
+            Broker(id=node.id, host=node.address.host, port=node.address.port, rack=node.rack, is_fenced=node.is_fenced) for node in nodes
+        ]
     found = []
     for id, broker in sorted(work.image().cluster.brokers.items()):
         listener = broker.listeners[0] if broker.listeners else None

@@ -47,6 +47,7 @@ ENVIRONMENT = (
     (CONTROLLER_VARIABLE, "controllers, likewise"),
     (CONFIG_VARIABLE, "file for --command-config, where that is not given"),
 )
+FILES = (("client.properties", "a file for --command-config, as Kafka's clients read it: security.protocol, sasl.*, ssl.*"),)
 
 
 def command(
@@ -83,5 +84,6 @@ def noun(name: str, summary: str, description: str, commands: tuple[CommandSpec,
         commands=commands,
         examples=tuple(each.examples[0] for each in commands),
         epilog=(("COMMANDS", shared.listed({each.name: each.summary for each in commands})), EXIT_STATUS),
+        files=FILES,
         environment=ENVIRONMENT,
     )

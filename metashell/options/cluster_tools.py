@@ -60,7 +60,9 @@ UNREGISTER = command(
     arguments=(_IDS,),
     examples=(("metashell brokers unregister 3 -b localhost:9092", "after broker 3 was taken away"),),
 )
-BROKERS = noun("brokers", "list and describe brokers, and unregister those that are gone", "Brokers.", (BROKERS_LIST, BROKERS_DESCRIBE, UNREGISTER))
+BROKERS = noun(
+    "brokers", "list and describe brokers, and unregister those that are gone", "Brokers.", (BROKERS_LIST, BROKERS_DESCRIBE, UNREGISTER)
+)
 
 _LEVELS = Argument("features", "features and their levels; metadata.version also by release: metadata.version=4.2", "*", "NAME=LEVEL")
 _RELEASE = Option(names=("--release-version", "-r"), metavar="VERSION", help="the levels of this release, for all features")
@@ -105,7 +107,12 @@ DISABLE = command(
     arguments=(Argument("features", "names of features", "+", "NAME"),),
     examples=(("metashell features disable share.version -b localhost:9092", "switch a feature off"),),
 )
-FEATURES = noun("features", "show, upgrade, downgrade and disable features", "Feature levels of a cluster.", (FEATURES_DESCRIBE, UPGRADE, DOWNGRADE, DISABLE))
+FEATURES = noun(
+    "features",
+    "show, upgrade, downgrade and disable features",
+    "Feature levels of a cluster.",
+    (FEATURES_DESCRIBE, UPGRADE, DOWNGRADE, DISABLE),
+)
 
 QUORUM_DESCRIBE = command(
     "describe",

@@ -111,7 +111,9 @@ DELETE = command(
         ("metashell topics delete old-1 old-2 --yes -b localhost:9092", "two at once, without asking"),
     ),
 )
-TOPICS = noun("topics", "list, describe, create, alter and delete topics", "Topics and their partitions.", (LIST, DESCRIBE, CREATE, ALTER, DELETE))
+TOPICS = noun(
+    "topics", "list, describe, create, alter and delete topics", "Topics and their partitions.", (LIST, DESCRIBE, CREATE, ALTER, DELETE)
+)
 
 _RESOURCES_TEXT = "topic:NAME, broker:ID, broker:default (all brokers), group:NAME, client-metrics:NAME or broker-logger:ID"
 GET = command(
@@ -153,7 +155,10 @@ SET = command(
     arguments=(Argument("words", f"{_RESOURCES_TEXT}; then the settings", "+", "TYPE:NAME|KEY=VALUE"),),
     examples=(
         ("metashell configs set topic:orders retention.ms=3600000 -b localhost:9092", "keep records for an hour"),
-        ("metashell configs set broker:default log.cleaner.threads=2 --dry-run -b localhost:9092", "only ask whether the cluster would take it"),
+        (
+            "metashell configs set broker:default log.cleaner.threads=2 --dry-run -b localhost:9092",
+            "only ask whether the cluster would take it",
+        ),
         ("metashell configs set topic:orders cleanup.policy+=compact -b localhost:9092", "add to a list"),
     ),
 )
