@@ -214,9 +214,7 @@ def _alter(work: Work) -> None:
             "partitions cannot be taken away again, and new records of a key go to another partition than its older ones",
             question=f"Let {', '.join(growing)} have {counted(values.partitions, 'partition')}?",
         )
-    for done in create_partitions(
-        work.admin, wanted, {name: assignment for name in wanted} if assignment else None, validate_only=work.is_dry
-    ):
+    for done in create_partitions(work.admin, wanted, dict.fromkeys(wanted, assignment) if assignment else None, validate_only=work.is_dry):
         if done.error is not None:
             work.failed(done.error, type="topic", topic=done.name)
             continue

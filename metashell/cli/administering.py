@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.admin.admin import Admin
+    from metashell.admin.errors import AdminError
     from metashell.errors import MetashellError
     from metashell.image import MetadataImage
     from metashell.live.attach import LiveSource
@@ -168,11 +169,12 @@ class Work:
 
         self._status = STATUS_FAILED
         self._end_progress()
-        is_answer = isinstance(error, AdminError)
-        what_to_do = error.advice if is_answer else ""
-        complain(self.name, f"{error} {what_to_do}".rstrip())
+        if isinstance(error, AdminError):
+            text, reason = _with_advice(error), {"error": error.name, "message": error.words, "advice": error.advice}
+        else:
+            text, reason = str(error), {"message": str(error)}
+        complain(self.name, text)
         if self.form != "text" and fields:
-            reason = {"error": error.name, "message": error.words, "advice": what_to_do} if is_answer else {"message": str(error)}
             self._gather([{**fields, "result": "failed", **reason}])
 
     def note(self, text: str) -> None:
@@ -198,13 +200,16 @@ class Work:
     def _table(self, objects: Iterable[Mapping[str, object]]) -> None:
         from metashell.forms import write_objects
 
-        write_objects(self.display, "table", objects, columns=self._columns, constant=("type",))
+        shown = ({name: _for_people(value) for name, value in found.items()} for found in objects)
+        write_objects(self.display, "table", shown, columns=self._columns, constant=("type",))
 
     def _write(self) -> None:
         from metashell.forms import write_objects
 
         objects, self._objects = self._objects, []
-        if self.form in ("json", "table", "csv"):
+        if self.form == "table":
+            self._table(objects)
+        elif self.form in ("json", "csv"):
             is_single = self._is_single and len(objects) == 1
             write_objects(self.display, self.form, objects, columns=self._columns, constant=("type",), single=is_single)
 
@@ -228,7 +233,7 @@ class Work:
         if self.is_dry or self.values.yes:
             return
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise UsageError(f"{question} Nothing was changed: add --yes to do it (nobody can be asked, this is no terminal)", "--yes")
+            raise UsageError("nothing was changed: add --yes to go on (there is no terminal on which to ask)", "--yes")
         sys.stderr.write(terminal_line(f"{question} (cluster at {self.place}) [y/N] "))
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in _AGREED:
@@ -281,6 +286,19 @@ class Work:
             if not goes_on:
                 return
             time.sleep(every_s)
+
+
+def _with_advice(error: AdminError) -> str:
+    """Kafka's code and words, and what to do; between two sentences is a full stop."""
+    text = str(error)
+    if not error.advice:
+        return text
+    return f"{text} {error.advice}" if text.endswith((".", "!", "?")) else f"{text}. {error.advice}"
+
+
+def _for_people(value: object) -> object:
+    """A list as one word, as Kafka's tools have it: `1,2,3`."""
+    return (",".join(map(str, value)) or None) if isinstance(value, list) else value
 
 
 # ---- which cluster

@@ -1,4 +1,4 @@
-"""What a cluster looks like to a command: brokers, topics, partitions; as brokers say, or from the metadata log where controllers are asked.
+"""What a cluster looks like to a command: brokers, topics and partitions, as brokers say, or where controllers are asked from their log.
 
 Both ways give the same values. Brokers know which of them answer; the log has epochs, listeners and directories, and needs no broker.
 """

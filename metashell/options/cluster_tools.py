@@ -13,8 +13,8 @@ CLUSTER: CommandSpec = command(
     "show how a cluster is: its quorum, brokers, features, and what is wrong",
     """
         Shows ids, the active controller, voters, brokers, feature levels and partitions, and names what is not as it should be: voters
-        that do not fetch, brokers that are fenced, partitions without a leader or with replicas that are not in sync. Status 1 where there is
-        anything of that kind.
+        that do not fetch, brokers that are fenced, partitions without a leader or with replicas that are not in sync. Status 1 where
+        there is anything of that kind.
         """,
     options=(shared.VERSION, WATCH),
     examples=(
@@ -133,8 +133,8 @@ ADD_CONTROLLER = command(
     "add-controller",
     "let a controller vote",
     """
-        The controller has to run already, with this quorum as its controller.quorum.bootstrap.servers: it follows as an observer, and becomes
-        a voter here. Id, directory id and endpoints come from its server.properties, or from --id, --directory-id and --endpoint.
+        The controller has to run already, with this quorum as its controller.quorum.bootstrap.servers: it follows as an observer, and
+        becomes a voter here. Id, directory id and endpoints come from its server.properties, or from --id, --directory-id and --endpoint.
         It refuses a controller that does not follow yet, since a voter that is missing brings the quorum closer to its end.
         """,
     options=(
