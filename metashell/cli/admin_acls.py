@@ -115,9 +115,9 @@ def _filters(values: SimpleNamespace) -> Iterator[AclFilter]:
     from metashell.admin.acls import ANY, AclFilter
 
     resources: list[tuple[str, str | None]] = [*_resources(values)] or [(ANY, None)]
-    principals = [_principal(name) for name in values.principal] or [None]
+    principals: list[str | None] = [*map(_principal, values.principal)] or [None]
     operations = _operations(values) or [ANY]
-    for (kind, name), principal, host, operation in product(resources, principals, values.host or [None], operations):
+    for (kind, name), principal, host, operation in product(resources, principals, values.host or (None,), operations):
         yield AclFilter(
             resource_type=kind,
             resource_name=name,

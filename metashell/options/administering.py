@@ -15,7 +15,8 @@ CONFIG_VARIABLE = "METASHELL_COMMAND_CONFIG"
 CLUSTER_OPTIONS = (
     BOOTSTRAP_SERVER._replace(help="brokers of the cluster; any of them will do"),
     CONTROLLERS._replace(help="controllers of the cluster, where no broker answers; the active one is found from any of them"),
-    COMMAND_CONFIG,
+    # Without the older name --config: that is a topic's here.
+    COMMAND_CONFIG._replace(names=("--command-config", "-c")),
     ADDRESS_MAP._replace(
         help="connect to the second address in place of the first, where nodes advertise one that is not reachable from here"
     ),
@@ -49,6 +50,8 @@ ENVIRONMENT = (
 )
 FILES = (("client.properties", "a file for --command-config, as Kafka's clients read it: security.protocol, sasl.*, ssl.*"),)
 
+FILES = (("CLIENT.properties", "how to reach a secured cluster, for --command-config: security.protocol, sasl.*, ssl.*"),)
+
 
 def command(
     name: str,
@@ -68,6 +71,7 @@ def command(
         arguments,
         examples=examples,
         epilog=(EXIT_STATUS,),
+        files=FILES,
         environment=ENVIRONMENT,
     )
 

@@ -38,24 +38,25 @@ function __metashell_valued
         case metashell-quorum:stop
             string split ' ' -- '--output -o'
         case metashell-topics:list
-            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-topics:describe
-            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-topics:create
-            string split ' ' -- '--partitions -p --replication-factor -r --assignment --config --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
+            string split ' ' -- '--partitions -p --replication-factor -r --assignment --config --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-topics:alter
-            string split ' ' -- '--partitions -p --assignment --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
+            string split ' ' -- '--partitions -p --assignment --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-topics:delete
-            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-configs:get
-            string split ' ' -- '--key -k --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
+            string split ' ' -- '--key -k --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-configs:set
-            string split ' ' -- '--from-file --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
+            string split ' ' -- '--from-file --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-configs:unset
-            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-elect:preferred
-            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-elect:unclean
+<<<<<<< HEAD
             string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
         case metashell-acls:list
             string split ' ' -- '--topic --group --transactional-id --delegation-token --user-principal --pattern --principal --host --operation --permission --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
@@ -75,6 +76,9 @@ function __metashell_valued
             string split ' ' -- '--mechanism --iterations --password-file --password-env --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
         case metashell-scram:delete
             string split ' ' -- '--mechanism --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
+=======
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+>>>>>>> main
         case metashell-server
             string split ' ' -- '--override --log-format --metrics-port'
         case metashell-export
@@ -453,7 +457,7 @@ complete -c metashell-topics -n '__metashell_command_is list' -l unhealthy -d 'o
 complete -c metashell-topics -n '__metashell_command_is list' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-topics -n '__metashell_command_is list' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-topics -n '__metashell_command_is list' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-topics -n '__metashell_command_is list' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-topics -n '__metashell_command_is list' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-topics -n '__metashell_command_is list' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-topics -n '__metashell_command_is list' -l timeout -x -d 'give up after this time'
 complete -c metashell-topics -n '__metashell_command_is list' -l help -s h -d 'show the help and exit'
@@ -462,7 +466,7 @@ complete -c metashell-topics -n '__metashell_command_is describe' -l unhealthy -
 complete -c metashell-topics -n '__metashell_command_is describe' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-topics -n '__metashell_command_is describe' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-topics -n '__metashell_command_is describe' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-topics -n '__metashell_command_is describe' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-topics -n '__metashell_command_is describe' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-topics -n '__metashell_command_is describe' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-topics -n '__metashell_command_is describe' -l timeout -x -d 'give up after this time'
 complete -c metashell-topics -n '__metashell_command_is describe' -l help -s h -d 'show the help and exit'
@@ -477,7 +481,7 @@ complete -c metashell-topics -n '__metashell_command_is create' -l wait -d 'retu
 complete -c metashell-topics -n '__metashell_command_is create' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-topics -n '__metashell_command_is create' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-topics -n '__metashell_command_is create' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-topics -n '__metashell_command_is create' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-topics -n '__metashell_command_is create' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-topics -n '__metashell_command_is create' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-topics -n '__metashell_command_is create' -l timeout -x -d 'give up after this time'
 complete -c metashell-topics -n '__metashell_command_is create' -l help -s h -d 'show the help and exit'
@@ -489,7 +493,7 @@ complete -c metashell-topics -n '__metashell_command_is alter' -l yes -s y -d 'd
 complete -c metashell-topics -n '__metashell_command_is alter' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-topics -n '__metashell_command_is alter' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-topics -n '__metashell_command_is alter' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-topics -n '__metashell_command_is alter' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-topics -n '__metashell_command_is alter' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-topics -n '__metashell_command_is alter' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-topics -n '__metashell_command_is alter' -l timeout -x -d 'give up after this time'
 complete -c metashell-topics -n '__metashell_command_is alter' -l help -s h -d 'show the help and exit'
@@ -501,7 +505,7 @@ complete -c metashell-topics -n '__metashell_command_is delete' -l wait -d 'retu
 complete -c metashell-topics -n '__metashell_command_is delete' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-topics -n '__metashell_command_is delete' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-topics -n '__metashell_command_is delete' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-topics -n '__metashell_command_is delete' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-topics -n '__metashell_command_is delete' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-topics -n '__metashell_command_is delete' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-topics -n '__metashell_command_is delete' -l timeout -x -d 'give up after this time'
 complete -c metashell-topics -n '__metashell_command_is delete' -l help -s h -d 'show the help and exit'
@@ -515,7 +519,7 @@ complete -c metashell-configs -n '__metashell_command_is get' -l explain -d 'say
 complete -c metashell-configs -n '__metashell_command_is get' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-configs -n '__metashell_command_is get' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-configs -n '__metashell_command_is get' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-configs -n '__metashell_command_is get' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-configs -n '__metashell_command_is get' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-configs -n '__metashell_command_is get' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-configs -n '__metashell_command_is get' -l timeout -x -d 'give up after this time'
 complete -c metashell-configs -n '__metashell_command_is get' -l help -s h -d 'show the help and exit'
@@ -526,7 +530,7 @@ complete -c metashell-configs -n '__metashell_command_is set' -l yes -s y -d 'do
 complete -c metashell-configs -n '__metashell_command_is set' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-configs -n '__metashell_command_is set' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-configs -n '__metashell_command_is set' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-configs -n '__metashell_command_is set' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-configs -n '__metashell_command_is set' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-configs -n '__metashell_command_is set' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-configs -n '__metashell_command_is set' -l timeout -x -d 'give up after this time'
 complete -c metashell-configs -n '__metashell_command_is set' -l help -s h -d 'show the help and exit'
@@ -536,7 +540,7 @@ complete -c metashell-configs -n '__metashell_command_is unset' -l yes -s y -d '
 complete -c metashell-configs -n '__metashell_command_is unset' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-configs -n '__metashell_command_is unset' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-configs -n '__metashell_command_is unset' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-configs -n '__metashell_command_is unset' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-configs -n '__metashell_command_is unset' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-configs -n '__metashell_command_is unset' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-configs -n '__metashell_command_is unset' -l timeout -x -d 'give up after this time'
 complete -c metashell-configs -n '__metashell_command_is unset' -l help -s h -d 'show the help and exit'
@@ -549,7 +553,7 @@ complete -c metashell-elect -n '__metashell_command_is preferred' -l dry-run -d 
 complete -c metashell-elect -n '__metashell_command_is preferred' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-elect -n '__metashell_command_is preferred' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-elect -n '__metashell_command_is preferred' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-elect -n '__metashell_command_is preferred' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-elect -n '__metashell_command_is preferred' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-elect -n '__metashell_command_is preferred' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-elect -n '__metashell_command_is preferred' -l timeout -x -d 'give up after this time'
 complete -c metashell-elect -n '__metashell_command_is preferred' -l help -s h -d 'show the help and exit'
@@ -560,7 +564,7 @@ complete -c metashell-elect -n '__metashell_command_is unclean' -l yes -s y -d '
 complete -c metashell-elect -n '__metashell_command_is unclean' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-elect -n '__metashell_command_is unclean' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-elect -n '__metashell_command_is unclean' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-elect -n '__metashell_command_is unclean' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-elect -n '__metashell_command_is unclean' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-elect -n '__metashell_command_is unclean' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-elect -n '__metashell_command_is unclean' -l timeout -x -d 'give up after this time'
 complete -c metashell-elect -n '__metashell_command_is unclean' -l help -s h -d 'show the help and exit'
