@@ -56,29 +56,25 @@ function __metashell_valued
         case metashell-elect:preferred
             string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-elect:unclean
-<<<<<<< HEAD
-            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
-        case metashell-acls:list
-            string split ' ' -- '--topic --group --transactional-id --delegation-token --user-principal --pattern --principal --host --operation --permission --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
-        case metashell-acls:add
-            string split ' ' -- '--allow-principal --allow --deny-principal --deny --host --operation --topic --group --transactional-id --delegation-token --user-principal --pattern --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
-        case metashell-acls:remove
-            string split ' ' -- '--topic --group --transactional-id --delegation-token --user-principal --pattern --principal --host --operation --permission --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
-        case metashell-quotas:list
-            string split ' ' -- '--user --client-id --client --ip --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
-        case metashell-quotas:set
-            string split ' ' -- '--user --client-id --client --ip --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
-        case metashell-quotas:unset
-            string split ' ' -- '--user --client-id --client --ip --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
-        case metashell-scram:list
-            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
-        case metashell-scram:set
-            string split ' ' -- '--mechanism --iterations --password-file --password-env --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
-        case metashell-scram:delete
-            string split ' ' -- '--mechanism --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config --config -c --address-map --timeout'
-=======
             string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
->>>>>>> main
+        case metashell-acls:list
+            string split ' ' -- '--topic --group --transactional-id --delegation-token --user-principal --pattern --principal --host --operation --permission --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-acls:add
+            string split ' ' -- '--allow-principal --allow --deny-principal --deny --host --operation --topic --group --transactional-id --delegation-token --user-principal --pattern --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-acls:remove
+            string split ' ' -- '--topic --group --transactional-id --delegation-token --user-principal --pattern --principal --host --operation --permission --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-quotas:list
+            string split ' ' -- '--user --client-id --client --ip --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-quotas:set
+            string split ' ' -- '--user --client-id --client --ip --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-quotas:unset
+            string split ' ' -- '--user --client-id --client --ip --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-scram:list
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-scram:set
+            string split ' ' -- '--mechanism --iterations --password-file --password-env --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-scram:delete
+            string split ' ' -- '--mechanism --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-server
             string split ' ' -- '--override --log-format --metrics-port'
         case metashell-export
@@ -586,7 +582,7 @@ complete -c metashell-acls -n '__metashell_command_is list' -l permission -x -a 
 complete -c metashell-acls -n '__metashell_command_is list' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-acls -n '__metashell_command_is list' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-acls -n '__metashell_command_is list' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-acls -n '__metashell_command_is list' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-acls -n '__metashell_command_is list' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-acls -n '__metashell_command_is list' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-acls -n '__metashell_command_is list' -l timeout -x -d 'give up after this time'
 complete -c metashell-acls -n '__metashell_command_is list' -l help -s h -d 'show the help and exit'
@@ -609,7 +605,7 @@ complete -c metashell-acls -n '__metashell_command_is add' -l yes -s y -d 'do it
 complete -c metashell-acls -n '__metashell_command_is add' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-acls -n '__metashell_command_is add' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-acls -n '__metashell_command_is add' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-acls -n '__metashell_command_is add' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-acls -n '__metashell_command_is add' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-acls -n '__metashell_command_is add' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-acls -n '__metashell_command_is add' -l timeout -x -d 'give up after this time'
 complete -c metashell-acls -n '__metashell_command_is add' -l help -s h -d 'show the help and exit'
@@ -631,7 +627,7 @@ complete -c metashell-acls -n '__metashell_command_is remove' -l yes -s y -d 'do
 complete -c metashell-acls -n '__metashell_command_is remove' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-acls -n '__metashell_command_is remove' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-acls -n '__metashell_command_is remove' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-acls -n '__metashell_command_is remove' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-acls -n '__metashell_command_is remove' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-acls -n '__metashell_command_is remove' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-acls -n '__metashell_command_is remove' -l timeout -x -d 'give up after this time'
 complete -c metashell-acls -n '__metashell_command_is remove' -l help -s h -d 'show the help and exit'
@@ -649,7 +645,7 @@ complete -c metashell-quotas -n '__metashell_command_is list' -l strict -d 'leav
 complete -c metashell-quotas -n '__metashell_command_is list' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-quotas -n '__metashell_command_is list' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-quotas -n '__metashell_command_is list' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-quotas -n '__metashell_command_is list' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-quotas -n '__metashell_command_is list' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-quotas -n '__metashell_command_is list' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-quotas -n '__metashell_command_is list' -l timeout -x -d 'give up after this time'
 complete -c metashell-quotas -n '__metashell_command_is list' -l help -s h -d 'show the help and exit'
@@ -664,7 +660,7 @@ complete -c metashell-quotas -n '__metashell_command_is set' -l dry-run -d 'chan
 complete -c metashell-quotas -n '__metashell_command_is set' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-quotas -n '__metashell_command_is set' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-quotas -n '__metashell_command_is set' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-quotas -n '__metashell_command_is set' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-quotas -n '__metashell_command_is set' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-quotas -n '__metashell_command_is set' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-quotas -n '__metashell_command_is set' -l timeout -x -d 'give up after this time'
 complete -c metashell-quotas -n '__metashell_command_is set' -l help -s h -d 'show the help and exit'
@@ -680,7 +676,7 @@ complete -c metashell-quotas -n '__metashell_command_is unset' -l dry-run -d 'ch
 complete -c metashell-quotas -n '__metashell_command_is unset' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-quotas -n '__metashell_command_is unset' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-quotas -n '__metashell_command_is unset' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-quotas -n '__metashell_command_is unset' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-quotas -n '__metashell_command_is unset' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-quotas -n '__metashell_command_is unset' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-quotas -n '__metashell_command_is unset' -l timeout -x -d 'give up after this time'
 complete -c metashell-quotas -n '__metashell_command_is unset' -l help -s h -d 'show the help and exit'
@@ -691,7 +687,7 @@ complete -c metashell-scram -n '__metashell_words_are 0' -x -a list -d 'show whi
 complete -c metashell-scram -n '__metashell_command_is list' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-scram -n '__metashell_command_is list' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-scram -n '__metashell_command_is list' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-scram -n '__metashell_command_is list' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-scram -n '__metashell_command_is list' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-scram -n '__metashell_command_is list' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-scram -n '__metashell_command_is list' -l timeout -x -d 'give up after this time'
 complete -c metashell-scram -n '__metashell_command_is list' -l help -s h -d 'show the help and exit'
@@ -704,7 +700,7 @@ complete -c metashell-scram -n '__metashell_command_is set' -l dry-run -d 'chang
 complete -c metashell-scram -n '__metashell_command_is set' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-scram -n '__metashell_command_is set' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-scram -n '__metashell_command_is set' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-scram -n '__metashell_command_is set' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-scram -n '__metashell_command_is set' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-scram -n '__metashell_command_is set' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-scram -n '__metashell_command_is set' -l timeout -x -d 'give up after this time'
 complete -c metashell-scram -n '__metashell_command_is set' -l help -s h -d 'show the help and exit'
@@ -715,7 +711,7 @@ complete -c metashell-scram -n '__metashell_command_is delete' -l yes -s y -d 'd
 complete -c metashell-scram -n '__metashell_command_is delete' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-scram -n '__metashell_command_is delete' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-scram -n '__metashell_command_is delete' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
-complete -c metashell-scram -n '__metashell_command_is delete' -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-scram -n '__metashell_command_is delete' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-scram -n '__metashell_command_is delete' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-scram -n '__metashell_command_is delete' -l timeout -x -d 'give up after this time'
 complete -c metashell-scram -n '__metashell_command_is delete' -l help -s h -d 'show the help and exit'
