@@ -35,6 +35,7 @@ class Admin:
 
     def __init__(self, kind: Kind, bootstrap: Sequence[Address], *, timeout_ms: int = TIMEOUT_MS, **client_options: Any) -> None:
         self.kind = kind
+        self.timeout_ms = timeout_ms
         self._timeout_s = timeout_ms / 1000
         self._client = Client(bootstrap, deadline_ms=timeout_ms, **client_options)
         self._session: Session | None = None
