@@ -98,4 +98,3 @@ def _directory(result: Any) -> LogDirectory:
         usable=result.usable_bytes,
         is_cordoned=result.is_cordoned,
     )
-

@@ -108,7 +108,9 @@ def _registration(image: MetadataImage, id: int) -> dict[str, object]:
     return {
         "epoch": broker.epoch,
         "incarnation_id": uuid_text(broker.incarnation_id),
-        "listeners": [f"{one.name}://{one.host}:{one.port} ({code_name(SECURITY_PROTOCOLS, one.security_protocol)})" for one in broker.listeners],
+        "listeners": [
+            f"{one.name}://{one.host}:{one.port} ({code_name(SECURITY_PROTOCOLS, one.security_protocol)})" for one in broker.listeners
+        ],
         "features": {name: list(levels) for name, levels in sorted(broker.supported_features.items())},
         "directories": [uuid_text(directory) for directory in broker.directories],
         "cordoned_directories": None if broker.cordoned_directories is None else list(map(uuid_text, broker.cordoned_directories)),
@@ -177,15 +179,17 @@ def _unregister(work: Work) -> None:
                 continue
         elif not broker.is_fenced and not work.values.force:
             work.fail(
-                f"broker {id}: it runs (it is not fenced): stop it first. Unregistered it would stay up, serve old data to clients that know "
-                "it, and not come back before it is restarted. --force does it all the same"
+                f"broker {id}: it runs (it is not fenced): stop it first. Unregistered it would stay up, serve old data to clients "
+                "that know it, and not come back before it is restarted. --force does it all the same"
             )
             continue
         elif not broker.is_fenced:
             warnings.append(f"broker {id} runs: it stays up, serves old data to clients that know it, and does not come back by itself")
         if load.replicas[id]:
             carried = counted(load.replicas[id], "replica")
-            warnings.append(f"broker {id} still has {carried}: their partitions stay under-replicated until they are moved (metashell reassign)")
+            warnings.append(
+                f"broker {id} still has {carried}: their partitions stay under-replicated until they are moved (metashell reassign)"
+            )
         chosen.append(id)
     if not chosen:
         return

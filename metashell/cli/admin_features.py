@@ -117,7 +117,9 @@ def _update(work: Work, change: Change, levels: Mapping[str, int]) -> None:
         work.note("nothing to do: the cluster has these levels already")
         return
     warnings = _warnings(change, levels)
-    changed = ", ".join(f"{name} from {_level(name, before.get(name, 0))} to {_level(name, level)}" for name, level in sorted(levels.items()))
+    changed = ", ".join(
+        f"{name} from {_level(name, before.get(name, 0))} to {_level(name, level)}" for name, level in sorted(levels.items())
+    )
     if warnings:
         work.confirm(*warnings, question=f"Change {changed}?")
     would = "would be " if work.is_dry else ""
@@ -129,7 +131,9 @@ def _update(work: Work, change: Change, levels: Mapping[str, int]) -> None:
             continue
         done = "disabled" if not level else "upgraded" if change is Change.UPGRADE else "downgraded"
         to = f" to {_level(name, level)}" if level else ""
-        work.tell(f"{name}: {would}{done}{to}, {_level(name, was)} before", **fields, result=f"{would}{done}", level=level, level_before=was)
+        work.tell(
+            f"{name}: {would}{done}{to}, {_level(name, was)} before", **fields, result=f"{would}{done}", level=level, level_before=was
+        )
 
 
 def _warnings(change: Change, levels: Mapping[str, int]) -> list[str]:
