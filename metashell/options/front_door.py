@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from metashell.options import shared
+from metashell.options.acl_tools import ACLS
 from metashell.options.analyse_tools import EXPORT, SQL
+from metashell.options.cluster_tools import BROKERS, CLUSTER, FEATURES
 from metashell.options.completion_tools import COMPLETION
 from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
+from metashell.options.quota_tools import QUOTAS
 from metashell.options.report_tools import REPORT, SPARK_REPORTS
+from metashell.options.scram_tools import SCRAM
 from metashell.options.server_tools import QUORUM, SERVER
 from metashell.options.shell_tools import KAFKA_METADATA_SHELL, KAFKA_SHELL
 from metashell.options.spec import Argument, CommandSpec
 from metashell.options.storage_tools import KAFKA_STORAGE, STORAGE
 from metashell.options.subcommands import SUBCOMMANDS
+from metashell.options.topic_tools import CONFIGS, ELECT, TOPICS
 from metashell.options.verify_tools import VERIFY
 
 METASHELL = CommandSpec(
@@ -43,6 +48,15 @@ TOOLS: dict[str, CommandSpec] = {
         STORAGE,
         KAFKA_STORAGE,
         QUORUM,
+        TOPICS,
+        CONFIGS,
+        CLUSTER,
+        BROKERS,
+        FEATURES,
+        ELECT,
+        ACLS,
+        QUOTAS,
+        SCRAM,
         SERVER,
         EXPORT,
         SQL,
