@@ -12,6 +12,7 @@ from metashell.options.shell_tools import KAFKA_METADATA_SHELL, KAFKA_SHELL
 from metashell.options.spec import Argument, CommandSpec
 from metashell.options.storage_tools import KAFKA_STORAGE, STORAGE
 from metashell.options.subcommands import SUBCOMMANDS
+from metashell.options.topic_tools import CONFIGS, ELECT, TOPICS
 from metashell.options.verify_tools import VERIFY
 
 METASHELL = CommandSpec(
@@ -43,6 +44,9 @@ TOOLS: dict[str, CommandSpec] = {
         STORAGE,
         KAFKA_STORAGE,
         QUORUM,
+        TOPICS,
+        CONFIGS,
+        ELECT,
         SERVER,
         EXPORT,
         SQL,

@@ -25,7 +25,7 @@ def convert(type_name: str, text: str, choices: Sequence[str] = ()) -> object:
     if type_name in ("choice", "optional-choice"):
         return choice(text, choices)
     if type_name == "optional-int":
-        return text if text in choices else whole_number(text)
+        return text if text in choices and not text.isdigit() else whole_number(text)
     return _CONVERTERS[type_name](text)
 
 
