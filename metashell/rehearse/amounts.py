@@ -39,7 +39,7 @@ def duration_text(ms: int) -> str:
     """`250 ms`, `9.3 s`, `4 min 10 s`, `2 h 5 min`, `3 d 4 h`: two units at most, for people."""
     if ms < 1000:
         return f"{ms} ms" if ms else "0 s"
-    if ms < 60_000:
+    if ms < 59_950:
         tenths = round(ms / 100)
         return f"{tenths / 10:g} s"
     seconds = round(ms / 1000)
@@ -73,5 +73,5 @@ def size_text(size: int) -> str:
     """`512 B`, `1.5 GB`: powers of ten, as disks and networks are sold."""
     for unit, step in _STEPS:
         if size >= step:
-            return f"{size / step:.1f} {unit}" if size < 100 * step else f"{round(size / step)} {unit}"
+            return f"{size / step:.3g} {unit}" if size < 100 * step else f"{round(size / step)} {unit}"
     return f"{size} B"

@@ -52,9 +52,8 @@ class _Course:
                 self._refuse_gone(index, (step.broker,), "broker")
                 self._dead[step.broker] = index
             case RestartBroker():
-                # One whose registration was removed registers anew.
+                self._refuse_unregistered(index, (step.broker,), "broker")
                 self._dead.pop(step.broker, None)
-                self._unregistered.pop(step.broker, None)
             case RollBrokers():
                 self._refuse_gone(index, step.brokers or (), "brokers")
             case LoseRack():

@@ -7,7 +7,7 @@ their ids. So the answers are those of a rehearsal of `kill-broker` and `lose-ra
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -19,6 +19,7 @@ from metashell.controller.settings import Settings
 from metashell.ids import NO_LEADER
 from metashell.image import MetadataImage, PartitionRegistration, TopicImage
 from metashell.image.partitions import fold_changes
+from metashell.rehearse.steps import Assumptions
 from metashell.values import UNASSIGNED_DIRECTORY
 
 EXAMPLES_MAX: Final = 3
@@ -112,17 +113,14 @@ class _Survey:
                 self.groups_of.setdefault(id, []).append(number)
         self.tallies = [_Tally() for _ in self.groups]
         self.partitions = self.offline = self.under_min_isr = 0
+        self._capped: int | None = None
 
     def run(self) -> None:
         for topic in self.image.topics:
             min_isr = self.rules.min_isr(topic.name)
-            wanted: int | None = None
+            self._capped = None
             for partition_id, partition in topic.partitions.pairs():
-                if wanted is None:
-                    # The controller caps the setting at the replicas of a topic's first partition.
-                    first = topic.partitions[0] if min_isr > 1 and topic.has_partition(0) else None
-                    wanted = min_isr if first is None else min(min_isr, len(first.replicas))
-                self._note(topic, partition_id, partition, wanted)
+                self._note(topic, partition_id, partition, min_isr)
 
     def _note(self, topic: TopicImage, partition_id: int, partition: PartitionRegistration, min_isr: int) -> None:
         self.partitions += 1
@@ -173,7 +171,7 @@ class _Survey:
                 partition_id,
                 is_acceptable=lambda replica, partition=partition: self._may_lead(replica, gone, partition),  # type: ignore[misc]
                 level=self.level,
-                min_isr=min_isr,
+                min_isr=self._cap(topic, min_isr),
                 elr_enabled=self.elr_enabled,
                 default_directory=lambda _: UNASSIGNED_DIRECTORY,
             )
@@ -184,6 +182,14 @@ class _Survey:
             if record is not None:
                 partition = fold_changes(partition, [record])
         return partition
+
+    def _cap(self, topic: TopicImage, min_isr: int) -> int:
+        """What the controller takes min.insync.replicas for: at most the replicas of the topic's first partition."""
+        if self._capped is None:
+            self._capped = min_isr
+            if min_isr > 1 and 0 in (*topic.overlay, *(index := topic.scan())):
+                self._capped = min(min_isr, len(topic.read(0, index).replicas))
+        return self._capped
 
     def _may_lead(self, id: int, gone: Collection[int], partition: PartitionRegistration) -> bool:
         if id in gone or id not in self.active or id not in partition.replicas:
@@ -201,12 +207,13 @@ def _groups(image: MetadataImage, active: Collection[int]) -> list[_Group]:
     return found + [_Group(RACK, rack, frozenset(ids)) for rack, ids in sorted(racks.items())]
 
 
-def standing_answers(image: MetadataImage, static: Mapping[str, str] | None = None) -> Standing:
-    """What each single loss would do to this image. `static` is what the controllers' server.properties set, as text."""
-    survey = _Survey(image, Settings(static or {}, "", -1))
+def standing_answers(image: MetadataImage, assumptions: Assumptions | None = None) -> Standing:
+    """What each single loss would do to this image."""
+    assumptions = assumptions or Assumptions()
+    survey = _Survey(image, Settings(dict(assumptions.settings), "", -1))
     survey.run()
     brokers = image.cluster.brokers
-    quorum = voter_ids(image)
+    quorum = voter_ids(image) or assumptions.voters
     losses = [_loss(group, tally, quorum) for group, tally in zip(survey.groups, survey.tallies, strict=True)]
     losses += [Loss(kind=CONTROLLER, name=str(id), voters=(id,), keeps_quorum=_keeps_quorum(quorum, (id,))) for id in quorum]
     return Standing(

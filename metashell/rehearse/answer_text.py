@@ -10,7 +10,7 @@ from metashell.codec.error_codes import error_text
 from metashell.forms import aligned, counted
 from metashell.rehearse.amounts import clock_text, duration_text, size_text
 from metashell.rehearse.assumption_words import assumed
-from metashell.rehearse.outcome import Interval, Load, Outcome, Toll, Trouble
+from metashell.rehearse.outcome import BrokerLoads, Interval, Load, Outcome, StepReport, Toll, Trouble
 from metashell.rehearse.step_words import step_text
 
 EVENTS_MAX: Final = 40
@@ -41,11 +41,11 @@ def outcome_lines(outcome: Outcome, texts: Sequence[str] = (), label: str = "") 
     yield verdict_line(outcome)
     for reason in outcome.verdict.reasons[1:]:
         yield _INDENT + reason
-    yield from _section("STEPS", _step_lines(outcome, texts))
+    yield from _section("STEPS", step_lines(outcome, texts))
     yield from _section("WHAT HAPPENS", _event_lines(outcome))
     yield from _section("TROUBLE", trouble_lines(outcome))
     yield from _section("BROKERS", _broker_lines(outcome))
-    yield from _section("CHANGES", _change_lines(outcome))
+    yield from _section("CHANGES", change_lines(outcome))
     yield from _section("ASSUMED", assumption_lines(outcome, label))
 
 
@@ -57,21 +57,22 @@ def _section(heading: str, lines: Iterable[str]) -> Iterator[str]:
         yield from (_INDENT + line for line in lines)
 
 
-def _step_lines(outcome: Outcome, texts: Sequence[str]) -> Iterator[str]:
+def step_lines(outcome: Outcome, texts: Sequence[str]) -> Iterator[str]:
+    """Each step with its time and length, and what was refused of it."""
     rows = []
     for number, report in enumerate(outcome.steps):
         text = texts[number] if texts else step_text(report.step)
-        if report.ended_ms is None:
-            length = "effects last to the end"
-        else:
-            length = f"done after {duration_text(report.ended_ms - report.began_ms)}"
-        rows.append([clock_text(report.began_ms), text, length])
+        rows.append([clock_text(report.began_ms), text, _step_length(report)])
     yield from aligned(rows)
     for number, report in enumerate(outcome.steps, 1):
         for refusal in report.refusals[:PLACES_MAX]:
             yield f"step {number} is refused: {refusal.thing}: {error_text(refusal.code)}: {refusal.message}"
         if len(report.refusals) > PLACES_MAX:
             yield f"step {number}: {len(report.refusals) - PLACES_MAX} more are refused; --show steps has all"
+
+
+def _step_length(report: StepReport) -> str:
+    return "lasts to the end" if report.ended_ms is None else f"done after {duration_text(report.ended_ms - report.began_ms)}"
 
 
 def _event_lines(outcome: Outcome) -> Iterator[str]:
@@ -142,21 +143,22 @@ def numbers_text(numbers: Iterable[int], most: int = 8) -> str:
 
 def _broker_lines(outcome: Outcome) -> Iterator[str]:
     """Loads before and after: of all brokers, or of those that change where there are many."""
-    has_sizes = outcome.sizes_known
-    head = ["BROKER", "RACK", "LEADERS", "", "REPLICAS", ""] + (["DATA", ""] if has_sizes else [])
     changed = [loads for loads in outcome.brokers if loads.before != loads.after]
     shown = outcome.brokers if len(outcome.brokers) <= BROKERS_MAX else changed[:BROKERS_MAX]
-    rows = [[str(one.broker), one.rack or "-", *_load_cells(one.before, one.after, has_sizes)] for one in shown]
-    if len(outcome.racks) > 1:
-        rows += [["rack", rack.rack or "-", *_load_cells(rack.before, rack.after, has_sizes)] for rack in outcome.racks]
-    if not rows:
-        return
-    for line in aligned([head, *rows], right=(2, 4, 6)):
-        yield line
+    yield from aligned(load_rows(outcome, shown), right=(2, 4, 6))
     if len(shown) < len(changed):
         yield f"... {counted(len(changed) - len(shown), 'broker')} more: --show brokers has all"
     elif len(shown) < len(outcome.brokers):
         yield f"{counted(len(outcome.brokers) - len(shown), 'broker')} without a change"
+
+
+def load_rows(outcome: Outcome, brokers: Sequence[BrokerLoads]) -> list[list[str]]:
+    """A heading, a row for each of these brokers, and one for each rack where there are several; nothing where there are none."""
+    has_sizes = outcome.sizes_known
+    rows = [[str(one.broker), one.rack or "-", *_load_cells(one.before, one.after, has_sizes)] for one in brokers]
+    if len(outcome.racks) > 1:
+        rows += [["rack", rack.rack or "-", *_load_cells(rack.before, rack.after, has_sizes)] for rack in outcome.racks]
+    return [["BROKER", "RACK", "LEADERS", "", "REPLICAS", ""] + (["DATA", ""] if has_sizes else []), *rows] if rows else []
 
 
 def _load_cells(before: Load | None, after: Load | None, has_sizes: bool) -> list[str]:
@@ -175,7 +177,8 @@ def _size(load: Load) -> str:
     return "?" if load.size_bytes is None else size_text(load.size_bytes)
 
 
-def _change_lines(outcome: Outcome) -> Iterator[str]:
+def change_lines(outcome: Outcome) -> Iterator[str]:
+    """What the controller writes, what differs in the end, and what is copied."""
     kinds = Counter(type(record).__name__ for batch in outcome.batches for record, _ in batch.records)
     if kinds:
         named = ", ".join(f"{count} {name}" for name, count in kinds.most_common())
