@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from metashell.codec.code_words import CONFIG_TYPES
 from metashell.codec.redaction import REDACTED, is_sensitive_config
-from metashell.nodes.codes import CONFIG_TYPES
 from metashell.nodes.names import DEFAULT_ENTITY, entity_escape, entity_unescape
 from metashell.nodes.node import KeyedDirectory, LeafKind, SubjectLeaf, text_directory
 from metashell.nodes.tree import Tree

@@ -48,6 +48,7 @@ ENVIRONMENT = (
     (CONTROLLER_VARIABLE, "controllers, likewise"),
     (CONFIG_VARIABLE, "file for --command-config, where that is not given"),
 )
+FILES = (("client.properties", "a file for --command-config, as Kafka's clients read it: security.protocol, sasl.*, ssl.*"),)
 
 FILES = (("CLIENT.properties", "how to reach a secured cluster, for --command-config: security.protocol, sasl.*, ssl.*"),)
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from metashell.options import shared
+from metashell.options.acl_tools import ACLS
 from metashell.options.analyse_tools import EXPORT, SQL
+from metashell.options.cluster_tools import BROKERS, CLUSTER, FEATURES
 from metashell.options.completion_tools import COMPLETION
 from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
+from metashell.options.quota_tools import QUOTAS
 from metashell.options.report_tools import REPORT, SPARK_REPORTS
+from metashell.options.scram_tools import SCRAM
 from metashell.options.server_tools import QUORUM, SERVER
 from metashell.options.shell_tools import KAFKA_METADATA_SHELL, KAFKA_SHELL
 from metashell.options.spec import Argument, CommandSpec
@@ -46,7 +50,13 @@ TOOLS: dict[str, CommandSpec] = {
         QUORUM,
         TOPICS,
         CONFIGS,
+        CLUSTER,
+        BROKERS,
+        FEATURES,
         ELECT,
+        ACLS,
+        QUOTAS,
+        SCRAM,
         SERVER,
         EXPORT,
         SQL,
