@@ -47,7 +47,7 @@ class Quorum:
         self.active = self._first_leader(image)
         settings = dict([NO_IDLE_RECORDS, *assumptions.settings])
         self.settings = Settings(settings, CLUSTER_ID, self.active)
-        self.controller = QuorumController(self.settings, Random(assumptions.seed))
+        self.controller = QuorumController(self.settings, Random(assumptions.seed), keeps_objects=True)
         self.controller.load(image, self._offset)
         self._claim()
 
