@@ -92,7 +92,9 @@ def open_admin(config: str | None, servers: str | None, controllers: str | None)
 
     options = client_config_of(config).options()
     timeout_ms = options.pop("deadline_ms")
-    return Admin(Kind.CONTROLLERS if controllers else Kind.BROKERS, addresses_of(controllers or servers or ""), timeout_ms=timeout_ms, **options)
+    return Admin(
+        Kind.CONTROLLERS if controllers else Kind.BROKERS, addresses_of(controllers or servers or ""), timeout_ms=timeout_ms, **options
+    )
 
 
 def print_json(found: Mapping[str, object]) -> None:

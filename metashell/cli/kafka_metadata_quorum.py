@@ -118,7 +118,8 @@ def _member(replica: Replica) -> str:
     if replica.directory_id is not None:
         parts.append(f'"directoryId": "{uuid_text(replica.directory_id)}"')
     if replica.endpoints:
-        parts.append(f'"endpoints": [{", ".join(f'"{endpoint}"' for endpoint in replica.endpoints)}]')
+        quoted = ", ".join(f'"{endpoint}"' for endpoint in replica.endpoints)
+        parts.append(f'"endpoints": [{quoted}]')
     return f"{{{', '.join(parts)}}}"
 
 
@@ -222,7 +223,7 @@ def _add_controller(admin: Admin, values: SimpleNamespace) -> int:
     if values.command_config is None:
         raise TerseError(_NO_FILE)
     try:
-        voter, endpoints = read_new_controller(values.command_config)
+        voter, endpoints, _ = read_new_controller(values.command_config)
     except MetashellError as error:
         raise TerseError(str(error)) from None
     if not values.dry_run:

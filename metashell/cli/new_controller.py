@@ -6,7 +6,7 @@ Source: org.apache.kafka.tools.MetadataQuorumCommand of 4.3.1, whose words the e
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.admin.quorum import Endpoint
 from metashell.errors import MetashellError
@@ -16,18 +16,29 @@ from metashell.values import ReplicaKey
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from metashell.log.meta_properties import MetaProperties
+
 _IS_IT: Final = "in configuration file. Is this a valid controller configuration file?"
 _LISTENER: Final = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 
 
-def read_new_controller(path: str) -> tuple[ReplicaKey, tuple[Endpoint, ...]]:
-    """Its id with the id of its metadata directory, and the endpoints that it advertises. Errors: MetashellError; PathError."""
+class NewController(NamedTuple):
+    """Its id and directory id, the listeners that it advertises, and the cluster that it was formatted for, where that is known."""
+
+    key: ReplicaKey
+    endpoints: tuple[Endpoint, ...]
+    cluster_id: str | None = None
+
+
+def read_new_controller(path: str) -> NewController:
+    """What a server's configuration, and the meta.properties in its metadata directory, say. Errors: MetashellError; PathError."""
     from metashell.cli.kafka_admin import read_properties
 
     values = read_properties(path)
     id = _id(values)
-    directory_id = _directory_id(_metadata_directory(values))
-    return ReplicaKey(id, directory_id), _endpoints(values)
+    meta = _meta_properties(_metadata_directory(values))
+    assert meta.directory_id is not None
+    return NewController(ReplicaKey(id, meta.directory_id), _endpoints(values), meta.cluster_id)
 
 
 def _id(values: Mapping[str, str]) -> int:
@@ -53,15 +64,16 @@ def _metadata_directory(values: Mapping[str, str]) -> str:
     raise MetashellError("Neither metadata.log.dir nor log.dirs were found. Is this a valid controller configuration file?")
 
 
-def _directory_id(directory: str) -> bytes:
+def _meta_properties(directory: str) -> MetaProperties:
+    """Errors: MetashellError, also where they have no directory.id."""
     from metashell.storage.ensemble import read_meta
 
     meta = read_meta(directory)
     if meta is None or isinstance(meta, str):
-        raise MetashellError(f"Unable to read meta.properties from {directory}{f': {meta}' if meta else ''}")
+        raise MetashellError(f"Unable to read meta.properties from {directory}{f': {meta}' if meta else ': is it formatted?'}")
     if meta.directory_id is None:
         raise MetashellError(f"No directory id found in {directory}")
-    return meta.directory_id
+    return meta
 
 
 def _endpoints(values: Mapping[str, str]) -> tuple[Endpoint, ...]:

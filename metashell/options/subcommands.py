@@ -6,9 +6,12 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("verify", "check what Kafka left on disk: checksums, offsets, epochs, indexes, checkpoints"),
     "report": ("report", "answer an operator's question from the logs of a cluster, as a table and as a page"),
     "storage": ("storage", "prepare and inspect the log directories of a node"),
-    "quorum": ("quorum", "a quorum of controllers on this machine, for trying and testing"),
+    "quorum": ("quorum", "a quorum of controllers on this machine, and the quorum of any cluster"),
     "topics": ("admin_topics", "list, describe, create, alter and delete topics"),
     "configs": ("admin_configs", "show and change settings of topics, brokers, groups and client metrics"),
+    "cluster": ("admin_cluster", "show how a cluster is, and what is wrong with it"),
+    "brokers": ("admin_brokers", "list and describe brokers, and unregister those that are gone"),
+    "features": ("admin_features", "show, upgrade, downgrade and disable features"),
     "elect": ("admin_elect", "let partitions have another leader"),
     "acls": ("admin_acls", "access control entries: list, add, remove"),
     "quotas": ("admin_quotas", "quotas of users, client ids and addresses: list, set, unset"),
@@ -20,5 +23,8 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "kafka-metadata-shell": ("kafka_metadata_shell", "Kafka's metadata shell: same options and output"),
     "kafka-dump-log": ("kafka_dump_log", "Kafka's dump-log tool: same options and output"),
     "kafka-storage": ("kafka_storage", "Kafka's storage tool: same options and output"),
+    "kafka-cluster": ("kafka_cluster", "Kafka's cluster tool: same options and output"),
+    "kafka-metadata-quorum": ("kafka_metadata_quorum", "Kafka's quorum tool: same options and output"),
+    "kafka-features": ("kafka_features", "Kafka's features tool: same options and output"),
 }
 """Only our own names have short forms; what Kafka ships is called as Kafka calls it."""
