@@ -32,6 +32,11 @@ def _pairs(target: str) -> str:
     return f"A comma-separated list of host:port pairs to use for establishing the connection to the Kafka {target}."
 
 
+_FILES = (
+    ("COMMAND_CONFIG", "security.protocol, sasl.*, ssl.*, default.api.timeout.ms and the like, as any Kafka client reads them"),
+    ("LOGDIR/meta.properties", "the directory id of a controller that add-controller is given the configuration of"),
+)
+
 # ---- kafka-cluster
 
 _CLUSTER_CONNECTION = (
@@ -79,6 +84,7 @@ KAFKA_CLUSTER = CommandSpec(
         ("kafka-cluster list-endpoints --bootstrap-server localhost:9092 --include-fenced-brokers -o json", "all brokers, for a program"),
     ),
     epilog=(shared.KAFKA_EXIT_STATUS,),
+    files=_FILES,
     voice="kafka",
 )
 
@@ -140,6 +146,7 @@ KAFKA_METADATA_QUORUM = CommandSpec(
         ("kafka-metadata-quorum --bootstrap-controller localhost:9093 describe --replication", "a line for each replica"),
     ),
     epilog=(shared.KAFKA_EXIT_STATUS,),
+    files=_FILES,
     voice="kafka",
 )
 
@@ -248,5 +255,6 @@ KAFKA_FEATURES = CommandSpec(
         ("kafka-features --bootstrap-server localhost:9092 upgrade --release-version 4.3 --dry-run", "would an upgrade be taken?"),
     ),
     epilog=(shared.KAFKA_EXIT_STATUS,),
+    files=_FILES,
     voice="kafka",
 )
