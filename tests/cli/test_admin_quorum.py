@@ -96,7 +96,7 @@ def test_a_controller_is_added_from_its_configuration(quorum: EmbeddedQuorum, tm
     )
     words = ["add-controller", "--server-config", str(config)]
     (told,) = lines(quorum, "quorum", *words, status=1)
-    assert f"{tmp_path / 'data' / 'meta.properties'}: is not there" in told
+    assert f"Unable to read meta.properties from {tmp_path / 'data'}" in told
     meta = tmp_path / "data" / "meta.properties"
     id = uuid_text(bytes(15) + b"\x09")
     meta.write_text(f"version=1\nnode.id=9\ncluster.id=another\ndirectory.id={id}\n")
