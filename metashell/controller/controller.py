@@ -198,6 +198,10 @@ class QuorumController:
         """When the next periodic task is due, None while this controller is not active."""
         return self._schedule.next_due_ms()
 
+    def next_due_task(self) -> str | None:
+        """The name of the periodic task that `run_due` runs next, None while this controller is not active."""
+        return self._schedule.next_task()
+
     def run_due(self, now_ms: int, wall_ms: int | None = None) -> Decision | None:
         """One run of a periodic task that is due, None if none is.
 
