@@ -34,8 +34,10 @@ ENVELOPE_KEY = 58
 class QuorumController:
     """One controller of a quorum, active or standby. See the package for what it promises and how it is driven."""
 
-    def __init__(self, settings: Settings, chance: Chance, bootstrap_records: Sequence[VersionedRecord] = ()) -> None:
-        self.state = State(settings, chance)
+    def __init__(
+        self, settings: Settings, chance: Chance, bootstrap_records: Sequence[VersionedRecord] = (), *, keeps_objects: bool = False
+    ) -> None:
+        self.state = State(settings, chance, keeps_objects=keeps_objects)
         self._bootstrap = tuple(bootstrap_records)
         self._schedule = Schedule()
         self._acls: AclsImage | None = None

@@ -1,4 +1,7 @@
-"""What a rehearsal assumes, as words: `copy-rate=100M`, `boot=40s`; `min.insync.replicas=2` is a setting of server.properties."""
+"""What a rehearsal assumes, as words: `copy-rate=100M`, `boot=40s`; `min.insync.replicas=2` is a setting of server.properties.
+
+A setting that is an assumption too is taken as that.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from metashell.controller.configs.keys import config_keys
 from metashell.errors import UsageError
-from metashell.options.values import choice, did_you_mean, size, whole_number
+from metashell.options.values import did_you_mean, size, whole_number
 from metashell.rehearse.amounts import duration_ms, duration_text, size_text
 from metashell.rehearse.steps import Assumptions
 
@@ -48,22 +51,24 @@ def _some_time(text: str) -> int:
     return time_ms
 
 
-def _yes(text: str) -> bool:
-    return choice(text, ("true", "false")) == "true"
+def _yes_or_no(text: str) -> bool:
+    if text not in ("yes", "no"):
+        raise UsageError(f"{text!r}: yes or no", text)
+    return text == "yes"
 
 
-def _yes_text(value: bool) -> str:
-    return str(value).lower()
+def _yes_or_no_text(is_so: bool) -> str:
+    return "yes" if is_so else "no"
 
 
 WORDS: Final[dict[str, Word]] = {
+    "session-timeout": Word("session_timeout_ms", _some_time, duration_text, "a broker that is silent for so long is fenced"),
+    "heartbeat-interval": Word("heartbeat_interval_ms", _some_time, duration_text, "brokers send heartbeats this often"),
     "commit": Word("commit_ms", _time, duration_text, "the quorum needs this long to commit a record"),
     "boot": Word("boot_ms", _time, duration_text, "a broker needs this long to start and register"),
     "recovery": Word("recovery_ms", _time, duration_text, "and this much longer after a crash"),
     "down": Word("down_ms", _time, duration_text, "a broker that restarts is off for so long"),
-    "catch-up-percent": Word(
-        "catch_up_percent", whole_number, lambda count: f"{count}%", "a replica that was away needs this part of that time"
-    ),
+    "catch-up-percent": Word("catch_up_percent", whole_number, lambda count: f"{count}%", "a replica that was away takes this part of it"),
     "catch-up-min": Word("catch_up_min_ms", _time, duration_text, "and at least this long"),
     "copy-rate": Word("copy_rate", _rate, lambda rate: f"{size_text(rate)}/s", "a broker copies replicas at this rate, all together"),
     "partition-size": Word("partition_bytes", size, size_text, "of a partition for which no size is given"),
@@ -71,15 +76,24 @@ WORDS: Final[dict[str, Word]] = {
     "quorum-failover": Word("quorum_failover_ms", _time, duration_text, "the quorum needs this long to elect a leader"),
     "shutdown-timeout": Word("shutdown_timeout_ms", _some_time, duration_text, "a controlled shutdown is given up after this time"),
     "patience": Word("patience_ms", _some_time, duration_text, "the rehearsal ends here, whatever still changes"),
-    "lagging-catch-up": Word("lagging_catch_up", _yes, _yes_text, "replicas that are out of sync at first catch up"),
+    "lagging-catch-up": Word("lagging_catch_up", _yes_or_no, _yes_or_no_text, "replicas that are out of sync at first catch up"),
     "seed": Word("seed", whole_number, str, "draws heartbeats and the places of new replicas"),
     "voters": Word("voters", _ids, _ids_text, "1,2,3: the controllers, if the image names none"),
+}
+
+
+_SETTINGS: Final = {
+    "broker.session.timeout.ms": "session_timeout_ms",
+    "broker.heartbeat.interval.ms": "heartbeat_interval_ms",
+    "replica.lag.time.max.ms": "replica_lag_ms",
 }
 
 
 def assume(assumptions: Assumptions, name: str, value: str) -> Assumptions:
     """The assumptions with one of them changed. Errors: UsageError that begins with the name."""
     try:
+        if name in _SETTINGS:
+            return replace(assumptions, **{_SETTINGS[name]: whole_number(value)})  # type: ignore[arg-type]
         if "." in name:
             return _with_setting(assumptions, name, value)
         if name not in WORDS:

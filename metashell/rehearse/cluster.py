@@ -13,7 +13,6 @@ from metashell.codec.error_codes import NONE, NOT_CONTROLLER
 from metashell.controller.records import MIN_ISR, UNCLEAN_ELECTION
 from metashell.controller.state import partition_of
 from metashell.image import BrokerRegistration, MetadataImage, PartitionRegistration, TopicImage
-from metashell.rehearse import requests
 from metashell.rehearse.brokers import Fleet
 from metashell.rehearse.checks import check_steps
 from metashell.rehearse.clock import Clock
@@ -21,6 +20,7 @@ from metashell.rehearse.diff import Touched, changed_partitions, image_diff
 from metashell.rehearse.outcome import Batch, Event, Outcome, PartitionDiff, Refusal, StepReport
 from metashell.rehearse.quorum import Quorum
 from metashell.rehearse.replication import Replication
+from metashell.rehearse.requests import Asked, ask
 from metashell.rehearse.roll import Roll
 from metashell.rehearse.sizes import Sizes
 from metashell.rehearse.steps import (
@@ -68,7 +68,7 @@ class Rehearsal:
         self._touched = Touched()
         self._rolls: list[Roll] = []
         self._refusals: list[Refusal] = []
-        self._asked: requests.Asked | None = None
+        self._asked: Asked | None = None
         self._is_surveyed = False
         self._last_image = image
         chance = Random(assumed.seed)
@@ -274,9 +274,9 @@ class Rehearsal:
     def _any_registration(self) -> BrokerRegistration:
         return self._fleet.brokers[min(self._fleet.brokers)].registration
 
-    def _ask(self, step: requests.Asked) -> None:
+    def _ask(self, step: Asked) -> None:
         self._asked = None
-        self._refusals += requests.ask(self._quorum, step)
+        self._refusals += ask(self._quorum, step)
 
     def _kill(self, ids: Sequence[int]) -> None:
         """Let brokers die, and the controllers of the same machines."""

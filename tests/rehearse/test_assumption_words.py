@@ -19,6 +19,10 @@ def test_names_stand_for_fields_and_names_with_dots_for_settings() -> None:
     assert dict(changed.settings) == {"min.insync.replicas": "2"}
 
 
+def test_a_setting_that_is_an_assumption_too_is_taken_as_this() -> None:
+    assert assume(Assumptions(), "broker.session.timeout.ms", "18000") == Assumptions(session_timeout_ms=18_000)
+
+
 def test_each_field_has_a_name() -> None:
     assert [word.field for word in WORDS.values()] + ["settings"] == [item.name for item in fields(Assumptions)]
 
@@ -27,7 +31,7 @@ def test_each_field_has_a_name() -> None:
     ("name", "value", "fault"),
     [
         ("copy-rat", "1", "copy-rat: nothing that is assumed (did you mean copy-rate?)"),
-        ("xyz", "1", "xyz: nothing that is assumed (known: commit, "),
+        ("xyz", "1", "xyz: nothing that is assumed (known: session-timeout, "),
         ("copy-rate", "0", "copy-rate: '0': nothing would ever be copied"),
         ("copy-rate", "fast", "copy-rate: 'fast' is not a size"),
         ("replica-lag", "0", "replica-lag: '0' is no time at all"),
