@@ -59,18 +59,18 @@ recovery            20 s     and this much longer after a crash
 down                30 s     a broker that restarts is off for so long
 catch-up-percent    10%      a replica that was away takes this part of it
 catch-up-min        1 s      and at least this long
-copy-rate           50 MB/s  a broker copies replicas at this rate, all together
+copy-rate           50 MB/s  of all replicas that a broker copies
 partition-size      1 GB     of a partition for which no size is given
 replica-lag         30 s     a follower so far behind leaves the ISR
 quorum-failover     3 s      the quorum needs this long to elect a leader
-shutdown-timeout    5 min    a controlled shutdown is given up after this time
+shutdown-timeout    5 min    a controlled shutdown is given up then
 patience            1 d      the rehearsal ends here, whatever still changes
 lagging-catch-up    no       replicas that are out of sync at first catch up
 seed                0        draws heartbeats and the places of new replicas
 voters                       1,2,3: the controllers, if the image names none
 A name with dots is a setting of server.properties, which no image holds:
-min.insync.replicas, auto.leader.rebalance.enable. Times are written as 90s,
-2m, 1h30m or 250ms, sizes as 5000000, 64k or 100M."""
+min.insync.replicas, auto.leader.rebalance.enable. Times are 90s, 2m, 1h30m
+or 250ms, sizes 5000000, 64k or 100M."""
 
 REHEARSE = CommandSpec(
     name="metashell-rehearse",
