@@ -36,7 +36,7 @@ LAYERS: dict[str, set[str]] = {
     "raft": {"codec"},
     "controller": {"codec", "image"},
     "groups": {"codec"},
-    "rehearse": {"controller", "image", "codec"},
+    "rehearse": {"controller", "image", "codec", "options"},
     "client": {"codec", "net"},
     "live": {"codec", "net", "raft", "image"},
     "admin": {"client", "codec", "net"},

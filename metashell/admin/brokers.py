@@ -1,6 +1,6 @@
-"""Brokers: which there are, what lies on their disks, and how one leaves the cluster for good.
+"""Brokers: which there are, what they carry, and what lies on their disks. `admin.cluster` takes one off the books.
 
-Source: KIP-631 (unregistering), KIP-1073 (fenced brokers), KIP-827 (log directories).
+Source: KIP-1073 (fenced brokers), KIP-827 (log directories).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from metashell.admin.errors import AdminError, check_answer
+from metashell.admin.errors import AdminError
 from metashell.codec import messages
 from metashell.codec.error_codes import NONE
 from metashell.errors import MetashellError
@@ -98,9 +98,3 @@ def _directory(result: Any) -> LogDirectory:
         usable=result.usable_bytes,
         is_cordoned=result.is_cordoned,
     )
-
-
-def unregister_broker(admin: Admin, id: int) -> None:
-    """Make the cluster forget a broker. One that runs stays up without being part of it. Errors: AdminError."""
-    answer = admin.ask_active(messages.UnregisterBrokerRequest(broker_id=id))
-    check_answer(answer.error_code, answer.error_message, f"broker {id}")

@@ -95,7 +95,8 @@ class Work:
         self._status = STATUS_OK
         self._objects: list[Mapping[str, object]] = []
         self._columns: Sequence[str] = ()
-        self._is_single = False
+        self._is_single = self._is_written = False
+        self._noted: set[str] = set()
         self._shows_progress = False
 
     def run(self, act: Callable[[Work], None]) -> int:
@@ -203,10 +204,17 @@ class Work:
         self._end_progress()
         complain(self.name, text)
 
-    def fail(self, text: str) -> None:
-        """A remark for which the status is 1: something that was asked about is not as it should be."""
+    def note_once(self, text: str) -> None:
+        """The same, once in a command."""
+        if text not in self._noted:
+            self._noted.add(text)
+            self.note(text)
+
+    def fail(self, text: str = "") -> None:
+        """The status is 1: something that was asked about is not as it should be, which a remark or the answer itself says."""
         self._status = STATUS_FAILED
-        self.note(text)
+        if text:
+            self.note(text)
 
     def _gather(self, objects: Iterable[Mapping[str, object]]) -> None:
         if self.form != "jsonl":
@@ -228,6 +236,9 @@ class Work:
         from metashell.forms import write_objects
 
         objects, self._objects = self._objects, []
+        if not objects and self._is_written:
+            return
+        self._is_written = True
         if self.form == "table":
             self._table(objects)
         elif self.form in ("json", "csv"):
@@ -287,23 +298,32 @@ class Work:
             pause = min(pause * 1.5, POLL_MAX_S)
         self._end_progress()
 
-    def watch(self, every_s: float | None, show: Callable[[], bool]) -> None:
-        """Call `show`, which adds to the answer, once, or with --watch until it returns False; each answer is printed by itself.
+    def watch(self, every_s: int | None, show: Callable[[], bool]) -> None:
+        """Call `show`, which adds to the answer: once, or with --watch until it returns False. Each answer is printed by itself.
 
-        On a terminal the next replaces it. Ctrl-C ends it with 130.
+        On a terminal the next one replaces it. While the cluster cannot be asked, that is told and it goes on. Ctrl-C ends it with 130.
         """
-        is_drawn = every_s is not None and self.display.is_terminal and self.form in ("text", "table")
-        while True:
+        from metashell.errors import MetashellError, UsageError
+
+        if every_s is None:
+            show()
+            return
+        is_drawn = self.display.is_terminal and self.form in ("text", "table")
+        goes_on = True
+        while goes_on:
+            self._status = STATUS_OK
             if is_drawn:
                 self.display.out.write(_CLEAR_SCREEN)
-            goes_on = show()
-            if every_s is None:
-                return
+            try:
+                goes_on = show()
+            except UsageError:
+                raise
+            except MetashellError as error:
+                self.failed(error)
             self._write()
             sys.stdout.flush()
-            if not goes_on:
-                return
-            time.sleep(every_s)
+            if goes_on:
+                time.sleep(every_s)
 
 
 def _with_advice(error: AdminError) -> str:

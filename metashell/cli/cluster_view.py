@@ -18,6 +18,7 @@ from metashell.errors import MetashellError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from metashell.admin.nodes import Node
     from metashell.cli.administering import Work
     from metashell.image import MetadataImage, PartitionRegistration, TopicImage
 
@@ -51,9 +52,9 @@ def topics_named(work: Work, names: Iterable[str]) -> tuple[list[Topic], list[Ad
 def brokers(work: Work) -> list[Broker]:
     """Every registered broker, ordered by id. Errors: MetashellError."""
     if not work.asks_controllers:
-        nodes = work.admin.nodes(fenced=True)
         return [
-            Broker(id=node.id, host=node.address.host, port=node.address.port, rack=node.rack, is_fenced=node.is_fenced) for node in nodes
+            Broker(id=node.id, host=node.address.host, port=node.address.port, rack=node.rack, is_fenced=node.is_fenced)
+            for node in sorted(_nodes(work))
         ]
     found = []
     for id, broker in sorted(work.image().cluster.brokers.items()):
@@ -69,6 +70,17 @@ def brokers(work: Work) -> list[Broker]:
             )
         )
     return found
+
+
+def _nodes(work: Work) -> Iterable[Node]:
+    from metashell.admin.cluster import describe_cluster
+    from metashell.admin.errors import UnsupportedError
+
+    try:
+        return describe_cluster(work.admin, fenced=True).nodes
+    except UnsupportedError:
+        work.note_once("brokers older than 4.0 name only those that are not fenced: the controllers (-C) know all")
+        return describe_cluster(work.admin).nodes
 
 
 def min_isr_of(work: Work, topics: Sequence[Topic]) -> dict[str, int]:

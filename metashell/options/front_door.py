@@ -5,6 +5,7 @@ from __future__ import annotations
 from metashell.options import shared
 from metashell.options.acl_tools import ACLS
 from metashell.options.analyse_tools import EXPORT, SQL
+from metashell.options.cluster_tools import BROKERS, CLUSTER, FEATURES
 from metashell.options.completion_tools import COMPLETION
 from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
 from metashell.options.quota_tools import QUOTAS
@@ -49,6 +50,9 @@ TOOLS: dict[str, CommandSpec] = {
         QUORUM,
         TOPICS,
         CONFIGS,
+        CLUSTER,
+        BROKERS,
+        FEATURES,
         ELECT,
         ACLS,
         QUOTAS,

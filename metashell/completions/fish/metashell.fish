@@ -37,6 +37,12 @@ function __metashell_valued
             string split ' ' -- '--output -o'
         case metashell-quorum:stop
             string split ' ' -- '--output -o'
+        case metashell-quorum:describe
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-quorum:add-controller
+            string split ' ' -- '--server-config --id --directory-id -d --endpoint --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-quorum:remove-controller
+            string split ' ' -- '--directory-id -d --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-topics:list
             string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-topics:describe
@@ -52,6 +58,22 @@ function __metashell_valued
         case metashell-configs:set
             string split ' ' -- '--from-file --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-configs:unset
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-cluster
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-brokers:list
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-brokers:describe
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-brokers:unregister
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-features:describe
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-features:upgrade
+            string split ' ' -- '--release-version -r --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-features:downgrade
+            string split ' ' -- '--release-version -r --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-features:disable
             string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-elect:preferred
             string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
@@ -138,6 +160,12 @@ function __metashell_tool_of
             echo metashell-topics
         case configs
             echo metashell-configs
+        case cluster
+            echo metashell-cluster
+        case brokers
+            echo metashell-brokers
+        case features
+            echo metashell-features
         case elect
             echo metashell-elect
         case acls
@@ -198,9 +226,12 @@ complete -c metashell -n '__metashell_words_are 0' -x -a dump-log -d 'print the 
 complete -c metashell -n '__metashell_words_are 0' -x -a verify -d 'check what Kafka left on disk: checksums, offsets, epochs, indexes, checkpoints'
 complete -c metashell -n '__metashell_words_are 0' -x -a report -d 'answer an operator’s question from the logs of a cluster, as a table and as a page'
 complete -c metashell -n '__metashell_words_are 0' -x -a storage -d 'prepare and inspect the log directories of a node'
-complete -c metashell -n '__metashell_words_are 0' -x -a quorum -d 'a quorum of controllers on this machine, for trying and testing'
+complete -c metashell -n '__metashell_words_are 0' -x -a quorum -d 'a quorum of controllers on this machine, and the quorum of any cluster'
 complete -c metashell -n '__metashell_words_are 0' -x -a topics -d 'list, describe, create, alter and delete topics'
 complete -c metashell -n '__metashell_words_are 0' -x -a configs -d 'show and change settings of topics, brokers, groups and client metrics'
+complete -c metashell -n '__metashell_words_are 0' -x -a cluster -d 'show how a cluster is, and what is wrong with it'
+complete -c metashell -n '__metashell_words_are 0' -x -a brokers -d 'list and describe brokers, and unregister those that are gone'
+complete -c metashell -n '__metashell_words_are 0' -x -a features -d 'show, upgrade, downgrade and disable features'
 complete -c metashell -n '__metashell_words_are 0' -x -a elect -d 'let partitions have another leader'
 complete -c metashell -n '__metashell_words_are 0' -x -a acls -d 'access control entries: list, add, remove'
 complete -c metashell -n '__metashell_words_are 0' -x -a quotas -d 'quotas of users, client ids and addresses: list, set, unset'
@@ -444,6 +475,42 @@ complete -c metashell-quorum -n '__metashell_command_is status' -l help -s h -d 
 complete -c metashell-quorum -n '__metashell_words_are 0' -x -a stop -d 'stop the quorum that runs in the background'
 complete -c metashell-quorum -n '__metashell_command_is stop' -l output -s o -x -a 'text json' -d 'form of the output'
 complete -c metashell-quorum -n '__metashell_command_is stop' -l help -s h -d 'show the help and exit'
+complete -c metashell-quorum -n '__metashell_words_are 0' -x -a describe -d 'show the quorum of a cluster: leader, voters, observers, and how far each is'
+complete -c metashell-quorum -n '__metashell_command_is describe' -l watch -d 'show it again every so often (2), until Ctrl-C'
+complete -c metashell-quorum -n '__metashell_command_is describe' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-quorum -n '__metashell_command_is describe' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-quorum -n '__metashell_command_is describe' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-quorum -n '__metashell_command_is describe' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-quorum -n '__metashell_command_is describe' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-quorum -n '__metashell_command_is describe' -l timeout -x -d 'give up after this time'
+complete -c metashell-quorum -n '__metashell_command_is describe' -l help -s h -d 'show the help and exit'
+complete -c metashell-quorum -n '__metashell_words_are 0' -x -a add-controller -d 'let a controller vote'
+complete -c metashell-quorum -n '__metashell_command_is add-controller' -l server-config -r -F -d 'the new controller’s server.properties, on the machine that it runs on'
+complete -c metashell-quorum -n '__metashell_command_is add-controller' -l id -x -d 'its node.id'
+complete -c metashell-quorum -n '__metashell_command_is add-controller' -l directory-id -s d -x -d 'its directory.id, as meta.properties has it'
+complete -c metashell-quorum -n '__metashell_command_is add-controller' -l endpoint -x -d 'a controller listener, as it advertises it'
+complete -c metashell-quorum -n '__metashell_command_is add-controller' -l force -d 'also a controller that is not seen to follow'
+complete -c metashell-quorum -n '__metashell_command_is add-controller' -l dry-run -d 'change nothing: show what would be done, and whether the cluster would refuse it'
+complete -c metashell-quorum -n '__metashell_command_is add-controller' -l wait -d 'return when the new voter has caught up; status 1 where that takes longer than this (300)'
+complete -c metashell-quorum -n '__metashell_command_is add-controller' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-quorum -n '__metashell_command_is add-controller' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-quorum -n '__metashell_command_is add-controller' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-quorum -n '__metashell_command_is add-controller' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-quorum -n '__metashell_command_is add-controller' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-quorum -n '__metashell_command_is add-controller' -l timeout -x -d 'give up after this time'
+complete -c metashell-quorum -n '__metashell_command_is add-controller' -l help -s h -d 'show the help and exit'
+complete -c metashell-quorum -n '__metashell_words_are 0' -x -a remove-controller -d 'take a controller’s vote away'
+complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l directory-id -s d -x -d 'its directory.id, as meta.properties has it'
+complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l force -d 'also where the rest may not be able to elect a leader'
+complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l dry-run -d 'change nothing: show what would be done, and whether the cluster would refuse it'
+complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l yes -s y -d 'do it without asking, also what can lose data or availability'
+complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l timeout -x -d 'give up after this time'
+complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l help -s h -d 'show the help and exit'
 complete -c metashell-topics -f
 complete -c metashell-topics -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-topics -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
@@ -540,6 +607,92 @@ complete -c metashell-configs -n '__metashell_command_is unset' -l command-confi
 complete -c metashell-configs -n '__metashell_command_is unset' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-configs -n '__metashell_command_is unset' -l timeout -x -d 'give up after this time'
 complete -c metashell-configs -n '__metashell_command_is unset' -l help -s h -d 'show the help and exit'
+complete -c metashell-cluster -f
+complete -c metashell-cluster -l version -d 'print the version and exit'
+complete -c metashell-cluster -l watch -d 'show it again every so often (2), until Ctrl-C'
+complete -c metashell-cluster -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-cluster -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-cluster -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-cluster -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-cluster -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-cluster -l timeout -x -d 'give up after this time'
+complete -c metashell-cluster -l help -s h -d 'show the help and exit'
+complete -c metashell-brokers -f
+complete -c metashell-brokers -n '__metashell_words_are 0' -l version -d 'print the version and exit'
+complete -c metashell-brokers -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
+complete -c metashell-brokers -n '__metashell_words_are 0' -x -a list -d 'list brokers'
+complete -c metashell-brokers -n '__metashell_command_is list' -l watch -d 'show it again every so often (2), until Ctrl-C'
+complete -c metashell-brokers -n '__metashell_command_is list' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-brokers -n '__metashell_command_is list' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-brokers -n '__metashell_command_is list' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-brokers -n '__metashell_command_is list' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-brokers -n '__metashell_command_is list' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-brokers -n '__metashell_command_is list' -l timeout -x -d 'give up after this time'
+complete -c metashell-brokers -n '__metashell_command_is list' -l help -s h -d 'show the help and exit'
+complete -c metashell-brokers -n '__metashell_words_are 0' -x -a describe -d 'show brokers in full'
+complete -c metashell-brokers -n '__metashell_command_is describe' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-brokers -n '__metashell_command_is describe' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-brokers -n '__metashell_command_is describe' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-brokers -n '__metashell_command_is describe' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-brokers -n '__metashell_command_is describe' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-brokers -n '__metashell_command_is describe' -l timeout -x -d 'give up after this time'
+complete -c metashell-brokers -n '__metashell_command_is describe' -l help -s h -d 'show the help and exit'
+complete -c metashell-brokers -n '__metashell_words_are 0' -x -a unregister -d 'let the cluster forget brokers that are gone for good'
+complete -c metashell-brokers -n '__metashell_command_is unregister' -l force -d 'also a broker that is not fenced'
+complete -c metashell-brokers -n '__metashell_command_is unregister' -l dry-run -d 'change nothing: show what would be done, and whether the cluster would refuse it'
+complete -c metashell-brokers -n '__metashell_command_is unregister' -l yes -s y -d 'do it without asking, also what can lose data or availability'
+complete -c metashell-brokers -n '__metashell_command_is unregister' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-brokers -n '__metashell_command_is unregister' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-brokers -n '__metashell_command_is unregister' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-brokers -n '__metashell_command_is unregister' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-brokers -n '__metashell_command_is unregister' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-brokers -n '__metashell_command_is unregister' -l timeout -x -d 'give up after this time'
+complete -c metashell-brokers -n '__metashell_command_is unregister' -l help -s h -d 'show the help and exit'
+complete -c metashell-features -f
+complete -c metashell-features -n '__metashell_words_are 0' -l version -d 'print the version and exit'
+complete -c metashell-features -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
+complete -c metashell-features -n '__metashell_words_are 0' -x -a describe -d 'show feature levels'
+complete -c metashell-features -n '__metashell_command_is describe' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-features -n '__metashell_command_is describe' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-features -n '__metashell_command_is describe' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-features -n '__metashell_command_is describe' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-features -n '__metashell_command_is describe' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-features -n '__metashell_command_is describe' -l timeout -x -d 'give up after this time'
+complete -c metashell-features -n '__metashell_command_is describe' -l help -s h -d 'show the help and exit'
+complete -c metashell-features -n '__metashell_words_are 0' -x -a upgrade -d 'finalize higher feature levels'
+complete -c metashell-features -n '__metashell_command_is upgrade' -l release-version -s r -x -d 'the levels of this release, for all features'
+complete -c metashell-features -n '__metashell_command_is upgrade' -l dry-run -d 'change nothing: show what would be done, and whether the cluster would refuse it'
+complete -c metashell-features -n '__metashell_command_is upgrade' -l yes -s y -d 'do it without asking, also what can lose data or availability'
+complete -c metashell-features -n '__metashell_command_is upgrade' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-features -n '__metashell_command_is upgrade' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-features -n '__metashell_command_is upgrade' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-features -n '__metashell_command_is upgrade' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-features -n '__metashell_command_is upgrade' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-features -n '__metashell_command_is upgrade' -l timeout -x -d 'give up after this time'
+complete -c metashell-features -n '__metashell_command_is upgrade' -l help -s h -d 'show the help and exit'
+complete -c metashell-features -n '__metashell_words_are 0' -x -a downgrade -d 'finalize lower feature levels'
+complete -c metashell-features -n '__metashell_command_is downgrade' -l unsafe -d 'also where that loses metadata'
+complete -c metashell-features -n '__metashell_command_is downgrade' -l release-version -s r -x -d 'the levels of this release, for all features'
+complete -c metashell-features -n '__metashell_command_is downgrade' -l dry-run -d 'change nothing: show what would be done, and whether the cluster would refuse it'
+complete -c metashell-features -n '__metashell_command_is downgrade' -l yes -s y -d 'do it without asking, also what can lose data or availability'
+complete -c metashell-features -n '__metashell_command_is downgrade' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-features -n '__metashell_command_is downgrade' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-features -n '__metashell_command_is downgrade' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-features -n '__metashell_command_is downgrade' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-features -n '__metashell_command_is downgrade' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-features -n '__metashell_command_is downgrade' -l timeout -x -d 'give up after this time'
+complete -c metashell-features -n '__metashell_command_is downgrade' -l help -s h -d 'show the help and exit'
+complete -c metashell-features -n '__metashell_words_are 0' -x -a disable -d 'switch features off'
+complete -c metashell-features -n '__metashell_command_is disable' -l unsafe -d 'also where that loses metadata'
+complete -c metashell-features -n '__metashell_command_is disable' -l dry-run -d 'change nothing: show what would be done, and whether the cluster would refuse it'
+complete -c metashell-features -n '__metashell_command_is disable' -l yes -s y -d 'do it without asking, also what can lose data or availability'
+complete -c metashell-features -n '__metashell_command_is disable' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-features -n '__metashell_command_is disable' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-features -n '__metashell_command_is disable' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-features -n '__metashell_command_is disable' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-features -n '__metashell_command_is disable' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-features -n '__metashell_command_is disable' -l timeout -x -d 'give up after this time'
+complete -c metashell-features -n '__metashell_command_is disable' -l help -s h -d 'show the help and exit'
 complete -c metashell-elect -f
 complete -c metashell-elect -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-elect -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
