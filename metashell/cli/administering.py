@@ -255,7 +255,8 @@ class Work:
     def confirm(self, *warnings: str, question: str) -> None:
         """Say what can be lost, and go on only when a person agrees, or with --yes; a dry run shows the warnings alone.
 
-        Without a warning only those are asked who want to be asked always. Errors: UsageError where nobody can be asked; MetashellError for a no.
+        Without a warning only who wants to be asked always is asked.
+        Errors: UsageError where nobody can be asked; MetashellError for a no.
         """
         from metashell.errors import MetashellError, UsageError
 

@@ -146,11 +146,12 @@ def elect_deeds(subjects: Sequence[Subject], *, is_unclean: bool) -> list[Deed]:
     return [Deed("elect", "preferred", ("--", *words), f"Elect the preferred leaders of {', '.join(words)}?")]
 
 
-def unregister_deeds(subjects: Sequence[Subject]) -> list[Deed]:
+def unregister_deeds(subjects: Sequence[Subject], *, is_forced: bool) -> list[Deed]:
     """Brokers, all together. Errors: UsageError for anything else."""
     if any(subject[0] != "broker" for subject in subjects):
         raise UsageError("only brokers are unregistered: /image/cluster/brokers/ID")
-    return [Deed("brokers", "unregister", ("--", *(str(subject[1]) for subject in subjects)))]
+    options = ("--force",) if is_forced else ()
+    return [Deed("brokers", "unregister", (*options, "--", *(str(subject[1]) for subject in subjects)))]
 
 
 def create_deeds(subjects: Sequence[Subject], settings: Sequence[str], options: Sequence[str]) -> list[Deed]:
