@@ -52,6 +52,9 @@ NOT_HERE = {
     "metashell-scram": "a cluster tells no secrets; passwords: tests/cli/test_admin_scram.py",
     "metashell-server": "prints nothing of its log; passwords in settings: tests/cli/test_server.py",
     "kafka-storage": "Kafka's voice",
+    "kafka-cluster": "Kafka's voice",
+    "kafka-metadata-quorum": "Kafka's voice",
+    "kafka-features": "Kafka's voice",
     "kafka-dump-log": "Kafka's voice",
     "kafka-metadata-shell": "Kafka's voice",
 }

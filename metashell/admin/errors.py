@@ -40,12 +40,16 @@ class WrongListenerError(MetashellError):
 
 
 class UnsupportedError(MetashellError):
-    """The cluster lacks an API, or a version of it; `api` is its name, `since` the first release that has it, if known."""
+    """The cluster lacks an API, or a version of it; `api` is its name, `since` the first release that has it, if known.
 
-    def __init__(self, message: str, *, api: str, since: str = "") -> None:
+    `java` is the message of the exception that Kafka's own client raises.
+    """
+
+    def __init__(self, message: str, *, api: str, since: str = "", java: str = "") -> None:
         super().__init__(message)
         self.api = api
         self.since = since
+        self.java = java or message
 
 
 class UncertainError(MetashellError):

@@ -5,6 +5,7 @@ Source: the request schemas of Kafka 4.3.1 and the releases in which each API or
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final, NamedTuple
 
 from metashell.codec.dispatch import REQUESTS
@@ -57,6 +58,11 @@ UpdateFeatures or AlterPartitionReassignments does depends on what others have d
 def api_name(key: int) -> str:
     """The name of an API: `DescribeCluster`."""
     return REQUESTS.get(key, f"api key {key}").removesuffix("Request")
+
+
+def java_api_name(key: int) -> str:
+    """Its name in Kafka's messages: `DESCRIBE_CLUSTER`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", api_name(key)).upper()
 
 
 def may_repeat(key: int, request: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metashell.admin.errors import AdminError, UncertainError, UnsupportedError, WrongListenerError, check_answer
 from metashell.admin.nodes import BROKER_ENDPOINTS, CONTROLLER_ENDPOINTS, Kind, Node
-from metashell.admin.requests import api_name, lacks, may_repeat
+from metashell.admin.requests import api_name, java_api_name, lacks, may_repeat
 from metashell.client.errors import ConnectError
 from metashell.codec.answers import all_errors
 from metashell.codec.api_keys import DESCRIBE_CLUSTER, METADATA, VOTE
@@ -277,13 +277,15 @@ class Session:
             used = connection.core.version_of(key) if version is None else version
         except UnsupportedApiError:
             text, since = lacks(key, of_brokers=METADATA in connection.core.peer_ranges)
-            raise UnsupportedError(f"{address} {text}", api=api_name(key), since=since) from None
+            java = f"The node does not support {java_api_name(key)}"
+            raise UnsupportedError(f"{address} {text}", api=api_name(key), since=since, java=java) from None
         # An answer to what must not be sent twice is waited for as long as there is time.
         patience = self._patience(ends_at, alone=alone) if may_repeat(key, request) else self._left(ends_at)
         try:
             response = await connection.request(request, version=used, timeout_s=patience)
         except EncodeError as error:
-            raise UnsupportedError(f"{address} has only version {used} of {api_name(key)}: {error}", api=api_name(key)) from None
+            java = f"Attempted to write a non-default {error.field_path[:1].lower()}{error.field_path[1:]} at version {used}"
+            raise UnsupportedError(f"{address} has only version {used} of {api_name(key)}: {error}", api=api_name(key), java=java) from None
         except ConnectionFailedError as error:
             raise (Broken if error.sent else NotSent)(error) from None
         self._last = address

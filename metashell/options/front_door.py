@@ -8,6 +8,7 @@ from metashell.options.analyse_tools import EXPORT, SQL
 from metashell.options.cluster_tools import BROKERS, CLUSTER, FEATURES
 from metashell.options.completion_tools import COMPLETION
 from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
+from metashell.options.kafka_admin_tools import KAFKA_CLUSTER, KAFKA_FEATURES, KAFKA_METADATA_QUORUM
 from metashell.options.quota_tools import QUOTAS
 from metashell.options.report_tools import REPORT, SPARK_REPORTS
 from metashell.options.scram_tools import SCRAM
@@ -47,6 +48,9 @@ TOOLS: dict[str, CommandSpec] = {
         VERIFY,
         STORAGE,
         KAFKA_STORAGE,
+        KAFKA_CLUSTER,
+        KAFKA_METADATA_QUORUM,
+        KAFKA_FEATURES,
         QUORUM,
         TOPICS,
         CONFIGS,

@@ -23,5 +23,8 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "kafka-metadata-shell": ("kafka_metadata_shell", "Kafka's metadata shell: same options and output"),
     "kafka-dump-log": ("kafka_dump_log", "Kafka's dump-log tool: same options and output"),
     "kafka-storage": ("kafka_storage", "Kafka's storage tool: same options and output"),
+    "kafka-cluster": ("kafka_cluster", "Kafka's cluster tool: same options and output"),
+    "kafka-metadata-quorum": ("kafka_metadata_quorum", "Kafka's quorum tool: same options and output"),
+    "kafka-features": ("kafka_features", "Kafka's features tool: same options and output"),
 }
 """Only our own names have short forms; what Kafka ships is called as Kafka calls it."""

@@ -79,6 +79,14 @@ def int32(text: str) -> int:
     return number
 
 
+def java_integer(text: str) -> int:
+    """The same, refused in the words of Kafka's tools."""
+    try:
+        return int32(text)
+    except UsageError:
+        raise UsageError(f"could not convert '{text}' to Integer (For input string: \"{text}\")", text) from None
+
+
 def size(text: str) -> int:
     """A number of bytes: `5242880`, `64k`, `128M`, `128MiB`, `1g`."""
     match = re.fullmatch(r"([0-9]+)\s*([kmg]?)(?:i?b)?", text.lower())
@@ -136,6 +144,7 @@ _CONVERTERS: dict[str, Callable[[str], object]] = {
     "optional-str": str,
     "path": str,
     "int32": int32,
+    "java-integer": java_integer,
     "int": whole_number,
     "integer": integer,
     "size": size,

@@ -51,11 +51,22 @@ def _some_time(text: str) -> int:
     return time_ms
 
 
+def _yes_or_no(text: str) -> bool:
+    if text not in ("yes", "no"):
+        raise UsageError(f"{text!r}: yes or no", text)
+    return text == "yes"
+
+
+def _yes_or_no_text(is_so: bool) -> str:
+    return "yes" if is_so else "no"
+
+
 WORDS: Final[dict[str, Word]] = {
     "session-timeout": Word("session_timeout_ms", _some_time, duration_text, "a broker that is silent for so long is fenced"),
     "heartbeat-interval": Word("heartbeat_interval_ms", _some_time, duration_text, "brokers send heartbeats this often"),
     "commit": Word("commit_ms", _time, duration_text, "the quorum needs this long to commit a record"),
     "boot": Word("boot_ms", _time, duration_text, "a broker needs this long from its start to its registration"),
+    "recovery": Word("recovery_ms", _time, duration_text, "a broker that was killed needs this much longer for it"),
     "down": Word("down_ms", _time, duration_text, "a broker that restarts is off for so long, unless --down says it"),
     "catch-up-percent": Word(
         "catch_up_percent", whole_number, lambda count: f"{count}%", "a replica that was away catches up in this part of the time"
@@ -67,6 +78,7 @@ WORDS: Final[dict[str, Word]] = {
     "quorum-failover": Word("quorum_failover_ms", _time, duration_text, "the quorum needs this long for another active controller"),
     "shutdown-timeout": Word("shutdown_timeout_ms", _some_time, duration_text, "a controlled shutdown is given up after this time"),
     "patience": Word("patience_ms", _some_time, duration_text, "the rehearsal ends here, though something still changes"),
+    "lagging-catch-up": Word("lagging_catch_up", _yes_or_no, _yes_or_no_text, "replicas that are not in sync at the beginning catch up"),
     "seed": Word("seed", whole_number, str, "draws the times of heartbeats and the places of new replicas"),
     "voters": Word("voters", _ids, _ids_text, "the controllers, where the image names none"),
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from metashell.admin.admin import Admin, Kind
-from metashell.codec.messages import DescribeClusterRequest, DescribeQuorumRequest, UnregisterBrokerRequest
+from metashell.codec.messages import ApiVersionsRequest, DescribeQuorumRequest, UnregisterBrokerRequest
 from metashell.embedded import EmbeddedQuorum
 from metashell.net.addresses import parse_addresses
 
@@ -43,6 +43,7 @@ def test_the_active_controller_is_followed_when_it_is_killed(quorum: EmbeddedQuo
 
 def test_each_node_can_be_asked_by_its_id(quorum: EmbeddedQuorum) -> None:
     with admin_of(quorum) as admin:
-        answers = admin.ask_all(dict.fromkeys(quorum.controller_ids, DescribeClusterRequest(endpoint_type=2)))
-        assert {answer.cluster_id for answer in answers.values()} == {quorum.cluster_id}
+        asked = ApiVersionsRequest(client_software_name="test", client_software_version="1")
+        answers = admin.ask_all(dict.fromkeys(quorum.controller_ids, asked))
+        assert {id: answer.error_code for id, answer in answers.items()} == dict.fromkeys(quorum.controller_ids, 0)
         assert admin.ask_active(UnregisterBrokerRequest(broker_id=7)).error_code == 102

@@ -31,6 +31,30 @@ function __metashell_valued
             string split ' ' -- '--release-version -r'
         case kafka-storage:feature-dependencies
             string split ' ' -- '--feature -f'
+        case kafka-cluster:cluster-id
+            string split ' ' -- '--bootstrap-server -b --bootstrap-controller -C --config --command-config -c'
+        case kafka-cluster:unregister
+            string split ' ' -- '--bootstrap-server -b --bootstrap-controller -C --config --command-config -c --id -i'
+        case kafka-cluster:list-endpoints
+            string split ' ' -- '--bootstrap-server -b --bootstrap-controller -C --config --command-config -c'
+        case kafka-metadata-quorum
+            string split ' ' -- '--bootstrap-server --bootstrap-controller --command-config'
+        case kafka-metadata-quorum:remove-controller
+            string split ' ' -- '--controller-id -i --controller-directory-id -d'
+        case kafka-features
+            string split ' ' -- '--bootstrap-server --bootstrap-controller --command-config'
+        case kafka-features:describe
+            string split ' ' -- '--node-id'
+        case kafka-features:upgrade
+            string split ' ' -- '--metadata --release-version --feature'
+        case kafka-features:downgrade
+            string split ' ' -- '--metadata --release-version --feature'
+        case kafka-features:disable
+            string split ' ' -- '--feature'
+        case kafka-features:version-mapping
+            string split ' ' -- '--release-version'
+        case kafka-features:feature-dependencies
+            string split ' ' -- '--feature'
         case metashell-quorum:start
             string split ' ' -- '--controllers -n --dir --port -p --fake-brokers --release-version -r --feature -f --override --output -o'
         case metashell-quorum:status
@@ -188,6 +212,12 @@ function __metashell_tool_of
             echo kafka-dump-log
         case kafka-storage
             echo kafka-storage
+        case kafka-cluster
+            echo kafka-cluster
+        case kafka-metadata-quorum
+            echo kafka-metadata-quorum
+        case kafka-features
+            echo kafka-features
     end
 end
 
@@ -243,6 +273,9 @@ complete -c metashell -n '__metashell_words_are 0' -x -a completion -d 'print th
 complete -c metashell -n '__metashell_words_are 0' -x -a kafka-metadata-shell -d 'Kafka’s metadata shell: same options and output'
 complete -c metashell -n '__metashell_words_are 0' -x -a kafka-dump-log -d 'Kafka’s dump-log tool: same options and output'
 complete -c metashell -n '__metashell_words_are 0' -x -a kafka-storage -d 'Kafka’s storage tool: same options and output'
+complete -c metashell -n '__metashell_words_are 0' -x -a kafka-cluster -d 'Kafka’s cluster tool: same options and output'
+complete -c metashell -n '__metashell_words_are 0' -x -a kafka-metadata-quorum -d 'Kafka’s quorum tool: same options and output'
+complete -c metashell -n '__metashell_words_are 0' -x -a kafka-features -d 'Kafka’s features tool: same options and output'
 complete -c metashell -n 'not __metashell_words_are 0' -x -a '(__metashell_of_tool)'
 complete -c kafka-shell -f
 complete -c kafka-shell -n '__metashell_words_are 0' -l snapshot -s s -r -F -d 'a .checkpoint, a bootstrap.checkpoint or a .log segment, a metadata directory, or the log directory above it'
@@ -502,6 +535,78 @@ complete -c kafka-storage -n '__metashell_command_is feature-dependencies' -l fe
 complete -c kafka-storage -n '__metashell_command_is feature-dependencies' -l help -s h -d 'show the help and exit'
 complete -c kafka-storage -n '__metashell_words_are 0' -x -a random-uuid -d 'Print a random UUID.'
 complete -c kafka-storage -n '__metashell_command_is random-uuid' -l help -s h -d 'show the help and exit'
+complete -c kafka-cluster -f
+complete -c kafka-cluster -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
+complete -c kafka-cluster -n '__metashell_words_are 0' -x -a cluster-id -d 'Get information about the ID of a cluster.'
+complete -c kafka-cluster -n '__metashell_command_is cluster-id' -l bootstrap-server -s b -x -d 'A list of host/port pairs to use for establishing the connection to the Kafka cluster.'
+complete -c kafka-cluster -n '__metashell_command_is cluster-id' -l bootstrap-controller -s C -x -d 'A list of host/port pairs to use for establishing the connection to the KRaft controllers.'
+complete -c kafka-cluster -n '__metashell_command_is cluster-id' -l config -r -F -d '(DEPRECATED) A property file containing configurations for the Admin client. This option will be removed in a future version. Use --command-config instead.'
+complete -c kafka-cluster -n '__metashell_command_is cluster-id' -l command-config -s c -r -F -d 'Config properties file for the Admin client.'
+complete -c kafka-cluster -n '__metashell_command_is cluster-id' -l help -s h -d 'show the help and exit'
+complete -c kafka-cluster -n '__metashell_words_are 0' -x -a unregister -d 'Unregister a broker.'
+complete -c kafka-cluster -n '__metashell_command_is unregister' -l bootstrap-server -s b -x -d 'A list of host/port pairs to use for establishing the connection to the Kafka cluster.'
+complete -c kafka-cluster -n '__metashell_command_is unregister' -l bootstrap-controller -s C -x -d 'A list of host/port pairs to use for establishing the connection to the KRaft controllers.'
+complete -c kafka-cluster -n '__metashell_command_is unregister' -l config -r -F -d '(DEPRECATED) A property file containing configurations for the Admin client. This option will be removed in a future version. Use --command-config instead.'
+complete -c kafka-cluster -n '__metashell_command_is unregister' -l command-config -s c -r -F -d 'Config properties file for the Admin client.'
+complete -c kafka-cluster -n '__metashell_command_is unregister' -l id -s i -x -d 'The ID of the broker to unregister.'
+complete -c kafka-cluster -n '__metashell_command_is unregister' -l help -s h -d 'show the help and exit'
+complete -c kafka-cluster -n '__metashell_words_are 0' -x -a list-endpoints -d 'List endpoints'
+complete -c kafka-cluster -n '__metashell_command_is list-endpoints' -l bootstrap-server -s b -x -d 'A list of host/port pairs to use for establishing the connection to the Kafka cluster.'
+complete -c kafka-cluster -n '__metashell_command_is list-endpoints' -l bootstrap-controller -s C -x -d 'A list of host/port pairs to use for establishing the connection to the KRaft controllers.'
+complete -c kafka-cluster -n '__metashell_command_is list-endpoints' -l config -r -F -d '(DEPRECATED) A property file containing configurations for the Admin client. This option will be removed in a future version. Use --command-config instead.'
+complete -c kafka-cluster -n '__metashell_command_is list-endpoints' -l command-config -s c -r -F -d 'Config properties file for the Admin client.'
+complete -c kafka-cluster -n '__metashell_command_is list-endpoints' -l include-fenced-brokers -d 'Whether to include fenced brokers when listing broker endpoints'
+complete -c kafka-cluster -n '__metashell_command_is list-endpoints' -l help -s h -d 'show the help and exit'
+complete -c kafka-metadata-quorum -f
+complete -c kafka-metadata-quorum -n '__metashell_words_are 0' -l bootstrap-server -x -d 'A comma-separated list of host:port pairs to use for establishing the connection to the Kafka cluster.'
+complete -c kafka-metadata-quorum -n '__metashell_words_are 0' -l bootstrap-controller -x -d 'A comma-separated list of host:port pairs to use for establishing the connection to the Kafka controllers.'
+complete -c kafka-metadata-quorum -n '__metashell_words_are 0' -l command-config -r -F -d 'Property file containing configs to be passed to Admin Client. For add-controller, the file is used to specify the controller properties as well.'
+complete -c kafka-metadata-quorum -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
+complete -c kafka-metadata-quorum -n '__metashell_words_are 0' -x -a describe -d 'Describe the metadata quorum info'
+complete -c kafka-metadata-quorum -n '__metashell_command_is describe' -l status -d 'A short summary of the quorum status and the other provides detailed information about the status of replication.'
+complete -c kafka-metadata-quorum -n '__metashell_command_is describe' -l replication -d 'Detailed information about the status of replication'
+complete -c kafka-metadata-quorum -n '__metashell_command_is describe' -l human-readable -d 'Human-readable output'
+complete -c kafka-metadata-quorum -n '__metashell_command_is describe' -l help -s h -d 'show the help and exit'
+complete -c kafka-metadata-quorum -n '__metashell_words_are 0' -x -a add-controller -d 'Add a controller to the KRaft controller cluster'
+complete -c kafka-metadata-quorum -n '__metashell_command_is add-controller' -l dry-run -d 'True if we should print what would be done, but not do it.'
+complete -c kafka-metadata-quorum -n '__metashell_command_is add-controller' -l help -s h -d 'show the help and exit'
+complete -c kafka-metadata-quorum -n '__metashell_words_are 0' -x -a remove-controller -d 'Remove a controller from the KRaft controller cluster'
+complete -c kafka-metadata-quorum -n '__metashell_command_is remove-controller' -l controller-id -s i -x -d 'The id of the controller to remove.'
+complete -c kafka-metadata-quorum -n '__metashell_command_is remove-controller' -l controller-directory-id -s d -x -d 'The directory ID of the controller to remove.'
+complete -c kafka-metadata-quorum -n '__metashell_command_is remove-controller' -l dry-run -d 'True if we should print what would be done, but not do it.'
+complete -c kafka-metadata-quorum -n '__metashell_command_is remove-controller' -l help -s h -d 'show the help and exit'
+complete -c kafka-features -f
+complete -c kafka-features -n '__metashell_words_are 0' -l bootstrap-server -x -d 'A comma-separated list of host:port pairs to use for establishing the connection to the Kafka cluster.'
+complete -c kafka-features -n '__metashell_words_are 0' -l bootstrap-controller -x -d 'A comma-separated list of host:port pairs to use for establishing the connection to the KRaft quorum.'
+complete -c kafka-features -n '__metashell_words_are 0' -l command-config -r -F -d 'Property file containing configs to be passed to Admin Client.'
+complete -c kafka-features -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
+complete -c kafka-features -n '__metashell_words_are 0' -x -a describe -d 'Describes the current active feature flags.'
+complete -c kafka-features -n '__metashell_command_is describe' -l node-id -x -d 'The node id to which the requests should be sent. If not specified, the requests will be sent to an arbitrary controller/broker.'
+complete -c kafka-features -n '__metashell_command_is describe' -l help -s h -d 'show the help and exit'
+complete -c kafka-features -n '__metashell_words_are 0' -x -a upgrade -d 'Upgrade one or more feature flags.'
+complete -c kafka-features -n '__metashell_command_is upgrade' -l metadata -x -d 'DEPRECATED -- The level to which we should upgrade the metadata. For example, 3.3-IV3.'
+complete -c kafka-features -n '__metashell_command_is upgrade' -l release-version -x -d 'The release version to update all features to. For example, 3.9-IV0 will set metadata.version=21 and kraft.version=1. Use the version-mapping command to learn which features will be set for any given version.'
+complete -c kafka-features -n '__metashell_command_is upgrade' -l feature -x -d 'A feature upgrade we should perform, in feature=level format. For example: `metadata.version=5`.'
+complete -c kafka-features -n '__metashell_command_is upgrade' -l dry-run -d 'Validate this upgrade, but do not perform it.'
+complete -c kafka-features -n '__metashell_command_is upgrade' -l help -s h -d 'show the help and exit'
+complete -c kafka-features -n '__metashell_words_are 0' -x -a downgrade -d 'Downgrade one or more feature flags.'
+complete -c kafka-features -n '__metashell_command_is downgrade' -l metadata -x -d 'DEPRECATED -- The level to which we should downgrade the metadata. For example, 3.3-IV0.'
+complete -c kafka-features -n '__metashell_command_is downgrade' -l release-version -x -d 'The release version to downgrade all features to. For example, 3.9-IV0 will set metadata.version=21 and kraft.version=1. Use the version-mapping command to learn which features will be set for any given version.'
+complete -c kafka-features -n '__metashell_command_is downgrade' -l feature -x -d 'A feature downgrade we should perform, in feature=level format. For example: `metadata.version=5`.'
+complete -c kafka-features -n '__metashell_command_is downgrade' -l unsafe -d 'Perform this downgrade even if it may irreversibly destroy metadata.'
+complete -c kafka-features -n '__metashell_command_is downgrade' -l dry-run -d 'Validate this downgrade, but do not perform it.'
+complete -c kafka-features -n '__metashell_command_is downgrade' -l help -s h -d 'show the help and exit'
+complete -c kafka-features -n '__metashell_words_are 0' -x -a disable -d 'Disable one or more feature flags. This is the same as downgrading the version to zero.'
+complete -c kafka-features -n '__metashell_command_is disable' -l feature -x -d 'A feature flag to disable.'
+complete -c kafka-features -n '__metashell_command_is disable' -l unsafe -d 'Disable this feature flag even if it may irreversibly destroy metadata.'
+complete -c kafka-features -n '__metashell_command_is disable' -l dry-run -d 'Perform a dry-run of this disable operation.'
+complete -c kafka-features -n '__metashell_command_is disable' -l help -s h -d 'show the help and exit'
+complete -c kafka-features -n '__metashell_words_are 0' -x -a version-mapping -d 'Look up the corresponding features for a given metadata version. Using the command with no --release-version  argument will return the mapping for the latest stable metadata version'
+complete -c kafka-features -n '__metashell_command_is version-mapping' -l release-version -x -d 'The release version to use for the corresponding feature mapping. The minimum is 3.3-IV3; the default is 4.3-IV0'
+complete -c kafka-features -n '__metashell_command_is version-mapping' -l help -s h -d 'show the help and exit'
+complete -c kafka-features -n '__metashell_words_are 0' -x -a feature-dependencies -d 'Look up dependencies for a given feature version. If the feature is not known or the version not yet defined, an error is thrown. Multiple features can be specified.'
+complete -c kafka-features -n '__metashell_command_is feature-dependencies' -l feature -x -d 'The feature and version to look up dependencies for, in feature=version format. For example: `metadata.version=5`.'
+complete -c kafka-features -n '__metashell_command_is feature-dependencies' -l help -s h -d 'show the help and exit'
 complete -c metashell-quorum -f
 complete -c metashell-quorum -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-quorum -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
