@@ -7,7 +7,7 @@ there yet.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from metashell.nodes.subjects import subject_of
 from metashell.options import Option
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.nodes.subjects import Subject
+    from metashell.shell.administrator import Administrator
     from metashell.shell.context import Context
     from metashell.shell.deeds import Deed
 
@@ -34,19 +35,6 @@ DRY_RUN = flag("--dry-run", "-n", help="change nothing: show what would be done"
 VERB_OPTIONS: tuple[Option, ...] = (DRY_RUN, YES)
 
 
-class Administrator(Protocol):
-    """Who runs administration commands on the cluster that the shell shows."""
-
-    def perform(self, called: str, deed: Deed, options: Sequence[str]) -> int:
-        """Run a command, which prints its answer, under the name `called`; its status. Errors: MetashellError."""
-
-    def committed_offset(self) -> int | None:
-        """An offset below which all lies that was done; None where that cannot be said."""
-
-    def keys(self, subject: Subject) -> Sequence[str]:
-        """The keys that a resource or an entity may have."""
-
-
 def act(ctx: Context, args: SimpleNamespace, decide: Callable[[Sequence[Subject]], list[Deed]]) -> None:
     """Do what `decide` makes of the subjects of `args.path`, and wait until the tree shows it. Errors: UsageError; MetashellError."""
     if ctx.administrator is None:
@@ -57,11 +45,14 @@ def act(ctx: Context, args: SimpleNamespace, decide: Callable[[Sequence[Subject]
         return
     options = [name for name, given in (("--dry-run", args.dry_run), ("--yes", args.yes)) if given]
     options += [f"--output={ctx.output}"] if ctx.output in FORMS else []
-    for deed in decide(subjects):
-        ctx.out.flush()
-        ctx.status = max(ctx.status, ctx.administrator.perform(ctx.command, deed, options))
-    if not args.dry_run:
-        _wait_until_seen(ctx, ctx.administrator)
+    deeds = decide(subjects)
+    try:
+        for deed in deeds:
+            ctx.out.flush()
+            ctx.status = max(ctx.status, ctx.administrator.perform(ctx.command, deed, options))
+    finally:
+        if deeds and not args.dry_run:
+            _wait_until_seen(ctx, ctx.administrator)
 
 
 def how_to_allow(ctx: Context) -> str:

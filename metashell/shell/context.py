@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from metashell.image import MetadataImage
     from metashell.image.voters import Leader
     from metashell.nodes import Node
-    from metashell.shell.acting import Administrator
+    from metashell.shell.administrator import Administrator
     from metashell.shell.feed import Feed
 
 STATUS_FAILED = 1
