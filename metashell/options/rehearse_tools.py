@@ -46,6 +46,7 @@ session-timeout     9 s      a broker that is silent for so long is fenced
 heartbeat-interval  2 s      brokers send heartbeats this often
 commit              5 ms     the quorum needs this long to commit a record
 boot                10 s     a broker needs this long from its start to its registration
+recovery            20 s     a broker that was killed needs this much longer for it
 down                30 s     a broker that restarts is off for so long, unless --down says it
 catch-up-percent    10%      a replica that was away catches up in this part of the time
 catch-up-min        1 s      and needs at least this long
@@ -55,6 +56,7 @@ replica-lag         30 s     a follower that is behind for so long leaves the IS
 quorum-failover     3 s      the quorum needs this long for another active controller
 shutdown-timeout    5 min    a controlled shutdown is given up after this time
 patience            1 d      the rehearsal ends here, though something still changes
+lagging-catch-up    no       replicas that are not in sync at the beginning catch up
 seed                0        draws the times of heartbeats and the places of new replicas
 voters                       the controllers, where the image names none: 1,2,3
 NAME.WITH.DOTS               a setting of the controllers' server.properties, such as min.insync.replicas
