@@ -49,6 +49,8 @@ WORDS = {
     "path_glob": ["-path", "*"],
     "regex": ["-regex", "."],
     "maxdepth": ["-maxdepth", "99"],
+    "partitions": ["--partitions", "3"],
+    "replication_factor": ["--replication-factor", "2"],
     "output": [],
     "sizes": ["--sizes", "{file}"],
     "assume": ["--assume", "voters=1,2,3"],
@@ -56,7 +58,20 @@ WORDS = {
     "show": ["--show", "records,diff"],
 }
 """How an option is given that takes a value which is not one of a few."""
-ELSEWHERE = {"version", "show_secrets", "output", "out", "tables", "snapshot", "demo", "follow", "log", "format", "on_error"}
+ELSEWHERE = {
+    "allow_changes",
+    "version",
+    "show_secrets",
+    "output",
+    "out",
+    "tables",
+    "snapshot",
+    "demo",
+    "follow",
+    "log",
+    "format",
+    "on_error",
+}
 """Options that every command line here has anyway, that have a test of their own, or that read no log."""
 
 

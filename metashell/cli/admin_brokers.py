@@ -69,15 +69,15 @@ def _describe(work: Work) -> None:
         if work.asks_controllers:
             row |= _registration(work.image(), id)
         told = directories.get(id, ())
-        row["log_dirs"] = None if work.asks_controllers or id not in live else _directories(work, told)
+        row["log_dirs"] = None if work.asks_controllers or id not in live else _directories(work, id, told)
         work.one(row, _lines(row))
 
 
-def _directories(work: Work, told: Sequence[LogDirectory] | MetashellError) -> list[dict[str, object]] | None:
+def _directories(work: Work, id: int, told: Sequence[LogDirectory] | MetashellError) -> list[dict[str, object]] | None:
     from metashell.errors import MetashellError
 
     if isinstance(told, MetashellError):
-        work.fail(f"log directories: {told}")
+        work.fail(f"broker {id}: its log directories: {told}")
         return None
     return [
         {

@@ -67,6 +67,9 @@ def _needed(work: Work, is_needed: Callable[[Partition], bool]) -> dict[Place, P
     topics, errors = topics_named(work, named)
     for error in errors:
         work.failed(error, type="partition", topic=error.thing)
+        name, dash, number = error.thing.rpartition("-")
+        if dash and number.isdigit():
+            work.note(f"a partition is written {name}:{number}")
     for topic in topics:
         ids = {partition.id for partition in topic.partitions}
         for id in sorted((named[topic.name] or set()) - ids):
