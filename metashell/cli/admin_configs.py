@@ -51,7 +51,15 @@ def _get(work: Work) -> None:
     if rows or not (failures or values.key):
         work.rows(rows, EXPLAINED if values.explain else COLUMNS, none="nothing is set (--all shows defaults)")
     for resource, error in failures:
-        work.failed(error, type="config", resource=str(resource))
+        work.failed(_about(resource, error), type="config", resource=str(resource))
+
+
+def _about(resource: Resource, error: MetashellError) -> MetashellError:
+    """An error that names the resource, also where it came before the resource was asked about."""
+    from metashell.admin.errors import AdminError
+    from metashell.errors import MetashellError
+
+    return error if isinstance(error, AdminError) else MetashellError(f"{resource}: {error}")
 
 
 def _suggestion(resource: Resource, missing: Iterable[str]) -> str:
@@ -88,8 +96,8 @@ def _described(
     others = [resource for resource in resources if resource not in stored]
     found = describe_configs(work.admin, others, keys, documentation=documentation) if others else {}
     if stored:
-        work.note("through controllers only what commands have set is known of a broker: neither its server.properties nor defaults")
         found.update((resource, _stored(work, resource, keys)) for resource in stored)
+        work.note_once("through controllers only what commands have set is known of a broker: neither its server.properties nor defaults")
     return found
 
 
@@ -181,13 +189,13 @@ def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change])
     if twice := next((key for key in keys if keys.count(key) > 1), None):
         raise UsageError(f"{twice} is given twice", twice)
     before = _in_force(work, resources, keys)
-    if warnings := _warnings(resources, changes, before):
-        work.confirm(*warnings, question="Change it?")
+    question = f"Change {', '.join(keys)} of {', '.join(map(str, resources))}?"
+    work.confirm(*_warnings(resources, changes, before), question=question)
     results = alter_configs(work.admin, dict.fromkeys(resources, changes), validate_only=work.is_dry)
     after = before if work.is_dry else _in_force(work, resources, keys)
     for resource in resources:
         if (error := results[resource]) is not None:
-            work.failed(error, type="config", resource=str(resource))
+            work.failed(_about(resource, error), type="config", resource=str(resource))
             if unknown := [key for key in keys if known_keys(resource) and key not in known_keys(resource)]:
                 work.note(f"{resource}: Kafka 4.3 knows no key {', '.join(unknown)}{_suggestion(resource, unknown)}")
             continue

@@ -189,7 +189,7 @@ def _endpoint(text: str) -> Endpoint:
 
     name, slashes, address = text.partition("://")
     if not slashes or not name:
-        raise UsageError(f"option --endpoint: {text!r} is not NAME://HOST:PORT", text)
+        raise UsageError(f"option --endpoint: {text!r} is not like CONTROLLER://host:9093", text)
     return Endpoint(name, parse_address(address))
 
 

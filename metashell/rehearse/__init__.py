@@ -22,9 +22,8 @@ from metashell.rehearse.checks import check_steps
 from metashell.rehearse.cluster import Rehearsal
 from metashell.rehearse.outcome import Outcome, Trouble, Verdict
 from metashell.rehearse.steps import Assumptions, Step, StepError
-from metashell.rehearse.words import words
 
-__all__ = ["Assumptions", "Outcome", "Rehearsal", "Step", "StepError", "Trouble", "Verdict", "check_steps", "rehearse_change", "words"]
+__all__ = ["Assumptions", "Outcome", "Rehearsal", "Step", "StepError", "Trouble", "Verdict", "check_steps", "rehearse_change"]
 
 
 def rehearse_change(

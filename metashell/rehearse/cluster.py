@@ -18,11 +18,12 @@ from metashell.rehearse.checks import check_steps
 from metashell.rehearse.clock import Clock
 from metashell.rehearse.diff import Touched, changed_partitions, image_diff
 from metashell.rehearse.outcome import Batch, Event, Outcome, PartitionDiff, Refusal, StepReport
-from metashell.rehearse.quorum import Quorum
+from metashell.rehearse.quorum import Quorum, known_voters
 from metashell.rehearse.replication import Replication
 from metashell.rehearse.requests import Asked, ask
 from metashell.rehearse.roll import Roll
 from metashell.rehearse.sizes import Sizes
+from metashell.rehearse.step_words import step_text
 from metashell.rehearse.steps import (
     AddBroker,
     Assumptions,
@@ -35,9 +36,8 @@ from metashell.rehearse.steps import (
     Step,
 )
 from metashell.rehearse.survey import Counts, survey
-from metashell.rehearse.telling import Journal, broker_loads, rack_loads, verdict_of
+from metashell.rehearse.telling import Journal, broker_loads, notes_of, rack_loads, verdict_of
 from metashell.rehearse.watch import PartitionKey, Watch
-from metashell.rehearse.words import words
 
 RECORDS_KEPT: Final = 200_000
 INTERVALS_KEPT: Final = 200_000
@@ -70,6 +70,7 @@ class Rehearsal:
         self._refusals: list[Refusal] = []
         self._asked: Asked | None = None
         self._is_surveyed = False
+        self._stuck_count = 0
         self._last_image = image
         chance = Random(assumed.seed)
         # The heartbeats before the first step were sent too.
@@ -100,6 +101,7 @@ class Rehearsal:
     def _run(self, steps: Sequence[Step], progress: Progress) -> Outcome:
         counts = survey(self._quorum.image, self._fleet.living, self._look_at_special)
         self._add_sizes(counts)
+        self._stuck_count = len(self._replication.stuck)
         self._is_surveyed = True
         self._advance(0)
         self._watch.begin()
@@ -111,7 +113,7 @@ class Rehearsal:
             elif index:
                 settled = self._settle() and settled
             self._close_report(reports)
-            text = words(step)
+            text = step_text(step)
             progress(self._clock.now_ms, text)
             self._watch.cause = text
             self._fleet.events.append(Event(self._clock.now_ms, text, step=index))
@@ -332,7 +334,7 @@ class Rehearsal:
         self._refusals.clear()
         self._fleet.refusals.clear()
         if self._asked is not None and self._quorum.is_lost:
-            refusals.append(Refusal(words(self._asked), NOT_CONTROLLER, "No controller is active, and none will be."))
+            refusals.append(Refusal(step_text(self._asked), NOT_CONTROLLER, "No controller is active, and none will be."))
             self._asked = None
         is_quiet = self._is_quiet()
         for roll in self._rolls if is_quiet else ():
@@ -379,7 +381,15 @@ class Rehearsal:
             settled=settled,
             ended_ms=self._clock.now_ms,
             assumptions=self._assumptions,
-            notes=(),
+            notes=tuple(
+                notes_of(
+                    before,
+                    stuck=self._stuck_count,
+                    voters=self._quorum.voters,
+                    voters_named=bool(known_voters(before)),
+                    copied_unknown=any(one.size_bytes is None and not one.is_catch_up for one in self._replication.copied.values()),
+                )
+            ),
             verdict=verdict_of(
                 tolls, offline_before=self._watch.offline_before, gaps=self._quorum.gaps, reports=reports, settled=settled, image=before
             ),

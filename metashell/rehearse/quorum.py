@@ -15,7 +15,7 @@ from metashell.rehearse.outcome import Batch, QuorumGap
 from metashell.rehearse.steps import Assumptions
 
 CLUSTER_ID: Final = "rehearsal"
-NO_IDLE_RECORDS: Final = ("metadata.max.idle.interval.ms", "0")
+NO_IDLE_RECORDS: Final = "metadata.max.idle.interval.ms"
 """A controller that writes nothing else writes a record twice a second, which says nothing: left out here."""
 NOBODY: Final = -1
 
@@ -45,7 +45,10 @@ class Quorum:
         self._offset = max(image.provenance.offset, image.provenance.end_offset - 1, 0)
         self._offsets: list[int] = [self._offset]
         self.active = self._first_leader(image)
-        settings = dict([NO_IDLE_RECORDS, *assumptions.settings])
+        settings = dict(assumptions.settings)
+        settings["broker.session.timeout.ms"] = str(assumptions.session_timeout_ms)
+        settings["broker.heartbeat.interval.ms"] = str(assumptions.heartbeat_interval_ms)
+        settings[NO_IDLE_RECORDS] = "0"
         self.settings = Settings(settings, CLUSTER_ID, self.active)
         self.controller = QuorumController(self.settings, Random(assumptions.seed), keeps_objects=True)
         self.controller.load(image, self._offset)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from metashell.image import BrokerRegistration, MetadataImage
 from metashell.rehearse.outcome import Batch, BrokerLoads, Load, QuorumGap, RackLoads, Refusal, StepReport, Toll, Trouble, Verdict
 from metashell.rehearse.survey import Counts
+
+_IDS_MAX: Final = 20
 
 
 class Journal:
@@ -131,3 +134,37 @@ def _partitions(count: int) -> str:
 
 def _seconds(length_ms: int | None) -> str:
     return "ever" if length_ms is None else f"{length_ms / 1000:.1f} s"
+
+
+def notes_of(image: MetadataImage, *, stuck: int, voters: Iterable[int], voters_named: bool, copied_unknown: bool) -> Iterator[str]:
+    """What the image does not say, or says of a past moment, and what was made of it."""
+    provenance = image.provenance
+    if image.faults:
+        yield f"{len(image.faults)} records of the metadata could not be applied"
+    if provenance.certain_to is None or provenance.certain_to < provenance.end_offset:
+        tail = "nothing of it" if provenance.certain_to is None else f"what lies before offset {provenance.certain_to}"
+        yield f"the metadata was read up to offset {provenance.end_offset}; {tail} is committed for certain"
+    dead = sorted(id for id, broker in image.cluster.brokers.items() if broker.fenced)
+    if dead:
+        yield f"fenced brokers are taken for dead: {_ids(dead)}"
+    leaving = sorted(id for id, broker in image.cluster.brokers.items() if broker.in_controlled_shutdown and not broker.fenced)
+    if leaving:
+        yield f"brokers in the middle of a controlled shutdown go on with it: {_ids(leaving)}"
+    if stuck:
+        yield f"{stuck} replicas of live brokers are not in sync at the beginning, and nothing says whether they ever will be: they stay so"
+    ids = sorted(voters)
+    if not ids:
+        yield "nothing says who the controllers are: that the quorum keeps a majority was not checked"
+    else:
+        yield f"the controllers are {_ids(ids)}" + ("" if voters_named else ", which the metadata does not say")
+        if combined := sorted(set(ids).intersection(image.cluster.brokers)):
+            yield f"nodes that are broker and controller at once, and die and restart as both: {_ids(combined)}"
+    if copied_unknown:
+        yield "for partitions whose size is not known, the assumed size was copied"
+    yield "preferred leaders are elected every leader.imbalance.check.interval.seconds; when next, nothing says: 290 s after the beginning"
+    yield "brokers are modelled, and so are the times of what they do; disks, networks, and clients are not"
+
+
+def _ids(ids: Sequence[int]) -> str:
+    shown = ", ".join(map(str, ids[:_IDS_MAX]))
+    return shown if len(ids) <= _IDS_MAX else f"{shown} and {len(ids) - _IDS_MAX} more"
