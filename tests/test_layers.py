@@ -36,8 +36,10 @@ LAYERS: dict[str, set[str]] = {
     "raft": {"codec"},
     "controller": {"codec", "image"},
     "groups": {"codec"},
+    "rehearse": {"controller", "image", "codec", "options"},
     "client": {"codec", "net"},
     "live": {"codec", "net", "raft", "image"},
+    "admin": {"client", "codec", "net"},
     "server": {"raft", "controller", "groups", "image", "log", "net", "codec"},
     "controller_server": {"server", "controller", "raft", "image", "log", "storage", "net", "codec"},
     "embedded": {"controller_server", "server", "controller", "raft", "image", "log", "storage", "client", "net", "codec"},
@@ -68,6 +70,8 @@ NEVER: dict[str, set[str]] = {
     "controller": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
     "groups": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
     "placement": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
+    # Chance comes from a seed.
+    "rehearse": {"os", "io", "pathlib", "socket", "asyncio"} | (CLOCK_AND_CHANCE - {"random"}),
     "cli": {"prompt_toolkit", "rich"},
 }
 
@@ -92,6 +96,7 @@ LATE_MODULES = {
     "metashell.net.accepted_connection": {"asyncio"},
     "metashell.net.listener": {"asyncio"},
     "metashell.client.async_client": {"asyncio"},
+    "metashell.admin.session": {"asyncio"},
     "metashell.server.driver": {"asyncio", "concurrent"},
     "metashell.server.links": {"asyncio"},
     "metashell.server.inbound": {"asyncio"},
