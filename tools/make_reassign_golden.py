@@ -1,4 +1,5 @@
-"""Ask kafka-reassign-partitions --generate of several releases about random clusters, and write down what it proposes: tests/golden/reassign.
+"""Ask kafka-reassign-partitions --generate of several releases about random clusters, and write down what it proposes:
+tests/golden/reassign.
 
     python -m tools.make_reassign_golden
 

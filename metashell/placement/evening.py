@@ -1,8 +1,8 @@
 """The one loop that evens counts out, for replicas and leaders, within a topic and over all.
 
 Things (replicas or leaderships) lie on brokers. Each may go to some other brokers; which, `options` says. As long as rules are of the
-kind "one a broker" and "one a rack", the vectors of counts form an M-convex set (each partition's is that of the bases of a matroid, and sums
-of these are M-convex). In such a set a vector is as even as can be (least maximum, greatest minimum, least sum of squares, all at
+kind "one a broker" and "one a rack", the vectors of counts form an M-convex set (each partition's is that of the bases of a matroid, and
+sums of these are M-convex). In such a set a vector is as even as can be (least maximum, greatest minimum, least sum of squares, all at
 once) when no chain of moves leads from a broker to one that has at least two fewer (K. Murota, Discrete Convex Analysis, 2003; A. Frank and
 K. Murota, Decreasing minimization on M-convex sets, 2018). The vectors that are as even as can be within each topic form such a set too.
 
@@ -69,19 +69,27 @@ def allowed(ground: Ground, thing: int, source: int) -> int:
 
 
 def _move_directly(ground: Ground) -> None:
-    """Moves from brokers that have much to brokers that have at least two fewer, the greatest differences first."""
+    """Moves from brokers that have much to brokers that have at least two fewer, the greatest differences first.
+
+    At first nobody gives more than what is above the mean: it would be given back by others.
+    """
     counts = ground.counts
+    everyone = list(bits(ground.everyone))
+    keep = -(-sum(counts[index] for index in everyone) // len(everyone))
     progress = True
-    while progress:
+    while progress or keep:
+        if not progress:
+            keep = 0
         progress = False
-        lowest = min(counts[index] for index in bits(ground.everyone))
-        sources = [index for index in bits(ground.everyone) if counts[index] >= lowest + 2]
+        lowest = min(counts[index] for index in everyone)
+        sources = [index for index in everyone if counts[index] >= max(lowest + 2, keep + 1)]
         sources.sort(key=lambda index: (-counts[index], -ground.second[index]))
         for source in sources:
-            progress = _unload(ground, source) or progress
+            progress = _unload(ground, source, keep) or progress
 
 
-def _unload(ground: Ground, source: int) -> bool:
+def _unload(ground: Ground, source: int, keep: int) -> bool:
+    """Whether something could be moved away from a broker, which keeps so many."""
     counts, second, move = ground.counts, ground.second, ground.move
     # Only shrinks while `source` is being unloaded: it has less and less, and all others more and more.
     fewer = 0
@@ -101,7 +109,7 @@ def _unload(ground: Ground, source: int) -> bool:
             for index in bits(targets):
                 if counts[index] > counts[source] - 2:
                     fewer &= ~(1 << index)
-        if not fewer:
+        if not fewer or counts[source] <= keep:
             break
     return has_moved
 

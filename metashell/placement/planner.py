@@ -9,9 +9,11 @@ from metashell.placement.masks import bits, lightest
 from metashell.placement.saving import STEPS_MAX, Exchange, save_moves
 from metashell.placement.working import Working
 
+ALL_GOALS = Goals()
 
-def make_plan(cluster: Cluster, goals: Goals = Goals()) -> list[tuple[Partition, tuple[int, ...]]]:
-    """Every partition whose replicas change, or their order, with its new replicas; in the order of the cluster.
+
+def make_plan(cluster: Cluster, goals: Goals = ALL_GOALS) -> list[tuple[Partition, tuple[int, ...]]]:
+    """Every partition whose replicas change, or their order, with its new replicas; ordered by topic and number.
 
     Replicas leave the brokers that are left, every partition gets its racks, then each topic's replicas become even, then all replicas as
     far as topics stay even, then leaders in the same way. Errors: PlacementError where a partition finds too few brokers.
@@ -57,7 +59,7 @@ def _too_few(working: Working, number: int) -> PlacementError:
     partition = working.partitions[number]
     count = working.takers.bit_count()
     return PlacementError(
-        f"{partition.topic}-{partition.partition} has {len(partition.replicas)} replicas, and only {count} brokers may take them"
+        f"{partition.topic}:{partition.partition} has {len(partition.replicas)} replicas, and only {count} brokers may take them"
     )
 
 

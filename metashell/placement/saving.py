@@ -1,8 +1,8 @@
 """Takes moves back that turn out to be needless: the counts stay as even as they are, fewer replicas have to be copied.
 
-A replica goes home, to a broker that had it before; the replica too many there moves on, which costs nothing if it was moved anyway, and so on,
-until the broker that gave the first one has its count again. These are cycles of negative cost in the graph of moves, of the kind that is
-common: one copy saved, the others exchanged.
+A replica goes home, to a broker that had it before; the replica too many there moves on, which costs nothing if it was moved anyway, and
+so on, until the broker that gave the first one has its count again. These are cycles of negative cost in the graph of moves, of the kind
+that is common: one copy saved, the others exchanged.
 """
 
 from __future__ import annotations

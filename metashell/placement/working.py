@@ -13,7 +13,8 @@ class Working:
     """The replicas of all partitions that may move.
 
     Shape: brokers are indexes by ascending id. `replicas[n]` and `masks[n]` are those of the movable partition n, in the order and as a
-    set; `origins[n]` is the set at the beginning. `counts` and `sizes` have the replicas and bytes of each broker, fixed partitions included.
+    set; `origins[n]` is the set at the beginning. `counts` and `sizes` have the replicas and bytes of each broker, fixed partitions
+    included.
     """
 
     def __init__(self, cluster: Cluster, goals: Goals) -> None:
@@ -40,11 +41,12 @@ class Working:
 
     def _add(self, partitions: Sequence[Partition]) -> None:
         index, counts, sizes = self.index, self.counts, self.sizes
-        for partition in partitions:
+        # In this order, so that plans do not depend on the one they come in.
+        for partition in sorted(partitions):
             try:
                 places = [index[broker] for broker in partition.replicas]
             except KeyError as error:
-                raise PlacementError(f"{partition.topic}-{partition.partition}: broker {error.args[0]} is not known") from None
+                raise PlacementError(f"{partition.topic}:{partition.partition}: broker {error.args[0]} is not known") from None
             for place in places:
                 counts[place] += 1
                 sizes[place] += partition.size
@@ -77,7 +79,8 @@ class Working:
         self.sizes[target] += size
 
     def cheapest_first(self, members: list[int], source: int) -> list[int]:
-        """Partitions with a replica on `source`: first those that came there by this plan, so that moving them on costs nothing, then the small ones."""
+        """Partitions with a replica on `source`: first those that this plan brought there, which may move on at no cost, then small
+        ones."""
         bit, origins, partitions = 1 << source, self.origins, self.partitions
         members.sort(key=lambda number: (origins[number] & bit != 0, partitions[number].size))
         return members

@@ -13,13 +13,13 @@ GOALS: Final = Goals()
 
 
 def random_cluster(seed: int) -> Cluster:
-    """A cluster of 2 to 24 brokers in up to six racks, of any sizes, and up to 20 topics of any shape.
+    """A cluster of 4 to 24 brokers in up to six racks, of any sizes, and up to 20 topics of any shape.
 
     Some clusters are as Kafka leaves them, some at random, some lopsided. Brokers may have been added, and may have to be left; a few
     topics may be fixed, as if `--topic` named the others.
     """
     chance = random.Random(seed)
-    broker_count = chance.randint(2, 24)
+    broker_count = chance.randint(4, 24)
     ids = sorted(chance.sample(range(1, 4 * broker_count), broker_count))
     racks = _racks(chance, broker_count)
     left = set(chance.sample(ids, chance.randint(0, max(0, broker_count // 4)))) if chance.random() < 0.6 else set()
