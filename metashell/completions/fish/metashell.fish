@@ -13,6 +13,8 @@ function __metashell_valued
             string split ' ' -- '--files --max-bytes --max-message-size'
         case metashell-verify
             string split ' ' -- '--config -c --output -o --max-decompressed'
+        case metashell-rehearse
+            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --sizes --assume --html --show --output -o --max-decompressed'
         case metashell-storage:format
             string split ' ' -- '--config -c --cluster-id -t --add-scram -S --add-scram-file --release-version -r --feature -f --initial-controllers -I --output -o'
         case metashell-storage:info
@@ -174,6 +176,8 @@ function __metashell_tool_of
             echo dump-log
         case verify
             echo metashell-verify
+        case rehearse
+            echo metashell-rehearse
         case report
             echo metashell-report
         case storage
@@ -254,6 +258,7 @@ complete -c metashell -n '__metashell_words_are 0' -l help -s h -d 'show the hel
 complete -c metashell -n '__metashell_words_are 0' -x -a shell -d 'look at the metadata of a Kafka cluster as a tree of files'
 complete -c metashell -n '__metashell_words_are 0' -x -a dump-log -d 'print the batches and records of Kafka’s logs and checkpoints as JSON lines'
 complete -c metashell -n '__metashell_words_are 0' -x -a verify -d 'check what Kafka left on disk: checksums, offsets, epochs, indexes, checkpoints'
+complete -c metashell -n '__metashell_words_are 0' -x -a rehearse -d 'what would happen: steps tried on a copy of a cluster’s metadata'
 complete -c metashell -n '__metashell_words_are 0' -x -a report -d 'answer an operator’s question from the logs of a cluster, as a table and as a page'
 complete -c metashell -n '__metashell_words_are 0' -x -a storage -d 'prepare and inspect the log directories of a node'
 complete -c metashell -n '__metashell_words_are 0' -x -a quorum -d 'a quorum of controllers on this machine, and the quorum of any cluster'
@@ -478,6 +483,25 @@ complete -c metashell-verify -l verbose -s v -d 'also report what is not a findi
 complete -c metashell-verify -l version -d 'print the version and exit'
 complete -c metashell-verify -l help -s h -d 'show the help and exit'
 complete -c metashell-verify -n '__metashell_words_are_at_least 0' -F
+complete -c metashell-rehearse -f
+complete -c metashell-rehearse -l snapshot -s s -r -F -d 'a .checkpoint, a bootstrap.checkpoint or a .log segment, a metadata directory, or the log directory above it'
+complete -c metashell-rehearse -l bootstrap-controller -l controllers -s C -x -d 'attach to the quorum of these controllers as an observer; ID@HOST:PORT works too'
+complete -c metashell-rehearse -l bootstrap-server -s b -x -d 'ask these brokers for the controllers, and attach there'
+complete -c metashell-rehearse -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-rehearse -l address-map -x -d 'connect to the second address in place of the first, where controllers advertise one that is not reachable from here'
+complete -c metashell-rehearse -l timeout -x -d 'give up attaching after this time (10; 2 if no address accepts a connection); an attached observer has no limit'
+complete -c metashell-rehearse -l demo -d 'open the directory of a real controller that ships with the package'
+complete -c metashell-rehearse -l sizes -r -F -d 'sizes of partitions: what `kafka-log-dirs --describe` prints'
+complete -c metashell-rehearse -l assume -x -d 'assume something else; ASSUMPTIONS lists the names'
+complete -c metashell-rehearse -l html -r -F -d 'write the answer as one HTML page with a timeline, too'
+complete -c metashell-rehearse -l show -x -d 'print only these parts, whole: steps, events, troubles, quorum, states, brokers, racks, copied, diff, records, assumptions'
+complete -c metashell-rehearse -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-rehearse -l certain-only -d 'stop at the newest complete checkpoint of a directory: what follows may not have been committed'
+complete -c metashell-rehearse -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c metashell-rehearse -l verbose -s v -d 'report on standard error what was read, torn tails and every fault'
+complete -c metashell-rehearse -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
+complete -c metashell-rehearse -l version -d 'print the version and exit'
+complete -c metashell-rehearse -l help -s h -d 'show the help and exit'
 complete -c metashell-storage -f
 complete -c metashell-storage -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-storage -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
