@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -36,3 +40,29 @@ def objects(quorum: EmbeddedQuorum, noun: str, *words: str, stdin: str = "", sta
     assert "Traceback" not in done.stderr, done.stderr
     assert done.status == status, done
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def on_terminal(code: str, answers: Sequence[tuple[str, str]]) -> tuple[int, str]:
+    """The status of a Python program on a terminal, and all that the terminal showed; each (question, answer) in its turn."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ["TERM"] = "dumb"
+        os.execv(sys.executable, [sys.executable, "-c", code])
+    shown = b""
+    seen = 0
+    for question, answer in answers:
+        while question.encode() not in shown[seen:]:
+            shown += os.read(terminal, 1000)
+        seen = len(shown)
+        os.write(terminal, f"{answer}\n".encode())
+    while True:
+        try:
+            part = os.read(terminal, 1000)
+        except OSError:  # how Linux says that the other side is closed
+            break
+        if not part:
+            break
+        shown += part
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(status), shown.decode().replace("\r\n", "\n")

@@ -96,8 +96,8 @@ def _described(
     others = [resource for resource in resources if resource not in stored]
     found = describe_configs(work.admin, others, keys, documentation=documentation) if others else {}
     if stored:
-        work.note("through controllers only what commands have set is known of a broker: neither its server.properties nor defaults")
         found.update((resource, _stored(work, resource, keys)) for resource in stored)
+        work.note_once("through controllers only what commands have set is known of a broker: neither its server.properties nor defaults")
     return found
 
 
@@ -189,8 +189,8 @@ def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change])
     if twice := next((key for key in keys if keys.count(key) > 1), None):
         raise UsageError(f"{twice} is given twice", twice)
     before = _in_force(work, resources, keys)
-    if warnings := _warnings(resources, changes, before):
-        work.confirm(*warnings, question="Change it?")
+    question = f"Change {', '.join(keys)} of {', '.join(map(str, resources))}?"
+    work.confirm(*_warnings(resources, changes, before), question=question)
     results = alter_configs(work.admin, dict.fromkeys(resources, changes), validate_only=work.is_dry)
     after = before if work.is_dry else _in_force(work, resources, keys)
     for resource in resources:

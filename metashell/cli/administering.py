@@ -37,36 +37,57 @@ _CLEAR_SCREEN = "\x1b[H\x1b[J"
 _AGREED = ("y", "yes")
 
 
-def noun_tool(noun: str, spec: str, commands: Mapping[str, Callable[[Work], None]]) -> Tool:
-    """`metashell NOUN`, whose commands `metashell.options` declares as `MODULE:NAME`; a noun without commands has one named ``."""
-    name = f"metashell {noun}"
+class NounTool(Tool):
+    """`metashell NOUN`. `commands` are its functions by the names of its commands; a noun without commands has one named ``."""
 
-    def run(words: list[str]) -> int:
+    def __init__(self, noun: str, spec: str, commands: Mapping[str, Callable[[Work], None]]) -> None:
+        super().__init__(f"metashell {noun}", self._run_words)
+        self._spec = spec
+        self._commands = commands
+
+    def declared(self) -> CommandSpec:
+        """What `metashell.options` says of it."""
         from importlib import import_module
 
-        module, _, constant = spec.partition(":")
-        declared: CommandSpec = getattr(import_module(f"metashell.options.{module}"), constant)._replace(name=name)
+        module, _, constant = self._spec.partition(":")
+        found: CommandSpec = getattr(import_module(f"metashell.options.{module}"), constant)
+        return found._replace(name=self.name)
+
+    def _run_words(self, words: list[str]) -> int:
+        declared = self.declared()
         if not declared.commands:
-            return perform(declared, words, commands[""])
-        return run_sub_command(declared, words, lambda command, rest: perform(command, rest, commands[command.name.rpartition(" ")[2]]))
+            return perform(declared, words, self._commands[""])
+        return run_sub_command(declared, words, self._perform)
 
-    return Tool(name, run)
+    def _perform(self, command: CommandSpec, words: Sequence[str]) -> int:
+        return perform(command, words, self._commands[command.name.rpartition(" ")[2]])
+
+    def perform_as(self, called: str, verb: str, words: Sequence[str]) -> int:
+        """Do a command under another name, for the shell, which asks about every change; its status. Errors: MetashellError."""
+        command = next(command for command in self.declared().commands if command.name == verb)
+        return perform(command._replace(name=called), words, self._commands[verb], asks_always=True)
 
 
-def perform(command: CommandSpec, words: Sequence[str], act: Callable[[Work], None]) -> int:
+def noun_tool(noun: str, spec: str, commands: Mapping[str, Callable[[Work], None]]) -> NounTool:
+    """`metashell NOUN`, whose commands `metashell.options` declares as `MODULE:NAME`."""
+    return NounTool(noun, spec, commands)
+
+
+def perform(command: CommandSpec, words: Sequence[str], act: Callable[[Work], None], *, asks_always: bool = False) -> int:
     """Parse the words of a command and do it; its status."""
     values = parsed(command, words)
-    return STATUS_OK if values is None else Work(command.name, values).run(act)
+    return STATUS_OK if values is None else Work(command.name, values, asks_always=asks_always).run(act)
 
 
 class Work:
-    """One run of a command. `values` are those of its command line."""
+    """One run of a command. `values` are those of its command line; `asks_always`: a person is asked also where nothing can be lost."""
 
-    def __init__(self, name: str, values: SimpleNamespace) -> None:
+    def __init__(self, name: str, values: SimpleNamespace, *, asks_always: bool = False) -> None:
         from metashell.forms import standard_output
 
         self.name = name
         self.values = values
+        self._asks_always = asks_always
         self.form: str = values.output
         self.display = standard_output(note=self.note)
         self._opened: Admin | None = None
@@ -104,7 +125,7 @@ class Work:
     def admin(self) -> Admin:
         """The cluster that the command line or the environment names. Errors: UsageError."""
         if self._opened is None:
-            self._opened = _open_admin(self.values)
+            self._opened = open_admin(self.values)
         return self._opened
 
     @property
@@ -234,20 +255,18 @@ class Work:
     def confirm(self, *warnings: str, question: str) -> None:
         """Say what can be lost, and go on only when a person agrees, or with --yes; a dry run shows the warnings alone.
 
+        Without a warning only who wants to be asked always is asked.
         Errors: UsageError where nobody can be asked; MetashellError for a no.
         """
         from metashell.errors import MetashellError, UsageError
-        from metashell.escape import terminal_line
 
         for warning in warnings:
             self.note(f"warning: {warning}")
-        if self.is_dry or self.values.yes:
+        if self.is_dry or self.values.yes or not (warnings or (self._asks_always and can_ask())):
             return
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if not can_ask():
             raise UsageError("nothing was changed: add --yes to go on (there is no terminal on which to ask)", "--yes")
-        sys.stderr.write(terminal_line(f"{question} (cluster at {self.place}) [y/N] "))
-        sys.stderr.flush()
-        if sys.stdin.readline().strip().lower() not in _AGREED:
+        if not agreed(question, self.place):
             raise MetashellError("nothing was changed")
 
     # ---- what takes long
@@ -321,6 +340,23 @@ def _for_people(value: object) -> object:
     return (",".join(map(str, value)) or None) if isinstance(value, list) else value
 
 
+# ---- a person
+
+
+def can_ask() -> bool:
+    """Whether there is a terminal on which to ask."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def agreed(question: str, place: str) -> bool:
+    """Whether a person says yes to a change of the cluster at this place."""
+    from metashell.escape import terminal_line
+
+    sys.stderr.write(terminal_line(f"{question} (cluster at {place}) [y/N] "))
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in _AGREED
+
+
 # ---- which cluster
 
 
@@ -344,7 +380,8 @@ def cluster_of(values: SimpleNamespace) -> SimpleNamespace:
     return named
 
 
-def _open_admin(values: SimpleNamespace) -> Admin:
+def open_admin(values: SimpleNamespace) -> Admin:
+    """A connection to the cluster that the values name; nothing is connected yet. Errors: UsageError."""
     from metashell.admin.admin import Admin, Kind
     from metashell.cli.attaching import addresses_of, client_config_of
     from metashell.net.addresses import AddressMap

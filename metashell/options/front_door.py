@@ -10,6 +10,7 @@ from metashell.options.completion_tools import COMPLETION
 from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
 from metashell.options.kafka_admin_tools import KAFKA_CLUSTER, KAFKA_FEATURES, KAFKA_METADATA_QUORUM
 from metashell.options.quota_tools import QUOTAS
+from metashell.options.rehearse_tools import REHEARSE
 from metashell.options.report_tools import REPORT, SPARK_REPORTS
 from metashell.options.scram_tools import SCRAM
 from metashell.options.server_tools import QUORUM, SERVER
@@ -46,6 +47,7 @@ TOOLS: dict[str, CommandSpec] = {
         KAFKA_METADATA_SHELL,
         KAFKA_DUMP_LOG,
         VERIFY,
+        REHEARSE,
         STORAGE,
         KAFKA_STORAGE,
         KAFKA_CLUSTER,

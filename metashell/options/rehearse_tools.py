@@ -11,57 +11,66 @@ SECTIONS = ("steps", "events", "troubles", "quorum", "states", "brokers", "racks
 """The parts of an answer, in its order."""
 
 _STEPS = """\
-kill-broker ID                   the broker dies at once, as by kill -9, and stays away
-restart-broker ID [--down TIME]  it shuts down in order, stays off for TIME, and comes back; a dead one starts
+kill-broker ID
+    the broker dies at once, as by kill -9, and stays away
+restart-broker ID [--down TIME]
+    it shuts down in order, is off for TIME, and comes back; a dead one starts
 roll-brokers [ID,...] [--max-offline N] [--down TIME]
-                                 restart all brokers, or these, N at a time
-lose-rack RACK                   all brokers of a rack die at once
-unregister ID                    remove the registration of a broker, dead or alive
-reassign FILE [--throttle SIZE]  move partitions as Kafka's reassignment JSON says, SIZE bytes a second for each broker
-add-broker ID [--rack RACK]      a new broker joins
+    restart all brokers, or these, N at a time
+lose-rack RACK
+    all brokers of a rack die at once
+unregister ID
+    remove the registration of a broker, dead or alive
+reassign FILE [--throttle SIZE]
+    move partitions as Kafka's JSON says; each broker SIZE bytes a second
+add-broker ID [--rack RACK]
+    a new broker joins
 elect preferred|unclean [TOPIC[:PARTITION,...]...]
-                                 elect leaders, everywhere or in these partitions
-feature upgrade NAME LEVEL       finalise a higher level of a feature; metadata.version takes names such as 4.3-IV0
+    elect leaders, everywhere or in these partitions
+feature upgrade NAME LEVEL
+    finalise a higher level; metadata.version takes names such as 4.3-IV0
 feature downgrade NAME LEVEL [--unsafe]
+    finalise a lower level
 lose-controller [ID] [--back TIME]
-                                 a controller dies, the active one without ID; it comes back after TIME
-topic create NAME [--partitions N] [--replication-factor N] [--config KEY=VALUE]
+    a controller dies, the active one without ID; it is back after TIME
+topic create NAME [--partitions N] [--replication-factor N]
+    [--config KEY=VALUE]
 topic delete NAME
 config set TYPE:NAME KEY=VALUE...
-                                 TYPE is topic, broker, group or client-metrics; broker:default is for all brokers
+    TYPE is topic, broker, group or client-metrics; broker:default is for all
 config unset TYPE:NAME KEY..."""
 
 _PLAN = """\
 title = "Patch day"
 [assume]
-copy-rate = "100M"               as --assume copy-rate=100M
+copy-rate = "100M"          # as --assume copy-rate=100M
 [[step]]
-do = "kill-broker 3"             the words of a step, as above
+do = "kill-broker 3"        # the words of a step, as above
 [[step]]
-at = "2m"                        when it begins; or after = "30s", since the step before began;
-do = "restart-broker 3"          with neither: as soon as nothing changes any more"""
+at = "2m"                   # or after = "30s", since the step before began;
+do = "restart-broker 3"     # with neither: once nothing changes any more"""
 
 _ASSUME = """\
 session-timeout     9 s      a broker that is silent for so long is fenced
 heartbeat-interval  2 s      brokers send heartbeats this often
 commit              5 ms     the quorum needs this long to commit a record
-boot                10 s     a broker needs this long from its start to its registration
-recovery            20 s     a broker that was killed needs this much longer for it
-down                30 s     a broker that restarts is off for so long, unless --down says it
-catch-up-percent    10%      a replica that was away catches up in this part of the time
-catch-up-min        1 s      and needs at least this long
-copy-rate           50 MB/s  a broker copies replicas at this rate, all together
-partition-size      1 GB     the size of a partition for which no size is given
-replica-lag         30 s     a follower that is behind for so long leaves the ISR
-quorum-failover     3 s      the quorum needs this long for another active controller
-shutdown-timeout    5 min    a controlled shutdown is given up after this time
-patience            1 d      the rehearsal ends here, though something still changes
-lagging-catch-up    no       replicas that are not in sync at the beginning catch up
-seed                0        draws the times of heartbeats and the places of new replicas
-voters                       the controllers, where the image names none: 1,2,3
-NAME.WITH.DOTS               a setting of the controllers' server.properties, such as min.insync.replicas
-
-Times are written as 90s, 2m, 1h30m or 250ms, sizes as 5000000, 64k or 100M."""
+boot                10 s     a broker needs this long to start and register
+recovery            20 s     and this much longer after a crash
+down                30 s     a broker that restarts is off for so long
+catch-up-percent    10%      a replica that was away takes this part of it
+catch-up-min        1 s      and at least this long
+copy-rate           50 MB/s  of all replicas that a broker copies
+partition-size      1 GB     of a partition for which no size is given
+replica-lag         30 s     a follower so far behind leaves the ISR
+quorum-failover     3 s      the quorum needs this long to elect a leader
+shutdown-timeout    5 min    a controlled shutdown is given up then
+patience            1 d      the rehearsal ends here, whatever still changes
+lagging-catch-up    no       replicas that are out of sync at first catch up
+seed                0        draws heartbeats and the places of new replicas
+voters                       1,2,3: the controllers, if the image names none
+A name with dots is a setting of server.properties, which no image holds:
+min.insync.replicas, auto.leader.rebalance.enable. Times are 90s, 2m, 1h30m
+or 250ms, sizes 5000000, 64k or 100M."""
 
 REHEARSE = CommandSpec(
     name="metashell-rehearse",

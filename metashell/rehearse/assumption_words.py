@@ -1,12 +1,12 @@
-"""What a rehearsal assumes, as words: `copy-rate=100M`, `session-timeout=9s`, `min.insync.replicas=2`.
+"""What a rehearsal assumes, as words: `copy-rate=100M`, `boot=40s`; `min.insync.replicas=2` is a setting of server.properties.
 
-A name with a dot is a setting of the controllers' server.properties; those that are assumptions too are taken as these.
+A setting that is an assumption too is taken as that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from metashell.controller.configs.keys import config_keys
@@ -65,29 +65,28 @@ WORDS: Final[dict[str, Word]] = {
     "session-timeout": Word("session_timeout_ms", _some_time, duration_text, "a broker that is silent for so long is fenced"),
     "heartbeat-interval": Word("heartbeat_interval_ms", _some_time, duration_text, "brokers send heartbeats this often"),
     "commit": Word("commit_ms", _time, duration_text, "the quorum needs this long to commit a record"),
-    "boot": Word("boot_ms", _time, duration_text, "a broker needs this long from its start to its registration"),
-    "recovery": Word("recovery_ms", _time, duration_text, "a broker that was killed needs this much longer for it"),
-    "down": Word("down_ms", _time, duration_text, "a broker that restarts is off for so long, unless --down says it"),
-    "catch-up-percent": Word(
-        "catch_up_percent", whole_number, lambda count: f"{count}%", "a replica that was away catches up in this part of the time"
-    ),
-    "catch-up-min": Word("catch_up_min_ms", _time, duration_text, "and needs at least this long"),
-    "copy-rate": Word("copy_rate", _rate, lambda rate: f"{size_text(rate)}/s", "a broker copies replicas at this rate, all together"),
-    "partition-size": Word("partition_bytes", size, size_text, "the size of a partition for which no size is given"),
-    "replica-lag": Word("replica_lag_ms", _some_time, duration_text, "a follower that is behind for so long leaves the ISR"),
-    "quorum-failover": Word("quorum_failover_ms", _time, duration_text, "the quorum needs this long for another active controller"),
-    "shutdown-timeout": Word("shutdown_timeout_ms", _some_time, duration_text, "a controlled shutdown is given up after this time"),
-    "patience": Word("patience_ms", _some_time, duration_text, "the rehearsal ends here, though something still changes"),
-    "lagging-catch-up": Word("lagging_catch_up", _yes_or_no, _yes_or_no_text, "replicas that are not in sync at the beginning catch up"),
-    "seed": Word("seed", whole_number, str, "draws the times of heartbeats and the places of new replicas"),
-    "voters": Word("voters", _ids, _ids_text, "the controllers, where the image names none"),
+    "boot": Word("boot_ms", _time, duration_text, "a broker needs this long to start and register"),
+    "recovery": Word("recovery_ms", _time, duration_text, "and this much longer after a crash"),
+    "down": Word("down_ms", _time, duration_text, "a broker that restarts is off for so long"),
+    "catch-up-percent": Word("catch_up_percent", whole_number, lambda count: f"{count}%", "a replica that was away takes this part of it"),
+    "catch-up-min": Word("catch_up_min_ms", _time, duration_text, "and at least this long"),
+    "copy-rate": Word("copy_rate", _rate, lambda rate: f"{size_text(rate)}/s", "of all replicas that a broker copies"),
+    "partition-size": Word("partition_bytes", size, size_text, "of a partition for which no size is given"),
+    "replica-lag": Word("replica_lag_ms", _some_time, duration_text, "a follower so far behind leaves the ISR"),
+    "quorum-failover": Word("quorum_failover_ms", _time, duration_text, "the quorum needs this long to elect a leader"),
+    "shutdown-timeout": Word("shutdown_timeout_ms", _some_time, duration_text, "a controlled shutdown is given up then"),
+    "patience": Word("patience_ms", _some_time, duration_text, "the rehearsal ends here, whatever still changes"),
+    "lagging-catch-up": Word("lagging_catch_up", _yes_or_no, _yes_or_no_text, "replicas that are out of sync at first catch up"),
+    "seed": Word("seed", whole_number, str, "draws heartbeats and the places of new replicas"),
+    "voters": Word("voters", _ids, _ids_text, "1,2,3: the controllers, if the image names none"),
 }
+
+
 _SETTINGS: Final = {
     "broker.session.timeout.ms": "session_timeout_ms",
     "broker.heartbeat.interval.ms": "heartbeat_interval_ms",
     "replica.lag.time.max.ms": "replica_lag_ms",
 }
-assert {word.field for word in WORDS.values()} | {"settings"} == {item.name for item in fields(Assumptions)}
 
 
 def assume(assumptions: Assumptions, name: str, value: str) -> Assumptions:

@@ -60,7 +60,7 @@ def standing_lines(standing: Standing, label: str) -> Iterator[str]:
             f"{loss.kind} {loss.name}",
             *(_count(loss, count) for count in (loss.offline, loss.unclean, loss.under_min_isr, loss.leaders)),
             "-" if loss.keeps_quorum is None else "kept" if loss.keeps_quorum else "LOST",
-            ", ".join(loss.examples),
+            loss.examples[0] if loss.examples else "",
         ]
         for loss in standing.losses
     ]
@@ -86,6 +86,8 @@ def now_lines(standing: Standing) -> Iterator[str]:
     yield f"now: {', '.join(parts)}"
     if not standing.quorum:
         yield "the metadata names no voters: whether a controller can be lost is not known (--assume voters=1,2,3)"
+    else:
+        yield f"taken to be alive, for no metadata says so: {_numbered('controller', standing.quorum)}"
     if standing.brokers_without_rack:
         yield f"in no rack: {_numbered('broker', standing.brokers_without_rack)}"
 

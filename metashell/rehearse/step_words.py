@@ -1,6 +1,6 @@
 """A step as words, alike on a command line and in a plan: `kill-broker 3`, `roll-brokers --max-offline 2`.
 
-`FORMS` is the one list of them: what help shows, what completion offers, and what makes the step.
+`FORMS` is the list of them; help describes each (`options/rehearse_tools.py`, which a test compares).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar, assert_never
 
 from metashell.codec.config_types import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.metadata_version import METADATA_VERSION, NEWEST_LEVEL, OLDEST_LEVEL, metadata_version_name
-from metashell.errors import UsageError
+from metashell.errors import PathError, UsageError
 from metashell.forms import counted
 from metashell.image import MetadataImage
 from metashell.options.values import did_you_mean, size, whole_number
@@ -50,11 +50,12 @@ Made = TypeVar("Made")
 
 
 class WordError(UsageError):
-    """A word of a step that does not fit: `index` is its place among the words."""
+    """A word of a step that does not fit: `index` is its place among the words; `is_path` says that it is a file that cannot be read."""
 
-    def __init__(self, message: str, index: int) -> None:
+    def __init__(self, message: str, index: int, *, is_path: bool = False) -> None:
         super().__init__(message)
         self.index = index
+        self.is_path = is_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ class ParsedStep:
     @property
     def text(self) -> str:
         """The step as it was written; values of settings, which may be secrets, are left out."""
-        return step_text(self.step) if isinstance(self.step, ConfigSet) else shown_words(self.words)
+        has_settings = isinstance(self.step, ConfigSet) or (isinstance(self.step, CreateTopic) and self.step.configs)
+        return step_text(self.step) if has_settings else shown_words(self.words)
 
 
 def shown_words(words: Sequence[str]) -> str:
@@ -154,7 +156,8 @@ class _Words:
         try:
             return make()
         except UsageError as error:
-            raise WordError(f"{self._form.name}: {error}", self.places.get(field, 0)) from None
+            index = self.places.get(field, 0)
+            raise WordError(f"{self._form.name}: {error}", index, is_path=isinstance(error, PathError)) from None
 
     def end(self) -> None:
         """Errors: WordError for a word that is left."""
@@ -326,7 +329,6 @@ class Form(NamedTuple):
 
     name: str
     arguments: str
-    help: str
     make: Callable[[_Words], Step]
     options: Mapping[str, bool] = {}
 
@@ -336,35 +338,26 @@ class Form(NamedTuple):
 
 
 FORMS: Final = (
-    Form("kill-broker", "ID", "the broker dies at once, as by kill -9, and stays away", _kill),
-    Form(
-        "restart-broker", "ID [--down TIME]", "the broker shuts down in order and comes back; a dead one starts", _restart, {"--down": True}
-    ),
-    Form(
-        "roll-brokers",
-        "[ID,...] [--max-offline N] [--down TIME]",
-        "restart all brokers, or these, one after the other",
-        _roll,
-        {"--max-offline": True, "--down": True},
-    ),
-    Form("lose-rack", "RACK", "all brokers of a rack die at once", _lose_rack),
-    Form("unregister", "ID", "remove the registration of a broker, dead or alive", _unregister),
-    Form("reassign", "FILE [--throttle SIZE]", "move partitions as Kafka's reassignment JSON says", _reassign, {"--throttle": True}),
-    Form("add-broker", "ID [--rack RACK]", "a new broker joins", _add, {"--rack": True}),
-    Form("elect", "preferred|unclean [TOPIC[:PARTITION,...]...]", "elect leaders, everywhere or in these partitions", _elect),
-    Form("feature upgrade", "NAME LEVEL", "finalise a higher level of a feature", _feature),
-    Form("feature downgrade", "NAME LEVEL [--unsafe]", "finalise a lower level of a feature", _feature_down, {"--unsafe": False}),
-    Form("lose-controller", "[ID] [--back TIME]", "a controller dies, the active one without ID", _lose_controller, {"--back": True}),
+    Form("kill-broker", "ID", _kill),
+    Form("restart-broker", "ID [--down TIME]", _restart, {"--down": True}),
+    Form("roll-brokers", "[ID,...] [--max-offline N] [--down TIME]", _roll, {"--max-offline": True, "--down": True}),
+    Form("lose-rack", "RACK", _lose_rack),
+    Form("unregister", "ID", _unregister),
+    Form("reassign", "FILE [--throttle SIZE]", _reassign, {"--throttle": True}),
+    Form("add-broker", "ID [--rack RACK]", _add, {"--rack": True}),
+    Form("elect", "preferred|unclean [TOPIC[:PARTITION,...]...]", _elect),
+    Form("feature upgrade", "NAME LEVEL", _feature),
+    Form("feature downgrade", "NAME LEVEL [--unsafe]", _feature_down, {"--unsafe": False}),
+    Form("lose-controller", "[ID] [--back TIME]", _lose_controller, {"--back": True}),
     Form(
         "topic create",
         "NAME [--partitions N] [--replication-factor N] [--config KEY=VALUE]",
-        "create a topic",
         _create,
         {"--partitions": True, "--replication-factor": True, "--config": True},
     ),
-    Form("topic delete", "NAME", "delete a topic", _delete),
-    Form("config set", "TYPE:NAME KEY=VALUE...", "set what a topic, broker, group or client-metrics resource is configured to", _set),
-    Form("config unset", "TYPE:NAME KEY...", "remove settings", _unset),
+    Form("topic delete", "NAME", _delete),
+    Form("config set", "TYPE:NAME KEY=VALUE...", _set),
+    Form("config unset", "TYPE:NAME KEY...", _unset),
 )
 FIRST_WORDS: Final = tuple(dict.fromkeys(form.name.split()[0] for form in FORMS))
 THEN: Final = "then"

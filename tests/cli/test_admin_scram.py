@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +9,7 @@ import pytest
 
 from metashell.embedded import EmbeddedQuorum
 from metashell.net.scram import make_credential
-from tests.administering import command, lines, objects
+from tests.administering import command, lines, objects, on_terminal
 
 PASSWORD = "correct horse"
 
@@ -148,35 +145,17 @@ def test_a_file_that_is_not_there_is_a_failure(quorum: EmbeddedQuorum) -> None:
     ]
 
 
-def asked(typed: str) -> tuple[str, str]:
+def asked(first: str, second: str) -> tuple[str, str]:
     """What `read_password` gives on a terminal where this is typed, and all that the terminal showed."""
-    code = "from metashell.cli.passwords import read_password; import sys\n"
+    code = "from metashell.cli.passwords import read_password\n"
     code += "try: print('read', len(read_password('Password of alice', file=None, variable=None)))\n"
     code += "except Exception as error: print('refused', error)"
-    child, terminal = pty.fork()
-    if child == 0:
-        os.execv(sys.executable, [sys.executable, "-c", code])
-    shown = b""
-    for line, question in zip(typed.splitlines(), (b"alice: ", b"again: "), strict=True):
-        while question not in shown:
-            shown += os.read(terminal, 1000)
-        os.write(terminal, f"{line}\n".encode())
-    while True:
-        try:
-            part = os.read(terminal, 1000)
-        except OSError:
-            break
-        if not part:
-            break
-        shown += part
-    os.waitpid(child, 0)
-    os.close(terminal)
-    text = shown.decode().replace("\r\n", "\n")
-    return text.splitlines()[-1], text
+    _, shown = on_terminal(code, [("alice: ", first), ("again: ", second)])
+    return shown.splitlines()[-1], shown
 
 
 def test_a_terminal_asks_twice_and_shows_nothing() -> None:
-    last, shown = asked(f"{SECRET}\n{SECRET}\n")
+    last, shown = asked(SECRET, SECRET)
     assert last == f"read {len(SECRET)}" and SECRET not in shown
-    last, shown = asked(f"{SECRET}\n{SECRET}x\n")
+    last, shown = asked(SECRET, f"{SECRET}x")
     assert last == "refused the two passwords differ: nothing was changed" and SECRET not in shown

@@ -30,6 +30,12 @@ ANSWERS = {
     "kafka-metadata-shell": [["--snapshot", CHECKPOINT, "ls", "/"], ["--help"]],
     "kafka-dump-log": [["--cluster-metadata-decoder", "--files", LOG], ["--version"]],
     "metashell-verify": [[DEMO], ["-o", "json", DEMO], ["-o", "jsonl", DEMO], ["--digest", DEMO], ["--start-safe", DEMO]],
+    "metashell-rehearse": [
+        ["--demo"],
+        ["--demo", "kill-broker", "5"],
+        ["--demo", "-o", "json", "kill-broker", "5"],
+        ["--demo", "-o", "csv"],
+    ],
     "metashell-storage": [["random-uuid"], ["version-mapping", "-o", "json"], ["info", "-c", "{config}"], ["--help"]],
     "kafka-storage": [["random-uuid"], ["info", "-c", "{config}"], ["--help"]],
     "kafka-cluster": [["--help"], ["unregister", "-h"]],
@@ -62,6 +68,12 @@ MISSING = {
     # Kafka's own: it names the file, goes on, and ends well.
     "kafka-dump-log": [],
     "metashell-verify": [["{path}"], ["--digest", "{path}"], ["--start-safe", "{path}"], ["--start-safe", "--config", "{path}", DEMO]],
+    "metashell-rehearse": [
+        ["-s", "{path}"],
+        ["-s", "{path}", "kill-broker", "5"],
+        ["--demo", "{path}/plan.toml"],
+        ["--demo", "reassign", "{path}"],
+    ],
     "metashell-storage": [["info", "-c", "{path}"], ["format", "-c", "{path}", "-t", "AAAAAAAAAAAAAAAAAAAAAA"], ["@{path}"]],
     "kafka-storage": [["info", "-c", "{path}"], ["@{path}"]],
     "kafka-cluster": [["cluster-id", "-b", "127.0.0.1:1", "-c", "{path}"], ["cluster-id", "-C", "127.0.0.1:1", "--config", "{path}"]],

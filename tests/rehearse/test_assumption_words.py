@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 
 import pytest
 
@@ -13,14 +14,17 @@ from metashell.rehearse.steps import Assumptions
 
 
 def test_names_stand_for_fields_and_names_with_dots_for_settings() -> None:
-    changed = assume_all(Assumptions(), {"session-timeout": "18s", "copy-rate": "100M/s", "voters": "3,1", "min.insync.replicas": "2"})
-    assert (changed.session_timeout_ms, changed.copy_rate, changed.voters) == (18_000, 100 << 20, (1, 3))
+    changed = assume_all(Assumptions(), {"boot": "18s", "copy-rate": "100M/s", "voters": "3,1", "min.insync.replicas": "2"})
+    assert (changed.boot_ms, changed.copy_rate, changed.voters) == (18_000, 100 << 20, (1, 3))
     assert dict(changed.settings) == {"min.insync.replicas": "2"}
 
 
 def test_a_setting_that_is_an_assumption_too_is_taken_as_this() -> None:
-    changed = assume(Assumptions(), "broker.session.timeout.ms", "18000")
-    assert changed == Assumptions(session_timeout_ms=18_000)
+    assert assume(Assumptions(), "broker.session.timeout.ms", "18000") == Assumptions(session_timeout_ms=18_000)
+
+
+def test_each_field_has_a_name() -> None:
+    assert [word.field for word in WORDS.values()] + ["settings"] == [item.name for item in fields(Assumptions)]
 
 
 @pytest.mark.parametrize(
@@ -30,7 +34,7 @@ def test_a_setting_that_is_an_assumption_too_is_taken_as_this() -> None:
         ("xyz", "1", "xyz: nothing that is assumed (known: session-timeout, "),
         ("copy-rate", "0", "copy-rate: '0': nothing would ever be copied"),
         ("copy-rate", "fast", "copy-rate: 'fast' is not a size"),
-        ("session-timeout", "0", "session-timeout: '0' is no time at all"),
+        ("replica-lag", "0", "replica-lag: '0' is no time at all"),
         ("down", "30", "down: '30' is not a time"),
         ("min.insync.replica", "1", "min.insync.replica: no setting of a server (did you mean min.insync.replicas?)"),
         ("voters", "a", "voters: 'a' is not a whole number"),
@@ -44,8 +48,9 @@ def test_a_wrong_one_is_refused_by_its_name(name: str, value: str, fault: str) -
 
 def test_help_lists_each_with_its_default() -> None:
     lines = dict(REHEARSE.epilog)["ASSUMPTIONS"].split("\n")
-    listed = {line.split()[0]: line for line in lines if re.match("[a-z]", line)}
+    listed = {line.split()[0]: line for line in lines if re.match("[a-z-]+  ", line)}
     assert list(listed) == list(WORDS)
     for name, value, is_default in assumed(Assumptions()):
-        assert is_default and (name == "voters" or f"  {value} " in listed[name]), name
-        assert WORDS[name].help.split(",")[0] in listed[name]
+        assert is_default
+        assert name == "voters" or f"  {value} " in listed[name], name
+        assert listed[name].endswith(WORDS[name].help)
