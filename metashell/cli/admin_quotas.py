@@ -59,9 +59,9 @@ def _unset(work: Work) -> None:
 
     entity, keys = _entity(work.values), list(work.values.key)
     if bool(keys) == work.values.all:
-        raise UsageError("name the quotas to remove, or say --all" if not keys else "--all and names of quotas exclude each other", "--all")
+        raise UsageError("name the quotas to remove, or give --all" if not keys else "--all and names of quotas exclude each other", "--all")
     if not keys:
-        keys = [key for found in _found(work, dict(entity), is_strict=True) for key in found.values]
+        keys = [key for found in _found(work, dict(entity), is_strict=True) for key in sorted(found.values)]
         if not keys:
             from metashell.admin.quotas import entity_text
 
