@@ -224,16 +224,22 @@ class Verdict:
 class Outcome:
     """Everything that a rehearsal tells.
 
-    Shape: `sizes_known` says whether bytes in it come from sizes that were given. `settled` is False where things still changed when
-    the rehearsal gave up waiting. `notes` say what was assumed, and what of the image could not be used.
+    Shape: `batches` has the first records; `records_left_out` were written after these and are only counted, by type, in `record_counts`.
+    `intervals_left_out` counts those that are not listed (never OFFLINE or UNCLEAN ones); the verdict's tolls count all. `sizes_known`
+    says whether bytes in it come from sizes that were given. `settled` is False where things still changed when the rehearsal gave up
+    waiting. `quorum_known` is False where the image names no voters. `notes` say what was assumed, and what of the image could not be used.
     """
 
     before: MetadataImage
     after: MetadataImage
     steps: tuple[StepReport, ...]
     batches: tuple[Batch, ...]
+    record_counts: Mapping[str, int]
+    records_left_out: int
     intervals: tuple[Interval, ...]
+    intervals_left_out: int
     quorum_gaps: tuple[QuorumGap, ...]
+    quorum_known: bool
     events: tuple[Event, ...]
     broker_spans: tuple[BrokerSpan, ...]
     brokers: tuple[BrokerLoads, ...]
@@ -249,10 +255,10 @@ class Outcome:
 
     @property
     def record_count(self) -> int:
-        return sum(len(batch.records) for batch in self.batches)
+        return sum(self.record_counts.values())
 
     def records(self) -> Iterator[Written]:
-        """All that was written, in order."""
+        """What was written, in order, as far as it was kept."""
         for batch in self.batches:
             for offset, (record, version) in enumerate(batch.records, batch.base_offset):
                 yield Written(offset, batch.at_ms, record, version, batch.why)

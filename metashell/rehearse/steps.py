@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from metashell.errors import UsageError
@@ -165,16 +165,21 @@ class Assumptions:
     """What a rehearsal takes for granted, since no image says it; the outcome tells them.
 
     Units: `_ms` are milliseconds, `_bytes` bytes, `_rate` bytes a second.
-    Shape: `settings` is the server.properties of the controllers, as text, as far as it matters. A replica that was away lacks what was
-    written meanwhile: it catches up within `catch_up_percent` of the time that it was away, but not below `catch_up_min_ms`. A new
-    replica copies its partition's size (`partition_bytes` where no size is known) at `copy_rate`, which all copies to one broker share.
-    `voters` are the controllers where the image names none. `seed` draws the times of heartbeats, ids, and the places of new replicas.
+    Shape: `settings` is the server.properties of the nodes, as text, as far as it matters (min.insync.replicas,
+    auto.leader.rebalance.enable and so on); what is not there has Kafka's default. The fields say what has one here:
+    broker.session.timeout.ms, broker.heartbeat.interval.ms, and replica.lag.time.max.ms. A broker starts within
+    `boot_ms`, after a crash `recovery_ms` later. A replica that was away lacks what was written meanwhile: it catches up within
+    `catch_up_percent` of the time that it was away, but not below `catch_up_min_ms`. A new replica copies its partition's size
+    (`partition_bytes` where no size is known) at `copy_rate`, which all copies to one broker share. A replica of a live broker that is not
+    in sync at the beginning stays so, unless `lagging_catch_up`. `voters` are the controllers where the image names none. `seed` draws
+    the times of heartbeats, ids, and the places of new replicas.
     """
 
     session_timeout_ms: int = 9_000
     heartbeat_interval_ms: int = 2_000
     commit_ms: int = 5
     boot_ms: int = 10_000
+    recovery_ms: int = 20_000
     down_ms: int = 30_000
     catch_up_percent: int = 10
     catch_up_min_ms: int = 1_000
@@ -184,6 +189,7 @@ class Assumptions:
     quorum_failover_ms: int = 3_000
     shutdown_timeout_ms: int = 300_000
     patience_ms: int = 86_400_000
+    lagging_catch_up: bool = False
     seed: int = 0
     voters: tuple[int, ...] = ()
-    settings: tuple[tuple[str, str], ...] = field(default=())
+    settings: tuple[tuple[str, str], ...] = ()
