@@ -15,9 +15,12 @@ from metashell.image import MetadataImage, load_image
 from metashell.log.source import open_source
 from metashell.nodes import LocalInfo, build_root
 from metashell.nodes.subjects import Subject
-from metashell.shell import Context, run_line
+from metashell.options.front_door import TOOLS
+from metashell.options.parser import parse
+from metashell.shell import Context, run_command, run_line
 from metashell.shell.completion import complete
 from metashell.shell.deeds import Deed
+from metashell.shell.globs import quote_glob
 from metashell.shell.history import remember
 
 
@@ -135,6 +138,42 @@ def test_an_entry_of_access_is_removed_alone(image: MetadataImage) -> None:
     for words in map(shlex.split, lines):
         assert words[:2] == ["acls", "remove"]
         assert [word.partition("=")[0] for word in words[3:]] == ["--pattern", "--principal", "--host", "--operation", "--permission"]
+
+
+VERBS = {
+    "alter": ["--partitions", "9"],
+    "create": ["retention.ms=1", "-p", "1"],
+    "delete": [],
+    "elect": ["--unclean"],
+    "set": ["a=b"],
+    "unregister": ["--force"],
+    "unset": ["a"],
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_on_every_path_a_verb_is_a_command_that_can_be_parsed_or_a_line_of_refusal(verb: str, image: MetadataImage) -> None:
+    ctx = context(image, Recorded())
+    run_line(ctx, "find / /image")
+    assert isinstance(ctx.out, StringIO)
+    paths = ctx.out.getvalue().splitlines()
+    assert len(paths) > 300
+    parsed = 0
+    for path in paths:
+        recorded = Recorded()
+        ctx = context(image, recorded)
+        status = run_command(ctx, [verb, quote_path(path), *VERBS[verb]])
+        assert bool(recorded.deeds) == (status == 0) and len(told(ctx).splitlines()) == (status != 0), path
+        for deed in recorded.deeds:
+            spec = next(command for command in TOOLS[f"metashell-{deed.noun}"].commands if command.name == deed.verb)
+            parse(spec, ["--dry-run", "-C", "localhost:1", *deed.words])
+            parsed += 1
+    assert parsed
+
+
+def quote_path(path: str) -> str:
+    """A path in which no character is a wildcard."""
+    return "/".join(map(quote_glob, path.split("/")))
 
 
 def test_options_and_the_form_go_along(image: MetadataImage) -> None:
