@@ -67,7 +67,7 @@ def test_an_entry_that_is_there_stays_one(quorum: EmbeddedQuorum) -> None:
 def test_a_denial_is_asked_about(quorum: EmbeddedQuorum) -> None:
     words = ["--deny", "mallory", "--operation", "all", "--cluster"]
     warning, refusal = lines(quorum, "acls", "add", *words, status=2)
-    assert warning.endswith("warning: DENY User:mallory from * to ALL CLUSTER:kafka-cluster: no ALLOW counts against it")
+    assert warning.endswith("warning: DENY User:mallory from * to ALL CLUSTER:kafka-cluster: it outweighs every ALLOW")
     assert "nothing was changed: add --yes" in refusal
     assert entries(quorum) == set()
     lines(quorum, "acls", "add", *words, "--yes")
@@ -137,7 +137,7 @@ def test_more_entries_than_one_request_takes(quorum: EmbeddedQuorum) -> None:
         (["add", "--operation", "read", "--topic", "t"], "name whom to allow or deny"),
         (["add", "--allow", "a", "--operation", "read"], "name what the entry is about"),
         (["add", "--allow", "", "--operation", "read", "--topic", "t"], "'': a principal is User:NAME"),
-        (["remove"], "or say --all"),
+        (["remove"], "or give --all"),
         (["list", "--pattern", "glob"], "'glob' is not one of any, literal, prefixed, match"),
         (["lsit"], "unknown command lsit (did you mean list?)"),
     ],
