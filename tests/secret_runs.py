@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from metashell.cli import dump_log, export, kafka_shell, report, sql, storage, verify
+from metashell.cli import dump_log, export, kafka_shell, rehearse, report, sql, storage, verify
 from metashell.options.analyse_tools import EXPORT, SQL
 from metashell.options.dump_tools import DUMP_LOG
 from metashell.options.quorum import QUORUM_OPTIONS
+from metashell.options.rehearse_tools import REHEARSE
 from metashell.options.report_tools import REPORT
 from metashell.options.shell_tools import KAFKA_SHELL
 from metashell.options.spec import CommandSpec, Option
@@ -22,6 +23,7 @@ MAINS = {
     DUMP_LOG.name: dump_log.main,
     KAFKA_SHELL.name: kafka_shell.main,
     VERIFY.name: verify.main,
+    REHEARSE.name: rehearse.main,
     EXPORT.name: export.main,
     SQL.name: sql.main,
     REPORT.name: report.main,
@@ -47,10 +49,29 @@ WORDS = {
     "path_glob": ["-path", "*"],
     "regex": ["-regex", "."],
     "maxdepth": ["-maxdepth", "99"],
+    "partitions": ["--partitions", "3"],
+    "replication_factor": ["--replication-factor", "2"],
     "output": [],
+    "sizes": ["--sizes", "{file}"],
+    "assume": ["--assume", "voters=1,2,3"],
+    "html": ["--html", "page.html"],
+    "show": ["--show", "records,diff"],
 }
 """How an option is given that takes a value which is not one of a few."""
-ELSEWHERE = {"version", "show_secrets", "output", "out", "tables", "snapshot", "demo", "follow", "log", "format", "on_error"}
+ELSEWHERE = {
+    "allow_changes",
+    "version",
+    "show_secrets",
+    "output",
+    "out",
+    "tables",
+    "snapshot",
+    "demo",
+    "follow",
+    "log",
+    "format",
+    "on_error",
+}
 """Options that every command line here has anyway, that have a test of their own, or that read no log."""
 
 

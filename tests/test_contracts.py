@@ -21,8 +21,9 @@ QUORUM = (
     "metashell.embedded",
     "metashell.live",
     "metashell.client",
+    "metashell.admin",
 )
-PACKAGES = (*QUORUM, "metashell.codec", "metashell.log", "metashell.image", "metashell.verify")
+PACKAGES = (*QUORUM, "metashell.placement", "metashell.codec", "metashell.log", "metashell.image", "metashell.verify")
 NAME = re.compile(r"`(?:await )?([A-Za-z_][A-Za-z_.]*)")
 
 

@@ -24,6 +24,7 @@ from metashell.dump.kafka.classes import DECODER_CLASSES
 from metashell.options.analyse_tools import EXPORT, LOGS, SQL
 from metashell.options.dump_tools import DUMP_LOG
 from metashell.options.front_door import TOOLS
+from metashell.options.rehearse_tools import REHEARSE
 from metashell.options.report_tools import ALL, REPORT
 from metashell.options.shell_tools import KAFKA_SHELL
 from metashell.options.storage_tools import STORAGE
@@ -41,8 +42,20 @@ NOT_HERE = {
     "metashell-completion": "prints a file that ships with the package, and takes no input",
     "spark-reports": "tests/spark_reports/test_secrets.py",
     "metashell-quorum": "reads no logs; passwords in settings: tests/cli/test_quorum.py",
+    "metashell-topics": "reads no logs, and a topic has no secrets",
+    "metashell-configs": "reads no logs; passwords in settings: tests/cli/test_admin_configs.py",
+    "metashell-cluster": "reads no logs, and shows no settings",
+    "metashell-brokers": "reads no logs, and shows no settings",
+    "metashell-features": "reads no logs, and a feature has no secrets",
+    "metashell-elect": "reads no logs, and a partition has no secrets",
+    "metashell-acls": "there are no secrets in what it reads",
+    "metashell-quotas": "there are no secrets in what it reads",
+    "metashell-scram": "a cluster tells no secrets; passwords: tests/cli/test_admin_scram.py",
     "metashell-server": "prints nothing of its log; passwords in settings: tests/cli/test_server.py",
     "kafka-storage": "Kafka's voice",
+    "kafka-cluster": "Kafka's voice",
+    "kafka-metadata-quorum": "Kafka's voice",
+    "kafka-features": "Kafka's voice",
     "kafka-dump-log": "Kafka's voice",
     "kafka-metadata-shell": "Kafka's voice",
 }
@@ -262,6 +275,23 @@ def test_verify_with_every_option_and_form(root: Path) -> None:
     for place, words, form in product(places(root), [[], *single_options(VERIFY)], forms):
         line = [*words, *form, str(place)]
         ran.note(line, run(VERIFY, line, root, False))
+    ran.check(False)
+
+
+SECRET_STEPS = "config set broker:default ssl.keystore.password=open-sesame then config set broker:9 my.own=open-sesame"
+
+
+@pytest.mark.parametrize("place", ["somewhere", "__cluster_metadata-0"])
+def test_rehearse_with_every_option_and_form(root: Path, place: str) -> None:
+    ran = Ran()
+    folder = str(root / "sound" / place)
+    for steps in ([], SECRET_STEPS.split(), ["unregister", "1"], ["topic", "create", "t", "--config", "sasl.jaas.config=open-sesame"]):
+        for words, form in product([[], *single_options(REHEARSE)], variants(REHEARSE.option("output"))):
+            line = [*(word.format(file=LOG_NAME) for word in words), *form, "--snapshot", folder, *steps]
+            outcome = run(REHEARSE, line, root, False)
+            ran.note(line, outcome)
+            assert b"open-sesame" not in outcome.stdout and "open-sesame" not in outcome.stderr, line
+    assert "open-sesame" not in (root / "page.html").read_text()
     ran.check(False)
 
 

@@ -1,4 +1,4 @@
-"""Turns the options that name a quorum into a target that `metashell.live` attaches to."""
+"""Turns the options that name a cluster and how to reach it into what `metashell.live` and `metashell.admin` take."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from metashell.errors import UsageError
 if TYPE_CHECKING:
     from types import SimpleNamespace
 
+    from metashell.client.config import ClientConfig
     from metashell.live.target import Target
-    from metashell.net.security import SecurityConfig
+    from metashell.net.addresses import Address
 
 
 def names_quorum(values: SimpleNamespace) -> bool:
@@ -29,12 +30,12 @@ def target_of(values: SimpleNamespace) -> Target:
     from metashell.live.target import ABSENT_TIMEOUT_S, ATTACH_TIMEOUT_S, Target
     from metashell.net.addresses import AddressMap, parse_addresses
 
-    controllers = parse_addresses(_without_ids(values.bootstrap_controller)) if values.bootstrap_controller else ()
+    controllers = addresses_of(values.bootstrap_controller) if values.bootstrap_controller else ()
     brokers = parse_addresses(values.bootstrap_server) if values.bootstrap_server else ()
     return Target(
         controllers=tuple(controllers),
         brokers=tuple(brokers),
-        security=_security(values.command_config),
+        security=client_config_of(values.command_config).security,
         address_map=AddressMap.parse(",".join(values.address_map)),
         timeout_s=ATTACH_TIMEOUT_S if values.timeout is None else values.timeout,
         absent_s=ABSENT_TIMEOUT_S if values.timeout is None else values.timeout,
@@ -42,23 +43,25 @@ def target_of(values: SimpleNamespace) -> Target:
     )
 
 
-def _without_ids(text: str) -> str:
-    """Addresses as controller.quorum.voters and KIP-631 write them, `1@host:9093`, without the ids."""
-    return ",".join(re.sub(r"^\s*[0-9]+@", "", part) for part in text.split(","))
+def addresses_of(text: str) -> list[Address]:
+    """Addresses as controller.quorum.voters and KIP-631 write them, `1@host:9093`, the ids left out. Errors: UsageError."""
+    from metashell.net.addresses import parse_addresses
+
+    return parse_addresses(",".join(re.sub(r"^\s*[0-9]+@", "", part) for part in text.split(",")))
 
 
-def _security(path: str | None) -> SecurityConfig:
-    from metashell.net.security import PLAINTEXT
+def client_config_of(path: str | None) -> ClientConfig:
+    """What the property file of --command-config says; plain defaults without one. Errors: UsageError with the file and the property."""
+    from metashell.client.config import ClientConfig, client_config
 
     if path is None:
-        return PLAINTEXT
-    from metashell.client.config import client_config
+        return ClientConfig()
     from metashell.log.properties import parse_properties
     from metashell.log.text_files import read_text_file
 
     try:
         properties = parse_properties(read_text_file(path))
-        return client_config(properties, environ=os.environ, parse=parse_properties).security
+        return client_config(properties, environ=os.environ, parse=parse_properties)
     except ValueError as error:
         raise UsageError(f"{path}: {error}", path) from None
     except UsageError as error:

@@ -34,9 +34,12 @@ def run(words: list[str]) -> int:
 def _run_on_source(values: SimpleNamespace) -> int:
     from metashell.cli.attaching import names_quorum
     from metashell.cli.loading import load, report_faults, run_commands
+    from metashell.errors import UsageError
 
     if names_quorum(values):
         return _run_on_quorum(values)
+    if values.allow_changes:
+        raise UsageError("--allow-changes goes with --bootstrap-controller or --bootstrap-server", "--allow-changes")
     if not values.demo and not values.snapshot:
         raise _nothing_to_open(values.command)
     loaded = load(_path(values), certain_only=values.certain_only, max_decompressed=values.max_decompressed)
@@ -90,6 +93,10 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
         report_faults(NAME, loaded, verbose=values.verbose)
         context = _context(loaded, values)
         context.feed = source
+        if values.allow_changes:
+            from metashell.cli.shell_changes import ShellChanges
+
+            context.administrator = ShellChanges(values, source.label)
         status = run_commands(context, values.command, keep_going=values.keep_going)
         return max(status, STATUS_FAILED if context.image.faults else STATUS_OK)
 

@@ -6,10 +6,6 @@ import sys
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, kafka_tool
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from metashell.errors import UsageError
-
 NAME = "kafka-storage"
 
 
@@ -23,7 +19,9 @@ def run(words: list[str]) -> int:
     try:
         command, values = parse_argparse4j_command(KAFKA_STORAGE, splice_argument_files(words))
     except UsageError as error:
-        raise _with_usage(error) from None
+        from metashell.cli.kafka_admin import usage_error
+
+        raise usage_error(KAFKA_STORAGE, error) from None
     if values.help:
         tool = None if command is KAFKA_STORAGE else KAFKA_STORAGE
         sys.stdout.write(command_help_text(command, tool))
@@ -37,18 +35,6 @@ def run(words: list[str]) -> int:
         sys.stdout.flush()
         sys.stderr.write(f"{error}\n")
         return STATUS_FAILED
-
-
-def _with_usage(error: UsageError) -> UsageError:
-    """Print the usage lines and give the error, without any word that may hold a password."""
-    from metashell.errors import UsageError
-    from metashell.options.argparse_help import usage_text
-    from metashell.options.storage_tools import KAFKA_STORAGE
-
-    command = next((c for c in KAFKA_STORAGE.commands if c.name == error.argument), None)
-    sys.stderr.write(usage_text(KAFKA_STORAGE) if command is None else usage_text(command, KAFKA_STORAGE))
-    text = str(error)
-    return UsageError(f"error: {'unrecognized arguments: [hidden]' if 'password' in text else text}")
 
 
 main = kafka_tool(NAME, run)

@@ -1,5 +1,5 @@
-"""Other orders of words that kafka-shell takes: its options after the command (`kafka-shell ls / --snapshot DIR`), and the path to open
-as the first word (`kafka-shell DIR ls /`)."""
+"""Other orders of words: options after what they are not about (`kafka-shell ls / --snapshot DIR`, `rehearse kill-broker 3 -o json`), and
+the path that kafka-shell opens as its first word (`kafka-shell DIR ls /`)."""
 
 from __future__ import annotations
 
@@ -65,6 +65,31 @@ def lift_options(values: SimpleNamespace, words: Sequence[str]) -> list[str]:
         lifted += _value_of((own[name],), name, equals, rest)
     before = list(words[: len(words) - len(command)])
     return [*lifted, *before, *kept] if lifted else list(words)
+
+
+def split_options(options: Sequence[Option], words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words that are options of these, with their values, and all the others, wherever either stand.
+
+    Shape: before the first other word an unknown option is among the former, where its error can name those that there are. After `--`
+    nothing is an option.
+    """
+    own = {name: option for option in options for name in (*option.names, "--help", "-h")}
+    mine: list[str] = []
+    others: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            others += rest
+            break
+        name, equals, _ = word.partition("=")
+        is_joined = name not in own and not word.startswith("--") and word[:2] in own
+        if name in own or is_joined or (word.startswith("-") and not others):
+            mine.append(word)
+            mine += [] if is_joined else _value_of(options, name, equals, rest)
+        else:
+            others.append(word)
+    return mine, others
 
 
 def _value_of(options: Sequence[Option], name: str, equals: str, rest: list[str]) -> list[str]:

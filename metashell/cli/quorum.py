@@ -22,9 +22,10 @@ from metashell.escape import terminal_line
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType, SimpleNamespace
+    from types import SimpleNamespace
     from typing import Any, Protocol
 
+    from metashell.cli.stop_signals import StopSignals
     from metashell.embedded.background import Announcement, Record, Registry
     from metashell.embedded.quorum import EmbeddedQuorum
     from metashell.options import CommandSpec
@@ -50,10 +51,26 @@ def run(words: list[str]) -> int:
 
 
 def _run_command(command: CommandSpec, words: list[str]) -> int:
+    name = command.name.rpartition(" ")[2]
+    if name not in _COMMANDS:
+        return _ask_live(command, words, name)
     values = parsed(command, words)
     if values is None:
         return STATUS_OK
-    return _COMMANDS[command.name.rpartition(" ")[2]](command.name, values)
+    return _COMMANDS[name](command.name, values)
+
+
+def _ask_live(command: CommandSpec, words: list[str], name: str) -> int:
+    """The commands about any quorum that runs, not about the one that this machine has in the background."""
+    from metashell.cli import admin_quorum
+    from metashell.cli.administering import perform
+
+    acts = {
+        "describe": admin_quorum.describe,
+        "add-controller": admin_quorum.add_controller,
+        "remove-controller": admin_quorum.remove_controller,
+    }
+    return perform(command, words, acts[name])
 
 
 def _registry() -> Registry:
@@ -67,8 +84,13 @@ def _registry() -> Registry:
 
 
 def _start(tool: str, values: SimpleNamespace) -> int:
+    from metashell.cli.stop_signals import StopSignals
+
+    signals = StopSignals()
+    if values.foreground:
+        signals.watch()
     from metashell.embedded.background import Record, run_in_background
-    from metashell.embedded.layout import LOG, read_layout
+    from metashell.embedded.layout import LOG, check_not_running, read_layout
 
     options = _options(values)
     registry = _registry()
@@ -84,11 +106,13 @@ def _start(tool: str, values: SimpleNamespace) -> int:
         record = Record(
             pid=os.getpid(), started_ms=int(time.time() * 1000), bootstrap_controllers="", directory=directory, log=log, is_kept=is_kept
         )
-        return _serve(EmbeddedQuorum(directory=directory, on_event=on_event, **options), registry, announcement, record)
+        return _serve(EmbeddedQuorum(directory=directory, on_event=on_event, **options), registry, announcement, record, signals)
 
     try:
-        # Before the log is made: a directory of something else stays as it is.
-        read_layout(directory, {})
+        # Before the log is made: a directory of something else, or of a quorum that runs, stays as it is.
+        layout = read_layout(directory, {})
+        if layout is not None:
+            check_not_running(layout)
         if log:
             # Here it has a reader, in the background nobody.
             os.close(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
@@ -98,7 +122,13 @@ def _start(tool: str, values: SimpleNamespace) -> int:
     except BaseException:
         _throw_away(directory, is_kept)
         raise
-    _print_started(values.output, record)
+    try:
+        _print_started(values.output, record)
+        sys.stdout.flush()
+    except OSError:
+        # Nobody was told where it is.
+        _end(registry, record)
+        raise
     return STATUS_OK
 
 
@@ -193,7 +223,7 @@ def _guarded(announcement: Announcement, work: Callable[[], int]) -> int:
         return STATUS_FAILED
 
 
-def _start_quorum(quorum: EmbeddedQuorum) -> None:
+def _start_quorum(quorum: EmbeddedQuorum, directory: str) -> None:
     """Errors: MetashellError; OSError with the file at fault."""
     from metashell.errors import MetashellError
 
@@ -203,46 +233,37 @@ def _start_quorum(quorum: EmbeddedQuorum) -> None:
         if error.filename is not None:
             raise
         # Without a file it would be taken for one of standard output.
-        raise MetashellError(f"{error.strerror or error}") from None
+        raise MetashellError(f"{directory}: {error.strerror or error}") from None
 
 
-class _Stopped(BaseException):
-    """A signal that ends the quorum."""
-
-
-def _serve(quorum: EmbeddedQuorum, registry: Registry, announcement: Announced, record: Record) -> int:
+def _serve(quorum: EmbeddedQuorum, registry: Registry, announcement: Announced, record: Record, signals: StopSignals) -> int:
     """Run a quorum in this process until a signal comes, or a controller ends by itself. Errors: MetashellError, OSError."""
     import gc
-    import signal
     from contextlib import suppress
     from dataclasses import replace
+    from signal import SIGINT
 
+    from metashell.cli.stop_signals import StopRequested
     from metashell.embedded.errors import QuorumError
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise _Stopped(number)
 
     # A command runs without; this one may run for months.
     gc.enable()
-    signals = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     with registry.held():
         status, failure = STATUS_OK, None
         try:
-            for number in signals:
-                signal.signal(number, stop)
+            signals.watch()
             registry.write(record)
-            _start_quorum(quorum)
-            record = replace(record, bootstrap_controllers=quorum.bootstrap_controllers)
-            registry.write(record)
-            announcement.ready(record)
-            while (failure := quorum.failure) is None:
-                time.sleep(LOOK_S)
-        except _Stopped as stopped:
-            status = STATUS_INTERRUPTED if stopped.args == (signal.SIGINT,) else STATUS_OK
+            with signals.raised():
+                _start_quorum(quorum, record.directory)
+                record = replace(record, bootstrap_controllers=quorum.bootstrap_controllers)
+                registry.write(record)
+                announcement.ready(record)
+                while (failure := quorum.failure) is None:
+                    time.sleep(LOOK_S)
+        except StopRequested as stopped:
+            status = STATUS_INTERRUPTED if stopped.number == SIGINT else STATUS_OK
         finally:
-            # Stopping takes a moment, and leaves nothing half done.
-            for number in signals:
-                signal.signal(number, signal.SIG_IGN)
+            signals.ignore()
             with suppress(QuorumError):
                 quorum.stop()
             if failure is None:
@@ -281,8 +302,20 @@ def _print_started(form: str, record: Record) -> None:
 
 
 def _status(tool: str, values: SimpleNamespace) -> int:
-    record = _living(_registry())
+    from metashell.embedded.errors import QuorumError
+
+    registry = _registry()
+    try:
+        record = _living(registry)
+    except QuorumError as error:
+        if values.output == "json":
+            _print_json(_ended(registry))
+        complain(tool, str(error))
+        return STATUS_FAILED
     fields = {**_fields(record), **_described(record)}
+    is_led = fields["leader"] is not None
+    if fields["state"] == "running" and not is_led:
+        fields["state"] = "leaderless"
     if values.output == "json":
         _print_json(fields)
     else:
@@ -291,7 +324,15 @@ def _status(tool: str, values: SimpleNamespace) -> int:
         del fields["type"]
         for line in aligned([(name.replace("_", " "), _shown(value)) for name, value in fields.items()]):
             sys.stdout.write(f"{line}\n")
-    return STATUS_OK
+    return STATUS_OK if is_led else STATUS_FAILED
+
+
+def _ended(registry: Registry) -> dict[str, Any]:
+    """The fields of no quorum, or of one that is not there any more. Errors: QuorumError for a record that is none."""
+    if registry.is_alive:
+        return {"type": "quorum", "state": "starting"}
+    record = registry.read()
+    return {"type": "quorum", "state": "stopped"} if record is None else {**_fields(record), "state": "killed"}
 
 
 def _living(registry: Registry) -> Record:
@@ -332,7 +373,7 @@ def _described(record: Record) -> dict[str, Any]:
     from metashell.embedded.layout import read_layout, security_of
     from metashell.net.addresses import parse_addresses
 
-    described: dict[str, Any] = {"leader": None, "epoch": None}
+    described: dict[str, Any] = {"cluster_id": None, "leader": None, "epoch": None}
     if not record.bootstrap_controllers:
         return described
     addresses = parse_addresses(record.bootstrap_controllers)
@@ -346,6 +387,7 @@ def _described(record: Record) -> dict[str, Any]:
     layout = read_layout(record.directory, {})
     if layout is None:
         return described
+    described["cluster_id"] = layout.cluster_id
     with Client(addresses, deadline_ms=ASK_MS, attempts_max=1, security=security_of(layout.places[0].properties)) as client:
         for address in addresses:
             try:
@@ -354,14 +396,12 @@ def _described(record: Record) -> dict[str, Any]:
                 continue
             for partition in (partition for topic in answer.topics for partition in topic.partitions):
                 if answer.error_code == partition.error_code == 0:
-                    return {"leader": partition.leader_id, "epoch": partition.leader_epoch}
+                    leader = partition.leader_id
+                    return {**described, "leader": None if leader < 0 else leader, "epoch": partition.leader_epoch}
     return described
 
 
 def _stop(tool: str, values: SimpleNamespace) -> int:
-    import signal
-    from contextlib import suppress
-
     from metashell.embedded.errors import QuorumError
 
     registry = _registry()
@@ -372,6 +412,22 @@ def _stop(tool: str, values: SimpleNamespace) -> int:
         raise QuorumError(f"no quorum was running: process {record.pid} was killed or ended by itself; {_left_behind(record)}")
     if record is None:
         raise QuorumError(NONE_RUNS)
+    _end(registry, record)
+    if values.output == "json":
+        _print_json({**_fields(record), "state": "stopped"})
+    else:
+        became = "is kept" if os.path.isdir(record.directory) else "is not there any more"
+        sys.stdout.write(f"stopped; {record.directory} {became}\n" if record.is_kept else "stopped\n")
+    return STATUS_OK
+
+
+def _end(registry: Registry, record: Record) -> None:
+    """Stop the quorum that runs. Errors: QuorumError for one that does not stop."""
+    import signal
+    from contextlib import suppress
+
+    from metashell.embedded.errors import QuorumError
+
     with suppress(ProcessLookupError):
         os.kill(record.pid, signal.SIGTERM)
     end = time.monotonic() + STOP_S
@@ -379,12 +435,6 @@ def _stop(tool: str, values: SimpleNamespace) -> int:
         if time.monotonic() > end:
             raise QuorumError(f"process {record.pid} did not stop within {STOP_S:.0f} s")
         time.sleep(0.02)
-    if values.output == "json":
-        _print_json({**_fields(record), "state": "stopped"})
-    else:
-        became = "is kept" if os.path.isdir(record.directory) else "is not there any more"
-        sys.stdout.write(f"stopped; {record.directory} {became}\n" if record.is_kept else "stopped\n")
-    return STATUS_OK
 
 
 # ---- forms

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from types import SimpleNamespace
 
+    from metashell.cli.stop_signals import StopSignals
     from metashell.controller_server.config import ControllerConfig
     from metashell.controller_server.event_log import EventLog
     from metashell.controller_server.server import ControllerServer
@@ -23,6 +24,10 @@ SIGNAL_BASE = 128
 
 def _serve(values: SimpleNamespace) -> int:
     """Run the controller that the configuration describes until it ends."""
+    from metashell.cli.stop_signals import StopSignals
+
+    signals = StopSignals()
+    signals.watch()
     from metashell.controller_server.config import load_config
 
     overrides = named_values("--override", values.override)
@@ -32,7 +37,7 @@ def _serve(values: SimpleNamespace) -> int:
 
     from metashell.controller_server.event_log import EventLog
 
-    return asyncio.run(_run(config, EventLog(values.log_format), metrics))
+    return asyncio.run(_run(config, EventLog(values.log_format), metrics, signals))
 
 
 def _metrics_socket(port: int) -> socket.socket:
@@ -48,7 +53,7 @@ def _metrics_socket(port: int) -> socket.socket:
         raise MetashellError(f"option --metrics-port: {error}") from None
 
 
-async def _run(config: ControllerConfig, log: EventLog, metrics: socket.socket | None) -> int:
+async def _run(config: ControllerConfig, log: EventLog, metrics: socket.socket | None, signals: StopSignals) -> int:
     """Until a signal, or until it fails. Errors: MetashellError, OSError."""
     import asyncio
     import signal
@@ -67,8 +72,10 @@ async def _run(config: ControllerConfig, log: EventLog, metrics: socket.socket |
         signalled.set_result(number)
         log.event("stopping")
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in signals.watched:
         loop.add_signal_handler(number, note, number)
+    if signals.noted:
+        note(signals.noted)
     server = ControllerServer(config, log.event)
     try:
         starting = asyncio.ensure_future(server.start())

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 FETCH: Final = 1
+METADATA: Final = 3
 SASL_HANDSHAKE: Final = 17
 API_VERSIONS: Final = 18
 SASL_AUTHENTICATE: Final = 36

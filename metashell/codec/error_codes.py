@@ -145,9 +145,12 @@ STREAMS_TOPOLOGY_FENCED: Final = 132
 SHARE_SESSION_LIMIT_REACHED: Final = 133
 
 
+def error_name(code: int) -> str:
+    """The name of the code, or `error 999` for one that has no name here."""
+    return next((name for name, value in globals().items() if value == code and name.isupper()), f"error {code}")
+
+
 def error_text(code: int) -> str:
     """The code as messages show it: `NOT_CONTROLLER (41)`, or `error 999` for one that has no name here."""
-    for name, value in globals().items():
-        if value == code and name.isupper():
-            return f"{name} ({code})"
-    return f"error {code}"
+    name = error_name(code)
+    return f"{name} ({code})" if name.isupper() else name

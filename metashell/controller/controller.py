@@ -34,8 +34,10 @@ ENVELOPE_KEY = 58
 class QuorumController:
     """One controller of a quorum, active or standby. See the package for what it promises and how it is driven."""
 
-    def __init__(self, settings: Settings, chance: Chance, bootstrap_records: Sequence[VersionedRecord] = ()) -> None:
-        self.state = State(settings, chance)
+    def __init__(
+        self, settings: Settings, chance: Chance, bootstrap_records: Sequence[VersionedRecord] = (), *, keeps_objects: bool = False
+    ) -> None:
+        self.state = State(settings, chance, keeps_objects=keeps_objects)
         self._bootstrap = tuple(bootstrap_records)
         self._schedule = Schedule()
         self._acls: AclsImage | None = None
@@ -197,6 +199,10 @@ class QuorumController:
     def next_due_ms(self) -> int | None:
         """When the next periodic task is due, None while this controller is not active."""
         return self._schedule.next_due_ms()
+
+    def next_due_task(self) -> str | None:
+        """The name of the periodic task that `run_due` runs next, None while this controller is not active."""
+        return self._schedule.next_task()
 
     def run_due(self, now_ms: int, wall_ms: int | None = None) -> Decision | None:
         """One run of a periodic task that is due, None if none is.

@@ -47,9 +47,13 @@ class Schedule:
         """When `run` has something to do, None for never."""
         return min(self._due.values(), default=None)
 
+    def next_task(self) -> str | None:
+        """The task that `run` takes next, None for none."""
+        return min(self._due, key=self._due.__getitem__, default=None)
+
     def run(self, state: State, now_ms: int) -> Steps[Decision | None]:
         """One step of the task that is due the longest; None if none is."""
-        name = min(self._due, key=self._due.__getitem__, default=None)
+        name = self.next_task()
         if name is None or self._due[name] > now_ms:
             return None
         task = self._tasks[name]

@@ -58,9 +58,11 @@ class State:
     """The state machine of the metadata log on one node; `replay` and `commit` move it, decisions read it.
 
     Shape: `stable_offset` is the last offset that readers may see, for which answers wait; while a transaction is open it stands still.
+    With `keeps_objects` partitions that changed stay objects, for whoever looks at them over and over.
     """
 
-    def __init__(self, settings: Settings, chance: Chance) -> None:
+    def __init__(self, settings: Settings, chance: Chance, *, keeps_objects: bool = False) -> None:
+        self._keeps_objects = keeps_objects
         self.settings = settings
         self.chance = chance
         self.tip = View()
@@ -167,7 +169,7 @@ class State:
                 view = _TRANSACTION_RECORDS[kind](view)
                 continue
             if delta is None:
-                delta = MetadataDelta(view.image)
+                delta = MetadataDelta(view.image, keeps_objects=self._keeps_objects)
             if kind == "RegisterBrokerRecord":
                 view = view._replace(registration_offsets=view.registration_offsets.set(record.broker_id, offset))
             elif kind == "UnregisterBrokerRecord" and record.broker_id in view.registration_offsets:

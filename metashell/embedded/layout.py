@@ -16,15 +16,20 @@ from dataclasses import dataclass, field
 from shutil import rmtree
 from typing import TYPE_CHECKING, Final
 
+from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, metadata_version_name
 from metashell.controller.chance import new_uuid
 from metashell.embedded.ports import HOST
 from metashell.errors import MetashellError, PathError, UsageError
+from metashell.image.loader import load_image
 from metashell.log.atomic_file import ASIDE_SUFFIX
-from metashell.log.disk import Disk
+from metashell.log.disk import Disk, lock_holder
+from metashell.log.file_source import FileSource
 from metashell.log.meta_properties import META_PROPERTIES, read_meta_properties
+from metashell.log.names import BOOTSTRAP_CHECKPOINT
 from metashell.log.properties import format_properties, parse_properties
 from metashell.log.text_files import read_text_file
 from metashell.storage.config import config_of
+from metashell.storage.features import release_level
 from metashell.storage.perform import perform
 from metashell.storage.plan import FormatRequest, Given, plan_format
 from metashell.values import uuid_text
@@ -208,6 +213,29 @@ def read_layout(directory: str, settings: Mapping[str, str]) -> Layout | None:
     places = sorted((_read_place(directory, name, settings) for name in folders), key=lambda place: place.id)
     meta = read_meta_properties(os.path.join(places[0].properties["log.dirs"], META_PROPERTIES))
     return Layout(directory=directory, cluster_id=meta.cluster_id or "", places=places)
+
+
+def check_not_running(layout: Layout) -> None:
+    """Errors: PathError where a process runs on one of its directories."""
+    for place in layout.places:
+        if (holder := lock_holder(place.properties["log.dirs"])) is not None:
+            raise PathError(f"{layout.directory}: process {holder} runs on it", layout.directory)
+
+
+def check_made_with(layout: Layout, options: Options) -> None:
+    """Errors: PathError for a release or a level of a feature that is wanted, but not what the quorum was made with; MetashellError."""
+    if options.metadata_version is None and not options.features:
+        return
+    with FileSource(os.path.join(layout.places[0].properties["log.dirs"], BOOTSTRAP_CHECKPOINT)) as source:
+        made = load_image(source).features
+    wanted = {name: level for name, level in options.features.items() if name != KRAFT_VERSION}
+    if options.metadata_version is not None:
+        wanted[METADATA_VERSION] = release_level(options.metadata_version, unstable=True)
+    for name, level in wanted.items():
+        found = made.metadata_version if name == METADATA_VERSION else made.levels.get(name, 0)
+        if found != level:
+            shown = metadata_version_name(found) if name == METADATA_VERSION and found else found
+            raise PathError(f"{layout.directory}: its quorum was made with {name} {shown}", layout.directory)
 
 
 def _read_place(directory: str, name: str, settings: Mapping[str, str]) -> Place:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from metashell.embedded.errors import QuorumError, nobody
-from metashell.embedded.layout import PREFIX, Layout, Options, check_fake_brokers, make_layout, read_layout, security_of
+from metashell.embedded.layout import PREFIX, Layout, Options, check_fake_brokers, check_made_with, make_layout, read_layout, security_of
 from metashell.embedded.loop_thread import LoopThread
 from metashell.embedded.ports import HOST, ReservedPorts, reserve, reserve_these
 from metashell.errors import PathError, UsageError
@@ -154,6 +154,7 @@ class EmbeddedQuorum:
                 raise PathError(f"{directory}: its quorum has {counted(len(ports), 'controller')}", directory)
             if self._wanted_ports is not None and list(self._wanted_ports) != ports:
                 raise PathError(f"{directory}: its quorum has the ports {', '.join(map(str, ports))}, which cannot be changed", directory)
+            check_made_with(found, self._options)
             self._ports = reserve_these(ports)
             return found
         wanted, count = self._wanted_ports, self._options.controllers

@@ -23,13 +23,15 @@ class MetadataDelta:
 
     Use: `replay` any number of records, then `apply` once. What a transaction does goes to a delta of its own, which
     is applied or dropped. An image's faults, provenance, voters and leader are the loader's; they are carried over.
-    An area that no record names stays the very object that it was: most batches touch one.
+    With `keeps_objects` the next image holds the partitions that changed as objects: three times the room, but none is decoded when it
+    is read. An area that no record names stays the very object that it was: most batches touch one.
     """
 
-    __slots__ = ("_areas", "image")
+    __slots__ = ("_areas", "_keeps_objects", "image")
 
-    def __init__(self, image: MetadataImage) -> None:
+    def __init__(self, image: MetadataImage, *, keeps_objects: bool = False) -> None:
         self.image = image
+        self._keeps_objects = keeps_objects
         self._areas: dict[str, Any] = {}
 
     @property
@@ -41,6 +43,8 @@ class MetadataDelta:
         area = self._areas.get(name)
         if area is None:
             area = self._areas[name] = _AREAS[name](getattr(self.image, name))
+            if name == "topics":
+                area.keeps_objects = self._keeps_objects
         return area
 
     def replay(self, record: Any) -> None:

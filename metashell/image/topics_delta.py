@@ -53,10 +53,13 @@ class _TopicWork:
     def partition_ids(self) -> set[int]:
         return {*self.topic.partitions, *self.entries}
 
-    def apply(self) -> TopicImage:
+    def apply(self, *, keeps_objects: bool) -> TopicImage:
         overlay = self.topic.overlay.mutate()
         for partition_id, entry in self.entries.items():
-            overlay[partition_id] = (packed(self.read(partition_id)),) if is_full(entry) else tuple(entry)
+            if keeps_objects:
+                overlay[partition_id] = (self.read(partition_id),)
+            else:
+                overlay[partition_id] = (packed(self.read(partition_id)),) if is_full(entry) else tuple(entry)
         return self.topic.with_overlay(overlay.finish())
 
 
@@ -64,13 +67,15 @@ class TopicsDelta:
     """Gathers topics and partitions; it costs what it changes.
 
     Shape: `pending` maps the 20 bytes that name a partition in its records (id, topic id) to its entry, to which the
-    scanner appends; it has those that changed before, `open_entry` adds others. Dropping a topic drops its entries.
+    scanner appends; it has those that changed before, `open_entry` adds others. Dropping a topic drops its entries. `keeps_objects`: see
+    MetadataDelta.
     """
 
-    __slots__ = ("_by_id", "_by_name", "_has_dropped", "_image", "_is_first", "_work", "pending")
+    __slots__ = ("_by_id", "_by_name", "_has_dropped", "_image", "_is_first", "_work", "keeps_objects", "pending")
 
     def __init__(self, image: TopicsImage) -> None:
         self._image = image
+        self.keeps_objects = False
         self._is_first = not len(image)
         self._by_id: dict[bytes, TopicImage | None] = {}
         self._by_name: dict[str, TopicImage | None] = {}
@@ -234,7 +239,7 @@ class TopicsDelta:
     def apply(self) -> TopicsImage:
         """The next image; the delta has done its work then."""
         for work in self._work.values():
-            self._put(work.apply())
+            self._put(work.apply(keeps_objects=self.keeps_objects))
         if self._is_first:
             return TopicsImage(_remaining(self._by_id, self._has_dropped), _remaining(self._by_name, self._has_dropped))
         return TopicsImage(

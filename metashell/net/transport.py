@@ -31,14 +31,18 @@ class ConnectionFailedError(MetashellError):
     """A connection could not be made or ended; the message is the reason without the address.
 
     `authentication`: the peer refused our credentials, or we refused its certificate. `unsupported`: it has no common version of what was
-    asked. Neither is worth another try. `timed_out`: there was no connection in time.
+    asked. Neither is worth another try. `timed_out`: there was no connection, or no answer, in time. `sent`: the request had been sent, so
+    the peer may have carried it out.
     """
 
-    def __init__(self, reason: str, *, authentication: bool = False, unsupported: bool = False, timed_out: bool = False) -> None:
+    def __init__(
+        self, reason: str, *, authentication: bool = False, unsupported: bool = False, timed_out: bool = False, sent: bool = False
+    ) -> None:
         super().__init__(reason)
         self.authentication = authentication
         self.unsupported = unsupported
         self.timed_out = timed_out
+        self.sent = sent
 
 
 class Connection(asyncio.Protocol):
@@ -93,17 +97,19 @@ class Connection(asyncio.Protocol):
         Waits while too many are. A request whose time is over closes the connection, because its answer would hold back the others.
         Errors: ConnectionFailedError, EncodeError.
         """
+        sent = False
         try:
             async with asyncio.timeout(timeout_s):
                 while not (self._core.can_send and self._writable):
                     self._check_open()
                     self._room.clear()
                     await self._room.wait()
+                sent = True
                 return await self._send(message, version)
         except TimeoutError:
             reason = f"no answer within {timeout_s:g} s"
             self.close(reason)
-            raise ConnectionFailedError(reason, timed_out=True) from None
+            raise ConnectionFailedError(reason, timed_out=True, sent=sent) from None
         except UnsupportedApiError as error:
             raise ConnectionFailedError(str(error), unsupported=True) from None
 
@@ -195,13 +201,13 @@ class Connection(asyncio.Protocol):
         self._gone.set_result(event)
         for waiting in self._answers.values():
             if not waiting.done():
-                waiting.set_exception(_failure(event))
+                waiting.set_exception(_failure(event, sent=True))
         if self._transport is not None:
             self._transport.abort()
 
 
-def _failure(event: ClientClosed) -> ConnectionFailedError:
-    return ConnectionFailedError(event.reason, authentication=event.authentication_failed)
+def _failure(event: ClientClosed, *, sent: bool = False) -> ConnectionFailedError:
+    return ConnectionFailedError(event.reason, authentication=event.authentication_failed, sent=sent)
 
 
 async def connect(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metashell.nodes.codes import (
+from metashell.codec.code_words import (
     ACL_OPERATIONS,
     ACL_PATTERN_TYPES,
     ACL_PERMISSION_TYPES,

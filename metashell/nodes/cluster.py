@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from metashell.nodes.codes import SECURITY_PROTOCOLS, code_name
+from metashell.codec.code_words import SECURITY_PROTOCOLS, code_name
 from metashell.nodes.java_text import bool_text, list_text, optional_text, version_range_text
 from metashell.nodes.names import sorted_names, utf16_key
 from metashell.nodes.node import FixedDirectory, LeafKind, SubjectLeaf, number_directory

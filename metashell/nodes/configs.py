@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from metashell.codec.code_words import CONFIG_TYPES
 from metashell.codec.redaction import REDACTED, is_sensitive_config
-from metashell.nodes.codes import CONFIG_TYPES
 from metashell.nodes.names import DEFAULT_ENTITY, entity_escape, entity_unescape
 from metashell.nodes.node import KeyedDirectory, LeafKind, SubjectLeaf, text_directory
 from metashell.nodes.tree import Tree
@@ -30,7 +30,7 @@ def configs_node(name: str, tree: Tree) -> KeyedDirectory:
         configs,
         lambda name, resource, settings: settings_node(name, resource, settings, tree),
         show=resource_name if tree.is_own else _kafka_name,
-        read=_own_resources if tree.is_own else lambda name: _kafka_resources(name, configs),
+        read=own_resources if tree.is_own else lambda name: _kafka_resources(name, configs),
         keeps_typed=not tree.is_own,
     )
 
@@ -43,7 +43,8 @@ def resource_name(resource: Resource) -> str:
     return f"{type_name}:{entity_escape(name)}" if name else type_name
 
 
-def _own_resources(name: str) -> list[Resource]:
+def own_resources(name: str) -> list[Resource]:
+    """The resource that a name of ours means, none for any other text."""
     type_name, colon, rest = name.partition(":")
     code = _TYPE_CODES.get(type_name)
     if code is None and type_name.startswith(_OWN_UNKNOWN) and type_name[len(_OWN_UNKNOWN) :].isdecimal():

@@ -6,8 +6,8 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from metashell.codec.code_words import SCRAM_MECHANISMS
 from metashell.codec.redaction import REDACTED, redact
-from metashell.nodes.codes import SCRAM_MECHANISMS
 from metashell.nodes.node import FixedDirectory, JsonValue, KeyedDirectory, LeafKind, Node, SubjectLeaf, text_directory
 from metashell.nodes.tree import Tree
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from metashell.codec.code_words import SCRAM_MECHANISMS
 from metashell.codec.metadata_version import METADATA_VERSION
-from metashell.nodes.codes import SCRAM_MECHANISMS
 from metashell.nodes.configs import resource_name
 from metashell.nodes.features import FEATURE_PREFIX
 from metashell.nodes.names import name_escape

@@ -136,3 +136,9 @@ def parse_own_entity(name: str) -> list[Part] | None:
             return None
         index += 1
     return None
+
+
+def parse_entity(name: str) -> list[Part] | None:
+    """The parts of a name of ours or, where it is none, of Kafka's."""
+    parts = parse_own_entity(name)
+    return parse_kafka_entity(name) if parts is None else parts

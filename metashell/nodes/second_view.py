@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from metashell.codec.code_words import CONFIG_TYPES
 from metashell.nodes.acls import acls_by_id_node
 from metashell.nodes.cluster import BROKER
-from metashell.nodes.codes import CONFIG_TYPES
 from metashell.nodes.configs import settings_node
 from metashell.nodes.features import feature_levels
 from metashell.nodes.java_text import bool_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,14 +15,18 @@ _ARGUMENT_USAGE = {"1": "{0}", "?": "[{0}]", "*": "[{0} [{0} ...]]", "+": "{0} [
 
 
 def usage_text(spec: CommandSpec, tool: CommandSpec | None = None, *, has_help: bool = True) -> str:
-    """The `usage:` lines, newline at the end; continuation lines begin behind the tool's name, also for a sub-command of `tool`."""
+    """The `usage:` lines, newline at the end; continuation lines begin behind the tool's name, also for a sub-command of `tool`.
+
+    What `tool` requires of every sub-command stands before its name.
+    """
     lead = f"usage: {(tool or spec).name} "
-    parts = ["[-h]"] if has_help else []
+    parts = [*_required_parts(tool), spec.name] if tool else []
+    parts += ["[-h]"] if has_help else []
     parts += [_usage_part(option) for option in spec.options if not option.hidden and not option.exclusive]
     parts += _exclusive_parts([option for option in spec.options if option.exclusive])
     parts += [_ARGUMENT_USAGE[argument.nargs].format(argument.label) for argument in spec.arguments]
     parts += [_choices_of(spec), "..."] if spec.commands else []
-    lines = [f"{lead}{spec.name if tool else ''}".rstrip(" ")] if tool or not parts else [lead + parts.pop(0)]
+    lines = [lead + parts.pop(0)] if parts else [lead.rstrip(" ")]
     for part in parts:
         if len(lines[-1]) + 1 + len(part) > text_width():
             lines.append(" " * len(lead) + part)
@@ -31,10 +36,17 @@ def usage_text(spec: CommandSpec, tool: CommandSpec | None = None, *, has_help: 
 
 
 def _exclusive_parts(options: list[Option]) -> list[str]:
-    """`[--a | --b]`, as parts that may stand on lines of their own."""
+    """`[--a | --b]`, or with round brackets where one is required, as parts that may stand on lines of their own."""
     words = [_usage_part(option).strip("[]") for option in options]
     parts = [f"{word} |" for word in words[:-1]] + words[-1:]
-    return [f"[{parts[0]}", *parts[1:-1], f"{parts[-1]}]"] if parts else []
+    left, right = "()" if any(option.required for option in options) else "[]"
+    return [f"{left}{parts[0]}", *parts[1:-1], f"{parts[-1]}{right}"] if parts else []
+
+
+def _required_parts(tool: CommandSpec) -> list[str]:
+    required = [option for option in tool.options if option.required and not option.hidden]
+    alone = [_usage_part(option) for option in required if not option.exclusive]
+    return [*alone, *_exclusive_parts([option for option in required if option.exclusive])]
 
 
 def _choices_of(spec: CommandSpec) -> str:
@@ -61,21 +73,24 @@ def positional_text(spec: CommandSpec) -> str:
 
 
 def optional_text(spec: CommandSpec) -> str:
-    """The section about the options."""
-    return "\noptional arguments:\n" + "".join(_option_entries(spec))
+    """The sections about the options."""
+    text = "\noptional arguments:\n" + _entry("-h, --help", "show this help message and exit") + _option_entries(spec, "")
+    for heading in dict.fromkeys(option.heading for option in spec.options if option.heading):
+        text += f"\n{heading}:\n{_option_entries(spec, heading)}"
+    return text
 
 
 def _paragraph(text: str) -> str:
     return "".join(f"{line}\n" for line in justified(text, text_width()))
 
 
-def _option_entries(spec: CommandSpec) -> list[str]:
-    entries = [_entry("-h, --help", "show this help message and exit")]
+def _option_entries(spec: CommandSpec, heading: str) -> str:
+    entries = []
     for option in spec.options:
-        if not option.hidden:
+        if not option.hidden and option.heading == heading:
             value = "" if option.is_flag else f" {option.metavar}"
             entries.append(_entry(", ".join(f"{name}{value}" for name in option.names), option.help))
-    return entries
+    return "".join(entries)
 
 
 def text_width() -> int:
@@ -87,30 +102,47 @@ def text_width() -> int:
     return int(columns) - 5 if columns.isascii() and columns.isdigit() else _DEFAULT_WIDTH
 
 
+_BREAKS = re.compile(
+    r"(?<=-)(?=[^\s\d'-])|(?<=[^\s-]-)(?=\d)"  # after a hyphen, but not in front of a number that it makes negative
+    r"|(?<=[:;!?%])(?=[^\s.,:;!?%)\]}'\"`])"
+    r"|(?<=[.,])(?=[^\s\d.,:;!?%)\]}'\"`])|(?<=[^\d][.,])(?=\d)"
+    r"|(?<=\S[)\]}\"])(?=\w)"
+    r"|(?<=[^\s(\[{$'\"`])(?=[(\[{$])"
+)
+"""Where Java's line breaker may break inside a word: `--|release-|version`, `metadata.|version=5`."""
+
+
+def line_pieces(text: str) -> list[str]:
+    """A text in the pieces that are not broken over lines; the blank behind a word belongs to its last piece.
+
+    Source: java.text.BreakIterator.getLineInstance, as far as the texts of Kafka's tools need it.
+    """
+    return [piece for word in re.findall(r"\S+ *", text.strip()) for piece in _BREAKS.split(word)]
+
+
 def justified(text: str, width: int) -> list[str]:
     """The lines of a paragraph, all but the last stretched to `width` by blanks between words."""
-    lines: list[list[str]] = [[]]
-    # The blank after a word counts too.
-    words = [f"{word} " for word in text.split()]
-    for piece in [*words[:-1], words[-1].rstrip()]:
-        word = piece.rstrip()
-        if lines[-1] and sum(map(len, lines[-1])) + len(lines[-1]) + len(piece) > width:
-            lines.append([])
-        lines[-1].append(word)
-    return [*(_stretched(words, width) for words in lines[:-1]), " ".join(lines[-1])]
+    lines = [""]
+    for piece in line_pieces(text):
+        # The blank after a word counts too.
+        if lines[-1] and len(lines[-1]) + len(piece) > width:
+            lines.append("")
+        lines[-1] += piece
+    return [*(_stretched(line.rstrip(), width) for line in lines[:-1]), lines[-1]]
 
 
-def _stretched(words: list[str], width: int) -> str:
-    gaps = len(words) - 1
-    if gaps == 0:
-        return words[0]
-    each, extra = divmod(max(gaps, width - sum(map(len, words))), gaps)
+def _stretched(line: str, width: int) -> str:
+    words = re.split(" +", line)
+    gaps = re.findall(" +", line)
+    if not gaps:
+        return line
+    each, extra = divmod(max(0, width - len(line)), len(gaps))
     # What is left over goes to the gaps in the middle.
-    first = (gaps - extra + 1) // 2
-    line = ""
-    for index, word in enumerate(words[:-1]):
-        line += word + " " * (each + (1 if first <= index < first + extra else 0))
-    return line + words[-1]
+    first = (len(gaps) - extra + 1) // 2
+    stretched = words[0]
+    for index, (gap, word) in enumerate(zip(gaps, words[1:], strict=True)):
+        stretched += gap + " " * (each + (1 if first <= index < first + extra else 0)) + word
+    return stretched
 
 
 def _usage_part(option: Option) -> str:

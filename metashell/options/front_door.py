@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from metashell.options import shared
+from metashell.options.acl_tools import ACLS
 from metashell.options.analyse_tools import EXPORT, SQL
+from metashell.options.cluster_tools import BROKERS, CLUSTER, FEATURES
 from metashell.options.completion_tools import COMPLETION
 from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
+from metashell.options.kafka_admin_tools import KAFKA_CLUSTER, KAFKA_FEATURES, KAFKA_METADATA_QUORUM
+from metashell.options.quota_tools import QUOTAS
+from metashell.options.rehearse_tools import REHEARSE
 from metashell.options.report_tools import REPORT, SPARK_REPORTS
+from metashell.options.scram_tools import SCRAM
 from metashell.options.server_tools import QUORUM, SERVER
 from metashell.options.shell_tools import KAFKA_METADATA_SHELL, KAFKA_SHELL
 from metashell.options.spec import Argument, CommandSpec
 from metashell.options.storage_tools import KAFKA_STORAGE, STORAGE
 from metashell.options.subcommands import SUBCOMMANDS
+from metashell.options.topic_tools import CONFIGS, ELECT, TOPICS
 from metashell.options.verify_tools import VERIFY
 
 METASHELL = CommandSpec(
@@ -40,9 +47,22 @@ TOOLS: dict[str, CommandSpec] = {
         KAFKA_METADATA_SHELL,
         KAFKA_DUMP_LOG,
         VERIFY,
+        REHEARSE,
         STORAGE,
         KAFKA_STORAGE,
+        KAFKA_CLUSTER,
+        KAFKA_METADATA_QUORUM,
+        KAFKA_FEATURES,
         QUORUM,
+        TOPICS,
+        CONFIGS,
+        CLUSTER,
+        BROKERS,
+        FEATURES,
+        ELECT,
+        ACLS,
+        QUOTAS,
+        SCRAM,
         SERVER,
         EXPORT,
         SQL,

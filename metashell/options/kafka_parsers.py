@@ -78,11 +78,18 @@ def parse_argparse4j(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
     Shape: all words that are no options belong to the one positional argument; negative numbers are no options.
     Errors: UsageError in Kafka's words, without the usage lines above them.
     """
+    values, _ = _parse_argparse4j(spec, argv)
+    if not values.help and (missing := missing_text(spec, values)):
+        raise UsageError(missing)
+    return values
+
+
+def _parse_argparse4j(spec: CommandSpec, argv: Sequence[str]) -> tuple[SimpleNamespace, list[str]]:
+    """The same without looking for what is missing; for a tool with sub-commands also the words from the sub-command on."""
     values = _defaults(spec)
     positional: list[str] = []
     nargs = spec.arguments[0].nargs if spec.arguments else ""
     most = {"": 0, "1": 1, "?": 1}.get(nargs, len(argv))
-    given: set[str] = set()
     words = list(argv)
     are_options = True
     while words:
@@ -90,44 +97,70 @@ def parse_argparse4j(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
         if are_options and word == "--":
             are_options = False
         elif not are_options or not _is_flag(word):
+            if spec.commands:
+                return values, [word, *words]
             if len(positional) == most:
                 raise UsageError(f"unrecognized arguments: '{' '.join([word, *words])}'", word)
             positional.append(word)
         elif _asks_for_help(spec, word):
             values.help = True
-            return values
+            return values, []
         else:
             option, joined = _find_option(spec, word)
-            _refuse_rivals(spec, option, given)
-            given.add(option.dest)
+            _refuse_rivals(spec, option, values.given)
+            values.given.add(option.dest)
             value = True if option.is_flag else _argparse_value(option, joined, words)
             setattr(values, option.dest, (*getattr(values, option.dest), value) if option.multiple else value)
     if nargs in ("1", "+") and not positional:
         raise UsageError("too few arguments")
-    for option in spec.options:
-        if option.required and not getattr(values, option.dest, None) and option.dest not in given:
-            raise UsageError(f"argument {_both_names(option)} is required", option.names[0])
     if spec.arguments:
         setattr(values, spec.arguments[0].name, tuple(positional))
-    return values
+    return values, []
 
 
-def parse_argparse4j_command(tool: CommandSpec, argv: Sequence[str]) -> tuple[CommandSpec, SimpleNamespace]:
-    """The sub-command that the words name, which may be cut short, and its values; the tool itself where only its help is asked for.
+def missing_text(spec: CommandSpec, values: SimpleNamespace, unchecked: str = "") -> str:
+    """What Kafka says of required options that were not given, empty where nothing is missing.
 
+    Of several it names the last one; then come groups of which one is required, but for the group `unchecked`.
+    """
+    required = [option for option in spec.options if option.required]
+    alone = [option for option in required if not option.exclusive and option.dest not in values.given]
+    if alone:
+        return f"argument {_both_names(alone[-1])} is required"
+    for group in dict.fromkeys(option.exclusive for option in required if option.exclusive not in ("", unchecked)):
+        members = [option for option in required if option.exclusive == group]
+        if not any(option.dest in values.given for option in members):
+            return f"one of the arguments {' '.join(map(_both_names, members))} is required"
+    return ""
+
+
+def parse_argparse4j_command(tool: CommandSpec, argv: Sequence[str], *, unchecked: str = "") -> tuple[CommandSpec, SimpleNamespace]:
+    """The sub-command that the words name, which may be cut short, and its values with the tool's own; the tool itself where only its help
+    is asked for.
+
+    What the tool itself misses is said last: help and faults of the sub-command come first. Whether an option of the group `unchecked`
+    was given is not looked at.
     Errors: UsageError in Kafka's words; its `argument` is "" where the tool's own words are wrong, else the sub-command's name is.
     """
-    if not argv:
-        raise UsageError("too few arguments")
-    if _is_flag(argv[0]):
-        if _asks_for_help(tool, argv[0]):
-            return tool, SimpleNamespace(help=True)
-        raise UsageError(f"unrecognized arguments: '{argv[0]}'")
-    command = named_command(tool.commands, argv[0])
     try:
-        return command, parse_argparse4j(command, argv[1:])
+        values, rest = _parse_argparse4j(tool, argv)
+    except UsageError as error:
+        raise UsageError(str(error)) from None
+    if values.help:
+        return tool, values
+    if not rest:
+        raise UsageError("too few arguments")
+    command = named_command(tool.commands, rest[0])
+    missing = missing_text(tool, values, unchecked)
+    try:
+        own, _ = _parse_argparse4j(command, rest[1:])
+        if not own.help and not missing and (of_command := missing_text(command, own, unchecked)):
+            raise UsageError(of_command)
     except UsageError as error:
         raise UsageError(str(error), command.name) from None
+    if missing and not own.help:
+        raise UsageError(missing)
+    return command, SimpleNamespace(**{**vars(values), **vars(own), "given": values.given | own.given})
 
 
 def named_command(commands: Sequence[CommandSpec], word: str) -> CommandSpec:
@@ -219,7 +252,7 @@ def _both_names(option: Option) -> str:
 
 
 def _defaults(spec: CommandSpec) -> SimpleNamespace:
-    values = SimpleNamespace(help=False)
+    values = SimpleNamespace(help=False, given=set())
     for option in spec.options:
         setattr(values, option.dest, () if option.multiple else False if option.is_flag else option.default)
     return values

@@ -119,8 +119,8 @@ def _make_command(spec: CommandSpec) -> Any:
 
 def _unknown_option(spec: CommandSpec, name: str, argv: list[str]) -> UsageError:
     known = [name for option in spec.options if not option.hidden for name in option.names] + ["--help"]
-    if len(name) == 2 and any(len(word) > 2 and not word.startswith("--") for word in known):
-        # find's `-maxdepth` is not a cluster of short flags: name the whole word.
+    if len(name) == 2:
+        # find's `-maxdepth` and Kafka's `-daemon` are no clusters of short flags: name the whole word.
         name = next((word for word in argv if word.startswith(name)), name)
     return UsageError(f"unknown option {name}{did_you_mean(name, known) if len(name) > 2 else ''}", name)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metashell.options import shared
+from metashell.options.cluster_tools import LIVE_QUORUM
 from metashell.options.spec import Argument, CommandSpec, Option, choice, file_option, flag, path_argument
 
 _OVERRIDE = Option(
@@ -113,14 +114,16 @@ STOP = CommandSpec(
     examples=(("metashell quorum stop", "stop it"),),
     epilog=(shared.EXIT_STATUS,),
 )
-_COMMANDS = (START, STATUS, STOP)
+_COMMANDS = (START, STATUS, STOP, *LIVE_QUORUM)
 
 QUORUM = CommandSpec(
     name="metashell-quorum",
-    summary="a quorum of controllers on this machine, for trying and testing",
+    summary="a quorum of controllers on this machine, and the quorum of any cluster",
     description="""
         Starts, shows and stops a local quorum of controllers, without Java. Kafka's tools, clients of the admin protocol, kafka-shell and
         real brokers work against it.
+
+        describe, add-controller and remove-controller ask the quorum of any cluster, through its brokers or controllers.
         """,
     options=(shared.VERSION,),
     arguments=(Argument(name="command", nargs="+", kind="words", help="one of the commands below, and its words"),),

@@ -28,6 +28,9 @@ KAFKA_SHELL = CommandSpec(
         many records it is behind; `follow` and `watch` print changes as they are committed. Where controllers authorize
         requests, attaching needs the right CLUSTER_ACTION on the cluster.
 
+        With --allow-changes some commands change the cluster by what a path is about, as `metashell configs`, `topics` and so on do; each
+        asks first on a terminal. Without it nothing is ever changed.
+
         Without a command the shell prompts for commands; if standard input is not a terminal, it runs each line of it as a command and
         stops at the first that fails. With a command, it runs that one. Options of a command may stand before or after its paths;
         options of kafka-shell stand before the command, or after it if the command has no option of that name. A first word that
@@ -36,6 +39,10 @@ KAFKA_SHELL = CommandSpec(
     options=(
         _SNAPSHOT,
         *QUORUM_OPTIONS,
+        flag(
+            "--allow-changes",
+            help="with a live quorum: let `set`, `unset`, `create`, `alter`, `delete`, `elect` and `unregister` change the cluster",
+        ),
         flag("--demo", help="open the directory of a real controller that ships with the package", exclusive=SOURCE),
         shared.OUTPUT,
         shared.CERTAIN_ONLY,
@@ -54,6 +61,10 @@ KAFKA_SHELL = CommandSpec(
         ("kafka-shell -C controller-1:9093,controller-2:9093", "a prompt on a live quorum"),
         ("kafka-shell -C controller-1:9093 watch /image/topics/byName/orders -o jsonl", "what happens to a topic, as it is committed"),
         ("kafka-shell -b broker-1:9092 -c client.properties status", "ask a broker where the controllers are, over TLS for example"),
+        (
+            "kafka-shell -C controller-1:9093 --allow-changes set /image/configs/TOPIC:orders retention.ms=3600000",
+            "change a setting, after a question",
+        ),
         ("kafka-shell -s DIR --certain-only status", "how much of it is certain, and what could not be applied"),
     ),
     epilog=(shared.EXIT_STATUS,),

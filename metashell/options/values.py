@@ -25,7 +25,7 @@ def convert(type_name: str, text: str, choices: Sequence[str] = ()) -> object:
     if type_name in ("choice", "optional-choice"):
         return choice(text, choices)
     if type_name == "optional-int":
-        return text if text in choices else whole_number(text)
+        return text if text in choices and not text.isdigit() else whole_number(text)
     return _CONVERTERS[type_name](text)
 
 
@@ -77,6 +77,14 @@ def int32(text: str) -> int:
     if not -(1 << 31) <= number < 1 << 31:
         raise UsageError(f"{text!r} does not fit in 32 bits", text)
     return number
+
+
+def java_integer(text: str) -> int:
+    """The same, refused in the words of Kafka's tools."""
+    try:
+        return int32(text)
+    except UsageError:
+        raise UsageError(f"could not convert '{text}' to Integer (For input string: \"{text}\")", text) from None
 
 
 def size(text: str) -> int:
@@ -136,6 +144,7 @@ _CONVERTERS: dict[str, Callable[[str], object]] = {
     "optional-str": str,
     "path": str,
     "int32": int32,
+    "java-integer": java_integer,
     "int": whole_number,
     "integer": integer,
     "size": size,

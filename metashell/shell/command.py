@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 FORMS = ("text", "json", "jsonl", "table", "csv", "kafka")
 NODE_PATH = "node"
 COMMAND_NAME = "command"
+SETTING = "setting"
+"""`KEY=VALUE` of what the path before it names."""
+SET_KEY = "set-key"
+"""A key that is set there."""
 
 OUTPUT = Option(
     names=("--output", "-o"),

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from metashell.nodes import Directory
-from metashell.shell.command import COMMAND_NAME, NODE_PATH
+from metashell.nodes.subjects import resource_of, subject_of
+from metashell.shell.command import COMMAND_NAME, NODE_PATH, SET_KEY, SETTING
 from metashell.shell.commands import command_names, find_command
 from metashell.shell.globs import quote_glob
 from metashell.shell.kafka_usage import KAFKA_COMMANDS
@@ -20,7 +21,9 @@ from metashell.shell.words import PartialLine, quote_word, split_partial
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from metashell.image import MetadataImage
     from metashell.nodes import Node
+    from metashell.nodes.subjects import Subject
     from metashell.options import Argument, CommandSpec, Option
     from metashell.shell.context import Context
 
@@ -77,18 +80,40 @@ def _options(spec: CommandSpec, partial: PartialLine) -> list[Candidate]:
 
 
 def _argument(ctx: Context, spec: CommandSpec, partial: PartialLine) -> list[Candidate]:
-    positionals = _positional_count(spec, partial.words[1:])
-    argument = _argument_at(spec.arguments, positionals)
+    argument = _argument_at(spec.arguments, len(_positionals(spec, partial.words[1:])))
     if argument is None:
         return []
     if argument.kind == COMMAND_NAME:
         return _from_words(partial, sorted(KAFKA_COMMANDS) if ctx.speaks_kafka else command_names())
+    if argument.kind in (SETTING, SET_KEY):
+        return _keys(ctx, spec, partial, is_set=argument.kind == SET_KEY)
     return _paths(ctx, partial) if argument.kind == NODE_PATH else []
 
 
-def _positional_count(spec: CommandSpec, words: list[str]) -> int:
+def _keys(ctx: Context, spec: CommandSpec, partial: PartialLine, *, is_set: bool) -> list[Candidate]:
+    """The keys of what the first path of the line is about: those that are set, or `KEY=` for all that may be."""
+    path = next(iter(_positionals(spec, partial.words[1:])), "")
+    subject = subject_of(absolute_components(path, ctx.cwd), ctx.image)
+    if subject is None or "=" in partial.current:
+        return []
+    if is_set:
+        return _from_words(partial, sorted(_present_keys(subject, ctx.image)))
+    known = [] if ctx.administrator is None else ctx.administrator.keys(subject)
+    return [Candidate(f"{key}=", partial.start, key) for key in known if key.startswith(partial.current)]
+
+
+def _present_keys(subject: Subject, image: MetadataImage) -> Iterable[str]:
+    match subject:
+        case ("quota", entity, None):
+            return image.client_quotas.get(tuple(sorted(entity)), {})
+        case _:
+            resource = resource_of(subject)
+            return () if resource is None else image.configs.get(resource, {})
+
+
+def _positionals(spec: CommandSpec, words: list[str]) -> list[str]:
     takes_value = {name for option in spec.options if not option.is_flag for name in option.names}
-    count = 0
+    found: list[str] = []
     skip = False
     for word in words:
         if skip:
@@ -96,8 +121,8 @@ def _positional_count(spec: CommandSpec, words: list[str]) -> int:
         elif word.startswith("-"):
             skip = word in takes_value
         else:
-            count += 1
-    return count
+            found.append(word)
+    return found
 
 
 def _argument_at(arguments: tuple[Argument, ...], index: int) -> Argument | None:

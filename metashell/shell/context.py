@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from metashell.image import MetadataImage
     from metashell.image.voters import Leader
     from metashell.nodes import Node
+    from metashell.shell.administrator import Administrator
     from metashell.shell.feed import Feed
 
 STATUS_FAILED = 1
@@ -54,6 +55,7 @@ class Context:
     Shape: `display` is where answers go and `output` their form (text, json, jsonl, table, csv or kafka); `history` holds typed
     lines. `feed` is the source of newer images where there is one, and `make_root` the tree over one, given the tree before.
     `election` gives the election in quorum-state, None without one.
+    `administrator` changes the cluster, None where that is off.
     """
 
     root: Node
@@ -72,6 +74,7 @@ class Context:
     feed: Feed | None = None
     make_root: Callable[[MetadataImage, Node], Node] | None = None
     election: Callable[[], Leader | None] | None = None
+    administrator: Administrator | None = None
     write: Callable[[str], None] = field(init=False)
     """Writes text that may hold data."""
     line: Callable[[str], None] = field(init=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,31 @@ if TYPE_CHECKING:
 _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
 _LINES_KEPT = 10_000
+_HAS_NO_SECRETS = re.compile("topic|group|quota|metrics", re.IGNORECASE)
 
 
 def remember(history: list[str], line: str) -> None:
-    """Add a typed line, stripped; not if it begins with a blank, is empty, or repeats the line before."""
+    """Add a typed line, stripped; not if it begins with a blank, is empty, repeats the line before, or sets a secret."""
     text = line.strip()
-    if text and not line.startswith(" ") and history[-1:] != [text]:
+    if text and not line.startswith(" ") and history[-1:] != [text] and not sets_secret(text):
         history.append(text)
+
+
+def sets_secret(line: str) -> bool:
+    """Whether a line may give a value to a key whose values are secret."""
+    if not line.startswith("set"):
+        return False
+    from metashell.codec.config_types import BROKER_RESOURCE, TOPIC_RESOURCE
+    from metashell.codec.redaction import is_sensitive_config
+    from metashell.shell.words import split_line
+
+    path, *words = [word for word in split_line(line)[1:] if not word.startswith("-")] or [""]
+    # A path may be relative to anywhere, and on a broker every key that is not known is a secret.
+    resource = TOPIC_RESOURCE if _HAS_NO_SECRETS.search(path) else BROKER_RESOURCE
+    keys = [word.partition("=")[0].rstrip("+-") for word in words if "=" in word]
+    if len(keys) < len(words):
+        keys.append(path.rpartition("/")[2])
+    return any(is_sensitive_config(resource, key) for key in keys)
 
 
 def last_entries(history: Sequence[str], count: int | None) -> Iterator[tuple[int, str]]:

@@ -114,7 +114,8 @@ def prompt_text(ctx: Context) -> str:
     """The text before a line: `DIR@312 (certain to 251) 2 faults /image> `, for a quorum `b1:9093@312 lag 0 /image> `.
 
     Shape: the number is the last offset of the image. `certain to` is shown while later records may still be undone, the number
-    of faults if there are any. A live source shows its lag in records or, if it is not updated, the reason.
+    of faults if there are any. A live source shows its lag in records or, if it is not updated, the reason. `changes on` is shown where
+    commands may change the cluster.
     """
     if ctx.speaks_kafka:
         return KAFKA_PROMPT
@@ -129,6 +130,8 @@ def prompt_text(ctx: Context) -> str:
     elif provenance.certain_to < provenance.end_offset:
         words.append(_style(ctx, _YELLOW, f"(certain to {provenance.certain_to})"))
     words += _feed_words(ctx)
+    if ctx.administrator is not None:
+        words.append(_style(ctx, _RED, "changes on"))
     count = len(ctx.image.faults)
     if count:
         words.append(_style(ctx, _RED, counted(count, "fault")))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
+from metashell.codec.java_hash import string_hash_order
 from metashell.errors import LogCorruptError
 from metashell.log.meta_properties import META_PROPERTIES, MetaProperties, read_meta_properties
 from metashell.storage.errors import ConfigError
@@ -106,19 +107,5 @@ def _verify_directory_id(path: str, directory_id: bytes, seen: dict[bytes, str])
 
 
 def in_hash_order(paths: Sequence[str]) -> list[str]:
-    """The paths as a Java HashMap hands them out, which is the order of Kafka's own output.
-
-    Shape: 16 buckets, doubled whenever three quarters full; within a bucket in the order given.
-    """
-    buckets = 16
-    while len(paths) > buckets * 3 // 4:
-        buckets *= 2
-    return sorted(paths, key=lambda path: _spread_hash(path) & (buckets - 1))
-
-
-def _spread_hash(text: str) -> int:
-    value = 0
-    units = text.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
-    return value ^ value >> 16
+    """The paths as a Java HashMap hands them out, which is the order of Kafka's own output."""
+    return list(string_hash_order(paths))

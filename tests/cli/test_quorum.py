@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -83,6 +84,8 @@ def test_a_quorum_from_start_to_stop(quorum: Shell) -> None:
     assert (stopped.returncode, stopped.stdout) == (0, "stopped\n")
     for command in ("stop", "status"):
         assert failed(quorum(command)) == f"metashell quorum {command}: no quorum is running"
+    none = quorum("status", "-o", "json")
+    assert (none.returncode, json.loads(none.stdout)) == (1, {"type": "quorum", "state": "stopped"})
     assert quorum.leftovers == []
 
 
@@ -97,6 +100,8 @@ def test_a_quorum_that_was_killed_is_named_and_its_files_go_with_the_next_one(qu
     pid, directory = start_and_kill()
     died = f"process {pid} was killed or ended by itself"
     assert failed(quorum("status")) == f"metashell quorum status: no quorum is running: {died}; {directory}/quorum.log may say why"
+    shown = json.loads(quorum("status", "-o", "json").stdout)
+    assert (shown["state"], shown["pid"], shown["directory"]) == ("killed", pid, directory)
     assert failed(quorum("stop")) == f"metashell quorum stop: no quorum was running: {died}; {directory} is removed"
     assert failed(quorum("stop")) == "metashell quorum stop: no quorum is running"
     pid, directory = start_and_kill()
@@ -153,7 +158,11 @@ def test_a_directory_is_kept_with_its_ports_and_opened_again(quorum: Shell, tmp_
     again = quorum("start", "--dir", "kept")
     assert again.stdout == first.stdout
     assert quorum("stop").returncode == 0
-    assert failed(quorum("start", "--dir", "kept", "-n", "3")) == f"metashell quorum start: {tmp_path}/kept: its quorum has 1 controller"
+    refused = f"metashell quorum start: {tmp_path}/kept: its quorum"
+    assert failed(quorum("start", "--dir", "kept", "-n", "3")) == f"{refused} has 1 controller"
+    assert failed(quorum("start", "--dir", "kept", "-r", "4.0")) == f"{refused} was made with metadata.version 4.1-IV1"
+    assert failed(quorum("start", "--dir", "kept", "-f", "share.version=1")) == f"{refused} was made with share.version 0"
+    assert quorum("start", "--dir", "kept", "-r", "4.1").stdout == first.stdout
     assert "num.partitions=3" in (tmp_path / "kept" / "controller-1" / "server.properties").read_text()
 
 
@@ -238,6 +247,37 @@ def test_a_start_that_is_interrupted_starts_nothing(quorum: Shell) -> None:
     else:
         assert (process.returncode, output, errors) == (130, "", "")
     assert quorum.leftovers == []
+
+
+def test_a_start_that_cannot_say_where_the_quorum_is_leaves_none(quorum: Shell) -> None:
+    done = quorum.bash("quorum start -n 1 >/dev/full")
+    assert (done.returncode, done.stderr) == (1, "metashell quorum start: standard output: No space left on device\n")
+    assert (quorum.registry.is_alive, quorum.leftovers) == (False, [])
+
+
+def test_a_directory_on_which_a_quorum_runs_is_left_alone(quorum: Shell, tmp_path: Path) -> None:
+    pid = json.loads(quorum("start", "-n", "1", "--dir", "kept", "-o", "json").stdout)["pid"]
+    log = (tmp_path / "kept" / "quorum.log").read_text()
+    second = subprocess.run(
+        command_line("metashell", "quorum", "start", "--dir", "kept"),
+        capture_output=True,
+        text=True,
+        env={**quorum.env, "XDG_STATE_HOME": str(tmp_path / "other")},
+        cwd=tmp_path,
+        timeout=LIMIT_S,
+    )
+    assert failed(second) == f"metashell quorum start: {tmp_path}/kept: process {pid} runs on it"
+    assert (tmp_path / "kept" / "quorum.log").read_text() == log
+
+
+@pytest.mark.parametrize("after_s", [0.05, 0.1, 0.15, 0.2, 0.3, 0.5])
+def test_an_early_signal_is_never_lost(quorum: Shell, after_s: float) -> None:
+    """Whenever it comes: also while modules are imported."""
+    process = quorum.begin("start", "-n", "1", "--foreground")
+    time.sleep(after_s)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=LIMIT_S)
+    assert (process.returncode in (0, -signal.SIGTERM), quorum.leftovers, quorum.registry.is_alive) == (True, [], False)
 
 
 def test_kafka_shell_shows_it(quorum: Shell) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.controller.java import hash_order, string_hash_order, timeline_order
+from metashell.codec.java_hash import hash_order, string_hash_order
+from metashell.controller.java import timeline_order
 
 TIMELINE = {
     1: "0",

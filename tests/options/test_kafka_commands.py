@@ -56,7 +56,7 @@ def test_what_only_ours_has_makes_no_prefix_ambiguous() -> None:
         (("f",), "ambiguous command: f could match format, feature-dependencies"),
         (("--nope",), "unrecognized arguments: '--nope'"),
         (("random-uuid", "x"), "unrecognized arguments: 'x'"),
-        (("format",), "argument --config/-c is required"),
+        (("format",), "argument --cluster-id/-t is required"),
         (("format", "-c", "f"), "argument --cluster-id/-t is required"),
         (("format", "-c"), "argument --config/-c: expected one argument"),
         (("format", "-s", "-N"), "argument --no-initial-controllers/-N: not allowed with argument --standalone/-s"),

@@ -17,7 +17,7 @@ def completed(line: str, **fields) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "lines"),
     [
-        ("c", ["cat ", "cd "]),
+        ("c", ["cat ", "cd ", "create "]),
         ("st", ["status "]),
         ("frob ", []),
         ("ls /im", ["ls /image/"]),

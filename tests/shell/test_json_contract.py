@@ -59,7 +59,9 @@ KEYS: dict[str, set[str]] = {
 }
 
 # Those of `follow` and `watch`, which do not end by themselves, are in test_changes.py.
-SILENT = {"cd", "exit", "follow", "watch"}
+CHANGES = {"alter", "create", "delete", "elect", "set", "unregister", "unset"}
+"""What administration commands print: tests/cli."""
+SILENT = {"cd", "exit", "follow", "watch"} | CHANGES
 
 
 @pytest.fixture(scope="module")

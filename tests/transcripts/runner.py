@@ -9,7 +9,9 @@ Shape of a transcript, `tests/transcripts/FOLDER/NAME.txt`:
     image                         stdout and stderr, in the order in which they were written
     [status 1]                    last line, only when the status is not 0
 
-A command line `run ...` is a story of a quorum, which `tests/raft/stories.py` plays in this process.
+A command line `attached ...` is a kafka-shell on a live quorum of its own, with three brokers that register, an authorizer and the topic
+`orders`; it goes on after a failure, and its address is shown as localhost:9093. A command
+line `run ...` is a story of a quorum, which `tests/raft/stories.py` plays in this process.
 Tools run as processes of their own in `tests/golden` (so that file names in outputs are short), without a terminal.
 """
 
@@ -22,6 +24,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from metashell.embedded import EmbeddedQuorum
+from tests.administering import AUTHORIZER
 from tests.raft.stories import play
 
 HERE = Path(__file__).parent
@@ -74,11 +78,21 @@ def replay(transcript: Transcript) -> str:
     tool, *arguments = shlex.split(transcript.command)
     if tool == "run":
         return play(arguments, transcript.stdin)
+    if tool == "attached":
+        with EmbeddedQuorum(controllers=1, fake_brokers=3, properties=AUTHORIZER) as quorum:
+            quorum.create_topic("orders", 3, 2, {"retention.ms": "86400000"})
+            address = quorum.bootstrap_controllers
+            output = _run("metashell.cli.kafka_shell", ["-C", address, "--keep-going", *arguments], transcript.stdin)
+            return output.replace(address, "localhost:9093")
     module, before = TOOLS[tool]
+    return _run(module, [*before, *arguments], transcript.stdin)
+
+
+def _run(module: str, arguments: list[str], stdin: str) -> str:
     code = f"import sys; from {module} import main; sys.exit(main())"
     run = subprocess.run(
-        [sys.executable, "-c", code, *before, *arguments],
-        input=transcript.stdin.encode(),
+        [sys.executable, "-c", code, *arguments],
+        input=stdin.encode(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         cwd=GOLDEN,

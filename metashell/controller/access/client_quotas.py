@@ -12,8 +12,8 @@ from typing import Final
 
 from metashell.codec import messages
 from metashell.codec.error_codes import INVALID_REQUEST, NONE, NOT_CONTROLLER, POLICY_VIOLATION
+from metashell.codec.java_hash import string_hash_order
 from metashell.controller.decision import TOO_LARGE, ApiError, BoundedRecords, Decision
-from metashell.controller.java import string_hash_order
 from metashell.controller.request import Request
 from metashell.controller.state import State
 from metashell.controller.steps import Steps

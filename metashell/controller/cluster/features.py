@@ -11,9 +11,10 @@ from typing import Final
 from metashell.codec import messages
 from metashell.codec.config_types import BROKER_RESOURCE
 from metashell.codec.error_codes import INVALID_UPDATE_VERSION, NONE
+from metashell.codec.java_hash import string_hash_order
 from metashell.codec.metadata_version import ELR_LEVEL, KRAFT_VERSION, METADATA_VERSION, REGISTER_CONTROLLER_LEVEL
 from metashell.controller.decision import ApiError, BoundedRecords, Decision
-from metashell.controller.java import string_hash_order, timeline_order
+from metashell.controller.java import timeline_order
 from metashell.controller.records import (
     ELR_FEATURE,
     MIN_ISR,

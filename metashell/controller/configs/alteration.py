@@ -22,12 +22,13 @@ from metashell.codec.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
 )
+from metashell.codec.java_hash import string_hash_order
 from metashell.codec.metadata_version import CORDONED_DIRECTORIES_LEVEL
 from metashell.controller.access.authorizer import CLUSTER_NAME, Operation, Resource
 from metashell.controller.configs.checks import check_resource
 from metashell.controller.configs.keys import ConfigKey, config_keys
 from metashell.controller.decision import TOO_LARGE, ApiError, BoundedRecords, Decision
-from metashell.controller.java import java_int, string_hash_order
+from metashell.controller.java import java_int
 from metashell.controller.policies import ConfigsToAlter
 from metashell.controller.records import MIN_ISR, clear_elr, config, elr_enabled, is_config_of
 from metashell.controller.request import Request

@@ -10,8 +10,8 @@ from enum import Enum
 from typing import Final
 
 from metashell.codec import messages
+from metashell.codec.java_hash import hash_order
 from metashell.codec.metadata_version import DIRECTORY_ASSIGNMENT_LEVEL
-from metashell.controller.java import hash_order
 from metashell.controller.records import LEADER_EPOCH_KEPT_LEVEL
 from metashell.ids import NO_LEADER
 from metashell.image import PartitionRegistration

@@ -19,10 +19,10 @@ from metashell.image.spans import Span, read_partition, walk_span
 _PARTITION_BITS: Final = 32
 _PARTITION_MASK: Final = (1 << _PARTITION_BITS) - 1
 _GONE_MIN: Final = 64
-_REPLICAS_AT: Final = 23
+REPLICAS_AT: Final = 23
 """Where the replicas stand in a partition's record: after frame, type, version, partition and topic id."""
-_COUNT_MAX: Final = 64
-_NO_MOVES: Final = b"\x01\x01"
+COUNT_MAX: Final = 64
+NO_MOVES: Final = b"\x01\x01"
 """Nothing being removed, nothing being added."""
 _ORDINARY_MAX: Final = 14
 """Leader, two epochs, the length of the directories and the end of the tags; what is longer has an ELR."""
@@ -32,10 +32,10 @@ _DECODED: Final = 4
 """One that is decoded takes as long as so many that stay bytes."""
 _RECLAIMED: Final = 20_000
 """Handles that are looked at in one piece."""
-_REPLICAS: Final = [Struct(f">{count}i").unpack_from for count in range(_COUNT_MAX)]
+REPLICAS: Final = [Struct(f">{count}i").unpack_from for count in range(COUNT_MAX)]
 PartitionKey = tuple[bytes, int]
 """(topic id, partition)."""
-_Piece = tuple[bytes, list[int], list[int], list[int]]
+Piece = tuple[bytes, list[int], list[int], list[int]]
 """A buffer, and of partitions in it their ids, where their values start, and where those end."""
 
 
@@ -62,7 +62,7 @@ class Hints:
         for topic in image.topics:
             self.add_topic(topic.name)
             for span in topic.spans:
-                for piece in _pieces(span):
+                for piece in pieces(span):
                     self._add_piece(topic.id, piece)
                     room -= len(piece[1])
                     if room <= 0:
@@ -179,7 +179,7 @@ class Hints:
             self._topic_ids.append(topic_id)
         return serial
 
-    def _add_piece(self, topic_id: bytes, piece: _Piece) -> None:
+    def _add_piece(self, topic_id: bytes, piece: Piece) -> None:
         """Take partitions of a span, by where their records have what is of interest.
 
         Written out, for a million partitions pass here when a snapshot is loaded; one that is special in any way is decoded.
@@ -188,16 +188,16 @@ class Hints:
         by_broker = self._by_broker
         first = self._serial(topic_id) << _PARTITION_BITS
         for partition_id, start, end in zip(partition_ids, starts, ends, strict=True):
-            at = start + _REPLICAS_AT
+            at = start + REPLICAS_AT
             count = buf[at] - 1
             after = at + 1 + 4 * count
             in_sync = buf[after] - 1
             moving = after + 1 + 4 * in_sync
             leader = moving + 2
-            if not 0 < count < _COUNT_MAX or not 0 <= in_sync < _COUNT_MAX or buf[moving:leader] != _NO_MOVES or end - leader < 4:
+            if not 0 < count < COUNT_MAX or not 0 <= in_sync < COUNT_MAX or buf[moving:leader] != NO_MOVES or end - leader < 4:
                 self.add_partition(topic_id, partition_id, read_partition(buf, start, end))
                 continue
-            replicas = _REPLICAS[count](buf, at + 1)
+            replicas = REPLICAS[count](buf, at + 1)
             if buf[leader : leader + 4] != buf[at + 1 : at + 5] or end - leader > _ORDINARY_MAX + 16 * count:
                 self.add_partition(topic_id, partition_id, read_partition(buf, start, end))
                 continue
@@ -209,7 +209,7 @@ class Hints:
                     by_broker[broker_id] = array("Q", (handle,))
 
 
-def _pieces(span: Span) -> Iterator[_Piece]:
+def pieces(span: Span) -> Iterator[Piece]:
     """Where the records of a span lie, some thousand at a time."""
     buf, at, end, count = span
     while count > 0:

@@ -14,8 +14,12 @@ if TYPE_CHECKING:
     COMMANDS: tuple[Command, ...]
 
 NAMES = (
+    "alter",
     "cat",
     "cd",
+    "create",
+    "delete",
+    "elect",
     "exit",
     "find",
     "follow",
@@ -24,13 +28,16 @@ NAMES = (
     "ls",
     "man",
     "pwd",
+    "set",
     "status",
     "tree",
+    "unregister",
+    "unset",
     "watch",
 )
 
 
-ALIASES = {"quit": "exit", "?": "help"}
+ALIASES = {"quit": "exit", "?": "help", "rm": "delete"}
 """What people type out of habit."""
 
 

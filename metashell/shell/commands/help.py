@@ -9,19 +9,26 @@ DESCRIPTION
 
 EXAMPLES
     >> help
-    cat      print the contents of metadata leaves
-    cd       set the current working directory
-    exit     leave the shell
-    find     search for nodes below directories
-    follow   print every change as it is committed
-    help     list the commands
-    history  print the lines typed so far
-    ls       list directories
-    man      show the page of a command
-    pwd      print the current working directory
-    status   show what was read, how far it is certain, and what is wrong
-    tree     show directories and the leaves in them
-    watch    print the changes below paths as they are committed
+    alter       add partitions to topics
+    cat         print the contents of metadata leaves
+    cd          set the current working directory
+    create      make a topic
+    delete      delete topics, settings, quotas, access control entries and credentials
+    elect       let partitions have another leader
+    exit        leave the shell
+    find        search for nodes below directories
+    follow      print every change as it is committed
+    help        list the commands
+    history     print the lines typed so far
+    ls          list directories
+    man         show the page of a command
+    pwd         print the current working directory
+    set         change settings, quotas and passwords
+    status      show what was read, how far it is certain, and what is wrong
+    tree        show directories and the leaves in them
+    unregister  let the cluster forget brokers that are gone for good
+    unset       remove settings and quotas
+    watch       print the changes below paths as they are committed
 """
 
 from __future__ import annotations

@@ -50,3 +50,8 @@ SCRAM_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 def code_name(names: dict[int, str], code: int) -> str:
     """The word for a code, `UNKNOWN` for one that Java has no word for either."""
     return names.get(code, "UNKNOWN")
+
+
+def code_of(names: dict[int, str], word: str) -> int:
+    """The code of a word. Errors: KeyError for one that is not there."""
+    return {name: code for code, name in names.items()}[word]

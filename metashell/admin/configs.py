@@ -1,0 +1,210 @@
+"""Settings of topics, brokers, groups and client metrics: what is in force and why, and changes of single keys.
+
+Each request goes to who answers for the resource: a broker by its id for itself and its loggers, any node for the rest. So a broker that
+is down fails alone.
+Source: KIP-226, KIP-339 (incremental changes), KIP-412 (loggers), kafka.server.ConfigHelper.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from metashell.admin.errors import AdminError
+from metashell.codec import messages
+from metashell.codec.config_types import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from metashell.codec.error_codes import NONE
+from metashell.errors import MetashellError, UsageError
+
+if TYPE_CHECKING:
+    from metashell.admin.admin import Admin
+
+KINDS: Final = {
+    "topic": TOPIC_RESOURCE,
+    "broker": BROKER_RESOURCE,
+    "broker-logger": BROKER_LOGGER_RESOURCE,
+    "group": GROUP_RESOURCE,
+    "client-metrics": CLIENT_METRICS_RESOURCE,
+}
+DEFAULT_NAME: Final = "default"
+"""How the settings of all brokers are written: `broker:default`."""
+SOURCES: Final = {
+    1: "topic",
+    2: "broker",
+    3: "all brokers",
+    4: "server.properties",
+    5: "default",
+    6: "logger",
+    7: "client metrics",
+    8: "group",
+}
+"""Where a value is set, by Kafka's code."""
+DEFAULT_SOURCE: Final = 5
+STATIC_SOURCE: Final = 4
+
+
+class Resource(NamedTuple):
+    """What has settings: the code of its type, and its name; the default of all brokers has the empty name."""
+
+    kind: int
+    name: str
+
+    def __str__(self) -> str:
+        word = next((word for word, kind in KINDS.items() if kind == self.kind), str(self.kind))
+        return f"{word}:{self.name or DEFAULT_NAME}"
+
+    @property
+    def node_id(self) -> int | None:
+        """The broker that alone answers for it; None where any node does."""
+        is_node = self.kind in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE) and self.name
+        return int(self.name) if is_node else None
+
+
+def is_resource(word: str) -> bool:
+    """Whether a word of a command line names a resource and no setting."""
+    kind, colon, _ = word.partition(":")
+    return bool(colon) and "=" not in kind
+
+
+def parse_resource(text: str) -> Resource:
+    """`topic:orders`, `broker:1`, `broker:default`, `group:g`, in any case, with `_` for `-`. Errors: UsageError."""
+    word, colon, name = text.partition(":")
+    kind = KINDS.get(word.lower().replace("_", "-"))
+    if not colon or kind is None:
+        raise UsageError(f"{text!r} is not TYPE:NAME with a type of {', '.join(KINDS)}", text)
+    if kind == BROKER_RESOURCE and name in ("", DEFAULT_NAME):
+        return Resource(kind, "")
+    if not name:
+        raise UsageError(f"{text!r}: the name is missing", text)
+    if kind in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE):
+        if not (name.isascii() and name.isdigit() and len(name) < 10):
+            raise UsageError(f"{text!r}: {name!r} is not the id of a broker", text)
+        name = str(int(name))
+    return Resource(kind, name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A setting in force. `value` is None where it has none, or is a secret; `source` is Kafka's code of where it is set."""
+
+    name: str
+    value: str | None
+    source: int
+    is_sensitive: bool = False
+    is_read_only: bool = False
+    documentation: str | None = None
+
+    @property
+    def is_set(self) -> bool:
+        """Whether somebody set it, by a command or in a file."""
+        return self.source != DEFAULT_SOURCE
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether a command set it."""
+        return self.source not in (DEFAULT_SOURCE, STATIC_SOURCE)
+
+
+class Operation(IntEnum):
+    """What is done to a key."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class Change(NamedTuple):
+    """One change of a key; `value` is None for DELETE."""
+
+    name: str
+    operation: Operation
+    value: str | None = None
+
+
+Settings = tuple[Setting, ...]
+
+
+def describe_configs(
+    admin: Admin, resources: Iterable[Resource], keys: Sequence[str] | None = None, *, documentation: bool = False
+) -> dict[Resource, Settings | MetashellError]:
+    """The settings of each resource, ordered by name, all or those with these keys; an error in place of what could not be had."""
+    make = messages.DescribeConfigsRequest
+
+    def request(some: Sequence[Resource]) -> Any:
+        wanted = None if keys is None else tuple(keys)
+        asked = tuple(
+            make.DescribeConfigsResource(resource_type=one.kind, resource_name=one.name, configuration_keys=wanted) for one in some
+        )
+        return make(resources=asked, include_synonyms=False, include_documentation=documentation)
+
+    found: dict[Resource, Settings | MetashellError] = {}
+    for some, answer in _ask_each(admin, list(resources), request):
+        if isinstance(answer, MetashellError):
+            found.update(dict.fromkeys(some, answer))
+            continue
+        for result in answer.results:
+            resource = Resource(result.resource_type, result.resource_name)
+            found[resource] = _error(result, resource) or tuple(sorted(map(_setting, result.configs), key=lambda setting: setting.name))
+    return found
+
+
+def _setting(entry: Any) -> Setting:
+    return Setting(
+        name=entry.name,
+        value=entry.value,
+        source=entry.config_source,
+        is_sensitive=entry.is_sensitive,
+        is_read_only=entry.read_only,
+        documentation=entry.documentation,
+    )
+
+
+def alter_configs(
+    admin: Admin, changes: Mapping[Resource, Sequence[Change]], *, validate_only: bool = False
+) -> dict[Resource, MetashellError | None]:
+    """Change settings, each resource for itself: all of its changes are made or none; None where they were, else why not."""
+    make = messages.IncrementalAlterConfigsRequest
+
+    def request(some: Sequence[Resource]) -> Any:
+        asked = (make.AlterConfigsResource(resource_type=one.kind, resource_name=one.name, configs=_entries(changes[one])) for one in some)
+        return make(resources=tuple(asked), validate_only=validate_only)
+
+    found: dict[Resource, MetashellError | None] = {}
+    for some, answer in _ask_each(admin, list(changes), request):
+        if isinstance(answer, MetashellError):
+            found.update(dict.fromkeys(some, answer))
+            continue
+        for result in answer.responses:
+            resource = Resource(result.resource_type, result.resource_name)
+            found[resource] = _error(result, resource)
+    return found
+
+
+def _entries(changes: Iterable[Change]) -> tuple[Any, ...]:
+    make = messages.IncrementalAlterConfigsRequest.AlterableConfig
+    return tuple(make(name=change.name, config_operation=int(change.operation), value=change.value) for change in changes)
+
+
+def _ask_each(admin: Admin, resources: Sequence[Resource], request: Any) -> Iterable[tuple[list[Resource], Any]]:
+    """Resources with the answer of the node that they were sent to, or the error in its place."""
+    from metashell.admin.admin import Kind
+
+    by_node: dict[int | None, list[Resource]] = defaultdict(list)
+    for resource in resources:
+        # A controller takes changes for any broker; it knows its own loggers alone.
+        is_own = admin.kind is Kind.BROKERS or resource.kind == BROKER_LOGGER_RESOURCE
+        by_node[resource.node_id if is_own else None].append(resource)
+    anywhere = by_node.pop(None, None)
+    if anywhere is not None:
+        yield anywhere, admin.ask_active(request(anywhere))
+    if by_node:
+        answers = admin.ask_all({node: request(some) for node, some in by_node.items() if node is not None})
+        yield from ((by_node[node], answer) for node, answer in answers.items())
+
+
+def _error(result: Any, resource: Resource) -> AdminError | None:
+    return None if result.error_code == NONE else AdminError(result.error_code, result.error_message, str(resource))

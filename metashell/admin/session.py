@@ -1,0 +1,347 @@
+"""Requests to a cluster that follow its leader: who is asked, who is asked next, and when it is given up. On a running loop.
+
+This module imports asyncio, so it is itself imported inside functions.
+
+Source: org.apache.kafka.clients.admin.KafkaAdminClient (its node providers and retries), AdminBootstrapAddresses; KIP-919.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from metashell.admin.errors import AdminError, UncertainError, UnsupportedError, WrongListenerError, check_answer
+from metashell.admin.nodes import BROKER_ENDPOINTS, CONTROLLER_ENDPOINTS, Kind, Node
+from metashell.admin.requests import api_name, java_api_name, lacks, may_repeat
+from metashell.client.errors import ConnectError
+from metashell.codec.answers import all_errors
+from metashell.codec.api_keys import DESCRIBE_CLUSTER, METADATA, VOTE
+from metashell.codec.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    MISMATCHED_ENDPOINT_TYPE,
+    NOT_CONTROLLER,
+    NOT_LEADER_OR_FOLLOWER,
+    UNSUPPORTED_ENDPOINT_TYPE,
+    UNSUPPORTED_VERSION,
+)
+from metashell.codec.messages import DescribeClusterRequest
+from metashell.errors import EncodeError, MetashellError, UsageError
+from metashell.net.addresses import PORT_MAX, Address
+from metashell.net.client_connection import UnsupportedApiError
+from metashell.net.frames import api_key_of
+from metashell.net.transport import Connection, ConnectionFailedError
+
+if TYPE_CHECKING:
+    from metashell.client.async_client import AsyncClient
+
+ROUNDS_MAX: Final = 3
+"""How often addresses are tried of which none has ever answered."""
+BACKOFF_S: Final = 0.05
+BACKOFF_MAX_S: Final = 0.5
+ANSWER_S: Final = 30.0
+"""request.timeout.ms of Kafka's clients."""
+NEXT_S: Final = 10.0
+"""How long a node may keep silent when there are others to ask."""
+MOVED: Final = frozenset({NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER})
+FENCED_FROM: Final = 2
+"""The version of DescribeCluster that can name fenced brokers."""
+
+
+def has_moved(response: Any) -> bool:
+    """Whether an answer says, of all that was asked for, that this node does not lead: then nothing was done."""
+    codes = set(all_errors(response))
+    return bool(codes) and codes <= MOVED
+
+
+class NotSent(Exception):
+    """There was no connection, so nothing was sent."""
+
+    def __init__(self, cause: ConnectionFailedError) -> None:
+        super().__init__(str(cause))
+        self._cause = cause
+
+    def note(self, address: Address, failures: dict[Address, str], silent: set[Address] | None = None) -> None:
+        """Write down why, and who is not worth another try because it keeps silent. Errors: ConnectError for refused credentials."""
+        failures[address] = str(self)
+        if self._cause.authentication:
+            raise ConnectError(list(failures.items()), authentication=True)
+        if self._cause.timed_out and silent is not None:
+            silent.add(address)
+
+
+class Broken(NotSent):
+    """The connection broke after the request was sent, so it may have been carried out."""
+
+
+class Session:
+    """One conversation with a cluster. `again` is how often the last request was sent more than once.
+
+    `active` is where the active controller was last seen, None through brokers and while that is unknown.
+    """
+
+    def __init__(self, kind: Kind, client: AsyncClient, timeout_s: float) -> None:
+        self.again = 0
+        self.cluster_id = ""
+        self.active: Address | None = None
+        self._kind = kind
+        self._client = client
+        self._timeout_s = timeout_s
+        self._last: Address | None = None
+        """Who answered last, None while nobody has."""
+        self._nodes: tuple[Node, ...] = ()
+        self._refusal: AdminError | None = None
+        """Why the cluster does not tell its nodes."""
+
+    # ---- questions
+
+    async def ask(self, request: Any, to: int | Address | None = None, version: int | None = None) -> Any:
+        """What any node of the kind answers, or the one that is named. Errors: see `Admin.ask`."""
+        self.again = 0
+        return await self._ask(request, to, version, self._deadline())
+
+    async def _ask(self, request: Any, to: int | Address | None, version: int | None, ends_at: float) -> Any:
+        addresses = [await self._address_of(to, ends_at)] if isinstance(to, int) else [to] if to else self._candidates()
+        failures: dict[Address, str] = {}
+        silent: set[Address] = set()
+        for round_number in range(ROUNDS_MAX):
+            for address in (address for address in addresses if address not in silent):
+                try:
+                    return await self._try(address, request, version, ends_at, alone=to is not None)
+                except NotSent as error:
+                    error.note(address, failures, silent)
+                except Broken as error:
+                    self._repeat(address, request, error)
+                    error.note(address, failures, silent)
+            if silent.issuperset(addresses) or not await self._pause(round_number, ends_at):
+                break
+        raise ConnectError(list(failures.items()))
+
+    async def ask_active(self, request: Any, version: int | None = None) -> Any:
+        """What the active controller answers. Errors: see `Admin.ask_active`."""
+        self.again = 0
+        ends_at = self._deadline()
+        failures: dict[Address, str] = {}
+        response, avoided, round_number = None, None, 0
+        while True:
+            address = await self._leader(avoided, ends_at)
+            try:
+                response = await self._try(address, request, version, ends_at)
+                if not has_moved(response):
+                    return response
+                failures[address] = "it does not lead the quorum"
+                # Who has just lost the lead may have appended it before, and that may yet be committed.
+                self.again += 0 if may_repeat(api_key_of(request), request) else 1
+            except NotSent as error:
+                response = None
+                error.note(address, failures)
+            except Broken as error:
+                self._repeat(address, request, error)
+                response = None
+                error.note(address, failures)
+            self.active, avoided = None, address
+            is_hopeless = (self._last is None or self._refusal is not None) and round_number + 1 >= ROUNDS_MAX * len(self._candidates())
+            if is_hopeless or not await self._pause(round_number, ends_at):
+                break
+            round_number += 1
+        if self._refusal is not None:
+            raise self._refusal
+        if response is not None:
+            return response
+        raise ConnectError(list(failures.items()))
+
+    async def ask_all(self, requests: Mapping[int, Any]) -> dict[int, Any]:
+        """What each of these nodes answers, or the MetashellError that came instead."""
+        self.again = 0
+        ends_at = self._deadline()
+
+        async def one(node: int, request: Any) -> Any:
+            try:
+                return await self._ask(request, node, None, ends_at)
+            except MetashellError as error:
+                return error
+
+        if requests:
+            await self.nodes()
+        return dict(zip(requests, await asyncio.gather(*(one(node, request) for node, request in requests.items())), strict=True))
+
+    async def nodes(self, *, fenced: bool = False) -> tuple[Node, ...]:
+        """The nodes of the kind, by id; asked anew."""
+        await self._learn(None, self._deadline(), fenced=fenced)
+        if self._refusal is not None:
+            raise self._refusal
+        return self._nodes
+
+    async def connection(self, to: int | Address | None = None) -> Connection:
+        """The connection to a node, or to the first that answers. Errors: see `Admin`."""
+        ends_at = self._deadline()
+        addresses = [await self._address_of(to, ends_at)] if isinstance(to, int) else [to] if to else self._candidates()
+        failures: dict[Address, str] = {}
+        silent: set[Address] = set()
+        for round_number in range(ROUNDS_MAX):
+            for address in (address for address in addresses if address not in silent):
+                try:
+                    return await self._connect(address, ends_at)
+                except NotSent as error:
+                    error.note(address, failures, silent)
+            if silent.issuperset(addresses) or not await self._pause(round_number, ends_at):
+                break
+        raise ConnectError(list(failures.items()))
+
+    # ---- who is asked
+
+    async def _leader(self, avoided: Address | None, ends_at: float) -> Address:
+        """Whom to ask next for the active controller: through brokers any of them, but not the same again. Errors: ConnectError."""
+        if self._kind is Kind.CONTROLLERS:
+            if self.active is None:
+                await self._learn(avoided, ends_at)
+            if self.active is not None:
+                return self.active
+        elif avoided is not None and self._last is not None and not self._nodes:
+            await self._learn(avoided, ends_at)
+        addresses = self._candidates()
+        # Nobody knows who leads: whoever is asked next may have become it.
+        return addresses[(addresses.index(avoided) + 1) % len(addresses)] if avoided in addresses else addresses[0]
+
+    def _candidates(self) -> list[Address]:
+        """All addresses of the kind: who answered last, those that were given, then those that were learned."""
+        known = (node.address for node in self._nodes if not node.is_fenced)
+        first = () if self._last is None else (self._last,)
+        return list(dict.fromkeys([*first, *self._client.bootstrap, *known]))
+
+    async def _address_of(self, node: int, ends_at: float) -> Address:
+        """Errors: UsageError for an id that the cluster does not have."""
+        if node not in self._client.nodes:
+            await self._learn(None, ends_at)
+        if node not in self._client.nodes:
+            if self._refusal is not None:
+                raise self._refusal
+            known = ", ".join(str(one.id) for one in self._nodes) or "none"
+            raise UsageError(f"{node}: the cluster has no such {self._kind.noun} (it has {known})", str(node))
+        return self._client.nodes[node]
+
+    async def _learn(self, avoided: Address | None, ends_at: float, *, fenced: bool = False) -> None:
+        """Ask for the cluster's nodes, and through controllers for the active one; `avoided` is asked last.
+
+        When nobody answers, what was known before stays. Errors: ConnectError where nobody ever has answered; AdminError.
+        """
+        failures: dict[Address, str] = {}
+        silent: set[Address] = set()
+        refusal = None
+        for round_number in range(ROUNDS_MAX):
+            addresses = [address for address in self._candidates() if address not in silent]
+            for address in sorted(addresses, key=lambda address: address == avoided):
+                try:
+                    answer = await self._try(address, await self._describe(address, fenced, ends_at), None, ends_at)
+                except (NotSent, Broken) as error:
+                    error.note(address, failures, silent)
+                else:
+                    if answer.error_code != UNSUPPORTED_VERSION:
+                        return self._keep(address, answer)
+                    # A controller that has just started and has read nothing yet says so too; then the next one knows better.
+                    refusal = answer
+            if self._last is not None or silent.issuperset(addresses) or not await self._pause(round_number, ends_at):
+                break
+        if refusal is not None:
+            check_answer(refusal.error_code, refusal.error_message, "DescribeCluster")
+        if self._last is None:
+            raise ConnectError(list(failures.items()))
+
+    async def _describe(self, address: Address, fenced: bool, ends_at: float) -> Any:
+        """The question for all nodes, as far as that node can answer it."""
+        if self._kind is Kind.CONTROLLERS:
+            return DescribeClusterRequest(endpoint_type=CONTROLLER_ENDPOINTS)
+        connection = await self._connect(address, ends_at)
+        is_new = connection.versions.get(DESCRIBE_CLUSTER, 0) >= FENCED_FROM
+        return DescribeClusterRequest(endpoint_type=BROKER_ENDPOINTS, include_fenced_brokers=fenced and is_new)
+
+    def _keep(self, address: Address, answer: Any) -> None:
+        """Errors: AdminError; WrongListenerError."""
+        if answer.error_code in (MISMATCHED_ENDPOINT_TYPE, UNSUPPORTED_ENDPOINT_TYPE):
+            raise self._wrong(address)
+        if answer.error_code == CLUSTER_AUTHORIZATION_FAILED:
+            # Controllers tell each other's addresses only to those who may alter the cluster; others need not fail for that.
+            self._refusal = AdminError(answer.error_code, answer.error_message, f"to ask for the {self._kind.noun}s")
+            return
+        check_answer(answer.error_code, answer.error_message, "DescribeCluster")
+        self.cluster_id = answer.cluster_id
+        nodes = [node for node in answer.brokers if node.host and 0 < node.port <= PORT_MAX]
+        found = (Node(node.broker_id, Address(node.host, node.port), node.rack, node.is_fenced) for node in nodes)
+        self._nodes = tuple(sorted(found, key=lambda node: node.id))
+        self._client.learn((node.id, *node.address) for node in self._nodes)
+        if self._kind is Kind.CONTROLLERS:
+            self.active = next((node.address for node in self._nodes if node.id == answer.controller_id), None)
+
+    # ---- one try
+
+    async def _try(self, address: Address, request: Any, version: int | None, ends_at: float, *, alone: bool = False) -> Any:
+        """Ask once; `alone`: nobody else can be asked. Errors: NotSent; Broken; UnsupportedError; WrongListenerError."""
+        connection = await self._connect(address, ends_at)
+        key = api_key_of(request)
+        try:
+            used = connection.core.version_of(key) if version is None else version
+        except UnsupportedApiError:
+            text, since = lacks(key, of_brokers=METADATA in connection.core.peer_ranges)
+            java = f"The node does not support {java_api_name(key)}"
+            raise UnsupportedError(f"{address} {text}", api=api_name(key), since=since, java=java) from None
+        # An answer to what must not be sent twice is waited for as long as there is time.
+        patience = self._patience(ends_at, alone=alone) if may_repeat(key, request) else self._left(ends_at)
+        try:
+            response = await connection.request(request, version=used, timeout_s=patience)
+        except EncodeError as error:
+            java = f"Attempted to write a non-default {error.field_path[:1].lower()}{error.field_path[1:]} at version {used}"
+            raise UnsupportedError(f"{address} has only version {used} of {api_name(key)}: {error}", api=api_name(key), java=java) from None
+        except ConnectionFailedError as error:
+            raise (Broken if error.sent else NotSent)(error) from None
+        self._last = address
+        return response
+
+    async def _connect(self, address: Address, ends_at: float) -> Connection:
+        """Errors: NotSent; WrongListenerError."""
+        # The loop did not run since the last question: it may have to hear first that a connection is gone.
+        await asyncio.sleep(0)
+        patience = self._patience(ends_at, alone=False)
+        try:
+            async with asyncio.timeout(patience):
+                connection = await self._client.connection(address)
+        except ConnectionFailedError as error:
+            raise NotSent(error) from None
+        except TimeoutError:
+            raise NotSent(ConnectionFailedError(f"no answer within {patience:.3g} s", timed_out=True)) from None
+        ranges = connection.core.peer_ranges
+        if (METADATA in ranges) is (self._kind is Kind.CONTROLLERS) and (METADATA in ranges or VOTE in ranges):
+            raise self._wrong(address)
+        return connection
+
+    def _wrong(self, address: Address) -> WrongListenerError:
+        if self._kind is Kind.CONTROLLERS:
+            return WrongListenerError(f"{address} is a broker's listener: use --bootstrap-server")
+        return WrongListenerError(f"{address} is a controller's listener: use --bootstrap-controller")
+
+    def _repeat(self, address: Address, request: Any, error: Broken) -> None:
+        """Errors: UncertainError where the request must not be sent again."""
+        key = api_key_of(request)
+        if not may_repeat(key, request):
+            raise UncertainError(f"{address}: {error}; {api_name(key)} may or may not have been done: look before you try again") from None
+        self.again += 1
+
+    # ---- time
+
+    def _deadline(self) -> float:
+        return asyncio.get_running_loop().time() + self._timeout_s
+
+    def _patience(self, ends_at: float, *, alone: bool) -> float:
+        """How long to wait for one node: less where another may answer sooner."""
+        left = self._left(ends_at)
+        return min(left, ANSWER_S) if alone or len(self._candidates()) < 2 else min(left / 2, NEXT_S)
+
+    def _left(self, ends_at: float) -> float:
+        return max(0.001, ends_at - asyncio.get_running_loop().time())
+
+    async def _pause(self, round_number: int, ends_at: float) -> bool:
+        """Wait before the next round; False when the time is over."""
+        pause = min(BACKOFF_MAX_S, BACKOFF_S * 2 ** min(round_number, 10))
+        if asyncio.get_running_loop().time() + pause >= ends_at:
+            return False
+        await asyncio.sleep(pause)
+        return True

@@ -1,0 +1,123 @@
+"""metashell cluster: how a cluster is, on one screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.cli.administering import Work, noun_tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from metashell.admin.brokers import Broker, Load
+    from metashell.admin.quorum import QuorumDescription
+    from metashell.admin.topics import Topic
+
+
+def _cluster(work: Work) -> None:
+    work.watch(work.values.watch, lambda: _show(work))
+
+
+def _show(work: Work) -> bool:
+    from metashell.admin.brokers import load_of
+    from metashell.admin.quorum import describe_quorum
+    from metashell.cli.cluster_view import all_topics, brokers
+    from metashell.cli.quorum_health import problems_of_quorum, spare_of
+
+    quorum = describe_quorum(work.admin)
+    registered, topics = brokers(work), all_topics(work)
+    load = load_of(topics)
+    health = _partitions(work, topics)
+    problems = [*problems_of_quorum(quorum), *_broker_problems(registered, load), *_partition_problems(health)]
+    features = work.admin.features().finalized
+    answer: dict[str, object] = {
+        "type": "cluster",
+        "cluster_id": work.admin.cluster_id,
+        "metadata_version": _metadata_version(features),
+        "features": dict(sorted(features.items())),
+        "active_controller": quorum.leader_id if quorum.leader_id >= 0 else None,
+        "epoch": quorum.leader_epoch,
+        "high_watermark": quorum.high_watermark,
+        "voters": len(quorum.voters),
+        "voters_that_may_fail": max(spare_of(quorum), 0),
+        "brokers": len(registered),
+        "brokers_fenced": sum(broker.is_fenced for broker in registered),
+        "topics": len(topics),
+        **health,
+        "problems": problems,
+    }
+    work.one(answer, _lines(answer, quorum))
+    if problems:
+        work.fail()
+    return True
+
+
+def _metadata_version(features: Mapping[str, int]) -> str | None:
+    from metashell.codec.metadata_version import METADATA_VERSION, metadata_version_name
+
+    level = features.get(METADATA_VERSION, 0)
+    return metadata_version_name(level) if level else None
+
+
+def _partitions(work: Work, topics: Sequence[Topic]) -> dict[str, int]:
+    from metashell.cli.cluster_view import is_under_min_isr, min_isr_of
+
+    behind = [topic for topic in topics if any(partition.is_under_replicated for partition in topic.partitions)]
+    min_isr = min_isr_of(work, behind)
+    return {
+        "partitions": sum(len(topic.partitions) for topic in topics),
+        "offline": sum(not partition.has_leader for topic in topics for partition in topic.partitions),
+        "under_min_isr": sum(is_under_min_isr(partition, min_isr.get(topic.name)) for topic in behind for partition in topic.partitions),
+        "under_replicated": sum(partition.is_under_replicated for topic in behind for partition in topic.partitions),
+    }
+
+
+def _broker_problems(registered: Sequence[Broker], load: Load) -> Iterator[str]:
+    from metashell.forms import counted
+
+    known = {broker.id for broker in registered}
+    if not registered:
+        yield "no broker is registered"
+    for broker in registered:
+        if broker.is_fenced:
+            carried = load.replicas[broker.id]
+            yield f"broker {broker.id} is fenced" + (f": {counted(carried, 'replica')} on it" if carried else "")
+    for id in sorted(load.replicas.keys() - known):
+        yield f"broker {id} is not there: {counted(load.replicas[id], 'replica')} on it"
+
+
+def _partition_problems(health: Mapping[str, int]) -> Iterator[str]:
+    from metashell.forms import counted
+
+    for key, words in (
+        ("offline", "without a leader: nobody can read or write there"),
+        ("under_min_isr", "under the minimum ISR: producers with acks=all are refused"),
+        ("under_replicated", "with replicas that are not in sync"),
+    ):
+        if health[key]:
+            yield f"{counted(health[key], 'partition')} {words}"
+
+
+def _lines(answer: Mapping[str, object], quorum: QuorumDescription) -> Iterator[str]:
+    from metashell.forms import aligned, counted
+
+    leader = "nobody leads" if answer["active_controller"] is None else f"controller {answer['active_controller']} leads"
+    voters = counted(len(quorum.voters), "voter")
+    rows = [
+        ("cluster", str(answer["cluster_id"])),
+        ("metadata.version", str(answer["metadata_version"] or "not known")),
+        ("controllers", f"{voters}, {leader} (epoch {answer['epoch']}), {answer['voters_that_may_fail']} more may fail"),
+        ("brokers", f"{answer['brokers']}, {answer['brokers_fenced']} fenced"),
+        ("topics", f"{answer['topics']} with {answer['partitions']} partitions"),
+        (
+            "partitions",
+            f"{answer['offline']} offline, {answer['under_min_isr']} under min ISR, {answer['under_replicated']} under-replicated",
+        ),
+    ]
+    problems = answer["problems"]
+    assert isinstance(problems, list), "made here"
+    rows += [("problem", problem) for problem in problems] or [("problems", "none")]
+    return aligned(rows)
+
+
+main = noun_tool("cluster", "cluster_tools:CLUSTER", {"": _cluster})

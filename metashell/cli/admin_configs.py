@@ -1,0 +1,318 @@
+"""metashell configs: settings of topics, brokers, groups and client metrics, shown and changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.cli.administering import Work, noun_tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from metashell.admin.configs import Change, Resource, Setting
+    from metashell.errors import MetashellError
+
+COLUMNS = ("resource", "key", "value", "source")
+EXPLAINED = (*COLUMNS, "documentation")
+HIDDEN = "[hidden]"
+
+
+def _get(work: Work) -> None:
+    from metashell.admin.configs import SOURCES, parse_resource
+    from metashell.errors import MetashellError
+
+    values = work.values
+    resources = list(dict.fromkeys(map(parse_resource, values.resources)))
+    rows: list[dict[str, object]] = []
+    failures: list[tuple[Resource, MetashellError]] = []
+    found = _described(work, resources, values.key or None, documentation=values.explain)
+    for resource in resources:
+        settings = found[resource]
+        if isinstance(settings, MetashellError):
+            failures.append((resource, settings))
+            continue
+        for setting in settings:
+            if not (values.all or values.key or setting.is_set):
+                continue
+            row: dict[str, object] = {
+                "type": "config",
+                "resource": str(resource),
+                "key": setting.name,
+                "value": _shown(setting),
+                "source": SOURCES.get(setting.source, str(setting.source)),
+                "sensitive": setting.is_sensitive,
+                "read_only": setting.is_read_only,
+            }
+            if values.explain:
+                row["documentation"] = setting.documentation
+            rows.append(row)
+        if missing := set(values.key) - {setting.name for setting in settings}:
+            work.fail(f"{resource}: has no key {', '.join(sorted(missing))}{_suggestion(resource, missing)}")
+    if rows or not (failures or values.key):
+        work.rows(rows, EXPLAINED if values.explain else COLUMNS, none="nothing is set (--all shows defaults)")
+    for resource, error in failures:
+        work.failed(_about(resource, error), type="config", resource=str(resource))
+
+
+def _about(resource: Resource, error: MetashellError) -> MetashellError:
+    """An error that names the resource, also where it came before the resource was asked about."""
+    from metashell.admin.errors import AdminError
+    from metashell.errors import MetashellError
+
+    return error if isinstance(error, AdminError) else MetashellError(f"{resource}: {error}")
+
+
+def _suggestion(resource: Resource, missing: Iterable[str]) -> str:
+    from metashell.options.values import did_you_mean
+
+    known = known_keys(resource)
+    return "".join(dict.fromkeys(did_you_mean(key, known) for key in sorted(missing)))
+
+
+def known_keys(resource: Resource) -> list[str]:
+    """The keys that Kafka 4.3 knows for such a resource."""
+    from metashell.codec.config_types import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+    from metashell.controller.configs.keys import config_keys
+
+    kinds = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker", GROUP_RESOURCE: "group", CLIENT_METRICS_RESOURCE: "client_metrics"}
+    kind = kinds.get(resource.kind)
+    return [] if kind is None else list(config_keys(kind))
+
+
+def _shown(setting: Setting) -> str | None:
+    return HIDDEN if setting.is_sensitive and setting.is_set else setting.value
+
+
+def _described(
+    work: Work, resources: Sequence[Resource], keys: Sequence[str] | None, *, documentation: bool = False
+) -> dict[Resource, tuple[Setting, ...] | MetashellError]:
+    """What is in force. Of a broker, controllers know only what commands have set, which is said."""
+    from metashell.admin.configs import describe_configs
+    from metashell.codec.config_types import BROKER_RESOURCE
+
+    if not work.asks_controllers:
+        return describe_configs(work.admin, resources, keys, documentation=documentation)
+    stored = [resource for resource in resources if resource.kind == BROKER_RESOURCE and resource.name]
+    others = [resource for resource in resources if resource not in stored]
+    found = describe_configs(work.admin, others, keys, documentation=documentation) if others else {}
+    if stored:
+        found.update((resource, _stored(work, resource, keys)) for resource in stored)
+        work.note_once("through controllers only what commands have set is known of a broker: neither its server.properties nor defaults")
+    return found
+
+
+def _stored(work: Work, resource: Resource, keys: Sequence[str] | None) -> tuple[Setting, ...]:
+    """What the metadata log has for a broker: its own settings, and over those of all brokers."""
+    from metashell.admin.configs import Setting
+    from metashell.codec.redaction import is_sensitive_config
+
+    configs = work.image().configs
+    found = {}
+    for name, source in (("", 3), (resource.name, 2)):
+        for key, value in configs.get((resource.kind, name), {}).items():
+            is_sensitive = is_sensitive_config(resource.kind, key)
+            found[key] = Setting(name=key, value=None if is_sensitive else value, source=source, is_sensitive=is_sensitive)
+    return tuple(found[key] for key in sorted(found) if keys is None or key in keys)
+
+
+# ---- changing
+
+
+def _set(work: Work) -> None:
+    from metashell.admin.configs import Change, Operation
+    from metashell.errors import UsageError
+
+    resources, words = _split(work.values.words)
+    changes = [_change(number, word) for number, word in enumerate(words, 1)]
+    if work.values.from_file is not None:
+        changes += [Change(key, Operation.SET, value) for key, value in _file(work.values.from_file).items()]
+    if not changes:
+        raise UsageError("no setting is given: KEY=VALUE, or --from-file")
+    _alter(work, resources, changes)
+
+
+def _unset(work: Work) -> None:
+    from metashell.admin.configs import Change, Operation
+    from metashell.errors import UsageError
+
+    resources, keys = _split(work.values.words)
+    if not keys:
+        raise UsageError("no key is given")
+    for key in keys:
+        if "=" in key:
+            raise UsageError(f"{key.partition('=')[0]}=...: unset takes the key alone", key)
+    _alter(work, resources, [Change(key, Operation.DELETE) for key in keys])
+
+
+def _split(words: Sequence[str]) -> tuple[list[Resource], list[str]]:
+    """Resources, and what follows them. Errors: UsageError."""
+    from metashell.admin.configs import is_resource, parse_resource
+    from metashell.errors import UsageError
+
+    resources = list(dict.fromkeys(parse_resource(word) for word in words if is_resource(word)))
+    if not resources:
+        raise UsageError("no resource is given: topic:NAME, broker:ID, broker:default, group:NAME, client-metrics:NAME")
+    return resources, [word for word in words if not is_resource(word)]
+
+
+def _change(number: int, word: str) -> Change:
+    """`KEY=VALUE`, `KEY+=VALUE` or `KEY-=VALUE`. Errors: UsageError, which does not repeat what may be a secret."""
+    from metashell.admin.configs import Change, Operation
+    from metashell.errors import UsageError
+
+    key, equals, value = word.partition("=")
+    if not equals or not key.strip("+- "):
+        raise UsageError(f"setting {number} is not KEY=VALUE (unset takes a key away)")
+    if key.endswith("+"):
+        return Change(key[:-1].strip(), Operation.APPEND, value)
+    if key.endswith("-"):
+        return Change(key[:-1].strip(), Operation.SUBTRACT, value)
+    return Change(key.strip(), Operation.SET, value)
+
+
+def _file(path: str) -> Mapping[str, str]:
+    from metashell.errors import UsageError
+    from metashell.log.properties import parse_properties
+    from metashell.log.text_files import read_text_file
+
+    try:
+        return parse_properties(read_text_file(path))
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}", path) from None
+
+
+def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change]) -> None:
+    from metashell.admin.configs import alter_configs
+    from metashell.errors import UsageError
+
+    keys = [change.name for change in changes]
+    if twice := next((key for key in keys if keys.count(key) > 1), None):
+        raise UsageError(f"{twice} is given twice", twice)
+    before = _in_force(work, resources, keys)
+    question = f"Change {', '.join(keys)} of {', '.join(map(str, resources))}?"
+    work.confirm(*_warnings(resources, changes, before), question=question)
+    results = alter_configs(work.admin, dict.fromkeys(resources, changes), validate_only=work.is_dry)
+    after = before if work.is_dry else _in_force(work, resources, keys)
+    for resource in resources:
+        if (error := results[resource]) is not None:
+            work.failed(_about(resource, error), type="config", resource=str(resource))
+            if unknown := [key for key in keys if known_keys(resource) and key not in known_keys(resource)]:
+                work.note(f"{resource}: Kafka 4.3 knows no key {', '.join(unknown)}{_suggestion(resource, unknown)}")
+            continue
+        for change in changes:
+            _tell_changed(work, resource, change, before.get((resource, change.name)), after.get((resource, change.name)))
+
+
+def _in_force(work: Work, resources: Sequence[Resource], keys: Sequence[str]) -> dict[tuple[Resource, str], Setting]:
+    """The settings of these keys where they can be seen: who may change them may not be allowed to look."""
+    from metashell.errors import MetashellError
+
+    found: dict[tuple[Resource, str], Setting] = {}
+    for resource, settings in _described(work, resources, keys).items():
+        if not isinstance(settings, MetashellError):
+            found.update(((resource, setting.name), setting) for setting in settings)
+    return found
+
+
+def _tell_changed(work: Work, resource: Resource, change: Change, before: Setting | None, after: Setting | None) -> None:
+    from metashell.admin.configs import SOURCES, Operation
+    from metashell.codec.redaction import is_sensitive_config
+
+    is_secret = is_sensitive_config(resource.kind, change.name)
+    new = HIDDEN if is_secret else change.value
+    was = None if before is None else _shown(before)
+    where = "" if before is None else SOURCES.get(before.source, str(before.source))
+    would = "would be " if work.is_dry else ""
+    done = {
+        Operation.SET: f"{would}set to {new}",
+        Operation.DELETE: f"{would}unset",
+        Operation.APPEND: f"{new} {would}added",
+        Operation.SUBTRACT: f"{new} {would}taken away",
+    }[change.operation]
+    text = f"{resource}: {change.name}: {done}"
+    if before is not None:
+        text += f", {'nothing' if was is None else was or 'empty'} before ({where})"
+    now = None
+    if not work.is_dry and after is not None:
+        now = _shown(after)
+        if change.operation is not Operation.SET:
+            text += f", now {'nothing' if now is None else now or 'empty'} ({SOURCES.get(after.source, '')})"
+    work.tell(
+        text,
+        type="config",
+        resource=str(resource),
+        key=change.name,
+        result=f"{would}{'unset' if change.operation is Operation.DELETE else 'set'}",
+        operation=change.operation.name.lower(),
+        value=new,
+        before=was,
+        before_source=where or None,
+        now=now,
+    )
+
+
+# ---- what a value may cost
+
+_SHORTER = "is less than it was: older records are deleted for good"
+_LESS_KEPT = frozenset(
+    f"{prefix}{key}"
+    for prefix, keys in (
+        ("", ("retention.ms", "retention.bytes", "local.retention.ms", "local.retention.bytes", "delete.retention.ms")),
+        (
+            "log.",
+            ("retention.ms", "retention.bytes", "retention.hours", "retention.minutes", "local.retention.ms", "local.retention.bytes"),
+        ),
+    )
+    for key in keys
+)
+
+
+def _warnings(resources: Sequence[Resource], changes: Sequence[Change], before: Mapping[tuple[Resource, str], Setting]) -> list[str]:
+    """What the changes can lose, in words."""
+    found = []
+    for resource in resources:
+        for change in changes:
+            setting = before.get((resource, change.name))
+            if (cost := _cost(change, setting)) is not None:
+                found.append(f"{resource}: {change.name}: {cost}")
+    return found
+
+
+def _cost(change: Change, before: Setting | None) -> str | None:
+    from metashell.admin.configs import Operation
+
+    key, value = change.name, change.value or ""
+    was = None if before is None else before.value
+    if key in _LESS_KEPT and change.operation is Operation.SET:
+        return f"{value} {_SHORTER}" if _is_less(value, was) else None
+    if key in ("cleanup.policy", "log.cleanup.policy") and change.operation in (Operation.SET, Operation.APPEND):
+        added = [policy for policy in value.split(",") if policy.strip() and policy.strip() not in (was or "").split(",")]
+        lost = {"delete": "records older than the retention are deleted", "compact": "all but the newest record of each key are deleted"}
+        return "; ".join(f"{policy}: {lost[policy]} for good" for policy in added if policy in lost) or None
+    if key == "unclean.leader.election.enable" and value.lower() == "true" and was != "true":
+        return "a replica that is not in sync may then lead, and acknowledged records are lost"
+    if key == "min.insync.replicas":
+        if change.operation is Operation.SET and _is_number(value) and _is_number(was) and int(value) < int(was or 0):
+            return "records are acknowledged with fewer copies than before"
+        if change.operation is Operation.SET and _is_number(value) and _is_number(was) and int(value) > int(was or 0):
+            return "producers with acks=all are refused where fewer replicas are in sync"
+    if key == "remote.storage.enable" and value.lower() == "false" and was == "true":
+        return "what lies in the remote storage is deleted or cannot be read any more"
+    return None
+
+
+def _is_number(text: str | None) -> bool:
+    return text is not None and text.lstrip("-").isascii() and text.lstrip("-").isdigit()
+
+
+def _is_less(value: str, was: str | None) -> bool:
+    """Whether less is kept than before; -1 is for ever. What cannot be compared is taken for less."""
+    if not _is_number(value):
+        return False
+    if not _is_number(was):
+        return int(value) >= 0
+    now, then = int(value), int(was or 0)
+    return now >= 0 and (then < 0 or now < then)
+
+
+main = noun_tool("configs", "topic_tools:CONFIGS", {"get": _get, "set": _set, "unset": _unset})

@@ -1,0 +1,160 @@
+"""metashell features: the levels that are finalized, and changes of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.cli.administering import Work, noun_tool
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from metashell.admin.features import Change
+
+COLUMNS = ("feature", "finalized", "supported_min", "supported_max", "release")
+
+
+def _describe(work: Work) -> None:
+    from metashell.admin.features import describe_features
+
+    described = describe_features(work.admin)
+    rows = [
+        {
+            "type": "feature",
+            "feature": feature.name,
+            "finalized": feature.level,
+            "supported_min": feature.low,
+            "supported_max": feature.high,
+            "release": level_name(feature.name, feature.level),
+            "epoch": described.epoch,
+        }
+        for feature in described.features
+    ]
+    work.rows(rows, COLUMNS)
+
+
+def level_name(feature: str, level: int) -> str | None:
+    """The release of a level of metadata.version; None for other features, and where none is finalized."""
+    from metashell.codec.metadata_version import METADATA_VERSION, metadata_version_name
+
+    return metadata_version_name(level) if feature == METADATA_VERSION and level > 0 else None
+
+
+def _upgrade(work: Work) -> None:
+    from metashell.admin.features import Change
+
+    _update(work, Change.UPGRADE, _asked(work, is_upgrade=True))
+
+
+def _downgrade(work: Work) -> None:
+    from metashell.admin.features import Change
+
+    change = Change.UNSAFE_DOWNGRADE if work.values.unsafe else Change.SAFE_DOWNGRADE
+    _update(work, change, _asked(work, is_upgrade=False))
+
+
+def _disable(work: Work) -> None:
+    from metashell.admin.features import Change
+
+    change = Change.UNSAFE_DOWNGRADE if work.values.unsafe else Change.SAFE_DOWNGRADE
+    _update(work, change, dict.fromkeys(work.values.features, 0))
+
+
+def _asked(work: Work, *, is_upgrade: bool) -> dict[str, int]:
+    """The levels of the command line; of a release those that go in the direction of the command. Errors: UsageError."""
+    from metashell.errors import UsageError
+    from metashell.storage.errors import ConfigError, StorageError
+    from metashell.storage.features import parse_feature_levels, release_level
+
+    values = work.values
+    try:
+        words = [_with_level(word) for word in values.features]
+        named = parse_feature_levels(words)
+        if values.release_version is None:
+            if not named:
+                raise UsageError("name features (NAME=LEVEL), or a release (-r 4.3)")
+            return named
+        if named:
+            raise UsageError("--release-version has all features: leave NAME=LEVEL out")
+        level = release_level(values.release_version, unstable=True)
+    except ConfigError as error:
+        raise UsageError(error.plain) from None
+    except StorageError as error:
+        raise UsageError(str(error), values.release_version or "") from None
+    return _of_release(work, level, is_upgrade=is_upgrade)
+
+
+def _with_level(word: str) -> str:
+    """`metadata.version=4.3` by its level."""
+    from metashell.codec.metadata_version import METADATA_VERSION
+    from metashell.storage.features import release_level
+
+    name, equals, text = word.partition("=")
+    is_release = name.strip() == METADATA_VERSION and "." in text
+    return f"{name}={release_level(text.strip(), unstable=True)}" if equals and is_release else word
+
+
+def _of_release(work: Work, level: int, *, is_upgrade: bool) -> dict[str, int]:
+    """What a release's levels change, of the features that the cluster supports."""
+    from metashell.admin.features import describe_features
+    from metashell.codec.metadata_version import METADATA_VERSION
+    from metashell.storage.features import FEATURES, default_level
+
+    wanted = {METADATA_VERSION: level, **{name: default_level(name, level) for name in FEATURES}}
+    found = {}
+    for feature in describe_features(work.admin).features:
+        target = wanted.get(feature.name)
+        if target is not None and (target > feature.level if is_upgrade else target < feature.level):
+            found[feature.name] = target
+    return found
+
+
+def _update(work: Work, change: Change, levels: Mapping[str, int]) -> None:
+    from metashell.admin.features import Change, describe_features, update_features
+
+    before = {feature.name: feature.level for feature in describe_features(work.admin).features}
+    if not levels:
+        work.note("nothing to do: the cluster has these levels already")
+        return
+    warnings = _warnings(change, levels)
+    changed = ", ".join(
+        f"{name} from {_level(name, before.get(name, 0))} to {_level(name, level)}" for name, level in sorted(levels.items())
+    )
+    if warnings:
+        work.confirm(*warnings, question=f"Change {changed}?")
+    would = "would be " if work.is_dry else ""
+    for name, error in sorted(update_features(work.admin, levels, change, dry_run=work.is_dry).items()):
+        level, was = levels[name], before.get(name, 0)
+        fields: dict[str, object] = {"type": "feature", "feature": name}
+        if error is not None:
+            work.failed(error, **fields, level=level, level_before=was)
+            continue
+        done = "disabled" if not level else "upgraded" if change is Change.UPGRADE else "downgraded"
+        to = f" to {_level(name, level)}" if level else ""
+        work.tell(
+            f"{name}: {would}{done}{to}, {_level(name, was)} before", **fields, result=f"{would}{done}", level=level, level_before=was
+        )
+
+
+def _warnings(change: Change, levels: Mapping[str, int]) -> list[str]:
+    from metashell.admin.features import Change
+    from metashell.codec.metadata_version import METADATA_VERSION
+
+    found = []
+    if change is Change.UPGRADE and METADATA_VERSION in levels:
+        found.append("nodes of a release older than the new metadata.version cannot join any more, and going back may lose metadata")
+    if change is Change.UNSAFE_DOWNGRADE:
+        found.append("metadata that the lower levels do not know is lost for good")
+    elif change is Change.SAFE_DOWNGRADE:
+        found.append("what the higher levels bring stops working")
+    return found
+
+
+def _level(name: str, level: int) -> str:
+    release = level_name(name, level)
+    return f"{level} ({release})" if release else str(level) if level else "off"
+
+
+main = noun_tool(
+    "features", "cluster_tools:FEATURES", {"describe": _describe, "upgrade": _upgrade, "downgrade": _downgrade, "disable": _disable}
+)

@@ -1,0 +1,268 @@
+"""metashell quorum describe, add-controller, remove-controller: the quorum of any cluster, through its brokers or controllers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.cli.administering import Work
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from metashell.admin.quorum import Endpoint, QuorumDescription, Replica
+    from metashell.cli.new_controller import NewController
+    from metashell.values import ReplicaKey
+
+COLUMNS = ("id", "role", "log_end_offset", "lag", "fetched_ms_ago", "caught_up_ms_ago", "directory_id", "endpoints")
+
+
+def describe(work: Work) -> None:
+    """Leader, voters, observers, and how far each is."""
+    work.watch(work.values.watch, lambda: _show(work))
+
+
+def _show(work: Work) -> bool:
+    from metashell.admin.quorum import describe_quorum
+    from metashell.cli.quorum_health import problems_of_quorum, spare_of
+    from metashell.forms import counted
+
+    quorum = describe_quorum(work.admin)
+    problems = problems_of_quorum(quorum)
+    rows = list(_replicas(quorum))
+    if work.form in ("json", "jsonl"):
+        answer: dict[str, object] = {
+            "type": "quorum",
+            "leader": quorum.leader_id if quorum.leader_id >= 0 else None,
+            "epoch": quorum.leader_epoch,
+            "high_watermark": quorum.high_watermark,
+            "voters_that_may_fail": max(spare_of(quorum), 0),
+            "replicas": rows,
+            "problems": problems,
+        }
+        work.one(answer, ())
+    else:
+        if work.form == "text":
+            leader = f"controller {quorum.leader_id} leads" if quorum.leader_id >= 0 else "nobody leads"
+            may_fail = f"{max(spare_of(quorum), 0)} more may fail"
+            voters = counted(len(quorum.voters), "voter")
+            work.display.line(f"{leader}, epoch {quorum.leader_epoch}, high watermark {quorum.high_watermark}; {voters}, {may_fail}")
+        work.rows(rows, COLUMNS)
+        for problem in problems:
+            work.note(problem)
+    if problems:
+        work.fail()
+    return True
+
+
+def _replicas(quorum: QuorumDescription) -> Iterator[dict[str, object]]:
+    for replica in sorted(quorum.voters, key=lambda voter: (voter.id != quorum.leader_id, voter.id)):
+        yield _row(quorum, replica, "leader" if replica.id == quorum.leader_id else "voter")
+    for replica in sorted(quorum.observers, key=lambda observer: observer.id):
+        yield _row(quorum, replica, "leader" if replica.id == quorum.leader_id else "observer")
+
+
+def _row(quorum: QuorumDescription, replica: Replica, role: str) -> dict[str, object]:
+    from metashell.cli.quorum_health import is_caught_up, since_ms
+    from metashell.values import uuid_text
+
+    return {
+        "type": "replica",
+        "id": replica.id,
+        "role": role,
+        "directory_id": None if replica.directory_id is None else uuid_text(replica.directory_id),
+        "log_end_offset": replica.log_end_offset,
+        "lag": quorum.lag_of(replica),
+        "fetched_ms_ago": since_ms(quorum, replica.last_fetch_ms),
+        "caught_up_ms_ago": since_ms(quorum, replica.last_caught_up_ms),
+        "caught_up": is_caught_up(quorum, replica),
+        "endpoints": [str(endpoint) for endpoint in replica.endpoints],
+    }
+
+
+# ---- voters come and go
+
+
+def add_controller(work: Work) -> None:
+    """Make a controller that follows a voter."""
+    from metashell.admin.quorum import add_voter, describe_quorum
+    from metashell.cli.quorum_health import majority
+    from metashell.errors import MetashellError
+
+    key, endpoints, cluster_id = _new_controller(work)
+    quorum = describe_quorum(work.admin)
+    if cluster_id not in (None, work.admin.cluster_id):
+        raise MetashellError(f"{_text(key)}: it was formatted for another cluster, {cluster_id}; this one is {work.admin.cluster_id}")
+    _refuse_static(work)
+    _refuse_known(quorum, key)
+    follower = next((observer for observer in quorum.observers if _is(observer, key)), None)
+    count = len(quorum.voters) + 1
+    if follower is None and not work.values.force:
+        raise MetashellError(
+            f"{_text(key)}: it does not follow the quorum yet, so with its vote {majority(count)} of {count} would have to be there: "
+            "start it first, with controller.quorum.bootstrap.servers. --force adds it all the same"
+        )
+    fields: dict[str, object] = {
+        "type": "controller",
+        "id": key.id,
+        "directory_id": _directory(key),
+        "endpoints": list(map(str, endpoints)),
+    }
+    then = f"{count} voters, {majority(count)} have to agree"
+    if work.is_dry:
+        work.note("only what the quorum says of itself was checked: the protocol has no way to try this")
+        work.tell(f"{_text(key)}: would be added as a voter; {then}", **fields, result="would be added", voters=count)
+        return
+    add_voter(work.admin, key, endpoints, cluster_id=work.admin.cluster_id)
+    work.tell(f"{_text(key)}: is a voter now; {then}", **fields, result="added", voters=count)
+    if work.values.wait is not None:
+        work.wait(f"{_text(key)} has everything", lambda: _behind(describe_quorum(work.admin), key), work.values.wait)
+
+
+def _behind(quorum: QuorumDescription, key: ReplicaKey) -> str | None:
+    from metashell.cli.quorum_health import is_caught_up
+
+    voter = next((voter for voter in quorum.voters if _is(voter, key)), None)
+    if voter is None:
+        return "it is no voter yet"
+    return None if is_caught_up(quorum, voter) else f"{quorum.lag_of(voter)} records left"
+
+
+def _refuse_static(work: Work) -> None:
+    """Errors: MetashellError for voters that are in every server's configuration: their records cannot change."""
+    from metashell.codec.metadata_version import KRAFT_VERSION
+    from metashell.errors import MetashellError
+
+    if not work.admin.features().finalized.get(KRAFT_VERSION, 0):
+        raise MetashellError(
+            "kraft.version is 0: the voters are those of controller.quorum.voters in every server.properties, and no command changes them "
+            "(metashell features upgrade kraft.version=1 lets commands do it)"
+        )
+
+
+def _refuse_known(quorum: QuorumDescription, key: ReplicaKey) -> None:
+    from metashell.errors import MetashellError
+
+    same = next((voter for voter in quorum.voters if voter.id == key.id), None)
+    if same is None:
+        return
+    if _is(same, key):
+        raise MetashellError(f"{_text(key)}: it is a voter already")
+    raise MetashellError(
+        f"{_text(key)}: {_named(same)} is a voter under the same id: remove that one first (metashell quorum remove-controller {key.id})"
+    )
+
+
+def _new_controller(work: Work) -> NewController:
+    """Who is to be added. Errors: MetashellError."""
+    from metashell.cli.new_controller import NewController, read_new_controller
+    from metashell.errors import UsageError
+    from metashell.values import ReplicaKey
+
+    values = work.values
+    parts = {"--id": values.id, "--directory-id": values.directory_id, "--endpoint": values.endpoint or None}
+    if values.server_config is not None:
+        if given := [name for name, value in parts.items() if value is not None]:
+            raise UsageError(f"--server-config says everything: leave {', '.join(given)} out", given[0])
+        return read_new_controller(values.server_config)
+    if missing := [name for name, value in parts.items() if value is None]:
+        raise UsageError(f"--server-config is missing, or {', '.join(missing)}")
+    if values.id < 0:
+        raise UsageError(f"option --id: {values.id} is negative", str(values.id))
+    return NewController(ReplicaKey(values.id, _uuid(values.directory_id)), tuple(map(_endpoint, values.endpoint)))
+
+
+def _uuid(text: str) -> bytes:
+    from metashell.errors import DecodeError, MetashellError, UsageError
+    from metashell.values import uuid_from_text
+
+    try:
+        return uuid_from_text(text)
+    except (MetashellError, ValueError, DecodeError) as error:
+        raise UsageError(f"option --directory-id: {error}", text) from None
+
+
+def _endpoint(text: str) -> Endpoint:
+    """`CONTROLLER://host:9093`. Errors: UsageError."""
+    from metashell.admin.quorum import Endpoint
+    from metashell.errors import UsageError
+    from metashell.net.addresses import parse_address
+
+    name, slashes, address = text.partition("://")
+    if not slashes or not name:
+        raise UsageError(f"option --endpoint: {text!r} is not like CONTROLLER://host:9093", text)
+    return Endpoint(name, parse_address(address))
+
+
+def remove_controller(work: Work) -> None:
+    """Take a voter's vote away."""
+    from metashell.admin.quorum import describe_quorum, remove_voter
+    from metashell.cli.quorum_health import majority, spare_of
+    from metashell.errors import MetashellError
+    from metashell.values import ReplicaKey
+
+    values = work.values
+    quorum = describe_quorum(work.admin)
+    _refuse_static(work)
+    voter = _voter(quorum, values.id, None if values.directory_id is None else _uuid(values.directory_id))
+    left = [other for other in quorum.voters if other is not voter]
+    if not left:
+        raise MetashellError(f"{_named(voter)}: it is the only voter: a quorum has at least one")
+    spare = spare_of(quorum, left)
+    if spare < 0 and not values.force:
+        raise MetashellError(
+            f"{_named(voter)}: of the {len(left)} voters that remain {spare + majority(len(left))} are caught up, which is no majority: "
+            "the quorum would stop. Bring the others back first; --force removes it all the same"
+        )
+    warnings = [f"{len(left)} voters remain, of which {max(spare, 0)} may fail"]
+    if spare < 0:
+        warnings.append("those that are caught up are no majority: the quorum will stop")
+    if voter.id == quorum.leader_id:
+        warnings.append("it is the active controller: another one takes over")
+    work.confirm(*warnings, question=f"Remove {_named(voter)} from the voters?")
+    result = "would be removed" if work.is_dry else "removed"
+    if not work.is_dry:
+        assert voter.directory_id is not None, "voters of a dynamic quorum have one"
+        remove_voter(work.admin, ReplicaKey(voter.id, voter.directory_id), cluster_id=work.admin.cluster_id)
+    text = f"{_named(voter)}: {result}; {len(left)} voters, {majority(len(left))} have to agree"
+    work.tell(text, type="controller", id=voter.id, directory_id=_directory_text(voter), result=result, voters=len(left))
+    if not work.is_dry:
+        work.note(
+            f"controller {voter.id} follows on as an observer until it is stopped; with controller.quorum.auto.join.enable it votes again"
+        )
+
+
+def _voter(quorum: QuorumDescription, id: int, directory_id: bytes | None) -> Replica:
+    """The voter that is meant. Errors: MetashellError."""
+    from metashell.errors import MetashellError
+
+    same = [voter for voter in quorum.voters if voter.id == id and directory_id in (None, voter.directory_id)]
+    if len(same) == 1:
+        return same[0]
+    if same:
+        raise MetashellError(f"controller {id}: several voters have this id: say which by --directory-id")
+    known = ", ".join(_named(voter) for voter in quorum.voters)
+    raise MetashellError(f"controller {id}: no such voter; the voters are {known}")
+
+
+def _is(replica: Replica, key: ReplicaKey) -> bool:
+    return replica.id == key.id and replica.directory_id == key.directory_id
+
+
+def _text(key: ReplicaKey) -> str:
+    return f"controller {key.id} (directory id {_directory(key)})"
+
+
+def _directory(key: ReplicaKey) -> str:
+    from metashell.values import uuid_text
+
+    return uuid_text(key.directory_id)
+
+
+def _directory_text(replica: Replica) -> str | None:
+    from metashell.values import uuid_text
+
+    return None if replica.directory_id is None else uuid_text(replica.directory_id)
+
+
+def _named(replica: Replica) -> str:
+    return f"controller {replica.id} (directory id {_directory_text(replica) or 'not known'})"

@@ -1,0 +1,296 @@
+"""metashell topics: what topics there are and how their partitions are, and topics made, grown and deleted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.cli.administering import Work, noun_tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from metashell.admin.topics import Done, Partition, Topic
+
+LIST_COLUMNS = ("topic", "partitions", "replication_factor", "offline", "under_min_isr", "under_replicated", "id")
+PARTITION_COLUMNS = ("topic", "partition", "leader", "leader_epoch", "replicas", "isr", "elr", "problems")
+
+
+def _list(work: Work) -> None:
+    from fnmatch import fnmatchcase
+
+    from metashell.cli.cluster_view import all_topics
+
+    patterns = work.values.patterns
+    topics = [
+        topic
+        for topic in all_topics(work)
+        if (any(fnmatchcase(topic.name, pattern) for pattern in patterns) if patterns else work.values.internal or not topic.is_internal)
+    ]
+    if not work.values.internal:
+        topics = [topic for topic in topics if not topic.is_internal or topic.name in patterns]
+    min_isr = _min_isr(work, topics)
+    rows = [_row(topic, min_isr.get(topic.name)) for topic in topics]
+    if work.values.unhealthy:
+        rows = [row for row in rows if row["offline"] or row["under_replicated"]]
+    work.rows(rows, LIST_COLUMNS, none="no topic is unhealthy" if work.values.unhealthy else "no topics")
+
+
+def _min_isr(work: Work, topics: Iterable[Topic]) -> Mapping[str, int]:
+    """The smallest allowed ISR of the topics where it could matter."""
+    from metashell.cli.cluster_view import min_isr_of
+
+    return min_isr_of(work, [topic for topic in topics if any(partition.is_under_replicated for partition in topic.partitions)])
+
+
+def _row(topic: Topic, min_isr: int | None) -> dict[str, object]:
+    from metashell.cli.cluster_view import is_under_min_isr
+    from metashell.values import uuid_text
+
+    partitions = topic.partitions
+    return {
+        "type": "topic",
+        "topic": topic.name,
+        "id": uuid_text(topic.id),
+        "internal": topic.is_internal,
+        "partitions": len(partitions),
+        "replication_factor": topic.replication_factor,
+        "offline": sum(not partition.has_leader for partition in partitions),
+        "under_min_isr": sum(is_under_min_isr(partition, min_isr) for partition in partitions),
+        "under_replicated": sum(partition.is_under_replicated for partition in partitions),
+    }
+
+
+def _describe(work: Work) -> None:
+    from metashell.cli.cluster_view import min_isr_of, topics_named
+
+    topics, errors = topics_named(work, work.values.topics)
+    min_isr = min_isr_of(work, topics)
+    rows = [_partition_row(topic, partition, min_isr.get(topic.name)) for topic in topics for partition in topic.partitions]
+    if work.values.unhealthy:
+        rows = [row for row in rows if row["problems"]]
+    if rows or not errors:
+        work.rows(rows, PARTITION_COLUMNS, none="no partition is unhealthy")
+    for error in errors:
+        work.failed(error, type="topic", topic=error.thing)
+
+
+def _partition_row(topic: Topic, partition: Partition, min_isr: int | None) -> dict[str, object]:
+    from metashell.cli.cluster_view import problems_of
+    from metashell.values import uuid_text
+
+    return {
+        "type": "partition",
+        "topic": topic.name,
+        "topic_id": uuid_text(topic.id),
+        "partition": partition.id,
+        "leader": partition.leader if partition.has_leader else None,
+        "leader_epoch": partition.leader_epoch,
+        "replicas": list(partition.replicas),
+        "isr": list(partition.isr),
+        "elr": None if partition.elr is None else list(partition.elr),
+        "last_known_elr": None if partition.last_known_elr is None else list(partition.last_known_elr),
+        "offline_replicas": list(partition.offline),
+        "min_isr": min_isr,
+        "problems": problems_of(partition, min_isr),
+    }
+
+
+# ---- making and growing
+
+
+def _create(work: Work) -> None:
+    from metashell.admin.topics import NewTopic, create_topics
+    from metashell.cli.common import named_values
+    from metashell.codec.error_codes import TOPIC_ALREADY_EXISTS
+
+    values = work.values
+    assignment = _assignment(values.assignment)
+    _refuse_rival_counts(values.partitions, values.replication_factor, assignment)
+    configs = named_values("--config", values.config)
+    wanted = [
+        NewTopic(
+            name=name,
+            partitions=-1 if values.partitions is None else values.partitions,
+            replication_factor=-1 if values.replication_factor is None else values.replication_factor,
+            configs=dict(configs),
+            assignment=assignment,
+        )
+        for name in dict.fromkeys(values.topics)
+    ]
+    made = []
+    for done in create_topics(work.admin, wanted, validate_only=work.is_dry):
+        if done.error is None:
+            _tell_created(work, done)
+            made.append(done.name)
+        elif values.if_not_exists and done.error.code == TOPIC_ALREADY_EXISTS:
+            work.tell(f"{done.name}: exists already", type="topic", topic=done.name, result="exists already")
+        else:
+            work.failed(done.error, type="topic", topic=done.name)
+    if values.wait is not None and made and not work.is_dry:
+        work.wait("leaders of all partitions", lambda: _without_leader(work, made), values.wait)
+
+
+def _refuse_rival_counts(partitions: int | None, replication_factor: int | None, assignment: Sequence[Sequence[int]]) -> None:
+    from metashell.errors import UsageError
+
+    if assignment and (partitions is not None or replication_factor is not None):
+        raise UsageError("--assignment says how many partitions and replicas there are: leave --partitions and --replication-factor out")
+    if partitions == 0:
+        raise UsageError("option --partitions: a topic has at least one", "0")
+    if replication_factor == 0:
+        raise UsageError("option --replication-factor: a partition has at least one replica", "0")
+
+
+def _tell_created(work: Work, done: Done) -> None:
+    from metashell.forms import counted
+    from metashell.values import uuid_text
+
+    size = ""
+    if done.partitions >= 0 and done.replication_factor >= 0:
+        size = f", {counted(done.partitions, 'partition')}, replication factor {done.replication_factor}"
+    result = "would be created" if work.is_dry else "created"
+    work.tell(
+        f"{done.name}: {result}{size}",
+        type="topic",
+        topic=done.name,
+        result=result,
+        id=None if done.id is None else uuid_text(done.id),
+        partitions=done.partitions if done.partitions >= 0 else None,
+        replication_factor=done.replication_factor if done.replication_factor >= 0 else None,
+    )
+
+
+def _without_leader(work: Work, names: Sequence[str]) -> str | None:
+    from metashell.cli.cluster_view import topics_named
+    from metashell.forms import counted
+
+    topics, missing = topics_named(work, names)
+    count = sum(not partition.has_leader for topic in topics for partition in topic.partitions)
+    if missing:
+        return f"{counted(len(missing), 'topic')} not visible yet"
+    return f"{counted(count, 'partition')} without a leader" if count else None
+
+
+def _assignment(text: str | None) -> tuple[tuple[int, ...], ...]:
+    """`1:2:3,2:3:1` as the brokers of each partition. Errors: UsageError."""
+    from metashell.errors import UsageError
+
+    if text is None:
+        return ()
+    found = []
+    for number, part in enumerate(text.split(",")):
+        ids = [word.strip() for word in part.split(":")]
+        if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in ids):
+            raise UsageError(f"option --assignment: partition {number}: {part!r} is not ID:ID:...", part)
+        if len(set(ids)) < len(ids):
+            raise UsageError(f"option --assignment: partition {number}: {part!r} names a broker twice", part)
+        found.append(tuple(map(int, ids)))
+    return tuple(found)
+
+
+def _alter(work: Work) -> None:
+    from metashell.admin.topics import create_partitions
+    from metashell.cli.cluster_view import topics_named
+    from metashell.errors import UsageError
+    from metashell.forms import counted
+
+    values = work.values
+    names = list(dict.fromkeys(values.topics))
+    assignment = _assignment(values.assignment)
+    if assignment and len(names) > 1:
+        raise UsageError("--assignment goes with one topic")
+    topics, errors = topics_named(work, names)
+    before = {topic.name: len(topic.partitions) for topic in topics}
+    for error in errors:
+        work.failed(error, type="topic", topic=error.thing)
+    wanted = {name: values.partitions for name in before if before[name] != values.partitions}
+    for name in before.keys() - wanted.keys():
+        work.tell(f"{name}: has {counted(before[name], 'partition')} already", type="topic", topic=name, result="unchanged")
+    if not wanted:
+        return
+    growing = [f"{name} from {before[name]}" for name in wanted if before[name] < values.partitions]
+    if growing:
+        work.confirm(
+            "partitions cannot be taken away again, and new records of a key go to another partition than its older ones",
+            question=f"Let {', '.join(growing)} have {counted(values.partitions, 'partition')}?",
+        )
+    for done in create_partitions(work.admin, wanted, dict.fromkeys(wanted, assignment) if assignment else None, validate_only=work.is_dry):
+        if done.error is not None:
+            work.failed(done.error, type="topic", topic=done.name)
+            continue
+        result = "would have" if work.is_dry else "has"
+        text = f"{done.name}: {result} {counted(done.partitions, 'partition')}, {before[done.name]} before"
+        fields = {"partitions": done.partitions, "partitions_before": before[done.name]}
+        work.tell(text, type="topic", topic=done.name, result="would be altered" if work.is_dry else "altered", **fields)
+
+
+# ---- deleting
+
+
+def _delete(work: Work) -> None:
+    from metashell.admin.topics import delete_topics
+    from metashell.cli.cluster_view import topics_named
+    from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+    from metashell.forms import counted
+
+    values = work.values
+    topics, errors = topics_named(work, values.topics)
+    for error in errors:
+        if values.if_exists and error.code == UNKNOWN_TOPIC_OR_PARTITION:
+            work.tell(f"{error.thing}: is not there", type="topic", topic=error.thing, result="is not there")
+        else:
+            work.failed(error, type="topic", topic=error.thing)
+    if not topics:
+        return
+    partitions = counted(sum(len(topic.partitions) for topic in topics), "partition")
+    warnings = [f"all records of {', '.join(topic.name for topic in topics)} ({partitions}) are lost for good"]
+    warnings += [f"{topic.name} is Kafka's own: the cluster does not work without what it holds" for topic in topics if topic.is_internal]
+    work.confirm(*warnings, question=f"Delete {counted(len(topics), 'topic')}?")
+    if work.is_dry:
+        _rehearse_deletion(work, topics)
+        return
+    by_name = {topic.name: topic for topic in topics}
+    deleted = []
+    for done in delete_topics(work.admin, {topic.name: topic.id for topic in topics}):
+        if done.error is not None:
+            work.failed(done.error, type="topic", topic=done.name)
+        else:
+            _tell_deleted(work, by_name[done.name], "deleted")
+            deleted.append(by_name[done.name])
+    if values.wait is not None and deleted:
+        work.wait("deletion", lambda: _still_there(work, deleted), values.wait)
+
+
+def _rehearse_deletion(work: Work, topics: Sequence[Topic]) -> None:
+    from metashell.cli.dry_runs import refusals_of, rehearsed
+    from metashell.rehearse.steps import DeleteTopic
+
+    refusals = refusals_of(rehearsed(work, [DeleteTopic(topic.name) for topic in topics]))
+    for number, topic in enumerate(topics):
+        if number in refusals:
+            work.failed(refusals[number], type="topic", topic=topic.name)
+        else:
+            _tell_deleted(work, topic, "would be deleted")
+
+
+def _tell_deleted(work: Work, topic: Topic, result: str) -> None:
+    from metashell.forms import counted
+    from metashell.values import uuid_text
+
+    count = len(topic.partitions)
+    fields = {"result": result, "id": uuid_text(topic.id), "partitions": count}
+    work.tell(f"{topic.name}: {result}, {counted(count, 'partition')}", type="topic", topic=topic.name, **fields)
+
+
+def _still_there(work: Work, deleted: Sequence[Topic]) -> str | None:
+    """The topics that can still be seen under the ids that were deleted."""
+    from metashell.cli.cluster_view import topics_named
+
+    ids = {topic.id for topic in deleted}
+    left = [topic.name for topic in topics_named(work, [topic.name for topic in deleted])[0] if topic.id in ids]
+    return f"still there: {', '.join(left)}" if left else None
+
+
+main = noun_tool(
+    "topics", "topic_tools:TOPICS", {"list": _list, "describe": _describe, "create": _create, "alter": _alter, "delete": _delete}
+)

@@ -1,0 +1,400 @@
+"""What the administration commands of our own voice share: the cluster that is asked, questions, forms of the answer, waiting, errors.
+
+A command is a function of one `Work`. It takes its values from `work.values` and asks `work.admin`; what it finds or has done goes to
+`work.rows`, `work.one` and `work.tell`, each refusal to `work.failed`, so that forms and statuses are the same everywhere:
+
+- Several things in one command: each is told, the others are done although one fails, and then the status is 1.
+- In text, what was done is a line on stdout, what failed one on stderr with Kafka's code, its words and what to do. In the other forms
+  both are objects on stdout too: a failed one has `result: failed`, `error`, `message` and `advice`.
+- What can lose data or availability goes through `work.confirm` first.
+- A command that ends early (an error, Ctrl-C) prints what it had gathered.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, parsed, run_sub_command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from types import SimpleNamespace
+
+    from metashell.admin.admin import Admin
+    from metashell.admin.errors import AdminError
+    from metashell.errors import MetashellError
+    from metashell.image import MetadataImage
+    from metashell.live.attach import LiveSource
+    from metashell.options import CommandSpec
+
+POLL_S = 0.1
+POLL_MAX_S = 1.0
+_CLEAR_LINE = "\r\x1b[K"
+_CLEAR_SCREEN = "\x1b[H\x1b[J"
+_AGREED = ("y", "yes")
+
+
+class NounTool(Tool):
+    """`metashell NOUN`. `commands` are its functions by the names of its commands; a noun without commands has one named ``."""
+
+    def __init__(self, noun: str, spec: str, commands: Mapping[str, Callable[[Work], None]]) -> None:
+        super().__init__(f"metashell {noun}", self._run_words)
+        self._spec = spec
+        self._commands = commands
+
+    def declared(self) -> CommandSpec:
+        """What `metashell.options` says of it."""
+        from importlib import import_module
+
+        module, _, constant = self._spec.partition(":")
+        found: CommandSpec = getattr(import_module(f"metashell.options.{module}"), constant)
+        return found._replace(name=self.name)
+
+    def _run_words(self, words: list[str]) -> int:
+        declared = self.declared()
+        if not declared.commands:
+            return perform(declared, words, self._commands[""])
+        return run_sub_command(declared, words, self._perform)
+
+    def _perform(self, command: CommandSpec, words: Sequence[str]) -> int:
+        return perform(command, words, self._commands[command.name.rpartition(" ")[2]])
+
+    def perform_as(self, called: str, verb: str, words: Sequence[str]) -> int:
+        """Do a command under another name, for the shell, which asks about every change; its status. Errors: MetashellError."""
+        command = next(command for command in self.declared().commands if command.name == verb)
+        return perform(command._replace(name=called), words, self._commands[verb], asks_always=True)
+
+
+def noun_tool(noun: str, spec: str, commands: Mapping[str, Callable[[Work], None]]) -> NounTool:
+    """`metashell NOUN`, whose commands `metashell.options` declares as `MODULE:NAME`."""
+    return NounTool(noun, spec, commands)
+
+
+def perform(command: CommandSpec, words: Sequence[str], act: Callable[[Work], None], *, asks_always: bool = False) -> int:
+    """Parse the words of a command and do it; its status."""
+    values = parsed(command, words)
+    return STATUS_OK if values is None else Work(command.name, values, asks_always=asks_always).run(act)
+
+
+class Work:
+    """One run of a command. `values` are those of its command line; `asks_always`: a person is asked also where nothing can be lost."""
+
+    def __init__(self, name: str, values: SimpleNamespace, *, asks_always: bool = False) -> None:
+        from metashell.forms import standard_output
+
+        self.name = name
+        self.values = values
+        self._asks_always = asks_always
+        self.form: str = values.output
+        self.display = standard_output(note=self.note)
+        self._opened: Admin | None = None
+        self._followed: LiveSource | None = None
+        self._status = STATUS_OK
+        self._objects: list[Mapping[str, object]] = []
+        self._columns: Sequence[str] = ()
+        self._is_single = self._is_written = False
+        self._noted: set[str] = set()
+        self._shows_progress = False
+
+    def run(self, act: Callable[[Work], None]) -> int:
+        """Do it, and print the rest of the answer; its status. Errors: MetashellError, for which nothing was to be told."""
+        from metashell.admin.errors import AdminError
+
+        is_whole = False
+        try:
+            try:
+                act(self)
+                is_whole = True
+            except AdminError as error:
+                self.failed(error)
+        finally:
+            self._end_progress()
+            if is_whole or self._objects:
+                self._write()
+            for opened in (self._opened, self._followed):
+                if opened is not None:
+                    opened.close()
+        return self._status
+
+    # ---- the cluster
+
+    @property
+    def admin(self) -> Admin:
+        """The cluster that the command line or the environment names. Errors: UsageError."""
+        if self._opened is None:
+            self._opened = open_admin(self.values)
+        return self._opened
+
+    @property
+    def asks_controllers(self) -> bool:
+        """Whether the cluster was named by its controllers. Errors: UsageError."""
+        return bool(cluster_of(self.values).bootstrap_controller)
+
+    @property
+    def place(self) -> str:
+        """The addresses that were given, for questions: which cluster is about to be changed."""
+        named = cluster_of(self.values)
+        return str(named.bootstrap_controller or named.bootstrap_server)
+
+    def image(self) -> MetadataImage:
+        """The newest committed metadata, read from the quorum by an observer that stays attached. Errors: MetashellError."""
+        if self._followed is None:
+            from metashell.cli.attaching import target_of
+            from metashell.codec.compression import MAX_DECOMPRESSED
+            from metashell.live.attach import attach
+
+            named = cluster_of(self.values)
+            named.max_decompressed = MAX_DECOMPRESSED
+            self._followed = attach(target_of(named))
+        return self._followed.view().image
+
+    # ---- the answer
+
+    def rows(self, objects: Iterable[Mapping[str, object]], columns: Sequence[str] = (), *, none: str = "") -> None:
+        """A list of things, with `type` in each; in text a table. `none` is told to a person when there are none."""
+        found = list(objects)
+        if not found and none and self.form in ("text", "table"):
+            self.note(none)
+            return
+        self._columns = columns
+        if self.form == "text":
+            self._table(found)
+        else:
+            self._gather(found)
+
+    def one(self, found: Mapping[str, object], lines: Iterable[str]) -> None:
+        """One thing: in text these lines, in JSON one object."""
+        if self.form == "text":
+            for line in lines:
+                self.display.line(line)
+            return
+        self._is_single = not self._objects
+        self._gather([found])
+
+    def tell(self, text: str, **fields: object) -> None:
+        """What was done, or would be with --dry-run: in text a line, at once; else an object of the fields."""
+        self._end_progress()
+        if self.form == "text":
+            from metashell.escape import terminal_line
+
+            self.display.line(terminal_line(text))
+            sys.stdout.flush()
+        else:
+            self._gather([fields])
+
+    def failed(self, error: MetashellError, **fields: object) -> None:
+        """One thing that was refused or could not be done: a line on stderr, and the status is 1."""
+        from metashell.admin.errors import AdminError
+
+        self._status = STATUS_FAILED
+        self._end_progress()
+        if isinstance(error, AdminError):
+            text, reason = _with_advice(error), {"error": error.name, "message": error.words, "advice": error.advice}
+        else:
+            text, reason = str(error), {"message": str(error)}
+        complain(self.name, text)
+        if self.form != "text" and fields:
+            self._gather([{**fields, "result": "failed", **reason}])
+
+    def note(self, text: str) -> None:
+        """A remark beside the answer, on stderr."""
+        self._end_progress()
+        complain(self.name, text)
+
+    def note_once(self, text: str) -> None:
+        """The same, once in a command."""
+        if text not in self._noted:
+            self._noted.add(text)
+            self.note(text)
+
+    def fail(self, text: str = "") -> None:
+        """The status is 1: something that was asked about is not as it should be, which a remark or the answer itself says."""
+        self._status = STATUS_FAILED
+        if text:
+            self.note(text)
+
+    def _gather(self, objects: Iterable[Mapping[str, object]]) -> None:
+        if self.form != "jsonl":
+            self._objects += objects
+            return
+        from metashell.forms import write_objects
+
+        for found in objects:
+            write_objects(self.display, "jsonl", [found])
+            sys.stdout.flush()
+
+    def _table(self, objects: Iterable[Mapping[str, object]]) -> None:
+        from metashell.forms import write_objects
+
+        shown = ({name: _for_people(value) for name, value in found.items()} for found in objects)
+        write_objects(self.display, "table", shown, columns=self._columns, constant=("type",))
+
+    def _write(self) -> None:
+        from metashell.forms import write_objects
+
+        objects, self._objects = self._objects, []
+        if not objects and self._is_written:
+            return
+        self._is_written = True
+        if self.form == "table":
+            self._table(objects)
+        elif self.form in ("json", "csv"):
+            is_single = self._is_single and len(objects) == 1
+            write_objects(self.display, self.form, objects, columns=self._columns, constant=("type",), single=is_single)
+
+    # ---- questions
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether nothing may be changed."""
+        return bool(getattr(self.values, "dry_run", False))
+
+    def confirm(self, *warnings: str, question: str) -> None:
+        """Say what can be lost, and go on only when a person agrees, or with --yes; a dry run shows the warnings alone.
+
+        Without a warning only who wants to be asked always is asked.
+        Errors: UsageError where nobody can be asked; MetashellError for a no.
+        """
+        from metashell.errors import MetashellError, UsageError
+
+        for warning in warnings:
+            self.note(f"warning: {warning}")
+        if self.is_dry or self.values.yes or not (warnings or (self._asks_always and can_ask())):
+            return
+        if not can_ask():
+            raise UsageError("nothing was changed: add --yes to go on (there is no terminal on which to ask)", "--yes")
+        if not agreed(question, self.place):
+            raise MetashellError("nothing was changed")
+
+    # ---- what takes long
+
+    def progress(self, text: str) -> None:
+        """Show how far it is, on a terminal only, in one line that the next replaces."""
+        if sys.stderr.isatty():
+            from metashell.escape import terminal_line
+
+            self._shows_progress = True
+            sys.stderr.write(f"{_CLEAR_LINE}{terminal_line(text)}")
+            sys.stderr.flush()
+
+    def _end_progress(self) -> None:
+        if self._shows_progress:
+            self._shows_progress = False
+            sys.stderr.write(_CLEAR_LINE)
+            sys.stderr.flush()
+
+    def wait(self, what: str, look: Callable[[], str | None], limit_s: float) -> None:
+        """Return once `look` gives None; until then its text says what is left. Errors: MetashellError after `limit_s`."""
+        from metashell.errors import MetashellError
+
+        ends_at, pause = time.monotonic() + limit_s, POLL_S
+        while (left := look()) is not None:
+            if time.monotonic() > ends_at:
+                raise MetashellError(f"{what}: not within {limit_s:g} s: {left}")
+            self.progress(f"{what}: {left}")
+            time.sleep(pause)
+            pause = min(pause * 1.5, POLL_MAX_S)
+        self._end_progress()
+
+    def watch(self, every_s: int | None, show: Callable[[], bool]) -> None:
+        """Call `show`, which adds to the answer: once, or with --watch until it returns False. Each answer is printed by itself.
+
+        On a terminal the next one replaces it. While the cluster cannot be asked, that is told and it goes on. Ctrl-C ends it with 130.
+        """
+        from metashell.errors import MetashellError, UsageError
+
+        if every_s is None:
+            show()
+            return
+        is_drawn = self.display.is_terminal and self.form in ("text", "table")
+        goes_on = True
+        while goes_on:
+            self._status = STATUS_OK
+            if is_drawn:
+                self.display.out.write(_CLEAR_SCREEN)
+            try:
+                goes_on = show()
+            except UsageError:
+                raise
+            except MetashellError as error:
+                self.failed(error)
+            self._write()
+            sys.stdout.flush()
+            if goes_on:
+                time.sleep(every_s)
+
+
+def _with_advice(error: AdminError) -> str:
+    """Kafka's code and words, and what to do; between two sentences is a full stop."""
+    text = str(error)
+    if not error.advice:
+        return text
+    return f"{text} {error.advice}" if text.endswith((".", "!", "?")) else f"{text}. {error.advice}"
+
+
+def _for_people(value: object) -> object:
+    """A list as one word, as Kafka's tools have it: `1,2,3`."""
+    return (",".join(map(str, value)) or None) if isinstance(value, list) else value
+
+
+# ---- a person
+
+
+def can_ask() -> bool:
+    """Whether there is a terminal on which to ask."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def agreed(question: str, place: str) -> bool:
+    """Whether a person says yes to a change of the cluster at this place."""
+    from metashell.escape import terminal_line
+
+    sys.stderr.write(terminal_line(f"{question} (cluster at {place}) [y/N] "))
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in _AGREED
+
+
+# ---- which cluster
+
+
+def cluster_of(values: SimpleNamespace) -> SimpleNamespace:
+    """The values with what the environment says where the command line does not. Errors: UsageError for no cluster, or two."""
+    from types import SimpleNamespace
+
+    from metashell.errors import UsageError
+    from metashell.options.administering import CONFIG_VARIABLE, CONTROLLER_VARIABLE, SERVER_VARIABLE
+
+    named = SimpleNamespace(**vars(values))
+    if not named.bootstrap_server and not named.bootstrap_controller:
+        named.bootstrap_server = os.environ.get(SERVER_VARIABLE)
+        named.bootstrap_controller = os.environ.get(CONTROLLER_VARIABLE)
+        if named.bootstrap_server and named.bootstrap_controller:
+            raise UsageError(f"{SERVER_VARIABLE} and {CONTROLLER_VARIABLE} are both set: say which by -b or -C", SERVER_VARIABLE)
+    if not named.bootstrap_server and not named.bootstrap_controller:
+        raise UsageError(f"which cluster? Name brokers (-b HOST:PORT) or controllers (-C HOST:PORT), or set {SERVER_VARIABLE}", "-b")
+    if named.command_config is None:
+        named.command_config = os.environ.get(CONFIG_VARIABLE) or None
+    return named
+
+
+def open_admin(values: SimpleNamespace) -> Admin:
+    """A connection to the cluster that the values name; nothing is connected yet. Errors: UsageError."""
+    from metashell.admin.admin import Admin, Kind
+    from metashell.cli.attaching import addresses_of, client_config_of
+    from metashell.net.addresses import AddressMap
+
+    named = cluster_of(values)
+    kind = Kind.CONTROLLERS if named.bootstrap_controller else Kind.BROKERS
+    options = client_config_of(named.command_config).options()
+    # The time that a person waits for an answer is the command line's.
+    del options["deadline_ms"]
+    return Admin(
+        kind,
+        addresses_of(named.bootstrap_controller or named.bootstrap_server),
+        timeout_ms=named.timeout * 1000,
+        address_map=AddressMap.parse(",".join(named.address_map)),
+        **options,
+    )

@@ -1,0 +1,137 @@
+"""What a cluster looks like to a command: brokers, topics and partitions, as brokers say, or where controllers are asked from their log.
+
+Both ways give the same values. Brokers know which of them answer; the log has epochs, listeners and directories, and needs no broker.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.admin.brokers import Broker
+from metashell.admin.configs import Resource, describe_configs
+from metashell.admin.errors import AdminError
+from metashell.admin.topics import Partition, Topic, describe_topics, list_topics
+from metashell.codec.config_types import TOPIC_RESOURCE
+from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+from metashell.errors import MetashellError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from metashell.admin.nodes import Node
+    from metashell.cli.administering import Work
+    from metashell.image import MetadataImage, PartitionRegistration, TopicImage
+
+INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Source: org.apache.kafka.common.internals.Topic."""
+MIN_ISR: Final = "min.insync.replicas"
+_CHUNK: Final = 1000
+
+
+def all_topics(work: Work) -> list[Topic]:
+    """Every topic, ordered by name. Errors: MetashellError."""
+    if not work.asks_controllers:
+        return list_topics(work.admin)[0]
+    image = work.image()
+    down = _down(image)
+    return sorted((_topic(topic, down) for topic in image.topics), key=lambda topic: topic.name)
+
+
+def topics_named(work: Work, names: Iterable[str]) -> tuple[list[Topic], list[AdminError]]:
+    """These topics with all that is known of them, and an error for each that is not there."""
+    wanted = sorted(set(names))
+    if not work.asks_controllers:
+        return describe_topics(work.admin, wanted)
+    image = work.image()
+    down = _down(image)
+    there = {name: topic for name in wanted if (topic := image.topics.by_name.get(name)) is not None}
+    errors = [AdminError(UNKNOWN_TOPIC_OR_PARTITION, None, name) for name in wanted if name not in there]
+    return [_topic(topic, down) for topic in there.values()], errors
+
+
+def brokers(work: Work) -> list[Broker]:
+    """Every registered broker, ordered by id. Errors: MetashellError."""
+    if not work.asks_controllers:
+        return [
+            Broker(id=node.id, host=node.address.host, port=node.address.port, rack=node.rack, is_fenced=node.is_fenced)
+            for node in sorted(_nodes(work))
+        ]
+    found = []
+    for id, broker in sorted(work.image().cluster.brokers.items()):
+        listener = broker.listeners[0] if broker.listeners else None
+        found.append(
+            Broker(
+                id=id,
+                host=listener.host if listener else "",
+                port=listener.port if listener else -1,
+                rack=broker.rack,
+                is_fenced=broker.fenced,
+                is_leaving=broker.in_controlled_shutdown,
+            )
+        )
+    return found
+
+
+def _nodes(work: Work) -> Iterable[Node]:
+    from metashell.admin.cluster import describe_cluster
+    from metashell.admin.errors import UnsupportedError
+
+    try:
+        return describe_cluster(work.admin, fenced=True).nodes
+    except UnsupportedError:
+        work.note_once("brokers older than 4.0 name only those that are not fenced: the controllers (-C) know all")
+        return describe_cluster(work.admin).nodes
+
+
+def min_isr_of(work: Work, topics: Sequence[Topic]) -> dict[str, int]:
+    """The smallest ISR with which each topic takes records of acks=all, where the cluster tells it."""
+    found: dict[str, int] = {}
+    resources = [Resource(TOPIC_RESOURCE, topic.name) for topic in topics]
+    for start in range(0, len(resources), _CHUNK):
+        for resource, settings in describe_configs(work.admin, resources[start : start + _CHUNK], (MIN_ISR,)).items():
+            if isinstance(settings, MetashellError):
+                continue
+            found.update((resource.name, int(one.value)) for one in settings if one.name == MIN_ISR and one.value is not None)
+    return found
+
+
+def is_under_min_isr(partition: Partition, min_isr: int | None) -> bool:
+    """Whether producers with acks=all are refused. More in-sync replicas than there are replicas are never asked for."""
+    return min_isr is not None and len(partition.isr) < min(min_isr, len(partition.replicas))
+
+
+def problems_of(partition: Partition, min_isr: int | None = None) -> list[str]:
+    """What is not as it should be, the worst first."""
+    found = []
+    if not partition.has_leader:
+        found.append("offline")
+    if is_under_min_isr(partition, min_isr):
+        found.append("under min ISR")
+    if partition.is_under_replicated:
+        found.append("under-replicated")
+    return found
+
+
+def _down(image: MetadataImage) -> frozenset[int]:
+    """The brokers that serve nothing, of those that are registered."""
+    return frozenset(id for id, broker in image.cluster.brokers.items() if broker.fenced)
+
+
+def _topic(topic: TopicImage, down: frozenset[int]) -> Topic:
+    partitions = tuple(_partition(id, partition, down) for id, partition in sorted(topic.partitions.items()))
+    return Topic(name=topic.name, id=topic.id, partitions=partitions, is_internal=topic.name in INTERNAL)
+
+
+def _partition(id: int, partition: PartitionRegistration, down: frozenset[int]) -> Partition:
+    return Partition(
+        id=id,
+        leader=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        replicas=partition.replicas,
+        isr=partition.isr,
+        offline=tuple(replica for replica in partition.replicas if replica in down),
+        elr=partition.elr,
+        last_known_elr=partition.last_known_elr,
+        adding=partition.adding_replicas,
+        removing=partition.removing_replicas,
+    )

@@ -1,0 +1,105 @@
+"""What the tools have in common with which Kafka administers a live cluster: command lines, property files, the cluster, errors.
+
+Errors are those of Kafka in one line, without the stack trace that it prints after some of them.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from metashell.cli.common import STATUS_FAILED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from metashell.admin.admin import Admin
+    from metashell.admin.errors import AdminError
+    from metashell.errors import UsageError
+    from metashell.options import CommandSpec
+
+_ERRORS = "org.apache.kafka.common.errors."
+_EXCEPTIONS = {
+    "UNKNOWN_SERVER_ERROR": "UnknownServer",
+    "REQUEST_TIMED_OUT": "Timeout",
+    "TOPIC_AUTHORIZATION_FAILED": "TopicAuthorization",
+    "GROUP_AUTHORIZATION_FAILED": "GroupAuthorization",
+    "CLUSTER_AUTHORIZATION_FAILED": "ClusterAuthorization",
+}
+"""Names of exceptions that are not those of the error codes."""
+
+
+class TerseError(Exception):
+    """What Kafka's tool says in these words alone, without its own name before them."""
+
+
+def usage_error(tool: CommandSpec, error: UsageError) -> UsageError:
+    """Print the usage lines and give the error, without any word that may hold a password."""
+    from metashell.errors import UsageError
+    from metashell.options.argparse_help import usage_text
+
+    command = next((command for command in tool.commands if command.name == error.argument), None)
+    sys.stderr.write(usage_text(tool) if command is None else usage_text(command, tool))
+    text = str(error)
+    return UsageError(f"error: {'unrecognized arguments: [hidden]' if 'password' in text else text}")
+
+
+def guarded(act: Callable[[], int]) -> int:
+    """The status of what a tool does; an error of the cluster, or one that Kafka words, becomes its line."""
+    from metashell.admin.errors import AdminError
+
+    try:
+        return act()
+    except TerseError as error:
+        return say(str(error))
+    except AdminError as error:
+        return say(exception_text(error))
+
+
+def say(line: str) -> int:
+    """Write a line of Kafka's to stderr, after all that was printed; the status of a failure."""
+    from metashell.escape import terminal_line
+
+    sys.stdout.flush()
+    sys.stderr.write("".join(f"{terminal_line(part)}\n" for part in line.split("\n")))
+    return STATUS_FAILED
+
+
+def exception_text(error: AdminError) -> str:
+    """An error of the cluster as Java prints the exception that stands for it."""
+    plain = _EXCEPTIONS.get(error.name) or "".join(word.capitalize() for word in error.name.split("_"))
+    return f"{_ERRORS}{plain}Exception: {error.words}"
+
+
+def read_properties(path: str | None) -> dict[str, str]:
+    """The properties in a file, none for None. Errors: PathError, UsageError."""
+    from metashell.errors import UsageError
+    from metashell.log.properties import parse_properties
+    from metashell.log.text_files import read_text_file
+
+    if path is None:
+        return {}
+    try:
+        return parse_properties(read_text_file(path))
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}", path) from None
+
+
+def open_admin(config: str | None, servers: str | None, controllers: str | None) -> Admin:
+    """The cluster at one of these lists of addresses, as the client of a property file. Errors: UsageError; PathError."""
+    from metashell.admin.admin import Admin, Kind
+    from metashell.cli.attaching import addresses_of, client_config_of
+
+    options = client_config_of(config).options()
+    timeout_ms = options.pop("deadline_ms")
+    return Admin(
+        Kind.CONTROLLERS if controllers else Kind.BROKERS, addresses_of(controllers or servers or ""), timeout_ms=timeout_ms, **options
+    )
+
+
+def print_json(found: Mapping[str, object]) -> None:
+    """Print one JSON value."""
+    from metashell.forms import spaced_json, standard_output
+
+    display = standard_output()
+    display.out.write(display.colored_json(spaced_json(found)) + "\n")

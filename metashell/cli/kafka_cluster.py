@@ -1,0 +1,169 @@
+"""kafka-cluster: Kafka's cluster tool by its own name, with its command line, output and statuses."""
+
+from __future__ import annotations
+
+import sys
+
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, kafka_tool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import SimpleNamespace
+
+    from metashell.admin.admin import Admin
+    from metashell.admin.cluster import ClusterDescription
+    from metashell.errors import MetashellError
+
+NAME = "kafka-cluster"
+_DEPRECATED = "Option --config has been deprecated and will be removed in a future version. Use --command-config instead."
+_BOTH = "--config and --command-config cannot be specified together."
+_NO_ID = "No cluster ID found. The Kafka version is probably too old."
+_NO_API = "The target cluster does not support the broker unregistration API."
+_NO_METADATA = "The node does not support METADATA"
+_FENCED = "The option --include-fenced-brokers is only supported with --bootstrap-server option"
+
+
+def run(words: list[str]) -> int:
+    """Run the sub-command; errors that Kafka prints in one line have the same words."""
+    from metashell.cli.kafka_admin import guarded, usage_error
+    from metashell.errors import UsageError
+    from metashell.options.argparse_help import command_help_text
+    from metashell.options.kafka_admin_tools import CONNECTION, KAFKA_CLUSTER
+    from metashell.options.kafka_parsers import missing_text, parse_argparse4j_command
+
+    try:
+        command, values = parse_argparse4j_command(KAFKA_CLUSTER, words, unchecked=CONNECTION)
+        if not values.help and not _find_addresses(values):
+            raise UsageError(missing_text(command, values), command.name)
+    except UsageError as error:
+        raise usage_error(KAFKA_CLUSTER, error) from None
+    if values.help:
+        sys.stdout.write(command_help_text(command, None if command is KAFKA_CLUSTER else KAFKA_CLUSTER))
+        # Kafka's cluster tool ends so, the others do not.
+        return STATUS_FAILED
+    return guarded(lambda: _perform(command.name, values))
+
+
+def _find_addresses(values: SimpleNamespace) -> bool:
+    """Whether there are addresses: Kafka wants them on the command line, KIP-631 lets them stand in the property file too."""
+    if not (values.bootstrap_server or values.bootstrap_controller):
+        from metashell.cli.kafka_admin import read_properties
+
+        found = read_properties(values.command_config or values.config)
+        values.bootstrap_server = found.get("bootstrap.servers")
+        values.bootstrap_controller = None if values.bootstrap_server else found.get("bootstrap.controllers")
+    return bool(values.bootstrap_server or values.bootstrap_controller)
+
+
+def _perform(command: str, values: SimpleNamespace) -> int:
+    from metashell.cli.kafka_admin import TerseError, open_admin
+
+    if values.config is not None:
+        if values.command_config is not None:
+            raise TerseError(_BOTH)
+        sys.stdout.write(f"{_DEPRECATED}\n")
+    if command == "list-endpoints" and values.include_fenced_brokers and values.bootstrap_controller:
+        raise TerseError(_FENCED)
+    with open_admin(values.command_config or values.config, values.bootstrap_server, values.bootstrap_controller) as admin:
+        return _COMMANDS[command](admin, values)
+
+
+def _cluster_id(admin: Admin, values: SimpleNamespace) -> int:
+    cluster_id = admin.cluster_id
+    if values.output == "kafka":
+        sys.stdout.write(f"Cluster ID: {cluster_id}\n" if cluster_id else f"{_NO_ID}\n")
+    else:
+        _show(values, cluster_id, {"type": "cluster_id", "cluster_id": cluster_id or None})
+    return STATUS_OK
+
+
+def _unregister(admin: Admin, values: SimpleNamespace) -> int:
+    from metashell.admin.cluster import unregister_broker
+    from metashell.admin.errors import UnsupportedError, WrongListenerError
+
+    try:
+        unregister_broker(admin, values.id)
+    except (UnsupportedError, WrongListenerError) as error:
+        return _unsupported(error, _NO_API, values)
+    text = f"Broker {values.id} is no longer registered."
+    _show(values, text, {"type": "broker", "broker_id": values.id, "result": "unregistered"})
+    return STATUS_OK
+
+
+def _list_endpoints(admin: Admin, values: SimpleNamespace) -> int:
+    from metashell.admin.cluster import describe_cluster
+    from metashell.admin.errors import UnsupportedError, WrongListenerError
+
+    try:
+        found = describe_cluster(admin, fenced=values.include_fenced_brokers)
+    except (UnsupportedError, WrongListenerError) as error:
+        return _unsupported(error, getattr(error, "java", _NO_METADATA), values)
+    if values.output == "json":
+        from metashell.cli.kafka_admin import print_json
+
+        print_json({"type": "endpoints", "endpoints": _endpoint_objects(found)})
+    else:
+        sys.stdout.write(_endpoint_table(found))
+    return STATUS_OK
+
+
+def _unsupported(error: MetashellError, text: str, values: SimpleNamespace) -> int:
+    """Kafka's tool takes a controller that is asked as a broker for an old cluster, and ends well; what it is, stderr says."""
+    if values.output != "kafka" or values.bootstrap_controller:
+        raise error
+    sys.stdout.write(f"{text}\n")
+    complain(NAME, str(error))
+    return STATUS_OK
+
+
+def _show(values: SimpleNamespace, text: str, found: dict[str, object]) -> None:
+    if values.output == "json":
+        from metashell.cli.kafka_admin import print_json
+
+        print_json(found)
+    else:
+        sys.stdout.write(f"{text}\n")
+
+
+def _endpoint_objects(found: ClusterDescription) -> list[dict[str, object]]:
+    kind = found.kind.noun
+    return [
+        {
+            "type": kind,
+            "id": node.id,
+            "host": node.address.host,
+            "port": node.address.port,
+            "rack": node.rack,
+            "state": ("fenced" if node.is_fenced else "unfenced") if kind == "broker" else None,
+        }
+        for node in sorted(found.nodes)
+    ]
+
+
+def _endpoint_table(found: ClusterDescription) -> str:
+    """Kafka's table: every column is padded, the last one too."""
+    from metashell.codec.java_hash import hash_order
+
+    by_id = {node.id: node for node in found.nodes}
+    host_width = max((len(node.address.host) for node in found.nodes), default=100)
+    rack_width = max((len(node.rack) for node in found.nodes if node.rack is not None), default=10)
+    is_brokers = found.kind.noun == "broker"
+    rows = [("ID", "HOST", "PORT", "RACK", "STATE", "ENDPOINT_TYPE")]
+    for id in hash_order(by_id):
+        node = by_id[id]
+        state = "fenced" if node.is_fenced else "unfenced"
+        rows.append((str(id), node.address.host, str(node.address.port), node.rack or "null", state, found.kind.noun))
+    return "".join(
+        f"{id:<10} {host:<{host_width}} {port:<10} {rack:<{rack_width}} {f'{state:<10} ' if is_brokers else ''}{kind:<15}\n"
+        for id, host, port, rack, state, kind in rows
+    )
+
+
+_COMMANDS: dict[str, Callable[[Admin, SimpleNamespace], int]] = {
+    "cluster-id": _cluster_id,
+    "unregister": _unregister,
+    "list-endpoints": _list_endpoints,
+}
+
+main = kafka_tool(NAME, run)

@@ -1,0 +1,237 @@
+"""metashell rehearse: steps tried on a copy of a cluster's metadata, or the standing questions."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, STATUS_USAGE, Tool, complain, parsed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import SimpleNamespace
+
+    from metashell.errors import MetashellError
+    from metashell.forms import Display
+    from metashell.image import MetadataImage
+    from metashell.rehearse import Assumptions
+    from metashell.rehearse.plan_file import Plan
+    from metashell.rehearse.step_words import ParsedStep
+    from metashell.rehearse.steps import Move, Step
+
+NAME = "metashell rehearse"
+
+
+def run(words: list[str]) -> int:
+    """Rehearse what the command line asks for."""
+    from metashell.cli.lifting import split_options
+    from metashell.errors import MetashellError
+    from metashell.options.rehearse_tools import REHEARSE
+
+    own, rest = split_options(REHEARSE.options, words)
+    values = parsed(REHEARSE._replace(name=NAME), [*own, "--", *rest])
+    if values is None:
+        return STATUS_OK
+    try:
+        return _rehearse(values)
+    except MetashellError as error:
+        return _complain_with_excerpt(error)
+
+
+def _complain_with_excerpt(error: MetashellError) -> int:
+    """Show the line of a plan that is wrong, below the error. Errors: the same, where it is not about a plan."""
+    from metashell.escape import terminal_line
+
+    excerpt = getattr(error, "excerpt", ())
+    if not excerpt:
+        raise error
+    complain(NAME, str(error))
+    for line in excerpt:
+        sys.stderr.write(f"    {terminal_line(line)}\n")
+    return STATUS_USAGE
+
+
+def _rehearse(values: SimpleNamespace) -> int:
+    from metashell.cli.rehearsing import check_parts, subject_of
+    from metashell.forms import standard_output
+
+    show = check_parts(values.show, values.output)
+    plan, steps = _asked(values.words)
+    assumptions = _assumptions(plan, values.assume)
+    image, label = subject_of(values)
+    display = standard_output(no_color=values.no_color)
+    if steps:
+        status = _run_steps(values, display, image, label, plan, steps, assumptions, show)
+    else:
+        status = _answer_standing(values, display, image, label, assumptions)
+    return max(status, STATUS_FAILED if image.faults else STATUS_OK)
+
+
+# ---- the command line
+
+
+def _asked(words: Sequence[str]) -> tuple[Plan | None, tuple[ParsedStep, ...]]:
+    """The plan that the words name, or the steps that they are. Errors: UsageError."""
+    from metashell.errors import UsageError
+    from metashell.options.values import did_you_mean
+    from metashell.rehearse.step_words import FIRST_WORDS
+
+    if not words:
+        return None, ()
+    first = words[0]
+    if first in FIRST_WORDS:
+        return None, _steps_of(words)
+    if not (first.endswith(".toml") or "/" in first or os.path.exists(first)):
+        hint = did_you_mean(first, FIRST_WORDS) or f" (steps are {', '.join(FIRST_WORDS)})"
+        raise UsageError(f"{first!r} is no step, and no plan has this name{hint}", first)
+    if len(words) > 1:
+        raise UsageError(f"unexpected argument {words[1]!r} after the plan", words[1])
+    plan = _read_plan(first)
+    return plan, plan.steps
+
+
+def _steps_of(words: Sequence[str]) -> tuple[ParsedStep, ...]:
+    """The steps that words are; the first begins at once, each other one when nothing changes any more. Errors: UsageError."""
+    from metashell.errors import PathError
+    from metashell.rehearse.step_words import WordError, parse_step, split_steps
+
+    try:
+        return tuple(parse_step(step, _read_moves, None if number else 0) for number, (_, step) in enumerate(split_steps(words)))
+    except WordError as error:
+        if error.is_path:
+            raise PathError(str(error), words[error.index]) from None
+        raise
+
+
+def _read_plan(path: str) -> Plan:
+    from metashell.errors import UsageError
+    from metashell.rehearse.plan_file import parse_plan
+
+    data = _read(path)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: byte {error.start} is not UTF-8", path) from None
+    folder = os.path.dirname(path)
+    # A plan names files from where it lies: it may be run from anywhere.
+    return parse_plan(text, path, lambda name: _read_moves(os.path.join(folder, name)))
+
+
+def _read(path: str) -> bytes:
+    """A file that the command line names. Errors: PathError."""
+    from metashell.errors import PathError
+    from metashell.log.text_files import read_text_file
+
+    try:
+        return read_text_file(path)
+    except OSError as error:
+        raise PathError.of(path, error) from None
+
+
+def _read_moves(path: str) -> tuple[Move, ...]:
+    from metashell.errors import UsageError
+
+    _read(path)
+    raise UsageError(f"{path}: reassignments are not read yet", path)
+
+
+def _assumptions(plan: Plan | None, given: Sequence[str]) -> Assumptions:
+    """What is assumed: the defaults, what the plan says, what the command line says. Errors: UsageError; PlanError for a plan's."""
+    from metashell.cli.common import named_values
+    from metashell.errors import UsageError
+    from metashell.rehearse import Assumptions
+    from metashell.rehearse.assumption_words import assume, assume_all
+
+    assumptions = Assumptions()
+    for name, value in ({} if plan is None else plan.assume).items():
+        try:
+            assumptions = assume(assumptions, name, value)
+        except UsageError as error:
+            assert plan is not None
+            raise plan.assumption_error(name, f"assume: {error}") from None
+    try:
+        return assume_all(assumptions, named_values("--assume", given))
+    except UsageError as error:
+        raise UsageError(f"option --assume: {error}", error.argument) from None
+
+
+def _sizes(path: str, image: MetadataImage) -> Mapping[tuple[str, int], int]:
+    """The sizes of partitions in a file. Topics that the image lacks are told; where it lacks all, the file is another cluster's."""
+    from metashell.errors import UsageError
+    from metashell.forms import counted
+
+    sizes: dict[tuple[str, int], int] = {}
+    topics = image.topics.by_name
+    unknown = sorted({topic for topic, _ in sizes if topic not in topics})
+    if unknown:
+        known = {topic for topic, _ in sizes} - set(unknown)
+        others = f" and {counted(len(unknown) - 1, 'other topic')}" if len(unknown) > 1 else ""
+        if not known:
+            raise UsageError(f"{path}: sizes of unknown topics: {unknown[0]}{others}: of another cluster?", path)
+        complain(NAME, f"{path}: sizes of unknown topics are ignored: {unknown[0]}{others}")
+    return {key: size for key, size in sizes.items() if key[0] in topics}
+
+
+# ---- the answers
+
+
+def _run_steps(
+    values: SimpleNamespace,
+    display: Display,
+    image: MetadataImage,
+    label: str,
+    plan: Plan | None,
+    parsed_steps: Sequence[ParsedStep],
+    assumptions: Assumptions,
+    show: Sequence[str],
+) -> int:
+    from metashell.cli.rehearsing import print_outcome, rehearsed
+    from metashell.errors import UsageError
+    from metashell.rehearse import StepError
+    from metashell.rehearse.step_words import with_all_partitions
+
+    steps: list[Step] = [with_all_partitions(one.step, image) for one in parsed_steps]
+    sizes = None if values.sizes is None else _sizes(values.sizes, image)
+    try:
+        outcome = rehearsed(image, steps, assumptions, sizes)
+    except StepError as error:
+        if plan is not None:
+            raise plan.located(error) from None
+        which = f"step {error.index + 1} ({parsed_steps[error.index].text})" if len(steps) > 1 else parsed_steps[0].text
+        raise UsageError(f"{which}: {error}", error.argument) from None
+    texts = [one.text for one in parsed_steps]
+    if values.html is not None:
+        from metashell.rehearse.page import outcome_page
+
+        _write_page(values.html, outcome_page(outcome, texts, label, plan.title if plan else "", plan.notes if plan else ()))
+    print_outcome(display, values.output, outcome, texts=texts, label=label, show=show)
+    return outcome.verdict.status
+
+
+def _answer_standing(values: SimpleNamespace, display: Display, image: MetadataImage, label: str, assumptions: Assumptions) -> int:
+    from metashell.cli.rehearsing import print_standing
+    from metashell.errors import UsageError
+    from metashell.rehearse.standing import standing_answers
+    from metashell.rehearse.standing_words import standing_status
+
+    for name in ("show", "sizes", "html"):
+        if getattr(values, name) is not None:
+            raise UsageError(f"--{name} goes with a step or a plan", f"--{name}")
+    standing = standing_answers(image, assumptions)
+    print_standing(display, values.output, standing, label)
+    return standing_status(standing)
+
+
+def _write_page(path: str, text: str) -> None:
+    """Errors: PathError if it cannot be written there."""
+    from metashell.errors import PathError
+
+    try:
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        raise PathError.of(path, error) from None
+
+
+main = Tool(NAME, run)

@@ -1,0 +1,189 @@
+"""Rehearsals for the command line: where the image comes from, how an answer is printed, and a dry run for other commands."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from types import SimpleNamespace
+
+    from metashell.forms import Display
+    from metashell.image import MetadataImage
+    from metashell.rehearse import Assumptions, Outcome
+    from metashell.rehearse.standing import Standing
+    from metashell.rehearse.steps import Step
+
+NAME = "metashell rehearse"
+RECORDS_MAX = 10_000
+"""So many records a JSON value holds without being asked."""
+_TABLE_SECTION = "troubles"
+
+
+class Subject(NamedTuple):
+    """The image that is rehearsed on, and where it is from, in words."""
+
+    image: MetadataImage
+    label: str
+
+
+def subject_of(values: SimpleNamespace) -> Subject:
+    """The image that `--snapshot`, `--demo`, `-C` or `-b` names. Errors: UsageError without one; MetashellError if it cannot be read."""
+    from metashell.cli.attaching import names_quorum
+    from metashell.errors import UsageError
+
+    if names_quorum(values):
+        return live_subject(values)
+    if not values.snapshot and not values.demo:
+        raise UsageError("no cluster: name a file or directory with --snapshot, a quorum with -C or -b, or try --demo", "--snapshot")
+    from metashell.cli.loading import load, report_faults
+
+    path = values.snapshot
+    if values.demo:
+        from metashell.demo import demo_directory
+
+        path = demo_directory()
+    loaded = load(path, certain_only=values.certain_only, max_decompressed=values.max_decompressed)
+    report_faults(NAME, loaded, verbose=values.verbose)
+    return Subject(loaded.image, _label("the demo" if values.demo else path, loaded.image))
+
+
+def live_subject(values: SimpleNamespace) -> Subject:
+    """The newest committed image of a live quorum. Errors: MetashellError if it cannot be reached."""
+    from metashell.cli.attaching import target_of
+    from metashell.live.attach import attach
+
+    with attach(target_of(values)) as source:
+        image = source.view().image
+        return Subject(image, _label(source.label, image))
+
+
+def _label(name: str, image: MetadataImage) -> str:
+    """Which state it is: the answer is good for that one."""
+    provenance = image.provenance
+    certain = provenance.certain_to
+    uncertain = certain is None or certain < provenance.end_offset
+    doubt = f"; committed for sure only to {certain or 0} (--certain-only)" if uncertain else ""
+    return f"state: {name}, up to offset {provenance.end_offset}{doubt}"
+
+
+def dry_run(values: SimpleNamespace, steps: Sequence[Step], *, subject: Subject | None = None) -> int:
+    """Rehearse a change for another command, and print what would come of it; 0 if nothing goes offline and nothing is refused.
+
+    `values` name a quorum and the form of the output. Errors: MetashellError if the quorum cannot be reached; UsageError for a step
+    that does not fit the cluster.
+    """
+    from metashell.codec.compression import MAX_DECOMPRESSED
+    from metashell.forms import standard_output
+
+    if not hasattr(values, "max_decompressed"):
+        values.max_decompressed = MAX_DECOMPRESSED
+    image, label = subject or live_subject(values)
+    outcome = rehearsed(image, steps)
+    print_outcome(standard_output(), values.output, outcome, label=label)
+    return outcome.verdict.status
+
+
+def rehearsed(
+    image: MetadataImage,
+    steps: Sequence[Step],
+    assumptions: Assumptions | None = None,
+    sizes: Mapping[tuple[str, int], int] | None = None,
+    progress: Callable[[int, str], None] | None = None,
+) -> Outcome:
+    """The outcome of steps. Errors: StepError for one that does not fit the image, or the steps before it."""
+    from metashell.rehearse.cluster import Rehearsal
+    from metashell.rehearse.contradictions import check_contradictions
+
+    check_contradictions(image, steps)
+    return Rehearsal(image, assumptions, sizes).run(steps, progress)
+
+
+def check_parts(words: str | None, form: str) -> tuple[str, ...]:
+    """The parts of an answer that `--show` names. Errors: UsageError for others, and for several where rows have one set of columns."""
+    from metashell.errors import UsageError
+    from metashell.options.rehearse_tools import SECTIONS
+    from metashell.options.values import choice
+
+    if words is None:
+        return ()
+    try:
+        parts = tuple(dict.fromkeys(choice(word.strip(), SECTIONS) for word in words.split(",")))
+    except UsageError as error:
+        raise UsageError(f"option --show: {error}", words) from None
+    if len(parts) > 1 and form in ("table", "csv"):
+        raise UsageError(f"option --show: -o {form} has room for one part", words)
+    return parts
+
+
+def print_outcome(
+    display: Display, form: str, outcome: Outcome, *, texts: Sequence[str] = (), label: str = "", show: Sequence[str] = ()
+) -> None:
+    """Print an outcome in a form; with `show` only these parts of it. `texts` are the steps as they were written."""
+    from metashell.forms import write_objects
+    from metashell.rehearse.rows import section_rows, verdict_row
+
+    if form == "text":
+        _print_text(display, outcome, texts, label, show)
+        return
+    sections = list(show or _default_sections(outcome, form))
+    rows = {section: section_rows(outcome, section, texts) for section in sections}
+    verdict = {**verdict_row(outcome), "state": label}
+    if form == "json":
+        whole = {"type": "rehearsal", "verdict": verdict, **{section: list(found) for section, found in rows.items()}}
+        write_objects(display, form, [whole], single=True)
+    elif form == "jsonl":
+        from itertools import chain
+
+        write_objects(display, form, chain([verdict], *rows.values()))
+    else:
+        for found in rows.values():
+            write_objects(display, form, found, constant=("type",))
+
+
+def _default_sections(outcome: Outcome, form: str) -> Sequence[str]:
+    from metashell.options.rehearse_tools import SECTIONS
+
+    if form in ("table", "csv"):
+        return (_TABLE_SECTION,)
+    if outcome.record_count <= RECORDS_MAX or form == "jsonl":
+        return SECTIONS
+    sys.stderr.write(f"{NAME}: {outcome.record_count} records are left out: --show records has them, best as -o jsonl\n")
+    return tuple(section for section in SECTIONS if section != "records")
+
+
+def _print_text(display: Display, outcome: Outcome, texts: Sequence[str], label: str, show: Sequence[str]) -> None:
+    from metashell.forms import write_objects
+    from metashell.rehearse.answer_text import outcome_lines, verdict_line
+    from metashell.rehearse.rows import section_rows
+
+    if not show:
+        print_lines(display, outcome_lines(outcome, texts, label))
+        return
+    display.line(verdict_line(outcome))
+    for section in show:
+        display.line(f"\n{section.upper()}")
+        write_objects(display, "table", section_rows(outcome, section, texts), constant=("type",))
+
+
+def print_lines(display: Display, lines: Iterable[str]) -> None:
+    """Print lines of text, each safe for a terminal; those in capitals are headings."""
+    from metashell.escape import terminal_line
+
+    for line in lines:
+        shown = terminal_line(line)
+        display.out.write(f"\x1b[1m{shown}\x1b[0m\n" if display.color and line.isupper() else f"{shown}\n")
+
+
+def print_standing(display: Display, form: str, standing: Standing, label: str) -> None:
+    """Print the standing answers in a form."""
+    from metashell.forms import write_objects
+    from metashell.rehearse.standing_words import loss_row, standing_lines, standing_value
+
+    if form == "text":
+        print_lines(display, standing_lines(standing, label))
+    elif form == "json":
+        write_objects(display, form, [{**standing_value(standing), "state": label}], single=True)
+    else:
+        write_objects(display, form, map(loss_row, standing.losses), constant=("type",))

@@ -1,0 +1,132 @@
+"""The command line of `metashell rehearse`."""
+
+from __future__ import annotations
+
+from metashell.options import shared
+from metashell.options.quorum import QUORUM_OPTIONS
+from metashell.options.shell_tools import KAFKA_SHELL
+from metashell.options.spec import Argument, CommandSpec, Option, file_option
+
+SECTIONS = ("steps", "events", "troubles", "quorum", "states", "brokers", "racks", "copied", "diff", "records", "assumptions")
+"""The parts of an answer, in its order."""
+
+_STEPS = """\
+kill-broker ID
+    the broker dies at once, as by kill -9, and stays away
+restart-broker ID [--down TIME]
+    it shuts down in order, is off for TIME, and comes back; a dead one starts
+roll-brokers [ID,...] [--max-offline N] [--down TIME]
+    restart all brokers, or these, N at a time
+lose-rack RACK
+    all brokers of a rack die at once
+unregister ID
+    remove the registration of a broker, dead or alive
+reassign FILE [--throttle SIZE]
+    move partitions as Kafka's JSON says; each broker SIZE bytes a second
+add-broker ID [--rack RACK]
+    a new broker joins
+elect preferred|unclean [TOPIC[:PARTITION,...]...]
+    elect leaders, everywhere or in these partitions
+feature upgrade NAME LEVEL
+    finalise a higher level; metadata.version takes names such as 4.3-IV0
+feature downgrade NAME LEVEL [--unsafe]
+    finalise a lower level
+lose-controller [ID] [--back TIME]
+    a controller dies, the active one without ID; it is back after TIME
+topic create NAME [--partitions N] [--replication-factor N]
+    [--config KEY=VALUE]
+topic delete NAME
+config set TYPE:NAME KEY=VALUE...
+    TYPE is topic, broker, group or client-metrics; broker:default is for all
+config unset TYPE:NAME KEY..."""
+
+_PLAN = """\
+title = "Patch day"
+[assume]
+copy-rate = "100M"          # as --assume copy-rate=100M
+[[step]]
+do = "kill-broker 3"        # the words of a step, as above
+[[step]]
+at = "2m"                   # or after = "30s", since the step before began;
+do = "restart-broker 3"     # with neither: once nothing changes any more"""
+
+_ASSUME = """\
+session-timeout     9 s      a broker that is silent for so long is fenced
+heartbeat-interval  2 s      brokers send heartbeats this often
+commit              5 ms     the quorum needs this long to commit a record
+boot                10 s     a broker needs this long to start and register
+recovery            20 s     and this much longer after a crash
+down                30 s     a broker that restarts is off for so long
+catch-up-percent    10%      a replica that was away takes this part of it
+catch-up-min        1 s      and at least this long
+copy-rate           50 MB/s  of all replicas that a broker copies
+partition-size      1 GB     of a partition for which no size is given
+replica-lag         30 s     a follower so far behind leaves the ISR
+quorum-failover     3 s      the quorum needs this long to elect a leader
+shutdown-timeout    5 min    a controlled shutdown is given up then
+patience            1 d      the rehearsal ends here, whatever still changes
+lagging-catch-up    no       replicas that are out of sync at first catch up
+seed                0        draws heartbeats and the places of new replicas
+voters                       1,2,3: the controllers, if the image names none
+A name with dots is a setting of server.properties, which no image holds:
+min.insync.replicas, auto.leader.rebalance.enable. Times are 90s, 2m, 1h30m
+or 250ms, sizes 5000000, 64k or 100M."""
+
+REHEARSE = CommandSpec(
+    name="metashell-rehearse",
+    summary="what would happen to a cluster: steps tried on a copy of its metadata",
+    description="""
+        Puts the real quorum controller on a copy of a cluster's metadata, in memory, with modelled brokers and a clock that nobody waits
+        for, and runs steps on it. Nothing is changed anywhere, neither the files nor the cluster.
+
+        The first line of the answer is the verdict. Then come what happens when, which partitions are in trouble and for how long,
+        leaders and replicas of each broker before and after, what the controller writes, and what was assumed. The steps are words of
+        the command line, with `then` between two of them, or a plan in TOML.
+
+        Without a step it answers the standing questions: which single broker, rack or controller can this cluster not lose?
+        """,
+    options=(
+        KAFKA_SHELL.option("snapshot"),
+        *QUORUM_OPTIONS,
+        KAFKA_SHELL.option("demo"),
+        file_option("--sizes", help="sizes of partitions: what `kafka-log-dirs --describe` prints"),
+        Option(names=("--assume",), metavar="NAME=VALUE", multiple=True, help="assume something else; ASSUMPTIONS lists the names"),
+        file_option("--html", help="write the answer as one HTML page with a timeline, too"),
+        Option(
+            names=("--show",),
+            metavar="PART,...",
+            help=f"print only these parts, whole: {', '.join(SECTIONS)}",
+        ),
+        shared.output("text", "json", "jsonl", "table", "csv", default="text"),
+        shared.CERTAIN_ONLY,
+        shared.MAX_DECOMPRESSED,
+        shared.VERBOSE,
+        shared.NO_COLOR,
+        shared.VERSION,
+    ),
+    arguments=(
+        Argument(name="words", metavar="STEP|PLAN", nargs="*", help="a step and its words, or the name of a plan; see STEPS and PLANS"),
+    ),
+    examples=(
+        ("metashell rehearse --snapshot /var/lib/kafka", "what can this cluster not lose?"),
+        ("metashell rehearse --snapshot DIR kill-broker 3", "what if broker 3 dies?"),
+        ("metashell rehearse -C controller-1:9093 roll-brokers --max-offline 2", "a rolling restart, tried on what a live quorum has now"),
+        ("metashell rehearse -s DIR kill-broker 3 then unregister 3 then topic create orders-2 --partitions 12", "several steps"),
+        ("metashell rehearse -s DIR --sizes log-dirs.json reassign moves.json", "how long moving data takes, and what suffers"),
+        ("metashell rehearse -s DIR plan.toml --html plan.html", "a plan, as a page to show around"),
+        ("metashell rehearse -s DIR lose-rack a --show troubles -o csv", "each partition in trouble, as rows"),
+    ),
+    epilog=(
+        ("STEPS", _STEPS),
+        ("PLANS", _PLAN),
+        ("ASSUMPTIONS", _ASSUME),
+        (
+            "EXIT STATUS",
+            "0  nothing went offline, and nothing was refused; without a step: any one of them can be lost\n"
+            "1  something went offline or was refused; without a step: something cannot be lost; or the metadata could not be read\n"
+            "2  the command line or the plan is wrong",
+        ),
+    ),
+    files=shared.METADATA_FILES,
+    environment=shared.TERMINAL_ENVIRONMENT,
+)

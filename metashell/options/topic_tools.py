@@ -1,0 +1,202 @@
+"""The command lines of `metashell topics`, `configs` and `elect`."""
+
+from __future__ import annotations
+
+from metashell.options.administering import DRY_RUN, WAIT, YES, command, noun
+from metashell.options.spec import Argument, Option, file_option, flag
+
+_NAMES = Argument("topics", "names of topics", "+", "TOPIC")
+_CONFIG = Option(names=("--config",), metavar="KEY=VALUE", multiple=True, help="a setting of the topic")
+_ASSIGNMENT = Option(
+    names=("--assignment",),
+    metavar="IDS,...",
+    help="the brokers of each new partition, the preferred leader first: 1:2:3,2:3:1 is two partitions of three replicas",
+)
+_UNHEALTHY = flag("--unhealthy", help="only what is not as it should be: no leader, or replicas that are not in sync")
+
+LIST = command(
+    "list",
+    "list topics",
+    """
+        Shows each topic with its partitions, its replication factor, and how many of its partitions have no leader or replicas that are
+        not in sync. Kafka's own topics are left out without --internal, unless they are named.
+
+        Through controllers it reads the metadata log as an observer, which needs the right CLUSTER_ACTION.
+        """,
+    options=(flag("--internal", help="also Kafka's own topics, such as __consumer_offsets"), _UNHEALTHY),
+    arguments=(Argument("patterns", "only topics whose names match one of these: *, ? and [a-z]", "*", "PATTERN"),),
+    examples=(
+        ("metashell topics list -b localhost:9092", "all topics but Kafka's own"),
+        ("metashell topics list 'order*' --internal -C localhost:9093 -o json", "some of them, when no broker answers"),
+        ("metashell topics list --unhealthy -b localhost:9092", "where something is wrong"),
+    ),
+)
+DESCRIBE = command(
+    "describe",
+    "show the partitions of topics",
+    """
+        Shows leader, replicas, ISR and ELR of each partition, and what is not as it should be. In the ELR are replicas that left the ISR
+        and have all that was acknowledged.
+        """,
+    options=(_UNHEALTHY,),
+    arguments=(_NAMES,),
+    examples=(
+        ("metashell topics describe orders -b localhost:9092", "the partitions of a topic"),
+        ("metashell topics describe orders payments -b localhost:9092 -o jsonl", "one object for each partition"),
+    ),
+)
+CREATE = command(
+    "create",
+    "make topics",
+    """
+        Makes topics, all alike. Partitions and replication factor are the cluster's defaults unless they are given. With --dry-run the
+        cluster checks everything and makes nothing.
+        """,
+    options=(
+        Option(names=("--partitions", "-p"), metavar="N", type="int", help="number of partitions; else num.partitions of the cluster"),
+        Option(
+            names=("--replication-factor", "-r"),
+            metavar="N",
+            type="int",
+            help="number of replicas of each; else default.replication.factor of the cluster",
+        ),
+        _ASSIGNMENT,
+        _CONFIG,
+        flag("--if-not-exists", help="a topic that is there already is no error"),
+        DRY_RUN,
+        WAIT._replace(help="return when every partition has a leader; status 1 where that takes longer than this (300)"),
+    ),
+    arguments=(_NAMES,),
+    examples=(
+        ("metashell topics create orders -p 12 -r 3 -b localhost:9092", "a topic of 12 partitions and 3 replicas"),
+        ("metashell topics create orders --config retention.ms=3600000 --dry-run -b localhost:9092", "only ask whether it could be made"),
+        ("metashell topics create orders --assignment 1:2:3,2:3:1 -b localhost:9092", "two partitions on brokers of choice"),
+    ),
+)
+ALTER = command(
+    "alter",
+    "add partitions to topics",
+    """
+        Lets topics have this many partitions in all. Partitions cannot be taken away again, and records with a key go to another
+        partition than before: what relies on the order of a key's records has to be emptied first. Settings are changed by
+        `metashell configs`, replicas by `metashell reassign`.
+        """,
+    options=(
+        Option(names=("--partitions", "-p"), metavar="N", type="int", required=True, help="number of partitions in all"),
+        _ASSIGNMENT,
+        DRY_RUN,
+        YES,
+    ),
+    arguments=(_NAMES,),
+    examples=(("metashell topics alter orders -p 24 -b localhost:9092 --yes", "let a topic have 24 partitions"),),
+)
+DELETE = command(
+    "delete",
+    "delete topics and all of their records",
+    """
+        Shows what would be lost and asks first; where nobody can be asked it needs --yes. It deletes the topics that it showed: one that
+        was made again under the same name meanwhile stays.
+
+        --dry-run rehearses it on a copy of the cluster's metadata.
+        """,
+    options=(
+        flag("--if-exists", help="a topic that is not there is no error"),
+        DRY_RUN,
+        YES,
+        WAIT._replace(help="return when the topics are gone from the metadata; status 1 where that takes longer than this (300)"),
+    ),
+    arguments=(_NAMES,),
+    examples=(
+        ("metashell topics delete orders -b localhost:9092", "ask, then delete it"),
+        ("metashell topics delete old-1 old-2 --yes -b localhost:9092", "two at once, without asking"),
+    ),
+)
+TOPICS = noun(
+    "topics", "list, describe, create, alter and delete topics", "Topics and their partitions.", (LIST, DESCRIBE, CREATE, ALTER, DELETE)
+)
+
+_RESOURCES_TEXT = "topic:NAME, broker:ID, broker:default (all brokers), group:NAME, client-metrics:NAME or broker-logger:ID"
+GET = command(
+    "get",
+    "show settings",
+    """
+        Shows what somebody has set, with where it is set: for the topic, for one broker or all brokers, or in a broker's
+        server.properties. --all adds defaults. Passwords are never shown: Kafka does not tell them.
+
+        Through controllers only what was set by commands is known of brokers.
+        """,
+    options=(
+        flag("--all", "-a", help="also what has its default"),
+        Option(names=("--key", "-k"), metavar="KEY", multiple=True, help="only this key, set or not"),
+        flag("--explain", help="say what each key is for"),
+    ),
+    arguments=(Argument("resources", _RESOURCES_TEXT, "+", "TYPE:NAME"),),
+    examples=(
+        ("metashell configs get topic:orders -b localhost:9092", "what is set for a topic"),
+        ("metashell configs get broker:1 broker:default -b localhost:9092", "for a broker, and for all"),
+        ("metashell configs get topic:orders --all --explain -k retention.ms -b localhost:9092", "one key, and what it means"),
+    ),
+)
+SET = command(
+    "set",
+    "change settings",
+    """
+        Sets keys of one resource or of several, and says what they were before. KEY+=VALUE and KEY-=VALUE add to a list and take from it.
+        Each resource gets all of its changes or none. A value that can lose records or availability is said and asked about first, such
+        as a shorter retention.
+
+        Passwords on a command line can be seen by other users of the machine: put them into a file for --from-file.
+        """,
+    options=(
+        file_option("--from-file", help="a properties file with keys and values to set"),
+        DRY_RUN,
+        YES,
+    ),
+    arguments=(Argument("words", f"{_RESOURCES_TEXT}; then the settings", "+", "TYPE:NAME|KEY=VALUE"),),
+    examples=(
+        ("metashell configs set topic:orders retention.ms=3600000 -b localhost:9092", "keep records for an hour"),
+        (
+            "metashell configs set broker:default log.cleaner.threads=2 --dry-run -b localhost:9092",
+            "only ask whether the cluster would take it",
+        ),
+        ("metashell configs set topic:orders cleanup.policy+=compact -b localhost:9092", "add to a list"),
+    ),
+)
+UNSET = command(
+    "unset",
+    "let settings have their defaults again",
+    "Removes keys of one resource or of several, and says what they were before and are now.",
+    options=(DRY_RUN, YES),
+    arguments=(Argument("words", f"{_RESOURCES_TEXT}; then the keys", "+", "TYPE:NAME|KEY"),),
+    examples=(("metashell configs unset topic:orders retention.ms -b localhost:9092", "take the cluster's retention again"),),
+)
+CONFIGS = noun("configs", "show and change settings of topics, brokers, groups and client metrics", "Dynamic settings.", (GET, SET, UNSET))
+
+_PARTITIONS = Argument("partitions", "orders (all of its partitions), orders:0 or orders:0,3,7", "*", "TOPIC[:IDS]")
+PREFERRED = command(
+    "preferred",
+    "let the preferred replicas lead",
+    """
+        Lets the first replica of each partition lead again where it is in sync and does not lead. Nothing is lost; clients of these
+        partitions look for the new leader once. --dry-run rehearses it on a copy of the cluster's metadata.
+        """,
+    options=(flag("--all", help="all partitions that need it"), DRY_RUN),
+    arguments=(_PARTITIONS,),
+    examples=(
+        ("metashell elect preferred --all -b localhost:9092", "after brokers were restarted"),
+        ("metashell elect preferred orders:0 -b localhost:9092", "one partition"),
+    ),
+)
+UNCLEAN = command(
+    "unclean",
+    "let a replica lead that is not in sync",
+    """
+        For partitions without a leader whose in-sync replicas do not come back: one that is alive leads, and every record that it does
+        not have is lost for good, also acknowledged ones. It shows the partitions and asks first. --dry-run rehearses it on a copy of the
+        cluster's metadata.
+        """,
+    options=(flag("--all", help="all partitions without a leader"), DRY_RUN, YES),
+    arguments=(_PARTITIONS,),
+    examples=(("metashell elect unclean orders:3 -b localhost:9092", "give up what the lost replicas had"),),
+)
+ELECT = noun("elect", "let partitions have another leader", "Elections of partition leaders.", (PREFERRED, UNCLEAN))

@@ -1,0 +1,33 @@
+"""Rehearsals: what would happen to a cluster, found out on a copy of its metadata.
+
+Promises:
+- `Rehearsal(image, assumptions, sizes).run(steps)` puts the real `QuorumController` on a copy of an image and gives an `Outcome`. The image
+  stays as it is: images never change.
+- What the controller does is no model: each record comes from the code that runs in a quorum. Modelled are the brokers (their heartbeats,
+  deaths, controlled shutdowns, and how they catch up), the time that the quorum needs, and a clock that nobody has to wait for.
+- No I/O, no clock, and no chance but a seed: the same image, steps and assumptions give the same outcome.
+- Nothing is green that was not looked at: the verdict is 0 only if no partition went offline from the first step to the end. What was
+  assumed is in the outcome.
+
+It costs what changes: heartbeats of brokers with which nothing can happen are noted in bulk, and of the partitions only those are
+looked at that a record or the death of a broker touches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from metashell.image import MetadataImage
+from metashell.rehearse.checks import check_steps
+from metashell.rehearse.cluster import Rehearsal
+from metashell.rehearse.outcome import Outcome, Trouble, Verdict
+from metashell.rehearse.steps import Assumptions, Step, StepError
+
+__all__ = ["Assumptions", "Outcome", "Rehearsal", "Step", "StepError", "Trouble", "Verdict", "check_steps", "rehearse_change"]
+
+
+def rehearse_change(
+    image: MetadataImage, steps: Sequence[Step], assumptions: Assumptions | None = None, sizes: Mapping[tuple[str, int], int] | None = None
+) -> Outcome:
+    """What comes of some steps, in one call. Errors: StepError."""
+    return Rehearsal(image, assumptions, sizes).run(steps)

@@ -1,0 +1,77 @@
+"""Times and sizes as plans and command lines write them and as answers show them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from metashell.errors import UsageError
+
+_UNITS_MS: Final = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
+_DURATION: Final = (
+    r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m(?!s))?"
+    r"(?:([0-9]{1,9}(?:\.[0-9]{1,3})?)s)?(?:([0-9]{1,12})ms)?"
+)
+_LONGEST_MS: Final = 366 * 86_400_000
+_STEPS: Final = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
+
+
+def duration_ms(text: str) -> int:
+    """The milliseconds of `90s`, `1.5s`, `2m`, `1h30m`, `250ms` or `0`; at most a year.
+
+    Errors: UsageError that begins with the text; a number without a unit could mean anything.
+    """
+    word = text.strip().lower()
+    found = re.fullmatch(_DURATION, word) if word else None
+    if word == "0":
+        return 0
+    if found is None or not any(found.groups()):
+        raise UsageError(f"{text!r} is not a time such as 90s, 2m, 1h30m or 250ms", text)
+    days, hours, minutes, seconds, millis = found.groups()
+    total = sum(int(count or 0) * _UNITS_MS[unit] for count, unit in ((days, "d"), (hours, "h"), (minutes, "m"), (millis, "ms")))
+    total += round(float(seconds or 0) * 1000)
+    if total > _LONGEST_MS:
+        raise UsageError(f"{text!r} is longer than a year", text)
+    return total
+
+
+def duration_text(ms: int) -> str:
+    """`250 ms`, `9.3 s`, `4 min 10 s`, `2 h 5 min`, `3 d 4 h`: two units at most, for people."""
+    if ms < 1000:
+        return f"{ms} ms" if ms else "0 s"
+    if ms < 59_950:
+        tenths = round(ms / 100)
+        return f"{tenths / 10:g} s"
+    seconds = round(ms / 1000)
+    for size, large, part, small in ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if seconds >= size:
+            rest = seconds % size // part
+            return f"{seconds // size} {large}" + (f" {rest} {small}" if rest else "")
+    raise AssertionError(ms)
+
+
+def duration_word(ms: int) -> str:
+    """A time as `duration_ms` reads it: `1h30m`, `90s` as `1m30s`, `250ms`, `0s`."""
+    parts = []
+    for unit, size in _UNITS_MS.items():
+        count, ms = divmod(ms, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"
+
+
+def clock_text(ms: int) -> str:
+    """A moment of a rehearsal: `+0:09.3`, `+12:05.0`, `+1:02:03.4`."""
+    tenths = round(ms / 100)
+    minutes, tenths = divmod(tenths, 600)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{tenths / 10:04.1f}"
+    return f"+{hours}:{minutes:02d}:{seconds}" if hours else f"+{minutes}:{seconds}"
+
+
+def size_text(size: int) -> str:
+    """`512 B`, `1.5 GB`: powers of ten, as disks and networks are sold."""
+    for unit, step in _STEPS:
+        if size >= step:
+            return f"{size / step:.3g} {unit}" if size < 100 * step else f"{round(size / step)} {unit}"
+    return f"{size} B"

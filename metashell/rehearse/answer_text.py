@@ -1,0 +1,283 @@
+"""An outcome in words: the verdict in the first line, then what happens when, what it costs for how long, and what was assumed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from metashell.codec.error_codes import error_text
+from metashell.forms import aligned, counted
+from metashell.rehearse.amounts import clock_text, duration_text, size_text
+from metashell.rehearse.assumption_words import assumed
+from metashell.rehearse.outcome import BrokerLoads, Interval, Load, Outcome, StepReport, Toll, Trouble
+from metashell.rehearse.step_words import step_text
+
+EVENTS_MAX: Final = 40
+REFUSALS_MAX: Final = 12
+BROKERS_MAX: Final = 24
+_INDENT: Final = "  "
+_LINE_WIDTH: Final = 96
+_UNSAID: Final = ("seed", "voters")
+"""What goes without saying where it is as usual."""
+_PLACES_MAX: Final = {
+    Trouble.OFFLINE: 12,
+    Trouble.UNCLEAN: 12,
+    Trouble.FAILOVER: 3,
+    Trouble.UNDER_MIN_ISR: 6,
+    Trouble.STALLED: 3,
+}
+"""So many lines name the partitions of a trouble: more of them the worse it is."""
+MEANINGS: Final = {
+    Trouble.OFFLINE: "offline (nobody can lead)",
+    Trouble.UNCLEAN: "unclean election (records may be lost)",
+    Trouble.UNDER_MIN_ISR: "under min ISR (writes with acks=all are refused)",
+    Trouble.FAILOVER: "failing over (the leader is dead, the next one not yet elected)",
+    Trouble.STALLED: "stalled (writes with acks=all wait for a dead replica)",
+}
+"""What each trouble means for clients, the worst first."""
+
+
+def verdict_line(outcome: Outcome) -> str:
+    """The answer, for who reads one line."""
+    grave = list(_grave(outcome))
+    if outcome.verdict.status:
+        return f"NOT SAFE: {'; '.join(grave or outcome.verdict.reasons[:1])}"
+    return "; ".join(["SAFE: nothing goes offline", *_bearable(outcome)])
+
+
+def _toll(outcome: Outcome, trouble: Trouble) -> Toll:
+    return outcome.verdict.tolls.get(trouble, Toll(0, 0, 0))
+
+
+def _grave(outcome: Outcome) -> Iterator[str]:
+    """What makes the status 1, the worst first."""
+    offline, unclean = _toll(outcome, Trouble.OFFLINE), _toll(outcome, Trouble.UNCLEAN)
+    if offline.partitions:
+        yield f"{_go(offline.partitions, 'goes', 'go')} offline{_how_long(offline)}"
+    if unclean.partitions:
+        yield f"{_go(unclean.partitions, 'loses', 'lose')} records, perhaps (unclean election)"
+    yield from (f"no active controller any more: {gap.why}" for gap in outcome.quorum_gaps if gap.to_ms is None)
+    if refused := sum(len(report.refusals) for report in outcome.steps):
+        yield f"{counted(refused, 'request is', 'requests are')} refused"
+    if not outcome.settled:
+        yield f"still changing after {duration_text(outcome.ended_ms)}, and not seen to its end"
+    if outcome.before.faults:
+        yield f"{counted(len(outcome.before.faults), 'record')} of the metadata could not be applied, so the copy is not the cluster"
+
+
+def _bearable(outcome: Outcome) -> Iterator[str]:
+    """What clients notice although nothing goes offline."""
+    failover, under = _toll(outcome, Trouble.FAILOVER), _toll(outcome, Trouble.UNDER_MIN_ISR)
+    if failover.partitions:
+        yield f"{_go(failover.partitions, 'fails', 'fail')} over{_how_long(failover)}"
+    if under.partitions:
+        yield f"{_go(under.partitions, 'refuses', 'refuse')} writes with acks=all{_how_long(under)}"
+    for gap in outcome.quorum_gaps[:1]:
+        yield f"no active controller for {duration_text((gap.to_ms or outcome.ended_ms) - gap.from_ms)}"
+    if outcome.verdict.offline_before:
+        yield f"{counted(outcome.verdict.offline_before, 'partition was', 'partitions were')} offline before"
+
+
+def _go(count: int, one: str, many: str) -> str:
+    return f"{counted(count, 'partition')} {one if count == 1 else many}"
+
+
+def _how_long(toll: Toll) -> str:
+    if toll.longest_ms is not None:
+        return f" for {'' if toll.partitions == 1 else 'up to '}{duration_text(toll.longest_ms)}"
+    return " to the end" if toll.at_end == toll.partitions else f", {toll.at_end} of them to the end"
+
+
+def outcome_lines(outcome: Outcome, texts: Sequence[str] = (), label: str = "") -> Iterator[str]:
+    """The whole answer; `texts` are the steps as they were written, `label` the source of the image."""
+    yield verdict_line(outcome)
+    if len(outcome.steps) > 1 or any(report.refusals for report in outcome.steps):
+        yield from _section("STEPS", step_lines(outcome, texts))
+    yield from _section("WHAT HAPPENS", _event_lines(outcome))
+    yield from _section("TROUBLE", trouble_lines(outcome))
+    yield from _section("BROKERS", _broker_lines(outcome))
+    yield from _section("CHANGES", change_lines(outcome))
+    yield from _section("ASSUMED", assumption_lines(outcome, label))
+
+
+def _section(heading: str, lines: Iterable[str]) -> Iterator[str]:
+    lines = list(lines)
+    if lines:
+        yield ""
+        yield heading
+        yield from (_INDENT + line for line in lines)
+
+
+def step_lines(outcome: Outcome, texts: Sequence[str]) -> Iterator[str]:
+    """Each step with its time and length, and what was refused of it."""
+    rows = []
+    for number, report in enumerate(outcome.steps):
+        text = texts[number] if texts else step_text(report.step)
+        rows.append([clock_text(report.began_ms), text, _step_length(report)])
+    yield from aligned(rows)
+    for number, report in enumerate(outcome.steps, 1):
+        for refusal in report.refusals[:REFUSALS_MAX]:
+            yield f"step {number} is refused: {refusal.thing}: {error_text(refusal.code)}: {refusal.message}"
+        if len(report.refusals) > REFUSALS_MAX:
+            yield f"step {number}: {len(report.refusals) - REFUSALS_MAX} more are refused; --show steps has all"
+
+
+def _step_length(report: StepReport) -> str:
+    return "goes on to the end" if report.ended_ms is None else f"quiet after {duration_text(report.ended_ms - report.began_ms)}"
+
+
+def _event_lines(outcome: Outcome) -> Iterator[str]:
+    events = outcome.events
+    kept = events if len(events) <= EVENTS_MAX else (*events[: EVENTS_MAX - 10], *events[-10:])
+    for number, line in enumerate(aligned([[clock_text(event.at_ms), event.text] for event in kept])):
+        if number == EVENTS_MAX - 10 and len(kept) < len(events):
+            yield f"... {counted(len(events) - len(kept), 'event')} between: --show events has all"
+        yield line
+
+
+def trouble_lines(outcome: Outcome) -> Iterator[str]:
+    """Each trouble with its partitions and its time; those offline are named."""
+    for trouble, meaning in MEANINGS.items():
+        toll = _toll(outcome, trouble)
+        if toll.partitions:
+            yield f"{meaning}: {counted(toll.partitions, 'partition')}{'' if trouble is Trouble.UNCLEAN else _how_long(toll)}"
+            yield from _places((one for one in outcome.intervals_of(trouble) if not one.was_before), _PLACES_MAX[trouble])
+    for gap in outcome.quorum_gaps:
+        length = "to the end" if gap.to_ms is None else f"for {duration_text(gap.to_ms - gap.from_ms)}"
+        yield f"no active controller from {clock_text(gap.from_ms)} {length}: {gap.why}"
+    if outcome.verdict.offline_before:
+        yield f"offline before the first step: {counted(outcome.verdict.offline_before, 'partition')}"
+
+
+class _Span(NamedTuple):
+    topic: str
+    from_ms: int
+    to_ms: int | None
+
+
+def _places(intervals: Iterable[Interval], most: int) -> Iterator[str]:
+    """The partitions of intervals, those of one topic and time together."""
+    groups: dict[_Span, list[int]] = {}
+    for one in intervals:
+        groups.setdefault(_Span(one.topic, one.from_ms, one.to_ms), []).append(one.partition)
+    rows = [[f"{span.topic}:{numbers_text(partitions)}", _span_text(span)] for span, partitions in list(groups.items())[:most]]
+    yield from (_INDENT + line for line in aligned(rows))
+    if len(groups) > most:
+        left = sum(map(len, list(groups.values())[most:]))
+        yield f"{_INDENT}and {counted(left, 'partition')} more: --show troubles has all"
+
+
+def _span_text(span: _Span) -> str:
+    begin = clock_text(span.from_ms)
+    if span.to_ms == span.from_ms:
+        return f"at {begin}"
+    return f"from {begin} " + ("to the end" if span.to_ms is None else f"to {clock_text(span.to_ms)}")
+
+
+def numbers_text(numbers: Iterable[int], most: int = 8) -> str:
+    """`0-3,7`, cut after some ranges."""
+    ranges: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    shown = [str(low) if low == high else f"{low}-{high}" if high > low + 1 else f"{low},{high}" for low, high in ranges[:most]]
+    return ",".join(shown) + (",..." if len(ranges) > most else "")
+
+
+def _broker_lines(outcome: Outcome) -> Iterator[str]:
+    """Loads before and after: of all brokers, or of those that change where there are many."""
+    changed = [loads for loads in outcome.brokers if loads.before != loads.after]
+    if not changed:
+        yield "leaders and replicas stay where they are"
+        return
+    shown = outcome.brokers if len(outcome.brokers) <= BROKERS_MAX else changed[:BROKERS_MAX]
+    yield from aligned(load_rows(outcome, shown), right=(2, 4, 6))
+    if len(shown) < len(changed):
+        yield f"... {counted(len(changed) - len(shown), 'broker')} more: --show brokers has all"
+    elif len(shown) < len(outcome.brokers):
+        yield f"{counted(len(outcome.brokers) - len(shown), 'broker')} without a change"
+
+
+def load_rows(outcome: Outcome, brokers: Sequence[BrokerLoads]) -> list[list[str]]:
+    """A heading, a row for each of these brokers, and one for each rack where there are several; nothing where there are none."""
+    has_sizes = outcome.sizes_known
+    rows = [[str(one.broker), one.rack or "-", *_load_cells(one.before, one.after, has_sizes)] for one in brokers]
+    if 1 < len(outcome.racks) < len(outcome.brokers):
+        rows += [["rack", rack.rack or "-", *_load_cells(rack.before, rack.after, has_sizes)] for rack in outcome.racks]
+    return [["BROKER", "RACK", "LEADERS", "", "REPLICAS", ""] + (["DATA", ""] if has_sizes else []), *rows] if rows else []
+
+
+def _load_cells(before: Load | None, after: Load | None, has_sizes: bool) -> list[str]:
+    cells = [*_pair(before and str(before.leaders), after and str(after.leaders))]
+    cells += _pair(before and str(before.replicas), after and str(after.replicas))
+    if has_sizes:
+        cells += _pair(before and _size(before), after and _size(after))
+    return cells
+
+
+def _pair(before: str | None, after: str | None) -> list[str]:
+    return [before or "-", "" if before == after else f"-> {after or '-'}"]
+
+
+def _size(load: Load) -> str:
+    return "?" if load.size_bytes is None else size_text(load.size_bytes)
+
+
+def change_lines(outcome: Outcome) -> Iterator[str]:
+    """What the controller writes, what differs in the end, and what is copied."""
+    kinds = Counter(type(record).__name__ for batch in outcome.batches for record, _ in batch.records)
+    if kinds:
+        named = ", ".join(f"{count} {name}" for name, count in kinds.most_common())
+        yield f"the controller writes {counted(outcome.record_count, 'record')}: {named}"
+    diff = outcome.diff
+    parts = [
+        counted(len(found), noun)
+        for found, noun in (
+            (diff.topics_created, "new topic"),
+            (diff.topics_deleted, "deleted topic"),
+            (diff.partitions, "partition"),
+            (diff.brokers, "broker"),
+            (diff.configs, "setting"),
+            (diff.features, "feature"),
+        )
+        if found
+    ]
+    yield f"in the end {', '.join(parts)} differ from before" if parts else "in the end the metadata is what it was"
+    yield from _copied_lines(outcome)
+
+
+def _copied_lines(outcome: Outcome) -> Iterator[str]:
+    for is_catch_up, what in ((False, "new replicas copy"), (True, "replicas that were away catch up")):
+        copied = [one for one in outcome.copied if one.is_catch_up == is_catch_up]
+        if not copied:
+            continue
+        partitions = sum(one.partitions for one in copied)
+        known = [one.size_bytes for one in copied if one.size_bytes is not None]
+        data = f", {size_text(sum(known))}" if known else ""
+        unknown = " (sizes are assumed: give --sizes)" if not outcome.sizes_known and not is_catch_up else ""
+        yield f"{what}: {counted(partitions, 'partition')}{data} on {counted(len(copied), 'broker')}{unknown}"
+
+
+def assumption_lines(outcome: Outcome, label: str) -> Iterator[str]:
+    """What the answer rests on: the state, what was assumed, and remarks."""
+    if label:
+        yield label
+    found = assumed(outcome.assumptions)
+    if changed := [f"{name}={value}" for name, value, is_default in found if not is_default]:
+        yield from _filled("as asked: ", changed)
+    yield from _filled("by default: ", [f"{name} {value}" for name, value, is_default in found if is_default and name not in _UNSAID])
+    yield from outcome.notes
+
+
+def _filled(lead: str, items: Sequence[str]) -> list[str]:
+    """Items with commas, in lines of a bounded width."""
+    lines = [lead]
+    for number, item in enumerate(items):
+        word = item + ("," if number < len(items) - 1 else "")
+        if len(lines[-1]) + len(word) > _LINE_WIDTH:
+            lines.append(_INDENT)
+        lines[-1] += f"{word} "
+    return [line.rstrip() for line in lines]

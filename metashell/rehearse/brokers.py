@@ -1,0 +1,345 @@
+"""Modelled brokers: they register, send heartbeats, shut down in a controlled way, and die.
+
+A broker with which nothing can happen sends no request: that it was heard of is noted in bulk, right before the controller looks (`sync`).
+Source: kafka.server.BrokerLifecycleManager; controller.md 11 to 13, 36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Final
+
+from metashell.codec import messages
+from metashell.codec.error_codes import DUPLICATE_BROKER_REGISTRATION, NONE, error_text
+from metashell.controller.chance import new_uuid
+from metashell.controller.records import FENCE, UNFENCE
+from metashell.image import BrokerRegistration
+from metashell.rehearse.clock import Action, Clock
+from metashell.rehearse.outcome import Batch, BrokerSpan, BrokerState, Event, Refusal
+from metashell.rehearse.quorum import Quorum
+from metashell.rehearse.steps import Assumptions
+
+_REGISTRATION_KEY: Final = 62
+_REGISTRATION_VERSION: Final = 4
+_HEARTBEAT_KEY: Final = 63
+_HEARTBEAT_VERSION: Final = 1
+STARTING_BEAT_MS: Final = 10
+LEAVING_BEAT_MS: Final = 50
+_UNCLEAN: Final = -1
+_PROCESSES: Final = frozenset({BrokerState.STARTING, BrokerState.FENCED, BrokerState.SERVING, BrokerState.SHUTTING_DOWN})
+
+
+@dataclass(slots=True)
+class ModelBroker:
+    """One broker.
+
+    Shape: `life` counts its processes, so that what was planned for one does not happen to the next; `epoch` is that of its registration,
+    -1 while it has none. `was_clean` says whether its last process ended by a controlled shutdown. `away_ms` is when it stopped to follow
+    its leaders.
+    """
+
+    id: int
+    registration: BrokerRegistration
+    phase_ms: int
+    state: BrokerState
+    epoch: int
+    was_clean: bool
+    away_ms: int
+    life: int = 0
+    since_ms: int = 0
+    waiters: list[Action] = field(default_factory=list)
+
+    @property
+    def has_process(self) -> bool:
+        return self.state in _PROCESSES
+
+
+class Fleet:
+    """All brokers.
+
+    Shape: `living` are the brokers whose registered life is alive, whatever the controller makes of them; `serving` those that are also
+    unfenced; `silent` those that are dead while their session lasts; `joining` those that are just unfenced. `on_death(id,
+    is_unknown)` is called when one no longer serves, and the controller may not know it; `on_serving(id)` when one follows its leaders.
+    """
+
+    def __init__(self, quorum: Quorum, assumptions: Assumptions, clock: Clock, chance: Random) -> None:
+        self._quorum = quorum
+        self._assumptions = assumptions
+        self._clock = clock
+        self._chance = chance
+        self.interval_ms = quorum.settings.heartbeat_interval_ms
+        self.brokers: dict[int, ModelBroker] = {}
+        self.living: set[int] = set()
+        self.serving: set[int] = set()
+        self.silent: set[int] = set()
+        self.joining: set[int] = set()
+        self.events: list[Event] = []
+        self.spans: list[BrokerSpan] = []
+        self.refusals: list[Refusal] = []
+        self.on_death: Callable[[int, bool], None] = lambda id, is_unknown: None
+        self.on_serving: Callable[[int], None] = lambda id: None
+        for id, registration in sorted(quorum.image.cluster.brokers.items()):
+            self.brokers[id] = self._found(registration)
+
+    def _found(self, registration: BrokerRegistration) -> ModelBroker:
+        """A broker as the image has it: one that is fenced is taken for dead."""
+        id = registration.id
+        phase_ms = self._chance.randrange(self.interval_ms)
+        leaving = registration.in_controlled_shutdown
+        broker = ModelBroker(id, registration, phase_ms, BrokerState.DEAD, registration.epoch, leaving, self._clock.now_ms)
+        if registration.fenced:
+            return broker
+        self.living.add(id)
+        self.serving.add(id)
+        broker.state = BrokerState.SERVING
+        if leaving:
+            broker.state = BrokerState.SHUTTING_DOWN
+            self._clock.after(broker.phase_ms, lambda: self._beat_leaving(broker, broker.life, self.interval_ms))
+        return broker
+
+    def tell(self, text: str, broker: int = -1) -> None:
+        self.events.append(Event(self._clock.now_ms, text, broker))
+
+    def _enter(self, broker: ModelBroker, state: BrokerState) -> None:
+        now_ms = self._clock.now_ms
+        if broker.state is not state:
+            if now_ms > broker.since_ms:
+                self.spans.append(BrokerSpan(broker.id, broker.state, broker.since_ms, now_ms))
+            broker.state, broker.since_ms = state, now_ms
+
+    def sync(self) -> None:
+        """Let the controller have heard of every living broker at its last heartbeat, and how far it had read."""
+        heartbeats = self._quorum.controller.state.heartbeats
+        now_ms, interval_ms = self._clock.now_ms, self.interval_ms
+        for id in self.living:
+            broker = self.brokers[id]
+            last_ms = now_ms - (now_ms - broker.phase_ms) % interval_ms
+            heartbeats.contact(id, broker.epoch, last_ms)
+            beat = heartbeats.beat(id)
+            if beat is not None:
+                heartbeats.touch(id, beat.fenced, max(beat.metadata_offset, self._quorum.offset_at(last_ms)))
+
+    def follow(self, batch: Batch) -> None:
+        """Take what the records of a batch say about brokers."""
+        for record, _ in batch.records:
+            kind = type(record).__name__
+            if kind == "BrokerRegistrationChangeRecord":
+                if record.fenced == FENCE:
+                    self._fenced(record.broker_id)
+                elif record.fenced == UNFENCE:
+                    self._unfenced(record.broker_id)
+            elif kind == "RegisterBrokerRecord":
+                self.silent.discard(record.broker_id)
+                self.serving.discard(record.broker_id)
+            elif kind == "UnregisterBrokerRecord":
+                self._unregistered(record.broker_id)
+
+    def _fenced(self, id: int) -> None:
+        broker = self.brokers[id]
+        self.silent.discard(id)
+        self.serving.discard(id)
+        self.tell(f"the controller fences broker {id}", id)
+        self.on_death(id, False)
+        if broker.state is BrokerState.SERVING:
+            # It lives, and asks to be unfenced with its next heartbeat.
+            self._enter(broker, BrokerState.FENCED)
+            broker.away_ms = self._clock.now_ms
+            life = broker.life
+            self._clock.at(self._next_beat_ms(broker), lambda: self._beat_ready(broker, life))
+
+    def _unfenced(self, id: int) -> None:
+        broker = self.brokers[id]
+        self.serving.add(id)
+        self.joining.add(id)
+        self.tell(f"broker {id} is unfenced", id)
+        self._enter(broker, BrokerState.SERVING)
+
+    def _unregistered(self, id: int) -> None:
+        broker = self.brokers[id]
+        self.silent.discard(id)
+        self.serving.discard(id)
+        self.living.discard(id)
+        broker.epoch = _UNCLEAN
+        self.tell(f"broker {id} is unregistered", id)
+        if broker.has_process:
+            # Its heartbeats are refused from now on, until somebody restarts it.
+            self._enter(broker, BrokerState.FENCED)
+            broker.away_ms = self._clock.now_ms
+        self.on_death(id, False)
+
+    def kill(self, id: int) -> bool:
+        """Let a broker die at once; whether it was alive."""
+        broker = self.brokers[id]
+        if not broker.has_process:
+            return False
+        self._end_process(broker, was_clean=False)
+        return True
+
+    def _end_process(self, broker: ModelBroker, *, was_clean: bool) -> None:
+        id = broker.id
+        broker.life += 1
+        broker.was_clean = was_clean
+        if broker.state in (BrokerState.SERVING, BrokerState.SHUTTING_DOWN):
+            broker.away_ms = self._clock.now_ms
+        self._enter(broker, BrokerState.DEAD)
+        if id in self.living:
+            self.sync()
+            self.living.discard(id)
+        registered = self._quorum.image.cluster.brokers.get(id)
+        is_unknown = registered is not None and not registered.fenced
+        if is_unknown:
+            self.silent.add(id)
+        self.on_death(id, is_unknown)
+
+    def shut_down(self, id: int, then: Action) -> None:
+        """Let a broker shut down in a controlled way; `then` follows when its process has ended."""
+        broker = self.brokers[id]
+        broker.waiters = [then]
+        if broker.state is not BrokerState.SERVING:
+            self._end_process(broker, was_clean=True)
+            self._gone(broker)
+            return
+        self._enter(broker, BrokerState.SHUTTING_DOWN)
+        self.tell(f"broker {id} begins its controlled shutdown", id)
+        life = broker.life
+        self._clock.after(self._assumptions.shutdown_timeout_ms, lambda: self._give_up_leaving(broker, life), is_deadline=True)
+        self._beat_leaving(broker, life, LEAVING_BEAT_MS)
+
+    def _beat_leaving(self, broker: ModelBroker, life: int, pause_ms: int) -> None:
+        if broker.life != life or broker.state is not BrokerState.SHUTTING_DOWN:
+            return
+        if not self._quorum.is_active:
+            self._quorum.when_active(lambda: self._beat_leaving(broker, life, pause_ms))
+            return
+        answer = self._beat(broker, want_fence=False, want_shut_down=True)
+        if answer.error_code == NONE and answer.should_shut_down:
+            self._clock.after(self._assumptions.commit_ms, lambda: self._left(broker, life))
+            return
+        self._clock.after(pause_ms, lambda: self._beat_leaving(broker, life, self.interval_ms))
+
+    def _left(self, broker: ModelBroker, life: int) -> None:
+        if broker.life == life:
+            self._end_process(broker, was_clean=True)
+            self.tell(f"broker {broker.id} has shut down", broker.id)
+            self._gone(broker)
+
+    def _give_up_leaving(self, broker: ModelBroker, life: int) -> None:
+        if broker.life == life and broker.state is BrokerState.SHUTTING_DOWN:
+            self.tell(f"broker {broker.id} was not let go in time, and exits all the same", broker.id)
+            self._end_process(broker, was_clean=True)
+            self._gone(broker)
+
+    def _gone(self, broker: ModelBroker) -> None:
+        waiters, broker.waiters = broker.waiters, []
+        for action in waiters:
+            action()
+
+    def start(self, id: int) -> None:
+        """Let a dead broker start; it registers when it has booted."""
+        broker = self.brokers[id]
+        assert not broker.has_process, "only a dead broker starts"
+        self._enter(broker, BrokerState.STARTING)
+        self.tell(f"broker {id} starts", id)
+        boot_ms = self._assumptions.boot_ms + (0 if broker.was_clean else self._assumptions.recovery_ms)
+        life = broker.life
+        self._clock.after(boot_ms, lambda: self._register(broker, life, new_uuid(self._chance)))
+
+    def add(self, id: int, rack: str | None, like: BrokerRegistration) -> None:
+        """Let a new broker start that supports what another one does."""
+        registration = like._replace(id=id, rack=rack, directories=(new_uuid(self._chance),), cordoned_directories=None)
+        phase_ms = self._chance.randrange(self.interval_ms)
+        now_ms = self._clock.now_ms
+        self.brokers[id] = ModelBroker(id, registration, phase_ms, BrokerState.DEAD, _UNCLEAN, True, now_ms, since_ms=now_ms)
+        self.start(id)
+
+    def _register(self, broker: ModelBroker, life: int, incarnation_id: bytes) -> None:
+        if broker.life != life:
+            return
+        if not self._quorum.is_active:
+            self._quorum.when_active(lambda: self._register(broker, life, incarnation_id))
+            return
+        self.sync()
+        request = self._registration(broker, incarnation_id)
+        answer = self._quorum.ask(_REGISTRATION_KEY, _REGISTRATION_VERSION, request, f"registration of broker {broker.id}")
+        if answer.error_code == DUPLICATE_BROKER_REGISTRATION:
+            self._clock.after(self.interval_ms, lambda: self._register(broker, life, incarnation_id))
+            return
+        if answer.error_code != NONE:
+            self.refusals.append(Refusal(f"broker {broker.id}", answer.error_code, error_text(answer.error_code)))
+            self.tell(f"broker {broker.id} is not registered: {error_text(answer.error_code)}", broker.id)
+            self._end_process(broker, was_clean=True)
+            return
+        broker.epoch = answer.broker_epoch
+        self.living.add(broker.id)
+        self._enter(broker, BrokerState.FENCED)
+        self.tell(f"broker {broker.id} registers with epoch {broker.epoch}", broker.id)
+        self._clock.after(self._assumptions.commit_ms, lambda: self._beat_starting(broker, life))
+
+    def _beat_starting(self, broker: ModelBroker, life: int) -> None:
+        """A heartbeat that asks to stay fenced until the broker has caught up with the metadata."""
+        if broker.life != life or broker.id not in self.living:
+            return
+        if not self._quorum.is_active:
+            self._quorum.when_active(lambda: self._beat_starting(broker, life))
+            return
+        answer = self._beat(broker, want_fence=True, want_shut_down=False)
+        ready = answer.error_code == NONE and answer.is_caught_up
+        action = self._beat_ready if ready else self._beat_starting
+        self._clock.after(STARTING_BEAT_MS, lambda: action(broker, life))
+
+    def _beat_ready(self, broker: ModelBroker, life: int) -> None:
+        """A heartbeat that asks to be unfenced."""
+        if broker.life != life or broker.id not in self.living or broker.state is not BrokerState.FENCED:
+            return
+        if not self._quorum.is_active:
+            self._quorum.when_active(lambda: self._beat_ready(broker, life))
+            return
+        answer = self._beat(broker, want_fence=False, want_shut_down=False)
+        if answer.error_code == NONE and not answer.is_fenced:
+            self.joining.discard(broker.id)
+            self.on_serving(broker.id)
+        else:
+            self._clock.at(self._next_beat_ms(broker), lambda: self._beat_ready(broker, life))
+
+    def _beat(self, broker: ModelBroker, *, want_fence: bool, want_shut_down: bool) -> Any:
+        self.sync()
+        body = messages.BrokerHeartbeatRequest(
+            broker_id=broker.id,
+            broker_epoch=broker.epoch,
+            current_metadata_offset=self._quorum.offset_at(self._clock.now_ms),
+            want_fence=want_fence,
+            want_shut_down=want_shut_down,
+        )
+        return self._quorum.ask(_HEARTBEAT_KEY, _HEARTBEAT_VERSION, body, f"heartbeat of broker {broker.id}")
+
+    def _next_beat_ms(self, broker: ModelBroker) -> int:
+        now_ms = self._clock.now_ms
+        return now_ms + self.interval_ms - (now_ms - broker.phase_ms) % self.interval_ms
+
+    def _registration(self, broker: ModelBroker, incarnation_id: bytes) -> messages.BrokerRegistrationRequest:
+        made = messages.BrokerRegistrationRequest
+        known = broker.registration
+        features = known.supported_features
+        return made(
+            broker_id=broker.id,
+            cluster_id=self._quorum.settings.cluster_id,
+            incarnation_id=incarnation_id,
+            listeners=tuple(
+                made.Listener(name=one.name, host=one.host, port=one.port, security_protocol=one.security_protocol)
+                for one in known.listeners
+            ),
+            features=tuple(
+                made.Feature(name=name, min_supported_version=features[name][0], max_supported_version=features[name][1])
+                for name in sorted(features)
+            ),
+            rack=known.rack,
+            log_dirs=known.directories or (new_uuid(self._chance),),
+            previous_broker_epoch=broker.epoch if broker.was_clean else _UNCLEAN,
+        )
+
+    def close(self) -> list[BrokerSpan]:
+        """All spans of all brokers; the last of each has no end."""
+        open_spans = [BrokerSpan(broker.id, broker.state, broker.since_ms, None) for broker in self.brokers.values()]
+        return sorted([*self.spans, *open_spans], key=lambda span: (span.broker, span.from_ms))

@@ -1,0 +1,41 @@
+"""The clock of a rehearsal: a heap of what is to happen, which nobody has to wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+
+Action = Callable[[], None]
+
+
+class Clock:
+    """What happens when. Actions of the same time run in the order in which they were put in.
+
+    Shape: `busy` counts what is still to happen, without deadlines: these only matter where something else does not come.
+    """
+
+    def __init__(self, now_ms: int) -> None:
+        self.now_ms = now_ms
+        self.busy = 0
+        self._heap: list[tuple[int, int, bool, Action]] = []
+        self._count = 0
+
+    def at(self, at_ms: int, action: Action, *, is_deadline: bool = False) -> None:
+        """Let something happen, at once where its time is over."""
+        self._count += 1
+        self.busy += not is_deadline
+        heappush(self._heap, (max(at_ms, self.now_ms), self._count, is_deadline, action))
+
+    def after(self, delay_ms: int, action: Action, *, is_deadline: bool = False) -> None:
+        self.at(self.now_ms + delay_ms, action, is_deadline=is_deadline)
+
+    @property
+    def next_ms(self) -> int | None:
+        """When something happens next, None for never."""
+        return self._heap[0][0] if self._heap else None
+
+    def run_next(self) -> None:
+        """Go on to what happens next, and let it."""
+        self.now_ms, _, is_deadline, action = heappop(self._heap)
+        self.busy -= not is_deadline
+        action()

@@ -1,0 +1,402 @@
+"""A rehearsal: the real controller on a copy of an image, modelled brokers, and steps on a virtual clock."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from random import Random
+from typing import Any, Final
+
+from metashell.codec.config_types import TOPIC_RESOURCE
+from metashell.codec.error_codes import NONE, NOT_CONTROLLER
+from metashell.controller.records import MIN_ISR, UNCLEAN_ELECTION
+from metashell.controller.state import partition_of
+from metashell.image import BrokerRegistration, MetadataImage, PartitionRegistration, TopicImage
+from metashell.rehearse.brokers import Fleet
+from metashell.rehearse.checks import check_steps
+from metashell.rehearse.clock import Clock
+from metashell.rehearse.diff import Touched, changed_partitions, image_diff
+from metashell.rehearse.outcome import Batch, Event, Outcome, PartitionDiff, Refusal, StepReport
+from metashell.rehearse.quorum import Quorum, known_voters
+from metashell.rehearse.replication import Replication
+from metashell.rehearse.requests import Asked, ask
+from metashell.rehearse.roll import Roll
+from metashell.rehearse.sizes import Sizes
+from metashell.rehearse.step_words import step_text
+from metashell.rehearse.steps import (
+    AddBroker,
+    Assumptions,
+    KillBroker,
+    LoseController,
+    LoseRack,
+    Reassign,
+    RestartBroker,
+    RollBrokers,
+    Step,
+)
+from metashell.rehearse.survey import Counts, survey
+from metashell.rehearse.telling import Journal, broker_loads, notes_of, rack_loads, verdict_of
+from metashell.rehearse.watch import PartitionKey, Watch
+
+RECORDS_KEPT: Final = 200_000
+INTERVALS_KEPT: Final = 200_000
+Progress = Callable[[int, str], None]
+"""Called with the time of the rehearsal and what happens, before each step and each restart."""
+
+
+class Rehearsal:
+    """One rehearsal; it runs once.
+
+    Shape: `sizes` are the bytes of a replica of each (topic, partition). `on_batch` gets every batch; the outcome keeps the first
+    `records_kept` records.
+    """
+
+    def __init__(
+        self,
+        image: MetadataImage,
+        assumptions: Assumptions | None = None,
+        sizes: Mapping[tuple[str, int], int] | None = None,
+        *,
+        records_kept: int = RECORDS_KEPT,
+        on_batch: Callable[[Batch], None] | None = None,
+    ) -> None:
+        self._image = image
+        self._assumptions = assumed = assumptions or Assumptions()
+        self._sizes = Sizes(sizes)
+        self._journal = Journal(records_kept, on_batch)
+        self._touched = Touched()
+        self._rolls: list[Roll] = []
+        self._refusals: list[Refusal] = []
+        self._asked: Asked | None = None
+        self._is_surveyed = False
+        self._stuck_count = 0
+        self._last_image = image
+        chance = Random(assumed.seed)
+        # The heartbeats before the first step were sent too.
+        self._clock = Clock(-10_000)
+        self._quorum = Quorum(image, assumed, self._clock, self._on_written)
+        self._fleet = Fleet(self._quorum, assumed, self._clock, chance)
+        self._watch = Watch(self._quorum.controller.state, self._fleet.living, self._clock, INTERVALS_KEPT)
+        self._replication = Replication(self._quorum, self._fleet, self._clock, assumed, self._sizes)
+        self._fleet.on_death = self._on_death
+        self._fleet.on_serving = self._on_serving
+        self._last_image = self._quorum.image
+
+    def run(self, steps: Sequence[Step], progress: Progress | None = None) -> Outcome:
+        """Take the steps, and wait until nothing changes any more.
+
+        Errors: StepError, before anything runs, for a step that cannot be meant.
+        """
+        check_steps(self._image, steps, self._assumptions)
+        was_enabled = gc.isenabled()
+        # What decisions and replay make has no cycles; looking for some takes as long as making it.
+        gc.disable()
+        try:
+            return self._run(steps, progress or (lambda at_ms, text: None))
+        finally:
+            if was_enabled:
+                gc.enable()
+
+    def _run(self, steps: Sequence[Step], progress: Progress) -> Outcome:
+        counts = survey(self._quorum.image, self._fleet.living, self._look_at_special)
+        self._add_sizes(counts)
+        self._stuck_count = len(self._replication.stuck)
+        self._is_surveyed = True
+        self._advance(0)
+        self._watch.begin()
+        reports: list[StepReport] = []
+        settled = True
+        for index, step in enumerate(steps):
+            if step.at_ms is not None:
+                self._advance(step.at_ms)
+            elif index:
+                settled = self._settle() and settled
+            self._close_report(reports)
+            text = step_text(step)
+            progress(self._clock.now_ms, text)
+            self._watch.cause = text
+            self._fleet.events.append(Event(self._clock.now_ms, text, step=index))
+            reports.append(StepReport(step, self._clock.now_ms, None))
+            self._perform(step)
+        settled = self._settle() and settled
+        self._close_report(reports)
+        return self._outcome(counts, reports, settled)
+
+    def _add_sizes(self, counts: Counts) -> None:
+        topics = self._image.topics.by_name
+        for (topic, partition_id), size_bytes in self._sizes.by_partition.items():
+            known = topics.get(topic)
+            partition = None if known is None else partition_of(known, partition_id)
+            for id in () if partition is None else partition.replicas:
+                counts.sizes[id] += size_bytes
+
+    def _look_at_special(self, topic: TopicImage, partition_id: int, partition: PartitionRegistration) -> None:
+        key = topic.id, partition_id
+        self._watch.look(key, topic, partition)
+        if len(partition.isr) == len(partition.replicas):
+            return
+        if self._assumptions.lagging_catch_up:
+            self._replication.look(key, topic, partition)
+        else:
+            self._replication.stuck |= {(key, id) for id in partition.replicas if id not in partition.isr and id in self._fleet.serving}
+
+    # The clock
+
+    def _turn(self, limit_ms: int) -> bool:
+        """Go on to what happens next; whether something does up to `limit_ms`."""
+        clock, due_ms = self._clock, self._quorum.next_due_ms()
+        next_ms = clock.next_ms
+        if next_ms is not None and next_ms <= limit_ms and (due_ms is None or next_ms <= due_ms):
+            clock.run_next()
+            return True
+        if due_ms is None or due_ms > limit_ms:
+            return False
+        clock.now_ms = max(clock.now_ms, due_ms)
+        self._quorum.run_due(self._fleet.sync)
+        return True
+
+    def _advance(self, until_ms: int) -> None:
+        while self._turn(until_ms):
+            pass
+        self._clock.now_ms = max(self._clock.now_ms, until_ms)
+
+    def _settle(self) -> bool:
+        """Go on until nothing happens any more; False if that takes too long."""
+        limit_ms = self._clock.now_ms + self._assumptions.patience_ms
+        while not self._is_quiet():
+            if not self._turn(limit_ms):
+                return self._is_quiet()
+        return True
+
+    def _is_quiet(self) -> bool:
+        if self._clock.busy or not self._quorum.is_idle:
+            return False
+        return not self._fleet.silent or self._quorum.is_lost
+
+    # What records and deaths do
+
+    def _on_written(self, batch: Batch) -> None:
+        self._journal.add(batch)
+        if not self._is_surveyed:
+            return
+        self._fleet.follow(batch)
+        before, self._last_image = self._last_image, self._quorum.image
+        brokers_changed = False
+        for record, _ in batch.records:
+            match type(record).__name__:
+                case "BrokerRegistrationChangeRecord" | "RegisterBrokerRecord" | "UnregisterBrokerRecord":
+                    brokers_changed = True
+                case "PartitionChangeRecord":
+                    self._on_partition(before, record)
+                case "PartitionRecord":
+                    self._on_partition(None, record)
+                case "TopicRecord":
+                    self._touched.made_topics.add(record.topic_id)
+                case "RemoveTopicRecord":
+                    self._touched.removed_topics.add(record.topic_id)
+                    self._watch.forget_topic(record.topic_id)
+                    self._replication.look_removed(record.topic_id)
+                case "ConfigRecord" if record.name in (MIN_ISR, UNCLEAN_ELECTION):
+                    self._on_rule(record.resource_type, record.resource_name)
+                case "ClearElrRecord":
+                    self._touched.partitions.update(dict.fromkeys(self._quorum.controller.state.hints.eligible))
+        if brokers_changed:
+            self._watch.look_again()
+
+    def _on_partition(self, before: MetadataImage | None, record: Any) -> None:
+        key: PartitionKey = (record.topic_id, record.partition_id)
+        topic = self._last_image.topics.by_id.get(record.topic_id)
+        partition = None if topic is None else partition_of(topic, record.partition_id)
+        if topic is None or partition is None:
+            # A later record of the same batch deletes the topic.
+            return
+        self._touched.partitions[key] = None
+        if before is not None and record.leader >= 0 and record.isr is not None and len(record.isr) == 1:
+            was = before.topics.by_id.get(record.topic_id)
+            old = None if was is None else partition_of(was, record.partition_id)
+            if old is not None and record.leader not in old.isr and record.leader not in old.elr:
+                self._watch.note_unclean(key, topic)
+        self._watch.look(key, topic, partition)
+        self._replication.look(key, topic, partition)
+
+    def _on_rule(self, resource_type: int, resource_name: str) -> None:
+        """What is asked of partitions changed."""
+        if resource_type == TOPIC_RESOURCE:
+            topic = self._last_image.topics.by_name.get(resource_name)
+            if topic is not None:
+                self._watch.look_at_topic(topic)
+        else:
+            self._watch.look_at_all()
+
+    def _on_death(self, id: int, is_unknown: bool) -> None:
+        self._replication.forget(id)
+        if not is_unknown:
+            return
+        for found in self._quorum.changes().in_isr(id):
+            if found is not None:
+                topic, partition_id, partition = found
+                self._watch.look((topic.id, partition_id), topic, partition)
+        self._watch.look_again()
+        life = self._fleet.brokers[id].life
+        self._clock.after(self._assumptions.replica_lag_ms, lambda: self._shrink(id, life), is_deadline=True)
+
+    def _shrink(self, id: int, life: int) -> None:
+        """Leaders notice by themselves that a broker follows no longer, should the controller not have done so before."""
+        if id not in self._fleet.silent or self._fleet.brokers[id].life != life:
+            return
+        if self._quorum.is_active:
+            self._replication.shrink(id)
+        else:
+            self._quorum.when_active(lambda: self._shrink(id, life))
+
+    def _on_serving(self, id: int) -> None:
+        self._replication.join(id)
+        for roll in self._rolls:
+            roll.joined(id)
+
+    # Steps
+
+    def _perform(self, step: Step) -> None:
+        match step:
+            case KillBroker():
+                self._kill([step.broker])
+            case LoseRack():
+                self._kill([id for id, broker in sorted(self._fleet.brokers.items()) if broker.registration.rack == step.rack])
+            case RestartBroker():
+                self._restart([step.broker], 1, step.down_ms)
+            case RollBrokers():
+                brokers = sorted(self._fleet.serving) if step.brokers is None else list(step.brokers)
+                self._restart(brokers, step.max_offline, step.down_ms)
+            case AddBroker():
+                registered = self._quorum.image.cluster.brokers
+                self._fleet.add(step.broker, step.rack, registered[min(registered)] if registered else self._any_registration())
+            case LoseController():
+                self._lose_controller(step)
+            case _:
+                if isinstance(step, Reassign):
+                    self._replication.throttle_bytes = step.throttle_bytes
+                self._asked = step
+                self._quorum.when_active(partial(self._ask, step))
+
+    def _any_registration(self) -> BrokerRegistration:
+        return self._fleet.brokers[min(self._fleet.brokers)].registration
+
+    def _ask(self, step: Asked) -> None:
+        self._asked = None
+        self._refusals += ask(self._quorum, step)
+
+    def _kill(self, ids: Sequence[int]) -> None:
+        """Let brokers die, and the controllers of the same machines."""
+        for id in ids:
+            if self._fleet.kill(id):
+                self._fleet.tell(f"broker {id} dies", id)
+            else:
+                self._fleet.tell(f"broker {id} was dead already", id)
+            self._stop_controller(id)
+
+    def _restart(self, ids: Sequence[int], max_offline: int, down_ms: int | None) -> None:
+        roll = Roll(
+            ids,
+            max_offline,
+            self._assumptions.down_ms if down_ms is None else down_ms,
+            fleet=self._fleet,
+            replication=self._replication,
+            clock=self._clock,
+            on_stop=self._stop_controller,
+            on_start=self._quorum.revive,
+        )
+        self._rolls.append(roll)
+        roll.go_on()
+
+    def _stop_controller(self, id: int) -> None:
+        if id in self._quorum.living:
+            self._fleet.tell(f"controller {id} stops")
+            self._quorum.kill(id, f"controller {id} stopped")
+
+    def _lose_controller(self, step: LoseController) -> None:
+        id = step.controller
+        if id is None:
+            id = self._quorum.active if self._quorum.is_active else min(self._quorum.living, default=-1)
+        is_combined = id in self._fleet.brokers
+        if is_combined:
+            self._kill([id])
+        else:
+            self._stop_controller(id)
+        if step.back_after_ms is not None:
+            self._clock.after(step.back_after_ms, partial(self._bring_back, id, is_combined))
+
+    def _bring_back(self, id: int, is_combined: bool) -> None:
+        self._fleet.tell(f"controller {id} is back")
+        self._quorum.revive(id)
+        if is_combined and not self._fleet.brokers[id].has_process:
+            self._fleet.start(id)
+
+    def _close_report(self, reports: list[StepReport]) -> None:
+        """Note how the step before came out."""
+        if not reports:
+            return
+        refusals = [*self._refusals, *self._fleet.refusals]
+        self._refusals.clear()
+        self._fleet.refusals.clear()
+        if self._asked is not None and self._quorum.is_lost:
+            refusals.append(Refusal(step_text(self._asked), NOT_CONTROLLER, "No controller is active, and none will be."))
+            self._asked = None
+        is_quiet = self._is_quiet()
+        for roll in self._rolls if is_quiet else ():
+            refusals += [Refusal(f"broker {id}", NONE, "It did not come back in sync.") for id in roll.unfinished]
+        self._rolls = [] if is_quiet else [roll for roll in self._rolls if not roll.is_done]
+        last = reports[-1]
+        ended_ms = max(last.began_ms, self._quorum.last_write_ms, max((event.at_ms for event in self._fleet.events), default=0))
+        reports[-1] = last._replace(ended_ms=ended_ms if is_quiet else None, refusals=(*last.refusals, *refusals))
+
+    # The end
+
+    def _outcome(self, counts: Counts, reports: list[StepReport], settled: bool) -> Outcome:
+        before, after = self._image, self._quorum.image
+        self._quorum.close()
+        later = counts.copy()
+        diffs = []
+        for topic, (_, partition_id), old, new in changed_partitions(before, after, self._touched):
+            size_bytes = self._sizes.of(topic, partition_id) or 0
+            if old is not None:
+                later.add(old, size_bytes, -1)
+            if new is not None:
+                later.add(new, size_bytes)
+            diffs.append(PartitionDiff(topic, partition_id, old, new))
+        brokers = tuple(broker_loads(before.cluster.brokers, after.cluster.brokers, counts, later, self._sizes.are_known))
+        tolls = self._watch.close()
+        return Outcome(
+            before=before,
+            after=after,
+            steps=tuple(reports),
+            batches=tuple(self._journal.batches),
+            record_counts=self._journal.counts,
+            records_left_out=self._journal.left_out,
+            intervals=tuple(self._watch.intervals),
+            intervals_left_out=self._watch.left_out,
+            quorum_gaps=tuple(self._quorum.gaps),
+            quorum_known=bool(self._quorum.voters),
+            events=tuple(self._fleet.events),
+            broker_spans=tuple(self._fleet.close()),
+            brokers=brokers,
+            racks=tuple(rack_loads(brokers)),
+            copied=tuple(sorted(self._replication.copied.values(), key=lambda one: (one.broker, one.is_catch_up))),
+            diff=image_diff(before, after, self._touched, diffs),
+            sizes_known=self._sizes.are_known,
+            settled=settled,
+            ended_ms=self._clock.now_ms,
+            assumptions=self._assumptions,
+            notes=tuple(
+                notes_of(
+                    before,
+                    stuck=self._stuck_count,
+                    voters=self._quorum.voters,
+                    voters_named=bool(known_voters(before)),
+                    copied_unknown=any(one.size_bytes is None and not one.is_catch_up for one in self._replication.copied.values()),
+                )
+            ),
+            verdict=verdict_of(
+                tolls, offline_before=self._watch.offline_before, gaps=self._quorum.gaps, reports=reports, settled=settled, image=before
+            ),
+        )

@@ -1,0 +1,205 @@
+"""The quorum of a rehearsal: the real controller, the log that it writes, and which of the voters live."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from random import Random
+from typing import Any, Final
+
+from metashell.controller import Decision, QuorumController, Request, Settings
+from metashell.controller.partitions.bulk import Changes
+from metashell.image import MetadataImage
+from metashell.rehearse.clock import Action, Clock
+from metashell.rehearse.outcome import Batch, QuorumGap
+from metashell.rehearse.steps import Assumptions
+
+CLUSTER_ID: Final = "rehearsal"
+NO_IDLE_RECORDS: Final = "metadata.max.idle.interval.ms"
+"""A controller that writes nothing else writes a record twice a second, which says nothing: left out here."""
+NOBODY: Final = -1
+
+
+class Quorum:
+    """The active controller and the voters behind it.
+
+    Shape: `voters` is empty where nobody knows them; `active` is NOBODY in a gap. What is written is committed at once. `on_written` is
+    called after each batch, when the controller's state has it.
+    """
+
+    def __init__(self, image: MetadataImage, assumptions: Assumptions, clock: Clock, on_written: Callable[[Batch], None]) -> None:
+        self.voters = frozenset(known_voters(image) or assumptions.voters)
+        self.gaps: list[QuorumGap] = []
+        self.last_write_ms = clock.now_ms
+        self.idle_ms: dict[str, int] = {}
+        self._clock = clock
+        self._on_written = on_written
+        self._failover_ms = assumptions.quorum_failover_ms
+        self._commit_ms = assumptions.commit_ms
+        self._dead: set[int] = set()
+        self._waiting: list[Action] = []
+        self._gap_from_ms: int | None = None
+        self._gap_why = ""
+        self._epoch = max(image.provenance.epoch, 0 if image.leader is None else image.leader.epoch)
+        self._times: list[int] = [clock.now_ms]
+        self._offset = max(image.provenance.offset, image.provenance.end_offset - 1, 0)
+        self._offsets: list[int] = [self._offset]
+        self.active = self._first_leader(image)
+        settings = dict(assumptions.settings)
+        settings["broker.session.timeout.ms"] = str(assumptions.session_timeout_ms)
+        settings["broker.heartbeat.interval.ms"] = str(assumptions.heartbeat_interval_ms)
+        settings[NO_IDLE_RECORDS] = "0"
+        self.settings = Settings(settings, CLUSTER_ID, self.active)
+        self.controller = QuorumController(self.settings, Random(assumptions.seed), keeps_objects=True)
+        self.controller.load(image, self._offset)
+        self._claim()
+
+    def _first_leader(self, image: MetadataImage) -> int:
+        if image.leader is not None and (image.leader.id in self.voters or not self.voters):
+            return image.leader.id
+        return min(self.voters, default=0)
+
+    @property
+    def image(self) -> MetadataImage:
+        return self.controller.state.image
+
+    @property
+    def last_offset(self) -> int:
+        return self._offset
+
+    @property
+    def is_active(self) -> bool:
+        return self._gap_from_ms is None
+
+    @property
+    def living(self) -> frozenset[int]:
+        return self.voters - self._dead
+
+    def offset_at(self, at_ms: int) -> int:
+        """The last offset that a broker had read at a time."""
+        return self._offsets[max(0, bisect_right(self._times, at_ms - self._commit_ms) - 1)]
+
+    def ask(self, api_key: int, version: int, body: Any, why: str) -> Any:
+        """The answer to a request, written and committed; only while a controller is active."""
+        assert self.is_active, "nobody asks while nobody answers"
+        now_ms = self._clock.now_ms
+        decision = self.controller.decide(Request(api_key, version, body, received_ms=now_ms), now_ms)
+        self._write(decision, why)
+        return decision.answer
+
+    def next_due_ms(self) -> int | None:
+        """When a periodic task of the controller is due; None in a gap."""
+        return self.controller.next_due_ms() if self.is_active else None
+
+    def changes(self) -> Changes:
+        """What looks up partitions by their brokers, as of now."""
+        return Changes(self.controller.state)
+
+    def run_due(self, before_sweep: Callable[[], None]) -> None:
+        """Run the periodic task that is due; `before_sweep` is called before sessions are looked at, so that brokers are heard of."""
+        name = self.controller.next_due_task() or ""
+        if name == "maybeFenceStaleBroker":
+            before_sweep()
+        decision = self.controller.run_due(self._clock.now_ms)
+        if decision is not None:
+            self._write(decision, name)
+        if decision is None or not decision.records:
+            self.idle_ms[name] = self._clock.now_ms
+
+    def _write(self, decision: Decision, why: str) -> None:
+        now_ms = self._clock.now_ms
+        controller = self.controller
+        for records in decision.batches():
+            base_offset = self._offset + 1
+            controller.replay(records, base_offset)
+            self._offset += len(records)
+            controller.commit(self._offset)
+            self._times.append(now_ms)
+            self._offsets.append(self._offset)
+            self.last_write_ms = now_ms
+            self._on_written(Batch(base_offset, now_ms, why, records))
+        controller.written(decision)
+        if decision.kraft_version is not None:
+            controller.state.set_quorum(self.image.voters, decision.kraft_version)
+
+    def kill(self, controller: int, why: str) -> None:
+        """A voter dies. Where it was the active one, or no majority is left, nobody leads for a time."""
+        if controller not in self.living:
+            return
+        self._dead.add(controller)
+        if not self._has_majority():
+            self._begin_gap(f"{why}: {len(self.living)} of {len(self.voters)} controllers are left, which is no majority")
+        elif controller == self.active:
+            self._begin_gap(f"{why}: the quorum elects another leader")
+            self._clock.after(self._failover_ms, self._fail_over)
+
+    def revive(self, controller: int) -> None:
+        """A voter is back; with a majority again, somebody leads soon."""
+        if controller in self._dead:
+            had_majority = self._has_majority()
+            self._dead.discard(controller)
+            if not had_majority and self._has_majority():
+                self._clock.after(self._failover_ms, self._fail_over)
+
+    def when_active(self, action: Action) -> None:
+        """Do something as soon as a controller is active, at once if one is."""
+        if self.is_active:
+            action()
+        else:
+            self._waiting.append(action)
+
+    def close(self) -> None:
+        """The rehearsal ends: a gap that is still open has no end."""
+        if self._gap_from_ms is not None:
+            self.gaps.append(QuorumGap(self._gap_from_ms, None, self._gap_why))
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the tasks that look after leaders have found nothing to do since the last record."""
+        if not self.is_active:
+            return self.is_lost
+        tasks = ["electUnclean"] + (["electPreferred"] if self.settings.value("auto.leader.rebalance.enable") else [])
+        return all(name in self.idle_ms and self.idle_ms[name] > self.last_write_ms for name in tasks)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether nobody will lead unless a controller comes back."""
+        return not self.is_active and not self._has_majority()
+
+    def _has_majority(self) -> bool:
+        return not self.voters or 2 * len(self.living) > len(self.voters)
+
+    def _begin_gap(self, why: str) -> None:
+        if self._gap_from_ms is None:
+            self._gap_from_ms = self._clock.now_ms
+            self.controller.renounce()
+            self.active = NOBODY
+        self._gap_why = why
+
+    def _fail_over(self) -> None:
+        if self.is_active or not self._has_majority():
+            return
+        assert self._gap_from_ms is not None, "nobody leads"
+        self.gaps.append(QuorumGap(self._gap_from_ms, self._clock.now_ms, self._gap_why))
+        self._gap_from_ms = None
+        self.active = min(self.living, default=NOBODY)
+        self.settings.node_id = self.active
+        self._claim()
+        waiting, self._waiting = self._waiting, []
+        for action in waiting:
+            # One of them may be the end of this leader too.
+            self.when_active(action)
+
+    def _claim(self) -> None:
+        self._epoch += 1
+        self._write(self.controller.claim(self._epoch, self._offset + 1, self._clock.now_ms), "a new leader of the quorum")
+        self.idle_ms.clear()
+
+
+def known_voters(image: MetadataImage) -> tuple[int, ...]:
+    """The controllers that an image names: its voters, else who could vote in the newest election, else the registered ones."""
+    if image.voters is not None:
+        return tuple(voter.id for voter in image.voters.voters)
+    if image.leader is not None and image.leader.voter_ids:
+        return image.leader.voter_ids
+    return tuple(sorted(image.cluster.controllers))

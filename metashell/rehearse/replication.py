@@ -1,0 +1,221 @@
+"""Replicas that follow: they catch up in their time, and their leaders ask the controller to take them into the ISR.
+
+Source: kafka.cluster.Partition (maybeExpandIsr), kafka.server.AlterPartitionManager; controller.md 20, 36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from metashell.codec import messages
+from metashell.controller.partitions.change import without
+from metashell.ids import NO_LEADER
+from metashell.image import PartitionRegistration, TopicImage
+from metashell.rehearse.brokers import Fleet
+from metashell.rehearse.clock import Action, Clock
+from metashell.rehearse.outcome import Copied
+from metashell.rehearse.quorum import Quorum
+from metashell.rehearse.sizes import Sizes
+from metashell.rehearse.steps import Assumptions
+from metashell.rehearse.watch import PartitionKey
+
+_ALTER_PARTITION_KEY: Final = 56
+_ALTER_PARTITION_VERSION: Final = 3
+_READY: Final = -1
+_TICK_MS: Final = 1000
+"""New replicas of one broker that are whole within the same second ask together."""
+
+
+class Replication:
+    """Who is behind, and until when.
+
+    Shape: `behind` has for each broker its replicas that are not in sync and will be: when they have caught up, or _READY for those
+    that only wait for somebody to follow. `stuck` are replicas that were not in sync at the beginning, and stay so.
+    """
+
+    def __init__(self, quorum: Quorum, fleet: Fleet, clock: Clock, assumptions: Assumptions, sizes: Sizes) -> None:
+        self._quorum = quorum
+        self._fleet = fleet
+        self._clock = clock
+        self._assumptions = assumptions
+        self._sizes = sizes
+        self._behind: dict[int, dict[PartitionKey, int]] = {}
+        self._due: dict[tuple[int, int], list[PartitionKey]] = {}
+        self._busy_until_ms: dict[int, int] = {}
+        self._waiting: dict[int, list[Action]] = {}
+        self.stuck: set[tuple[PartitionKey, int]] = set()
+        self.throttle_bytes: int | None = None
+        self.copied: dict[tuple[int, bool], Copied] = {}
+
+    def is_in_sync(self, broker: int) -> bool:
+        return not self._behind.get(broker)
+
+    def when_in_sync(self, broker: int, action: Action) -> None:
+        """Do something once all replicas of a serving broker are in sync that can be."""
+        if self.is_in_sync(broker):
+            action()
+        else:
+            self._waiting.setdefault(broker, []).append(action)
+
+    @property
+    def behind_count(self) -> int:
+        """How many replicas wait for data or for somebody to follow."""
+        return sum(map(len, self._behind.values()))
+
+    def forget(self, broker: int) -> None:
+        """A broker does not follow any more."""
+        self._behind.pop(broker, None)
+        self._waiting.pop(broker, None)
+
+    def join(self, broker: int) -> None:
+        """A broker serves again: it fetches what it lacks."""
+        model = self._fleet.brokers[broker]
+        assumed = self._assumptions
+        away_ms = self._clock.now_ms - model.away_ms
+        ready_ms = self._clock.now_ms + max(assumed.catch_up_min_ms, away_ms * assumed.catch_up_percent // 100)
+        count = 0
+        for found in self._quorum.changes().with_replica(broker):
+            if found is None:
+                continue
+            topic, partition_id, partition = found
+            if broker in partition.replicas and broker not in partition.isr:
+                key = topic.id, partition_id
+                self.stuck.discard((key, broker))
+                if broker in partition.adding_replicas:
+                    self._copy(broker, key, topic.name)
+                else:
+                    count += 1
+                    self._plan(broker, key, ready_ms)
+        self._count(broker, count, None, is_catch_up=True)
+
+    def look(self, key: PartitionKey, topic: TopicImage, partition: PartitionRegistration) -> None:
+        """See what a change of a partition means for its replicas."""
+        isr = partition.isr
+        if self._behind:
+            for id in tuple(self._behind):
+                if id in isr or id not in partition.replicas:
+                    self._leave(id, key)
+        if len(isr) == len(partition.replicas):
+            return
+        for id in partition.replicas:
+            if id in isr or id not in self._fleet.serving or (key, id) in self.stuck:
+                continue
+            ready_ms = self._behind.get(id, {}).get(key)
+            if ready_ms is None:
+                if id in partition.adding_replicas:
+                    self._copy(id, key, topic.name)
+                elif id not in self._fleet.joining:
+                    self._plan(id, key, self._clock.now_ms + self._assumptions.catch_up_min_ms)
+            elif ready_ms == _READY and partition.leader in self._fleet.serving:
+                self._plan(id, key, self._clock.now_ms + self._assumptions.catch_up_min_ms)
+
+    def look_removed(self, topic_id: bytes) -> None:
+        """A topic is deleted."""
+        for broker, behind in list(self._behind.items()):
+            for key in [key for key in behind if key[0] == topic_id]:
+                self._leave(broker, key)
+
+    def _leave(self, broker: int, key: PartitionKey) -> None:
+        """A replica is behind no longer."""
+        behind = self._behind[broker]
+        if behind.pop(key, None) is not None and not behind:
+            del self._behind[broker]
+            for action in self._waiting.pop(broker, []):
+                # Not within the batch that brought it about.
+                self._clock.after(0, action)
+
+    def _plan(self, broker: int, key: PartitionKey, ready_ms: int) -> None:
+        self._behind.setdefault(broker, {})[key] = ready_ms
+        due = self._due.get((broker, ready_ms))
+        if due is None:
+            due = self._due[broker, ready_ms] = []
+            self._clock.at(ready_ms, lambda: self._catch_up(broker, ready_ms))
+        due.append(key)
+
+    def _copy(self, broker: int, key: PartitionKey, topic: str) -> None:
+        """Let a new replica fetch all of its partition, after what the broker fetches already."""
+        size_bytes = self._sizes.of(topic, key[1])
+        rate = self._assumptions.copy_rate
+        if self.throttle_bytes is not None:
+            rate = min(rate, self.throttle_bytes)
+        wanted_bytes = self._assumptions.partition_bytes if size_bytes is None else size_bytes
+        from_ms = max(self._clock.now_ms, self._busy_until_ms.get(broker, 0))
+        until_ms = from_ms + -(-wanted_bytes * 1000 // max(1, rate))
+        self._busy_until_ms[broker] = until_ms
+        self._plan(broker, key, max(-(-until_ms // _TICK_MS) * _TICK_MS, self._clock.now_ms + self._assumptions.commit_ms))
+        self._count(broker, 1, size_bytes, is_catch_up=False)
+
+    def _count(self, broker: int, partitions: int, size_bytes: int | None, *, is_catch_up: bool) -> None:
+        if not partitions:
+            return
+        known = self.copied.get((broker, is_catch_up))
+        if known is None:
+            self.copied[broker, is_catch_up] = Copied(broker, partitions, size_bytes, is_catch_up)
+            return
+        total = None if known.size_bytes is None or size_bytes is None else known.size_bytes + size_bytes
+        self.copied[broker, is_catch_up] = Copied(broker, known.partitions + partitions, total, is_catch_up)
+
+    def _catch_up(self, broker: int, ready_ms: int) -> None:
+        """Replicas have what their leaders have: these ask for a larger ISR."""
+        keys = self._due.pop((broker, ready_ms), [])
+        if not self._quorum.is_active:
+            # Leaders ask again until somebody answers.
+            self._due[broker, ready_ms] = keys
+            self._quorum.when_active(lambda: self._catch_up(broker, ready_ms))
+            return
+        behind = self._behind.get(broker, {})
+        by_leader: dict[int, list[tuple[PartitionKey, PartitionRegistration]]] = {}
+        for key in keys:
+            if behind.get(key) != ready_ms:
+                continue
+            partition = self._quorum.controller.state.partition(*key)
+            if partition is None or broker in partition.isr or broker not in partition.replicas:
+                self._leave(broker, key)
+            elif partition.leader not in self._fleet.serving or not self._can_grow(partition):
+                behind[key] = _READY
+            else:
+                by_leader.setdefault(partition.leader, []).append((key, partition))
+        for leader, wanted in sorted(by_leader.items()):
+            self._ask(leader, [(key, partition, (*partition.isr, broker)) for key, partition in wanted])
+
+    def _can_grow(self, partition: PartitionRegistration) -> bool:
+        return partition.leader != NO_LEADER and all(id in self._fleet.serving for id in partition.isr)
+
+    def shrink(self, broker: int) -> None:
+        """Leaders take a broker out of their ISRs that fetched nothing for too long."""
+        by_leader: dict[int, list[tuple[PartitionKey, PartitionRegistration, tuple[int, ...]]]] = {}
+        for found in self._quorum.changes().in_isr(broker):
+            if found is None:
+                continue
+            topic, partition_id, partition = found
+            if partition.leader != broker and partition.leader in self._fleet.serving:
+                wanted = (topic.id, partition_id), partition, without(partition.isr, broker)
+                by_leader.setdefault(partition.leader, []).append(wanted)
+        for leader, asked in sorted(by_leader.items()):
+            self._ask(leader, asked)
+
+    def _ask(self, leader: int, wanted: list[tuple[PartitionKey, PartitionRegistration, tuple[int, ...]]]) -> None:
+        """One AlterPartition request of a leader."""
+        made = messages.AlterPartitionRequest
+        brokers = self._fleet.brokers
+        topics: dict[bytes, list[messages.AlterPartitionRequest.PartitionData]] = {}
+        for (topic_id, partition_id), partition, isr in wanted:
+            one = made.PartitionData(
+                partition_index=partition_id,
+                leader_epoch=partition.leader_epoch,
+                partition_epoch=partition.partition_epoch,
+                new_isr_with_epochs=tuple(made.BrokerState(broker_id=id, broker_epoch=brokers[id].epoch) for id in isr),
+            )
+            topics.setdefault(topic_id, []).append(one)
+        body = made(
+            broker_id=leader,
+            broker_epoch=brokers[leader].epoch,
+            topics=tuple(made.TopicData(topic_id=topic_id, partitions=tuple(asked)) for topic_id, asked in topics.items()),
+        )
+        self._quorum.ask(_ALTER_PARTITION_KEY, _ALTER_PARTITION_VERSION, body, f"AlterPartition of broker {leader}")
+
+    def waiting_for(self) -> Iterator[tuple[int, int]]:
+        """(broker, number of replicas) of those that are behind."""
+        for broker, behind in sorted(self._behind.items()):
+            yield broker, len(behind)

@@ -1,0 +1,255 @@
+"""The standing questions of a cluster: which single broker, rack or controller can it not lose?
+
+One pass over the partitions. A partition that keeps enough replicas in sync without a broker is passed over; every other one goes through
+the controller's own procedure for a partition (`controller/partitions/change.py`), once for each broker that is lost, in the order of
+their ids. So the answers are those of a rehearsal of `kill-broker` and `lose-rack`, without one for each broker and rack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from metashell.controller.configs.effective import PartitionRules
+from metashell.controller.partitions.bulk import is_online
+from metashell.controller.partitions.change import Election, PartitionChange, without
+from metashell.controller.records import elr_enabled, level_of
+from metashell.controller.settings import Settings
+from metashell.ids import NO_LEADER
+from metashell.image import MetadataImage, PartitionRegistration, TopicImage
+from metashell.image.partitions import fold_changes
+from metashell.rehearse.steps import Assumptions
+from metashell.values import UNASSIGNED_DIRECTORY
+
+EXAMPLES_MAX: Final = 3
+BROKER: Final = "broker"
+RACK: Final = "rack"
+CONTROLLER: Final = "controller"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """What the cluster is without one thing, beyond what is wrong already.
+
+    Shape: `kind` is broker, rack or controller. `offline`, `unclean` and `under_min_isr` count partitions that are fine now: nobody leads
+    them then; one leads that was not in sync, so that records are lost; or too few are in sync for acks=all. Each counts once, for what is
+    worst. `leaders` counts partitions that change their leader; `examples` names a few, the worst first. `brokers` and `voters` are what is
+    lost; `keeps_quorum` says whether a majority of voters is left, None where no voter is lost or none are known.
+    """
+
+    kind: str
+    name: str
+    brokers: tuple[int, ...] = ()
+    voters: tuple[int, ...] = ()
+    offline: int = 0
+    unclean: int = 0
+    under_min_isr: int = 0
+    leaders: int = 0
+    examples: tuple[str, ...] = ()
+    keeps_quorum: bool | None = None
+
+    @property
+    def can_be_lost(self) -> bool:
+        """Whether everything that is online stays online, and nothing that was committed is lost."""
+        return not self.offline and not self.unclean and self.keeps_quorum is not False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How things stand now, and what each loss would do.
+
+    Shape: `losses` are ordered by kind and name; `quorum` has the ids of the voters, empty where the image names none.
+    """
+
+    partitions: int
+    offline: int
+    under_min_isr: int
+    dead_brokers: tuple[int, ...]
+    quorum: tuple[int, ...]
+    brokers_without_rack: tuple[int, ...]
+    losses: tuple[Loss, ...] = field(default=())
+
+    @property
+    def fatal(self) -> tuple[Loss, ...]:
+        """What this cluster cannot lose."""
+        return tuple(loss for loss in self.losses if not loss.can_be_lost)
+
+
+class _Group(NamedTuple):
+    kind: str
+    name: str
+    brokers: frozenset[int]
+
+
+class _Tally:
+    """What is counted of one loss while the partitions pass."""
+
+    __slots__ = ("examples", "leaders", "offline", "unclean", "under_min_isr")
+
+    def __init__(self) -> None:
+        self.offline = self.unclean = self.under_min_isr = self.leaders = 0
+        self.examples: tuple[list[str], ...] = ([], [], [])
+
+    def keep(self, gravity: int, topic: TopicImage, partition_id: int) -> None:
+        if len(self.examples[gravity]) < EXAMPLES_MAX:
+            self.examples[gravity].append(f"{topic.name}-{partition_id}")
+
+
+class _Survey:
+    """One pass over the partitions of an image."""
+
+    def __init__(self, image: MetadataImage, settings: Settings) -> None:
+        self.image = image
+        self.brokers = image.cluster.brokers
+        self.active = frozenset(id for id, broker in self.brokers.items() if not broker.fenced and not broker.in_controlled_shutdown)
+        self.rules = PartitionRules(settings, image.configs)
+        self.level = level_of(image)
+        self.elr_enabled = elr_enabled(image)
+        self.groups = _groups(image, self.active)
+        self.groups_of: dict[int, list[int]] = {}
+        for number, group in enumerate(self.groups):
+            for id in group.brokers:
+                self.groups_of.setdefault(id, []).append(number)
+        self.tallies = [_Tally() for _ in self.groups]
+        self.partitions = self.offline = self.under_min_isr = 0
+        self._capped: int | None = None
+
+    def run(self) -> None:
+        for topic in self.image.topics:
+            min_isr = self.rules.min_isr(topic.name)
+            self._capped = None
+            for partition_id, partition in topic.partitions.pairs():
+                self._note(topic, partition_id, partition, min_isr)
+
+    def _note(self, topic: TopicImage, partition_id: int, partition: PartitionRegistration, min_isr: int) -> None:
+        self.partitions += 1
+        needed = min(min_isr, len(partition.replicas))
+        in_sync = len(partition.isr)
+        is_offline = partition.leader == NO_LEADER
+        was_under = in_sync < needed
+        self.offline += is_offline
+        self.under_min_isr += was_under and not is_offline
+        if is_offline:
+            return
+        touched: dict[int, int] = {}
+        for id in partition.isr:
+            for number in self.groups_of.get(id, ()):
+                touched[number] = touched.get(number, 0) + 1
+        for number, count in touched.items():
+            tally = self.tallies[number]
+            lost = self.groups[number].brokers
+            left = in_sync - count
+            if left > 0 and left >= needed and self.active.issuperset(partition.isr):
+                tally.leaders += partition.leader in lost
+                continue
+            after = self._after(topic, partition_id, partition, sorted(lost), min_isr)
+            if after.leader == NO_LEADER:
+                tally.offline += 1
+                tally.keep(0, topic, partition_id)
+                continue
+            tally.leaders += after.leader != partition.leader
+            if after.leader not in partition.isr and after.leader not in partition.elr:
+                tally.unclean += 1
+                tally.keep(1, topic, partition_id)
+            elif len(after.isr) < needed and not was_under:
+                tally.under_min_isr += 1
+                tally.keep(2, topic, partition_id)
+
+    def _after(
+        self, topic: TopicImage, partition_id: int, partition: PartitionRegistration, lost: Iterable[int], min_isr: int
+    ) -> PartitionRegistration:
+        """The partition once the controller has fenced each broker in turn."""
+        gone: set[int] = set()
+        for id in lost:
+            gone.add(id)
+            if id not in partition.isr:
+                continue
+            change = PartitionChange(
+                partition,
+                topic.id,
+                partition_id,
+                is_acceptable=lambda replica, partition=partition: self._may_lead(replica, gone, partition),  # type: ignore[misc]
+                level=self.level,
+                min_isr=self._cap(topic, min_isr),
+                elr_enabled=self.elr_enabled,
+                default_directory=lambda _: UNASSIGNED_DIRECTORY,
+            )
+            change.isr = without(partition.isr, id)
+            if self.rules.allows_unclean(topic.name):
+                change.election = Election.UNCLEAN
+            record = change.record()
+            if record is not None:
+                partition = fold_changes(partition, [record])
+        return partition
+
+    def _cap(self, topic: TopicImage, min_isr: int) -> int:
+        """What the controller takes min.insync.replicas for: at most the replicas of the topic's first partition."""
+        if self._capped is None:
+            self._capped = min_isr
+            if min_isr > 1 and 0 in (*topic.overlay, *(index := topic.scan())):
+                self._capped = min(min_isr, len(topic.read(0, index).replicas))
+        return self._capped
+
+    def _may_lead(self, id: int, gone: Collection[int], partition: PartitionRegistration) -> bool:
+        if id in gone or id not in self.active or id not in partition.replicas:
+            return False
+        return is_online(partition.directories[partition.replicas.index(id)], self.brokers[id])
+
+
+def _groups(image: MetadataImage, active: Collection[int]) -> list[_Group]:
+    """What can be lost at once: each active broker, and each rack that has one."""
+    found = [_Group(BROKER, str(id), frozenset((id,))) for id in sorted(active)]
+    racks: dict[str, set[int]] = {}
+    for broker in image.cluster.brokers.values():
+        if broker.rack is not None and broker.id in active:
+            racks.setdefault(broker.rack, set()).add(broker.id)
+    return found + [_Group(RACK, rack, frozenset(ids)) for rack, ids in sorted(racks.items())]
+
+
+def standing_answers(image: MetadataImage, assumptions: Assumptions | None = None) -> Standing:
+    """What each single loss would do to this image."""
+    assumptions = assumptions or Assumptions()
+    survey = _Survey(image, Settings(dict(assumptions.settings), "", -1))
+    survey.run()
+    brokers = image.cluster.brokers
+    quorum = voter_ids(image) or assumptions.voters
+    losses = [_loss(group, tally, quorum) for group, tally in zip(survey.groups, survey.tallies, strict=True)]
+    losses += [Loss(kind=CONTROLLER, name=str(id), voters=(id,), keeps_quorum=_keeps_quorum(quorum, (id,))) for id in quorum]
+    return Standing(
+        partitions=survey.partitions,
+        offline=survey.offline,
+        under_min_isr=survey.under_min_isr,
+        dead_brokers=tuple(sorted(id for id in brokers if id not in survey.active)),
+        quorum=quorum,
+        brokers_without_rack=tuple(sorted(id for id, broker in brokers.items() if broker.rack is None)),
+        losses=tuple(losses),
+    )
+
+
+def voter_ids(image: MetadataImage) -> tuple[int, ...]:
+    """Who votes, as far as records say so."""
+    if image.voters is not None:
+        return tuple(voter.id for voter in image.voters.voters)
+    return () if image.leader is None else image.leader.voter_ids
+
+
+def _keeps_quorum(quorum: Sequence[int], lost: Collection[int]) -> bool | None:
+    """Whether a majority is left; None where no voter is lost."""
+    left = sum(id not in lost for id in quorum)
+    return None if left == len(quorum) else left > len(quorum) // 2
+
+
+def _loss(group: _Group, tally: _Tally, quorum: Sequence[int]) -> Loss:
+    return Loss(
+        kind=group.kind,
+        name=group.name,
+        brokers=tuple(sorted(group.brokers)),
+        voters=tuple(id for id in quorum if id in group.brokers),
+        offline=tally.offline,
+        unclean=tally.unclean,
+        under_min_isr=tally.under_min_isr,
+        leaders=tally.leaders,
+        examples=tuple(name for names in tally.examples for name in names)[:EXAMPLES_MAX],
+        keeps_quorum=_keeps_quorum(quorum, group.brokers),
+    )

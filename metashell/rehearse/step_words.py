@@ -1,0 +1,462 @@
+"""A step as words, alike on a command line and in a plan: `kill-broker 3`, `roll-brokers --max-offline 2`.
+
+`FORMS` is the list of them; help describes each (`options/rehearse_tools.py`, which a test compares).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple, TypeAlias, TypeVar, assert_never
+
+from metashell.codec.config_types import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from metashell.codec.metadata_version import METADATA_VERSION, NEWEST_LEVEL, OLDEST_LEVEL, metadata_version_name
+from metashell.errors import PathError, UsageError
+from metashell.forms import counted
+from metashell.image import MetadataImage
+from metashell.options.values import did_you_mean, size, whole_number
+from metashell.rehearse.amounts import duration_ms, duration_word
+from metashell.rehearse.steps import (
+    AddBroker,
+    ConfigSet,
+    CreateTopic,
+    DeleteTopic,
+    Elect,
+    FeatureUpgrade,
+    KillBroker,
+    LoseController,
+    LoseRack,
+    Move,
+    Reassign,
+    RestartBroker,
+    RollBrokers,
+    Step,
+    Unregister,
+)
+
+ReadMoves: TypeAlias = Callable[[str], tuple[Move, ...]]
+"""Gives what a file of reassignments says. Errors: UsageError that begins with its name."""
+ALL_PARTITIONS: Final = -1
+DEFAULT_NAME: Final = "default"
+RESOURCE_TYPES: Final = {
+    "topic": TOPIC_RESOURCE,
+    "broker": BROKER_RESOURCE,
+    "group": GROUP_RESOURCE,
+    "client-metrics": CLIENT_METRICS_RESOURCE,
+}
+_INT32_MAX: Final = (1 << 31) - 1
+_NAMED_MAX: Final = 5
+Made = TypeVar("Made")
+
+
+class WordError(UsageError):
+    """A word of a step that does not fit: `index` is its place among the words; `is_path` says that it is a file that cannot be read."""
+
+    def __init__(self, message: str, index: int, *, is_path: bool = False) -> None:
+        super().__init__(message)
+        self.index = index
+        self.is_path = is_path
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedStep:
+    """A step and its words; `places` says which word a field of the step came from."""
+
+    step: Step
+    words: tuple[str, ...]
+    places: Mapping[str, int]
+
+    def place_of(self, field_name: str) -> int:
+        """The word to point at for a field; the step's own name where it came from none."""
+        return self.places.get(field_name, 0)
+
+    @property
+    def text(self) -> str:
+        """The step as it was written; values of settings, which may be secrets, are left out."""
+        has_settings = isinstance(self.step, ConfigSet) or (isinstance(self.step, CreateTopic) and self.step.configs)
+        return step_text(self.step) if has_settings else shown_words(self.words)
+
+
+def shown_words(words: Sequence[str]) -> str:
+    """Words as a shell would take them."""
+    return " ".join(
+        word if word and not any(char in " \t\n'\"\\$`" for char in word) else "'" + word.replace("'", "'\\''") + "'" for word in words
+    )
+
+
+class _Words:
+    """The words of one step: options taken out, the others taken one by one; each taken word is noted with the field it is for."""
+
+    def __init__(self, words: Sequence[str], form: Form, at_ms: int | None, read_moves: ReadMoves) -> None:
+        self.at_ms = at_ms
+        self.read_moves = read_moves
+        self.places: dict[str, int] = {}
+        self._form = form
+        self._end = len(words)
+        self._plain: list[tuple[int, str]] = []
+        self._options: dict[str, list[tuple[int, str]]] = {}
+        rest = list(enumerate(words))[len(form.name.split()) :]
+        while rest:
+            index, word = rest.pop(0)
+            if not word.startswith("--") or word == "--":
+                self._plain.append((index, word))
+                continue
+            name, equals, value = word.partition("=")
+            takes = form.options.get(name)
+            if takes is None:
+                raise WordError(f"{form.name}: unknown option {name}{did_you_mean(name, list(form.options))}", index)
+            if takes and not equals:
+                if not rest:
+                    raise WordError(f"{form.name}: option {name} needs a value", index)
+                index, value = rest.pop(0)
+            elif equals and not takes:
+                raise WordError(f"{form.name}: option {name} takes no value", index)
+            self._options.setdefault(name, []).append((index, value))
+
+    def take(self, label: str, field: str) -> str:
+        """The next word. Errors: WordError if there is none."""
+        if not self._plain:
+            raise WordError(f"{self._form.name}: {label} is missing ({self._form.usage})", max(0, self._end - 1))
+        index, word = self._plain.pop(0)
+        self.places[field] = index
+        return word
+
+    def has_more(self) -> bool:
+        return bool(self._plain)
+
+    def number(self, label: str, field: str) -> int:
+        word = self.take(label, field)
+        return self.checked(field, lambda: _id(word))
+
+    def option(self, name: str, field: str) -> str | None:
+        """The value of an option, the last one if it is there twice; None without it."""
+        found = self._options.get(name)
+        if found is None:
+            return None
+        self.places[field], value = found[-1]
+        return value
+
+    def each(self, name: str, field: str) -> list[str]:
+        """The values of an option that may be repeated."""
+        found = self._options.get(name, [])
+        if found:
+            self.places[field] = found[-1][0]
+        return [value for _, value in found]
+
+    def duration(self, name: str, field: str) -> int | None:
+        word = self.option(name, field)
+        return None if word is None else self.checked(field, lambda: duration_ms(word))
+
+    def count(self, name: str, field: str, default: int) -> int:
+        word = self.option(name, field)
+        return default if word is None else self.checked(field, lambda: whole_number(word))
+
+    def checked(self, field: str, make: Callable[[], Made]) -> Made:
+        """What `make` gives; a UsageError of it points at the word of the field."""
+        try:
+            return make()
+        except UsageError as error:
+            index = self.places.get(field, 0)
+            raise WordError(f"{self._form.name}: {error}", index, is_path=isinstance(error, PathError)) from None
+
+    def end(self) -> None:
+        """Errors: WordError for a word that is left."""
+        if self._plain:
+            index, word = self._plain[0]
+            raise WordError(f"{self._form.name}: unexpected word {word!r} ({self._form.usage})", index)
+
+
+def _id(word: str) -> int:
+    number = whole_number(word)
+    if number > _INT32_MAX:
+        raise UsageError(f"{word!r} does not fit in 32 bits", word)
+    return number
+
+
+def _kill(words: _Words) -> Step:
+    return KillBroker(words.number("ID", "broker"), at_ms=words.at_ms)
+
+
+def _restart(words: _Words) -> Step:
+    return RestartBroker(words.number("ID", "broker"), words.duration("--down", "down_ms"), at_ms=words.at_ms)
+
+
+def _roll(words: _Words) -> Step:
+    brokers = None
+    if words.has_more():
+        listed = words.take("ID,...", "brokers")
+        brokers = words.checked("brokers", lambda: tuple(map(_id, listed.split(","))))
+    offline = words.count("--max-offline", "max_offline", 1)
+    return RollBrokers(brokers, offline, words.duration("--down", "down_ms"), at_ms=words.at_ms)
+
+
+def _lose_rack(words: _Words) -> Step:
+    return LoseRack(words.take("RACK", "rack"), at_ms=words.at_ms)
+
+
+def _unregister(words: _Words) -> Step:
+    return Unregister(words.number("ID", "broker"), at_ms=words.at_ms)
+
+
+def _reassign(words: _Words) -> Step:
+    path = words.take("FILE", "moves")
+    limit = words.option("--throttle", "throttle_bytes")
+    throttle = None if limit is None else words.checked("throttle_bytes", lambda: _rate(limit))
+    return Reassign(words.checked("moves", lambda: words.read_moves(path)), throttle, at_ms=words.at_ms)
+
+
+def _rate(word: str) -> int:
+    rate = size(word)
+    if rate == 0:
+        raise UsageError(f"{word!r}: nothing would ever move", word)
+    return rate
+
+
+def _add(words: _Words) -> Step:
+    return AddBroker(words.number("ID", "broker"), words.option("--rack", "rack"), at_ms=words.at_ms)
+
+
+def _elect(words: _Words) -> Step:
+    kind = words.take("preferred|unclean", "unclean")
+    if kind not in ("preferred", "unclean"):
+        raise WordError(
+            f"elect: {kind!r} is not preferred or unclean{did_you_mean(kind, ['preferred', 'unclean'])}", words.places["unclean"]
+        )
+    named: list[tuple[str, int]] = []
+    while words.has_more():
+        word = words.take("TOPIC:PARTITION,...", "partitions")
+        named += words.checked("partitions", lambda word=word: _partitions(word))  # type: ignore[misc]
+    return Elect(tuple(dict.fromkeys(named)) or None, kind == "unclean", at_ms=words.at_ms)
+
+
+def _partitions(word: str) -> list[tuple[str, int]]:
+    """The partitions of `orders:0`, `orders:0,1,2` or `orders`, for all of them; no name of a topic has a colon."""
+    topic, mark, numbers = word.partition(":")
+    if not topic or (mark and not all(number.isascii() and number.isdigit() for number in numbers.split(","))):
+        raise UsageError(f"{word!r} is not TOPIC:PARTITION,... such as orders:0,1", word)
+    return [(topic, _id(number)) for number in numbers.split(",")] if mark else [(topic, ALL_PARTITIONS)]
+
+
+def _feature(words: _Words) -> Step:
+    return _feature_step(words, downgrade=False)
+
+
+def _feature_down(words: _Words) -> Step:
+    return _feature_step(words, downgrade=True)
+
+
+def _feature_step(words: _Words, *, downgrade: bool) -> Step:
+    name, mark, level = words.take("NAME", "feature").partition("=")
+    if mark:
+        words.places["level"] = words.places["feature"]
+    else:
+        level = words.take("LEVEL", "level")
+    number = words.checked("level", lambda: _level(name, level))
+    unsafe = downgrade and words.option("--unsafe", "unsafe") is not None
+    return FeatureUpgrade(name, number, downgrade, unsafe, at_ms=words.at_ms)
+
+
+def _level(feature: str, word: str) -> int:
+    if feature == METADATA_VERSION and not word.isdigit():
+        names = {metadata_version_name(level): level for level in range(OLDEST_LEVEL, NEWEST_LEVEL + 1)}
+        if word not in names:
+            raise UsageError(f"{word!r} is no metadata.version{did_you_mean(word, list(names))}", word)
+        return names[word]
+    number = whole_number(word)
+    if number >= 1 << 15:
+        raise UsageError(f"{word!r} is no level", word)
+    return number
+
+
+def _lose_controller(words: _Words) -> Step:
+    controller = words.number("ID", "controller") if words.has_more() else None
+    return LoseController(controller, words.duration("--back", "back_after_ms"), at_ms=words.at_ms)
+
+
+def _create(words: _Words) -> Step:
+    topic = words.take("NAME", "topic")
+    partitions = words.count("--partitions", "partitions", -1)
+    replication = words.count("--replication-factor", "replication_factor", -1)
+    settings = words.each("--config", "configs")
+    configs = words.checked("configs", lambda: tuple(_setting(word) for word in settings))
+    return CreateTopic(topic, partitions, replication, (), configs, at_ms=words.at_ms)
+
+
+def _delete(words: _Words) -> Step:
+    return DeleteTopic(words.take("NAME", "topic"), at_ms=words.at_ms)
+
+
+def _set(words: _Words) -> Step:
+    type, name = _resource(words)
+    values: list[tuple[str, str | None]] = []
+    while True:
+        word = words.take("KEY=VALUE", "values")
+        values.append(words.checked("values", lambda word=word: _setting(word)))  # type: ignore[misc]
+        if not words.has_more():
+            return ConfigSet(type, name, tuple(values), at_ms=words.at_ms)
+
+
+def _unset(words: _Words) -> Step:
+    type, name = _resource(words)
+    keys: list[tuple[str, str | None]] = [(words.take("KEY", "values"), None)]
+    while words.has_more():
+        keys.append((words.take("KEY", "values"), None))
+    return ConfigSet(type, name, tuple(keys), at_ms=words.at_ms)
+
+
+def _resource(words: _Words) -> tuple[int, str]:
+    word = words.take("TYPE:NAME", "resource_name")
+    type, mark, name = word.partition(":")
+    type = type.lower()
+    if not mark or not name or type not in RESOURCE_TYPES:
+        known = ", ".join(f"{kind}:NAME" for kind in RESOURCE_TYPES)
+        raise WordError(f"config: {word!r} is none of {known}", words.places["resource_name"])
+    words.places["resource_type"] = words.places["resource_name"]
+    is_default = name == DEFAULT_NAME and type == "broker"
+    return RESOURCE_TYPES[type], "" if is_default else name
+
+
+def _setting(word: str) -> tuple[str, str]:
+    key, mark, value = word.partition("=")
+    if not mark or not key:
+        # The value may be a secret: it is never repeated.
+        raise UsageError(f"{key!r} is not KEY=VALUE", key)
+    return key, value
+
+
+class Form(NamedTuple):
+    """How a step is written. `options` are its options, True for those that take a value."""
+
+    name: str
+    arguments: str
+    make: Callable[[_Words], Step]
+    options: Mapping[str, bool] = {}
+
+    @property
+    def usage(self) -> str:
+        return f"{self.name} {self.arguments}".rstrip()
+
+
+FORMS: Final = (
+    Form("kill-broker", "ID", _kill),
+    Form("restart-broker", "ID [--down TIME]", _restart, {"--down": True}),
+    Form("roll-brokers", "[ID,...] [--max-offline N] [--down TIME]", _roll, {"--max-offline": True, "--down": True}),
+    Form("lose-rack", "RACK", _lose_rack),
+    Form("unregister", "ID", _unregister),
+    Form("reassign", "FILE [--throttle SIZE]", _reassign, {"--throttle": True}),
+    Form("add-broker", "ID [--rack RACK]", _add, {"--rack": True}),
+    Form("elect", "preferred|unclean [TOPIC[:PARTITION,...]...]", _elect),
+    Form("feature upgrade", "NAME LEVEL", _feature),
+    Form("feature downgrade", "NAME LEVEL [--unsafe]", _feature_down, {"--unsafe": False}),
+    Form("lose-controller", "[ID] [--back TIME]", _lose_controller, {"--back": True}),
+    Form(
+        "topic create",
+        "NAME [--partitions N] [--replication-factor N] [--config KEY=VALUE]",
+        _create,
+        {"--partitions": True, "--replication-factor": True, "--config": True},
+    ),
+    Form("topic delete", "NAME", _delete),
+    Form("config set", "TYPE:NAME KEY=VALUE...", _set),
+    Form("config unset", "TYPE:NAME KEY...", _unset),
+)
+FIRST_WORDS: Final = tuple(dict.fromkeys(form.name.split()[0] for form in FORMS))
+THEN: Final = "then"
+"""The word between two steps on a command line."""
+
+
+def parse_step(words: Sequence[str], read_moves: ReadMoves, at_ms: int | None = None) -> ParsedStep:
+    """The step that words mean. Errors: WordError."""
+    form = _form(words)
+    taken = _Words(words, form, at_ms, read_moves)
+    step = form.make(taken)
+    taken.end()
+    return ParsedStep(step, tuple(words), taken.places)
+
+
+def _form(words: Sequence[str]) -> Form:
+    if not words:
+        raise WordError("a step is missing", 0)
+    for form in FORMS:
+        name = form.name.split()
+        if list(words[: len(name)]) == name:
+            return form
+    seconds = [form.name.split()[1] for form in FORMS if form.name.startswith(f"{words[0]} ")]
+    if seconds:
+        given = f"{words[1]!r} is not one of" if len(words) > 1 else "follows with one of"
+        raise WordError(f"{words[0]}: {given} {', '.join(seconds)}", min(1, len(words) - 1))
+    raise WordError(f"unknown step {words[0]!r}{did_you_mean(words[0], FIRST_WORDS)}", 0)
+
+
+def step_text(step: Step) -> str:
+    """The words that a step could have been written with, shortened where it names much."""
+    match step:
+        case KillBroker():
+            return f"kill-broker {step.broker}"
+        case RestartBroker():
+            return f"restart-broker {step.broker}" + _time_option("--down", step.down_ms)
+        case RollBrokers():
+            brokers = "" if step.brokers is None else f" {','.join(map(str, step.brokers))}"
+            return f"roll-brokers{brokers} --max-offline {step.max_offline}" + _time_option("--down", step.down_ms)
+        case LoseRack():
+            return shown_words(["lose-rack", step.rack])
+        case Unregister():
+            return f"unregister {step.broker}"
+        case Reassign():
+            return f"reassign {counted(len(step.moves), 'partition')}"
+        case AddBroker():
+            return f"add-broker {step.broker}" + ("" if step.rack is None else f" {shown_words(['--rack', step.rack])}")
+        case Elect():
+            named = [f"{topic}:{partition}" for topic, partition in step.partitions or ()]
+            words = ["elect", "unclean" if step.unclean else "preferred", *named[:_NAMED_MAX]]
+            return shown_words(words) + (f" and {len(named) - _NAMED_MAX} more" if len(named) > _NAMED_MAX else "")
+        case FeatureUpgrade():
+            return f"feature {'downgrade' if step.downgrade else 'upgrade'} {shown_words([step.feature])} {step.level}"
+        case LoseController():
+            which = "" if step.controller is None else f" {step.controller}"
+            return f"lose-controller{which}" + _time_option("--back", step.back_after_ms)
+        case CreateTopic():
+            return shown_words(["topic", "create", step.topic])
+        case DeleteTopic():
+            return shown_words(["topic", "delete", step.topic])
+        case ConfigSet():
+            return shown_words([*_config_words(step)])
+        case _:
+            assert_never(step)
+
+
+def _time_option(name: str, ms: int | None) -> str:
+    return "" if ms is None else f" {name} {duration_word(ms)}"
+
+
+def _config_words(step: ConfigSet) -> list[str]:
+    """Values are left out: one may be a secret."""
+    type = next((name for name, code in RESOURCE_TYPES.items() if code == step.resource_type), str(step.resource_type))
+    verb = "unset" if all(value is None for _, value in step.values) else "set"
+    keys = [key if value is None else f"{key}=..." for key, value in step.values]
+    return ["config", verb, f"{type}:{step.resource_name or DEFAULT_NAME}", *keys]
+
+
+def with_all_partitions(step: Step, image: MetadataImage) -> Step:
+    """The step with the partitions of each topic that was named without any. A topic that is not there stays as it is."""
+    if not isinstance(step, Elect) or step.partitions is None:
+        return step
+    named: list[tuple[str, int]] = []
+    for topic, partition in step.partitions:
+        found = image.topics.by_name.get(topic) if partition == ALL_PARTITIONS else None
+        named += [(topic, partition)] if found is None else [(topic, id) for id in sorted(found.partition_ids())]
+    return replace(step, partitions=tuple(dict.fromkeys(named)))
+
+
+def split_steps(words: Sequence[str]) -> list[tuple[int, list[str]]]:
+    """The words of each step, and the place of its first one, where `then` stands between steps. Errors: WordError for an empty step."""
+    steps: list[tuple[int, list[str]]] = [(0, [])]
+    for index, word in enumerate(words):
+        if word == THEN:
+            if not steps[-1][1]:
+                raise WordError("a step is missing before `then`", index)
+            steps.append((index + 1, []))
+        else:
+            steps[-1][1].append(word)
+    if len(steps) > 1 and not steps[-1][1]:
+        raise WordError("a step is missing after `then`", len(words) - 1)
+    return steps

@@ -1,0 +1,195 @@
+"""What a rehearsal can be asked to do, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from metashell.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed:
+    """When a step begins, in milliseconds of the rehearsal; None: as soon as nothing changes any more after the step before it."""
+
+    at_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KillBroker(Timed):
+    """A broker dies at once, as with kill -9 or a lost machine; it stays away."""
+
+    broker: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestartBroker(Timed):
+    """A live broker shuts down in a controlled way and starts again `down_ms` after that (None: the assumed time); a dead one starts."""
+
+    broker: int
+    down_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RollBrokers(Timed):
+    """Brokers restart in the order of their ids, at most `max_offline` at a time; a slot is free when a broker is in sync again.
+
+    Without `brokers` all that are unfenced restart.
+    """
+
+    brokers: tuple[int, ...] | None = None
+    max_offline: int = 1
+    down_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoseRack(Timed):
+    """All live brokers of a rack die at once."""
+
+    rack: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unregister(Timed):
+    """A broker's registration is removed, dead or alive."""
+
+    broker: int
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Where a partition's replicas go; None cancels what is under way."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reassign(Timed):
+    """Partitions move to other brokers. `throttle_bytes` is a limit for each broker and second, None for the assumed rate."""
+
+    moves: tuple[Move, ...]
+    throttle_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddBroker(Timed):
+    """A new broker registers and joins."""
+
+    broker: int
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Elect(Timed):
+    """A leader election in the partitions that are named, (topic, partition) each; in all of them without."""
+
+    partitions: tuple[tuple[str, int], ...] | None = None
+    unclean: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureUpgrade(Timed):
+    """A feature is finalised at another level; a lower one needs `downgrade`, and `unsafe` where metadata may be lost."""
+
+    feature: str
+    level: int
+    downgrade: bool = False
+    unsafe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LoseController(Timed):
+    """A controller of the quorum dies, the active one without an id. It comes back after `back_after_ms`, never if that is None."""
+
+    controller: int | None = None
+    back_after_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopic(Timed):
+    """A topic is created; -1 stands for the cluster's default. `assignments` has the replicas of each partition, in their place."""
+
+    topic: str
+    partitions: int = -1
+    replication_factor: int = -1
+    assignments: tuple[tuple[int, ...], ...] = ()
+    configs: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTopic(Timed):
+    """A topic is deleted."""
+
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSet(Timed):
+    """Settings of one resource change; a value of None removes the setting. `resource_type` is Kafka's number (2 topic, 4 broker)."""
+
+    resource_type: int
+    resource_name: str
+    values: tuple[tuple[str, str | None], ...]
+
+
+Step: TypeAlias = (
+    KillBroker
+    | RestartBroker
+    | RollBrokers
+    | LoseRack
+    | Unregister
+    | Reassign
+    | AddBroker
+    | Elect
+    | FeatureUpgrade
+    | LoseController
+    | CreateTopic
+    | DeleteTopic
+    | ConfigSet
+)
+
+
+class StepError(UsageError):
+    """A step that cannot be meant for this cluster: `index` is its place among the steps, `field_name` the field at fault."""
+
+    def __init__(self, message: str, index: int, field_name: str = "") -> None:
+        super().__init__(message)
+        self.index = index
+        self.field_name = field_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumptions:
+    """What a rehearsal takes for granted, since no image says it; the outcome tells them.
+
+    Units: `_ms` are milliseconds, `_bytes` bytes, `_rate` bytes a second.
+    Shape: `settings` is the server.properties of the nodes, as text, as far as it matters (min.insync.replicas,
+    auto.leader.rebalance.enable and so on); what is not there has Kafka's default. The fields say what has one here:
+    broker.session.timeout.ms, broker.heartbeat.interval.ms, and replica.lag.time.max.ms. A broker starts within
+    `boot_ms`, after a crash `recovery_ms` later. A replica that was away lacks what was written meanwhile: it catches up within
+    `catch_up_percent` of the time that it was away, but not below `catch_up_min_ms`. A new replica copies its partition's size
+    (`partition_bytes` where no size is known) at `copy_rate`, which all copies to one broker share. A replica of a live broker that is not
+    in sync at the beginning stays so, unless `lagging_catch_up`. `voters` are the controllers where the image names none. `seed` draws
+    the times of heartbeats, ids, and the places of new replicas.
+    """
+
+    session_timeout_ms: int = 9_000
+    heartbeat_interval_ms: int = 2_000
+    commit_ms: int = 5
+    boot_ms: int = 10_000
+    recovery_ms: int = 20_000
+    down_ms: int = 30_000
+    catch_up_percent: int = 10
+    catch_up_min_ms: int = 1_000
+    copy_rate: int = 50_000_000
+    partition_bytes: int = 1_000_000_000
+    replica_lag_ms: int = 30_000
+    quorum_failover_ms: int = 3_000
+    shutdown_timeout_ms: int = 300_000
+    patience_ms: int = 86_400_000
+    lagging_catch_up: bool = False
+    seed: int = 0
+    voters: tuple[int, ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,170 @@
+"""What a rehearsal tells, put together from what was noted: records, loads, sentences and the verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from metashell.image import BrokerRegistration, MetadataImage
+from metashell.rehearse.outcome import Batch, BrokerLoads, Load, QuorumGap, RackLoads, Refusal, StepReport, Toll, Trouble, Verdict
+from metashell.rehearse.survey import Counts
+
+_IDS_MAX: Final = 20
+
+
+class Journal:
+    """The batches that were written, the first `records_kept` records of them whole, and counts of all."""
+
+    def __init__(self, records_kept: int, on_batch: Callable[[Batch], None] | None) -> None:
+        self.batches: list[Batch] = []
+        self.counts: Counter[str] = Counter()
+        self.left_out = 0
+        self._room = records_kept
+        self._on_batch = on_batch
+
+    def add(self, batch: Batch) -> None:
+        records = batch.records
+        self.counts.update([type(record).__name__ for record, _ in records])
+        if self._on_batch is not None:
+            self._on_batch(batch)
+        kept = records[: self._room]
+        self._room -= len(kept)
+        self.left_out += len(records) - len(kept)
+        if kept:
+            self.batches.append(batch._replace(records=kept))
+
+
+def broker_loads(
+    registered: Mapping[int, BrokerRegistration], later: Mapping[int, BrokerRegistration], before: Counts, after: Counts, sizes_known: bool
+) -> Iterator[BrokerLoads]:
+    """What each broker that is registered, or holds replicas, bears before and after."""
+    for id in sorted({*registered, *later, *before.replicas, *after.replicas}):
+        registration = later.get(id) or registered.get(id)
+        yield BrokerLoads(
+            id,
+            None if registration is None else registration.rack,
+            _load(id, before, sizes_known) if id in registered or before.replicas[id] else None,
+            _load(id, after, sizes_known) if id in later or after.replicas[id] else None,
+        )
+
+
+def _load(id: int, counts: Counts, sizes_known: bool) -> Load:
+    return Load(counts.leaders[id], counts.replicas[id], counts.sizes[id] if sizes_known else None)
+
+
+def rack_loads(brokers: Sequence[BrokerLoads]) -> Iterator[RackLoads]:
+    """The sums of the brokers of each rack."""
+    racks = {broker.rack for broker in brokers}
+    for rack in sorted(racks, key=lambda rack: (rack is None, rack or "")):
+        those = [broker for broker in brokers if broker.rack == rack]
+        yield RackLoads(rack, _sum(broker.before for broker in those), _sum(broker.after for broker in those))
+
+
+def _sum(loads: Iterator[Load | None]) -> Load:
+    there = [load for load in loads if load is not None]
+    sizes = [load.size_bytes for load in there if load.size_bytes is not None]
+    total = sum(sizes) if len(sizes) == len(there) and sizes else None
+    return Load(sum(load.leaders for load in there), sum(load.replicas for load in there), total)
+
+
+_DONE = {
+    Trouble.OFFLINE: "went offline",
+    Trouble.UNCLEAN: "got a leader that may lack records (unclean election)",
+    Trouble.FAILOVER: "were led by a dead broker until the controller moved the leadership",
+    Trouble.STALLED: "made writes with acks=all wait for a dead broker",
+    Trouble.UNDER_MIN_ISR: "had fewer replicas in sync than min.insync.replicas, and refused writes with acks=all",
+}
+
+
+def verdict_of(
+    tolls: Mapping[Trouble, Toll],
+    *,
+    offline_before: int,
+    gaps: Sequence[QuorumGap],
+    reports: Sequence[StepReport],
+    settled: bool,
+    image: MetadataImage,
+) -> Verdict:
+    """The verdict: status 1 for whatever must not be taken for fine."""
+    grave = [*_grave(tolls, gaps, reports, settled=settled, image=image)]
+    told = [*grave]
+    if not tolls[Trouble.OFFLINE].partitions:
+        told.append("no partition went offline")
+    told += [_sentence(trouble, tolls[trouble]) for trouble in _DONE if tolls[trouble].partitions and trouble not in _GRAVE]
+    if offline_before:
+        told.append(f"{_partitions(offline_before)} had no leader already before the first step")
+    told += [f"no controller was active for {_seconds(gap.to_ms - gap.from_ms)}: {gap.why}" for gap in gaps if gap.to_ms is not None]
+    return Verdict(1 if grave else 0, tolls, offline_before, tuple(told))
+
+
+_GRAVE = (Trouble.OFFLINE, Trouble.UNCLEAN)
+
+
+def _grave(
+    tolls: Mapping[Trouble, Toll], gaps: Sequence[QuorumGap], reports: Sequence[StepReport], *, settled: bool, image: MetadataImage
+) -> Iterator[str]:
+    for trouble in _GRAVE:
+        if tolls[trouble].partitions:
+            yield _sentence(trouble, tolls[trouble])
+    for gap in gaps:
+        if gap.to_ms is None:
+            yield f"no controller is active any more: {gap.why}; nothing fails over, and no metadata can change"
+    refusals: list[Refusal] = [refusal for report in reports for refusal in report.refusals]
+    if refusals:
+        first = refusals[0]
+        more = f", and {len(refusals) - 1} more" if len(refusals) > 1 else ""
+        yield f"not everything was done: {first.thing}: {first.message}{more}"
+    if not settled:
+        yield "things still changed when the rehearsal gave up waiting: what comes after that was not seen"
+    if image.faults:
+        yield f"{len(image.faults)} records of the metadata could not be applied, so that the copy is not what the cluster has"
+
+
+def _sentence(trouble: Trouble, toll: Toll) -> str:
+    length = "" if trouble is Trouble.UNCLEAN else f", for up to {_seconds(toll.longest_ms)}"
+    if toll.longest_ms is None:
+        length = f", and {toll.at_end} of them still are" if toll.at_end else ", to the end"
+    return f"{_partitions(toll.partitions)} {_DONE[trouble]}{length}"
+
+
+def _partitions(count: int) -> str:
+    return "1 partition" if count == 1 else f"{count} partitions"
+
+
+def _seconds(length_ms: int | None) -> str:
+    return "ever" if length_ms is None else f"{length_ms / 1000:.1f} s"
+
+
+def notes_of(image: MetadataImage, *, stuck: int, voters: Iterable[int], voters_named: bool, copied_unknown: bool) -> Iterator[str]:
+    """What the image does not say, or says of a past moment, and what was made of it."""
+    provenance = image.provenance
+    if image.faults:
+        yield f"{len(image.faults)} records of the metadata could not be applied"
+    if provenance.certain_to is None or provenance.certain_to < provenance.end_offset:
+        tail = "nothing of it" if provenance.certain_to is None else f"what lies before offset {provenance.certain_to}"
+        yield f"the metadata was read up to offset {provenance.end_offset}; {tail} is committed for certain"
+    dead = sorted(id for id, broker in image.cluster.brokers.items() if broker.fenced)
+    if dead:
+        yield f"fenced brokers are taken for dead: {_ids(dead)}"
+    leaving = sorted(id for id, broker in image.cluster.brokers.items() if broker.in_controlled_shutdown and not broker.fenced)
+    if leaving:
+        yield f"brokers in the middle of a controlled shutdown go on with it: {_ids(leaving)}"
+    if stuck:
+        yield f"{stuck} replicas of live brokers are not in sync at the beginning, and nothing says whether they ever will be: they stay so"
+    ids = sorted(voters)
+    if not ids:
+        yield "nothing says who the controllers are: that the quorum keeps a majority was not checked"
+    else:
+        yield f"the controllers are {_ids(ids)}" + ("" if voters_named else ", which the metadata does not say")
+        if combined := sorted(set(ids).intersection(image.cluster.brokers)):
+            yield f"nodes that are broker and controller at once, and die and restart as both: {_ids(combined)}"
+    if copied_unknown:
+        yield "for partitions whose size is not known, the assumed size was copied"
+    yield "preferred leaders are elected every leader.imbalance.check.interval.seconds; when next, nothing says: 290 s after the beginning"
+    yield "brokers are modelled, and so are the times of what they do; disks, networks, and clients are not"
+
+
+def _ids(ids: Sequence[int]) -> str:
+    shown = ", ".join(map(str, ids[:_IDS_MAX]))
+    return shown if len(ids) <= _IDS_MAX else f"{shown} and {len(ids) - _IDS_MAX} more"

@@ -1,0 +1,167 @@
+"""Which partitions are in trouble, from when to when."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Final
+
+from metashell.controller.state import State, partition_of
+from metashell.ids import NO_LEADER
+from metashell.image import PartitionRegistration, TopicImage
+from metashell.rehearse.clock import Clock
+from metashell.rehearse.outcome import Interval, Toll, Trouble
+
+PartitionKey = tuple[bytes, int]
+"""(topic id, partition)."""
+
+_BITS: Final = ((1, Trouble.OFFLINE), (2, Trouble.FAILOVER), (4, Trouble.UNDER_MIN_ISR), (8, Trouble.STALLED))
+_OFFLINE, _FAILOVER, _UNDER_MIN_ISR, _STALLED = (bit for bit, _ in _BITS)
+
+
+class _Open:
+    """The troubles of one partition that last."""
+
+    __slots__ = ("bits", "cause", "name", "since")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.bits = 0
+        self.since: dict[Trouble, tuple[int, str, bool]] = {}
+
+
+class Watch:
+    """Looks at partitions when something touches them, and keeps what was wrong with them.
+
+    Shape: `living` are the brokers that are alive. All intervals count in the tolls; of those other than OFFLINE and UNCLEAN only
+    `kept_max` are kept one by one, `left_out` says how many are not.
+    """
+
+    def __init__(self, state: State, living: Container[int], clock: Clock, kept_max: int) -> None:
+        self._state = state
+        self._living = living
+        self._clock = clock
+        self._room = kept_max
+        self._open: dict[PartitionKey, _Open] = {}
+        self._worst: dict[Trouble, int] = {}
+        self._troubled: dict[Trouble, set[PartitionKey]] = {trouble: set() for trouble in Trouble}
+        self._is_before = True
+        self.intervals: list[Interval] = []
+        self.left_out = 0
+        self.offline_before = 0
+        self.cause = ""
+
+    def begin(self) -> None:
+        """From here on, what happens is a consequence of the steps."""
+        self._is_before = False
+        self.offline_before = sum(open.bits & _OFFLINE for open in self._open.values())
+
+    def look(self, key: PartitionKey, topic: TopicImage, partition: PartitionRegistration) -> None:
+        """See how a partition is now."""
+        bits = self.troubles(topic, partition)
+        open = self._open.get(key)
+        if open is None:
+            if bits:
+                open = self._open[key] = _Open(topic.name)
+                self._change(key, open, bits)
+        elif bits != open.bits:
+            self._change(key, open, bits)
+
+    def troubles(self, topic: TopicImage, partition: PartitionRegistration) -> int:
+        living, isr, leader = self._living, partition.isr, partition.leader
+        alive = 0
+        for id in isr:
+            if id in living:
+                alive += 1
+        if leader == NO_LEADER:
+            return _OFFLINE
+        if alive == len(isr) and leader in living:
+            bits = 0
+        elif leader in living:
+            bits = _STALLED
+        elif not alive and not self._is_saved(topic, partition):
+            return _OFFLINE
+        else:
+            bits = _FAILOVER
+        min_isr = self._state.rules.min_isr(topic.name)
+        if alive < min_isr and alive < len(partition.replicas):
+            bits = bits & ~_STALLED | _UNDER_MIN_ISR
+        return bits
+
+    def _is_saved(self, topic: TopicImage, partition: PartitionRegistration) -> bool:
+        """Whether the controller will find another leader although no replica in sync lives."""
+        may_lead = partition.replicas if self._state.rules.allows_unclean(topic.name) else partition.elr
+        brokers = self._state.image.cluster.brokers
+        return any(id in self._living and id in brokers and not brokers[id].fenced for id in may_lead)
+
+    def note_unclean(self, key: PartitionKey, topic: TopicImage) -> None:
+        """A leader was elected that may lack records."""
+        now_ms = self._clock.now_ms
+        self._count(key, Trouble.UNCLEAN, 0)
+        self.intervals.append(Interval(topic.name, key[1], Trouble.UNCLEAN, now_ms, now_ms, cause=self.cause))
+
+    def _change(self, key: PartitionKey, open: _Open, bits: int) -> None:
+        now_ms = self._clock.now_ms
+        for bit, trouble in _BITS:
+            if bits & bit and not open.bits & bit:
+                open.since[trouble] = now_ms, self.cause, self._is_before
+            elif open.bits & bit and not bits & bit:
+                self._close(key, open, trouble, now_ms)
+        open.bits = bits
+        if not bits:
+            del self._open[key]
+
+    def _close(self, key: PartitionKey, open: _Open, trouble: Trouble, to_ms: int | None) -> None:
+        from_ms, cause, was_before = open.since.pop(trouble)
+        if from_ms == to_ms:
+            return
+        if not was_before:
+            self._count(key, trouble, (self._clock.now_ms if to_ms is None else to_ms) - from_ms)
+        if trouble is not Trouble.OFFLINE:
+            if self._room <= 0:
+                self.left_out += 1
+                return
+            self._room -= 1
+        self.intervals.append(Interval(open.name, key[1], trouble, 0 if was_before else from_ms, to_ms, was_before, cause))
+
+    def _count(self, key: PartitionKey, trouble: Trouble, length_ms: int) -> None:
+        self._troubled[trouble].add(key)
+        self._worst[trouble] = max(self._worst.get(trouble, 0), length_ms)
+
+    def look_again(self) -> None:
+        """Another broker died, or serves again: see whether those without a living leader can still get one."""
+        for key in [key for key, open in self._open.items() if open.bits & (_OFFLINE | _FAILOVER)]:
+            topic = self._state.image.topics.by_id.get(key[0])
+            partition = None if topic is None else partition_of(topic, key[1])
+            if topic is not None and partition is not None:
+                self.look(key, topic, partition)
+
+    def forget_topic(self, topic_id: bytes) -> None:
+        """A topic is deleted: what was wrong with it is over."""
+        for key in [key for key in self._open if key[0] == topic_id]:
+            self._change(key, self._open[key], 0)
+
+    def look_at_topic(self, topic: TopicImage) -> None:
+        """See how all partitions of a topic are now: what is asked of them changed."""
+        for partition_id, partition in topic.partitions.items():
+            self.look((topic.id, partition_id), topic, partition)
+
+    def look_at_all(self) -> None:
+        for topic in self._state.image.topics:
+            self.look_at_topic(topic)
+
+    def close(self) -> dict[Trouble, Toll]:
+        """The rehearsal ends: what lasts has no end. How much of each trouble there was."""
+        at_end = dict.fromkeys(Trouble, 0)
+        lasting: set[Trouble] = set()
+        for key, open in self._open.items():
+            for trouble, (_, _, was_before) in list(open.since.items()):
+                if not was_before:
+                    at_end[trouble] += 1
+                    lasting.add(trouble)
+                self._close(key, open, trouble, None)
+        self._open.clear()
+        self.intervals.sort(key=lambda one: (one.from_ms, one.topic, one.partition, one.trouble.value))
+        return {
+            trouble: Toll(len(keys), None if trouble in lasting else self._worst.get(trouble, 0), at_end[trouble])
+            for trouble, keys in self._troubled.items()
+        }

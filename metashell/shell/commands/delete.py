@@ -1,0 +1,41 @@
+"""delete - delete topics, settings, quotas, access control entries and credentials
+
+SYNOPSIS
+    delete PATH...
+
+DESCRIPTION
+    Deletes topics with all their records, access control entries, and credentials of users; of a resource in /image/configs or an
+    entity in /image/clientQuotas it removes everything that is set, of a key in it that key. Paths may be patterns.
+
+    It does what `metashell topics delete`, `acls remove`, `scram delete`, `configs unset` and `quotas unset` do. It shows what
+    would be lost and asks; where nobody can be asked, topics, entries and credentials need --yes. The shell must have been
+    started with --allow-changes.
+
+EXAMPLES
+    >> delete /image/topics/byName/orders
+    delete: demo: a file or directory cannot be changed here: attach to its quorum with -C and --allow-changes
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.options import Argument
+from metashell.shell.acting import VERB_OPTIONS, act
+from metashell.shell.command import NODE_PATH, make_command
+from metashell.shell.deeds import delete_deeds
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+def run(ctx: Context, args: SimpleNamespace) -> None:
+    """Delete what the paths name."""
+    act(ctx, args, lambda subjects: delete_deeds(subjects, ctx.image))
+
+
+COMMAND = make_command(
+    run, __doc__, options=VERB_OPTIONS, arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="what to delete"),)
+)

@@ -1,0 +1,42 @@
+"""unregister - let the cluster forget brokers that are gone for good
+
+SYNOPSIS
+    unregister [--force] PATH...
+
+DESCRIPTION
+    For brokers that will not come back under their ids. It does what `metashell brokers unregister` does: it refuses a broker
+    that runs, unless --force is given, and asks; where nobody can be asked, it needs --yes. The shell must have been started
+    with --allow-changes.
+
+EXAMPLES
+    >> unregister /image/cluster/brokers/4
+    unregister: demo: a file or directory cannot be changed here: attach to its quorum with -C and --allow-changes
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.options import Argument
+from metashell.options.spec import flag
+from metashell.shell.acting import VERB_OPTIONS, act
+from metashell.shell.command import NODE_PATH, make_command
+from metashell.shell.deeds import unregister_deeds
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+def run(ctx: Context, args: SimpleNamespace) -> None:
+    """Unregister the brokers that the paths name."""
+    act(ctx, args, lambda subjects: unregister_deeds(subjects, is_forced=args.force))
+
+
+COMMAND = make_command(
+    run,
+    __doc__,
+    options=(flag("--force", help="also a broker that is not fenced"), *VERB_OPTIONS),
+    arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="brokers"),),
+)

@@ -1,0 +1,217 @@
+"""Which administration command does what a verb of the shell asks for, by what its paths are about.
+
+The shell decides nothing about a change: `set /image/configs/TOPIC:orders retention.ms=3600000` becomes `metashell configs set topic:orders
+retention.ms=3600000`, which warns, asks, checks and reports as it always does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from metashell.codec.code_words import (
+    ACL_OPERATIONS,
+    ACL_PATTERN_TYPES,
+    ACL_PERMISSION_TYPES,
+    ACL_RESOURCE_TYPES,
+    CONFIG_TYPES,
+    code_name,
+)
+from metashell.errors import UsageError
+from metashell.nodes.subjects import resource_of
+
+if TYPE_CHECKING:
+    from metashell.image import Acl, MetadataImage
+    from metashell.nodes.subjects import Subject
+
+_ACL_OPTIONS = {
+    "TOPIC": "--topic",
+    "GROUP": "--group",
+    "TRANSACTIONAL_ID": "--transactional-id",
+    "DELEGATION_TOKEN": "--delegation-token",
+    "USER": "--user-principal",
+}
+
+
+class Deed(NamedTuple):
+    """`metashell NOUN VERB WORDS...`, without the cluster. `question` is what to ask first; empty where the command itself asks."""
+
+    noun: str
+    verb: str
+    words: tuple[str, ...]
+    question: str = ""
+
+
+def set_deeds(subjects: Sequence[Subject], words: Sequence[str]) -> list[Deed]:
+    """KEY=VALUE words for resources and entities; a value alone for a key; none for a credential, whose password is asked for.
+
+    Errors: UsageError for what cannot be set, which never repeats a value.
+    """
+    for subject in subjects:
+        match subject:
+            case ("scram", _, _):
+                if words:
+                    raise UsageError("a password is no part of the line: it is asked for, or read with `metashell scram set`")
+            case ("config", _, _, str(key)) | ("quota", _, str(key)):
+                if len(words) != 1:
+                    raise UsageError(f"{key}: name one value")
+            case _:
+                if not words:
+                    raise UsageError("missing KEY=VALUE")
+                if any(not word.partition("=")[1] for word in words):
+                    raise UsageError("a word is not KEY=VALUE")
+    deeds = _together("set", [subject for subject in subjects if _is_whole(subject)], words)
+    for subject in subjects:
+        match subject:
+            case ("scram", mechanism, user):
+                deeds.append(Deed("scram", "set", (f"--mechanism={mechanism}", "--", user)))
+            case ("config", _, _, str(key)):
+                deeds.append(Deed("configs", "set", (_resource(subject), f"{key}={words[0]}")))
+            case ("quota", entity, key):
+                settings = words if key is None else (f"{key}={words[0]}",)
+                keys = ", ".join(word.partition("=")[0] for word in settings)
+                question = f"Set {keys} of {_entity_text(entity)}?"
+                deeds.append(Deed("quotas", "set", (*_entity_options(entity), "--", *settings), question))
+    return deeds
+
+
+def unset_deeds(subjects: Sequence[Subject], keys: Sequence[str]) -> list[Deed]:
+    """KEY words of resources and entities; none where the path names the key. Errors: UsageError."""
+    for subject in subjects:
+        match subject:
+            case ("config", _, _, str(key)) | ("quota", _, str(key)):
+                if keys:
+                    raise UsageError(f"{key}: the path names the key already")
+            case _:
+                if not keys:
+                    raise UsageError("missing KEY; `delete` removes all that is set")
+    deeds = _together("unset", [subject for subject in subjects if _is_whole(subject)], keys)
+    for subject in subjects:
+        match subject:
+            case ("config", _, _, str(key)) | ("quota", _, str(key)):
+                deeds.append(_removal(subject, (key,)))
+            case ("quota", _, None):
+                deeds.append(_removal(subject, tuple(keys)))
+            case ("scram", _, _):
+                raise UsageError("a credential has no keys: `delete` removes it")
+    return deeds
+
+
+def _is_whole(subject: Subject) -> bool:
+    """Whether it is a resource with settings, or is taken for one, and not a key of it."""
+    return subject[0] not in ("quota", "scram") and not (subject[0] == "config" and subject[-1] is not None)
+
+
+def _together(verb: str, subjects: Sequence[Subject], words: Sequence[str]) -> list[Deed]:
+    """One command for all resources, so that one question is asked. Errors: UsageError for what has no settings."""
+    resources = [_resource(subject) for subject in subjects]
+    return [Deed("configs", verb, (*resources, *words))] if resources else []
+
+
+def _removal(subject: Subject, keys: tuple[str, ...]) -> Deed:
+    match subject:
+        case ("quota", entity, _):
+            question = f"Remove {', '.join(keys)} of {_entity_text(entity)}?"
+            return Deed("quotas", "unset", (*_entity_options(entity), "--", *keys), question)
+        case _:
+            return Deed("configs", "unset", (_resource(subject), *keys))
+
+
+def delete_deeds(subjects: Sequence[Subject], image: MetadataImage) -> list[Deed]:
+    """Topics, all together; settings, quotas, credentials and entries of access one by one. Errors: UsageError."""
+    topics = [subject[1] for subject in subjects if subject[0] == "topic"]
+    deeds = [Deed("topics", "delete", ("--", *topics))] if topics else []
+    for subject in subjects:
+        match subject:
+            case ("topic", _):
+                continue
+            case ("config", type, name, key):
+                keys = tuple(image.configs.get((type, name), {})) if key is None else (key,)
+                if not keys:
+                    raise UsageError(f"{_resource(subject)}: nothing is set")
+                deeds.append(_removal(subject, tuple(sorted(keys))))
+            case ("quota", entity, None):
+                question = f"Remove all quotas of {_entity_text(entity)}?"
+                deeds.append(Deed("quotas", "unset", (*_entity_options(entity), "--all"), question))
+            case ("quota", _, key):
+                deeds.append(_removal(subject, (key,)))
+            case ("scram", mechanism, user):
+                deeds.append(Deed("scram", "delete", (f"--mechanism={mechanism}", "--", user)))
+            case ("acl", acl):
+                deeds.append(Deed("acls", "remove", tuple(_acl_options(acl))))
+            case ("broker", _):
+                raise UsageError("a broker is not deleted: `unregister` lets the cluster forget one that is gone for good")
+            case _:
+                raise UsageError("a partition cannot be deleted, only its topic")
+    return deeds
+
+
+def elect_deeds(subjects: Sequence[Subject], *, is_unclean: bool) -> list[Deed]:
+    """Partitions, and topics for all of theirs. Errors: UsageError for anything else."""
+    words = []
+    for subject in subjects:
+        match subject:
+            case ("topic", name):
+                words.append(name)
+            case ("partition", name, number):
+                words.append(f"{name}:{number}")
+            case _:
+                raise UsageError("leaders are elected of topics and partitions")
+    if is_unclean:
+        return [Deed("elect", "unclean", ("--", *words))]
+    return [Deed("elect", "preferred", ("--", *words), f"Elect the preferred leaders of {', '.join(words)}?")]
+
+
+def unregister_deeds(subjects: Sequence[Subject], *, is_forced: bool) -> list[Deed]:
+    """Brokers, all together. Errors: UsageError for anything else."""
+    if any(subject[0] != "broker" for subject in subjects):
+        raise UsageError("only brokers are unregistered: /image/cluster/brokers/ID")
+    options = ("--force",) if is_forced else ()
+    return [Deed("brokers", "unregister", (*options, "--", *(str(subject[1]) for subject in subjects)))]
+
+
+def create_deeds(subjects: Sequence[Subject], settings: Sequence[str], options: Sequence[str]) -> list[Deed]:
+    """Topics, all alike. Errors: UsageError for anything else."""
+    if any(subject[0] != "topic" for subject in subjects):
+        raise UsageError("only topics are created: /image/topics/byName/NAME; `set` makes settings, quotas and credentials")
+    names = [subject[1] for subject in subjects]
+    words = (*options, *(f"--config={setting}" for setting in settings), "--", *names)
+    return [Deed("topics", "create", words, f"Create {', '.join(names)}?")]
+
+
+def alter_deeds(subjects: Sequence[Subject], partitions: int) -> list[Deed]:
+    """Topics, all alike. Errors: UsageError for anything else."""
+    if any(subject[0] != "topic" for subject in subjects):
+        raise UsageError("only topics have a number of partitions: /image/topics/byName/NAME")
+    return [Deed("topics", "alter", (f"--partitions={partitions}", "--", *(subject[1] for subject in subjects)))]
+
+
+# ---- words of the commands
+
+
+def _resource(subject: Subject) -> str:
+    """`topic:orders`, `broker:default`. Errors: UsageError for what has no settings."""
+    found = resource_of(subject)
+    if found is None:
+        raise UsageError("it has no settings: name a topic, a broker, or what is below /image/configs or /image/clientQuotas")
+    type, name = found
+    return f"{code_name(CONFIG_TYPES, type).lower().replace('_', '-')}:{name or 'default'}"
+
+
+def _entity_text(entity: Iterable[tuple[str, str | None]]) -> str:
+    return " and ".join(f"{kind} {'default' if name is None else name}" for kind, name in entity)
+
+
+def _entity_options(entity: Iterable[tuple[str, str | None]]) -> list[str]:
+    return [f"--{kind}-default" if name is None else f"--{kind}={name}" for kind, name in entity]
+
+
+def _acl_options(acl: Acl) -> Iterable[str]:
+    """Options that choose this entry alone."""
+    kind = code_name(ACL_RESOURCE_TYPES, acl.resource_type)
+    yield "--cluster" if kind == "CLUSTER" else f"{_ACL_OPTIONS.get(kind, '--topic')}={acl.resource_name}"
+    yield f"--pattern={code_name(ACL_PATTERN_TYPES, acl.pattern_type).lower()}"
+    yield f"--principal={acl.principal}"
+    yield f"--host={acl.host}"
+    yield f"--operation={code_name(ACL_OPERATIONS, acl.operation)}"
+    yield f"--permission={code_name(ACL_PERMISSION_TYPES, acl.permission_type).lower()}"

@@ -1,0 +1,162 @@
+"""metashell acls, against a quorum with an authorizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from metashell.embedded import EmbeddedQuorum
+from tests.administering import AUTHORIZER, lines, objects
+
+KEYS = {"type", "resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission_type"}
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[EmbeddedQuorum]:
+    with EmbeddedQuorum(controllers=1, properties=AUTHORIZER) as quorum:
+        yield quorum
+
+
+@pytest.fixture
+def quorum(running: EmbeddedQuorum) -> Iterator[EmbeddedQuorum]:
+    yield running
+    if running.image.acls.by_id:
+        lines(running, "acls", "remove", "--all", "--yes")
+
+
+def entries(quorum: EmbeddedQuorum, *words: str) -> set[str]:
+    return {
+        f"{one['permission_type']} {one['principal']} {one['host']} {one['operation']} {one['resource_type']}:{one['resource_name']} "
+        f"{one['pattern_type']}"
+        for one in objects(quorum, "acls", "list", *words)
+    }
+
+
+def test_an_entry_is_added_for_each_combination(quorum: EmbeddedQuorum) -> None:
+    words = ["--allow", "alice", "--allow-principal", "Group:g", "--operation", "read,Describe-Configs", "--topic", "a", "--topic", "b"]
+    told = lines(quorum, "acls", "add", *words, "--host", "10.0.0.1", "--host", "*")
+    assert len(told) == 16
+    assert told[0] == "ALLOW User:alice from 10.0.0.1 to READ TOPIC:a: added"
+    found = entries(quorum)
+    assert len(found) == 16
+    assert "ALLOW Group:g * DESCRIBE_CONFIGS TOPIC:b LITERAL" in found
+
+
+def test_what_a_producer_and_a_consumer_need(quorum: EmbeddedQuorum) -> None:
+    lines(quorum, "acls", "add", "--allow", "app", "--producer", "--topic", "out", "--transactional-id", "tx")
+    lines(quorum, "acls", "add", "--allow", "app", "--consumer", "--topic", "in", "--group", "app-", "--pattern", "prefixed")
+    assert entries(quorum, "--principal", "app") == {
+        *(f"ALLOW User:app * {operation} TOPIC:out LITERAL" for operation in ("WRITE", "DESCRIBE", "CREATE")),
+        *(f"ALLOW User:app * {operation} TRANSACTIONAL_ID:tx LITERAL" for operation in ("WRITE", "DESCRIBE")),
+        *(f"ALLOW User:app * {operation} TOPIC:in PREFIXED" for operation in ("READ", "DESCRIBE")),
+        "ALLOW User:app * READ GROUP:app- PREFIXED",
+    }
+
+
+def test_an_entry_that_is_there_stays_one(quorum: EmbeddedQuorum) -> None:
+    words = ["--allow", "alice", "--operation", "read", "--topic", "orders"]
+    assert objects(quorum, "acls", "add", *words, "--dry-run")[0]["result"] == "would be added"
+    assert entries(quorum) == set()
+    lines(quorum, "acls", "add", *words)
+    assert objects(quorum, "acls", "add", *words, "--dry-run")[0]["result"] == "is there already"
+    lines(quorum, "acls", "add", *words)
+    assert len(quorum.image.acls.by_id) == 1
+
+
+def test_a_denial_is_asked_about(quorum: EmbeddedQuorum) -> None:
+    words = ["--deny", "mallory", "--operation", "all", "--cluster"]
+    warning, refusal = lines(quorum, "acls", "add", *words, status=2)
+    assert warning.endswith("warning: DENY User:mallory from * to ALL CLUSTER:kafka-cluster: it outweighs every ALLOW")
+    assert "nothing was changed: add --yes" in refusal
+    assert entries(quorum) == set()
+    lines(quorum, "acls", "add", *words, "--yes")
+    assert entries(quorum) == {"DENY User:mallory * ALL CLUSTER:kafka-cluster LITERAL"}
+
+
+def test_filters_choose_entries(quorum: EmbeddedQuorum) -> None:
+    lines(quorum, "acls", "add", "--allow", "alice", "--operation", "read", "--topic", "orders", "--topic", "other", "--topic", "*")
+    lines(quorum, "acls", "add", "--allow", "bob", "--operation", "write", "--topic", "ord", "--pattern", "prefixed")
+    lines(quorum, "acls", "add", "--deny", "bob", "--operation", "write", "--group", "orders", "--host", "10.0.0.1", "--yes")
+    assert entries(quorum, "--topic", "orders") == {"ALLOW User:alice * READ TOPIC:orders LITERAL"}
+    assert entries(quorum, "--topic", "orders", "--pattern", "match") == {
+        "ALLOW User:alice * READ TOPIC:orders LITERAL",
+        "ALLOW User:alice * READ TOPIC:* LITERAL",
+        "ALLOW User:bob * WRITE TOPIC:ord PREFIXED",
+    }
+    assert len(entries(quorum, "--principal", "bob")) == 2
+    assert len(entries(quorum, "--topic", "orders", "--group", "orders")) == 2
+    assert entries(quorum, "--host", "10.0.0.1") == entries(quorum, "--permission", "deny")
+    assert len(entries(quorum, "--operation", "write")) == 2
+    assert len(entries(quorum, "--pattern", "prefixed")) == 1
+    assert entries(quorum, "--principal", "nobody") == set()
+
+
+def test_the_forms_of_a_list(quorum: EmbeddedQuorum) -> None:
+    assert lines(quorum, "acls", "list") == ["metashell acls list: no ACLs"]
+    assert lines(quorum, "acls", "list", "-o", "json") == ["[]"]
+    lines(quorum, "acls", "add", "--allow", "alice", "--operation", "read", "--topic", "orders")
+    assert lines(quorum, "acls", "list") == [
+        "PRINCIPAL   PERMISSION_TYPE  OPERATION  RESOURCE_TYPE  RESOURCE_NAME  PATTERN_TYPE  HOST",
+        "User:alice  ALLOW            READ       TOPIC          orders         LITERAL       *",
+    ]
+    assert lines(quorum, "acls", "list", "-o", "csv")[1] == "User:alice,ALLOW,READ,TOPIC,orders,LITERAL,*,acl"
+    assert objects(quorum, "acls", "list")[0].keys() == KEYS
+    assert objects(quorum, "acls", "remove", "--topic", "orders", "--dry-run")[0].keys() == KEYS | {"result"}
+
+
+def test_what_is_removed_was_shown_before(quorum: EmbeddedQuorum) -> None:
+    lines(quorum, "acls", "add", "--allow", "alice", "--operation", "read,write", "--topic", "orders")
+    lines(quorum, "acls", "add", "--allow", "bob", "--operation", "read", "--topic", "orders")
+    told = lines(quorum, "acls", "remove", "--principal", "alice", status=2)
+    assert told[0].endswith("warning: ALLOW User:alice from * to READ TOPIC:orders will be removed")
+    assert len(entries(quorum)) == 3
+    assert lines(quorum, "acls", "remove", "--principal", "alice", "--dry-run") == [
+        "ALLOW User:alice from * to READ TOPIC:orders: would be removed",
+        "ALLOW User:alice from * to WRITE TOPIC:orders: would be removed",
+    ]
+    assert len(entries(quorum)) == 3
+    assert lines(quorum, "acls", "remove", "--principal", "alice", "--yes")[0] == "ALLOW User:alice from * to READ TOPIC:orders: removed"
+    assert entries(quorum) == {"ALLOW User:bob * READ TOPIC:orders LITERAL"}
+    assert lines(quorum, "acls", "remove", "--principal", "alice", "--yes", status=1)[0].endswith("no ACL fits: nothing was removed")
+
+
+def test_more_entries_than_one_request_takes(quorum: EmbeddedQuorum) -> None:
+    topics = [word for number in range(301) for word in ("--topic", f"t{number}")]
+    assert len(lines(quorum, "acls", "add", "--allow", "alice", "--operation", "read,write", *topics)) == 602
+    assert len(lines(quorum, "acls", "remove", "--principal", "alice", "--yes")) == 1204
+    assert entries(quorum) == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["add", "--allow", "a", "--operation", "raed", "--topic", "t"], "'raed' is not one of ALL, READ,"),
+        (["add", "--allow", "a", "--topic", "t"], "name what may be done"),
+        (["add", "--allow", "a", "--consumer", "--cluster"], "CLUSTER: name an operation"),
+        (["add", "--operation", "read", "--topic", "t"], "name whom to allow or deny"),
+        (["add", "--allow", "a", "--operation", "read"], "name what the entry is about"),
+        (["add", "--allow", "", "--operation", "read", "--topic", "t"], "'': a principal is User:NAME"),
+        (["remove"], "or give --all"),
+        (["list", "--pattern", "glob"], "'glob' is not one of any, literal, prefixed, match"),
+        (["lsit"], "unknown command lsit (did you mean list?)"),
+    ],
+)
+def test_a_wrong_command_line(words: list[str], said: str, quorum: EmbeddedQuorum) -> None:
+    told = lines(quorum, "acls", *words, status=2)
+    assert len(told) == 1 and said in told[0]
+
+
+def test_one_entry_is_refused_and_the_others_are_added(quorum: EmbeddedQuorum) -> None:
+    told = objects(quorum, "acls", "add", "--allow", "a", "--operation", "read", "--topic", "", "--topic", "t", status=1)
+    assert [one["result"] for one in told] == ["failed", "added"]
+    assert told[0]["error"].startswith("INVALID_REQUEST") and told[0]["message"] == "Invalid empty resource name"
+    assert entries(quorum) == {"ALLOW User:a * READ TOPIC:t LITERAL"}
+
+
+@pytest.mark.kafka_quorum(controllers=1)
+def test_a_cluster_without_an_authorizer_says_so(kafka_quorum: EmbeddedQuorum) -> None:
+    for words in (["list"], ["add", "--allow", "a", "--operation", "read", "--topic", "t"], ["remove", "--all", "--yes"]):
+        told = lines(kafka_quorum, "acls", *words, status=1)
+        assert len(told) == 1 and "SECURITY_DISABLED: No Authorizer is configured" in told[0]
+        assert told[0].endswith("Set authorizer.class.name on all brokers and controllers first.")

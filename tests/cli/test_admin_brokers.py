@@ -1,0 +1,143 @@
+"""metashell brokers, cluster and features, through the controllers of a quorum without real brokers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from metashell.embedded import EmbeddedQuorum
+from tests.administering import command, lines, objects
+from tests.extra_broker import ExtraBroker
+
+
+@pytest.fixture(scope="module")
+def quorum() -> Iterator[EmbeddedQuorum]:
+    with EmbeddedQuorum(controllers=3, fake_brokers=1) as quorum:
+        yield quorum
+
+
+def test_brokers_are_listed_with_what_they_carry(quorum: EmbeddedQuorum) -> None:
+    broker = ExtraBroker(quorum, 201, rack="r1")
+    lines(quorum, "topics", "create", "orders", "--assignment", "201:101")
+    told = lines(quorum, "brokers", "list")
+    assert told[0].split() == ["ID", "STATE", "HOST", "PORT", "RACK", "LEADERS", "REPLICAS", "NOT_IN_SYNC"]
+    assert told[2].split() == ["201", "up", "localhost", "1", "r1", "1", "1", "0"]
+    broker.fence()
+    rows = {row["id"]: row for row in objects(quorum, "brokers", "list")}
+    assert (rows[201]["state"], rows[201]["leaders"], rows[201]["not_in_sync"], rows[101]["leaders"]) == ("fenced", 0, 1, 1)
+
+
+def test_a_broker_is_shown_in_full(quorum: EmbeddedQuorum) -> None:
+    text = "\n".join(lines(quorum, "brokers", "describe", "101"))
+    assert "listeners       PLAINTEXT://localhost:1 (PLAINTEXT)" in text and "transaction.version 0-2" in text
+    rows = objects(quorum, "brokers", "describe", "101", "55", status=1)
+    assert rows[0]["epoch"] == quorum.image.cluster.brokers[101].epoch and len(rows[0]["directories"]) == 1
+    assert "55: BROKER_ID_NOT_REGISTERED" in lines(quorum, "brokers", "describe", "55", status=1)[0]
+
+
+def test_only_brokers_that_are_gone_are_unregistered(quorum: EmbeddedQuorum) -> None:
+    broker = ExtraBroker(quorum, 202)
+    lines(quorum, "topics", "create", "payments", "--assignment", "202:101")
+    (told,) = lines(quorum, "brokers", "unregister", "202", "--yes", status=1)
+    assert "broker 202: it runs (it is not fenced): stop it first." in told and "--force" in told
+    broker.fence()
+    warning, refused = lines(quorum, "brokers", "unregister", "202", status=2)
+    assert "broker 202 still has 1 replica: their partitions stay under-replicated" in warning and "--yes" in refused
+    assert lines(quorum, "brokers", "unregister", "202", "--dry-run")[0] == "broker 202: would be unregistered"
+    assert 202 in quorum.image.cluster.brokers
+    assert objects(quorum, "brokers", "unregister", "202", "--yes") == [
+        {"type": "broker", "id": 202, "result": "unregistered", "replicas": 1}
+    ]
+    quorum.wait_for(lambda image: 202 not in image.cluster.brokers)
+    assert "broker 202: BROKER_ID_NOT_REGISTERED" in lines(quorum, "brokers", "unregister", "202", "--yes", status=1)[0]
+    # What it had is still assigned to it.
+    assert {row["id"]: row["state"] for row in objects(quorum, "brokers", "list")}[202] == "gone"
+    lines(quorum, "topics", "delete", "payments", "--yes")
+
+
+def test_a_broker_that_runs_is_unregistered_only_by_force(quorum: EmbeddedQuorum) -> None:
+    ExtraBroker(quorum, 203)
+    told = lines(quorum, "brokers", "unregister", "203", "--force", "--yes")
+    assert told[0] == "broker 203: unregistered" and "serves old data" in told[1]
+
+
+# ---- the cluster as a whole
+
+
+def cluster(quorum: EmbeddedQuorum, *words: str) -> tuple[int, str]:
+    done = command(quorum, "cluster", "--timeout=20", *words)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.status, done.stdout.decode()
+
+
+def test_a_cluster_that_is_well_is_status_0(quorum: EmbeddedQuorum) -> None:
+    with EmbeddedQuorum(controllers=1, fake_brokers=1) as well:
+        well.create_topic("orders", partitions=2)
+        status, text = cluster(well)
+        assert status == 0
+        shown = dict(line.split("  ", 1) for line in text.splitlines())
+        assert shown["cluster"].strip() == well.cluster_id
+        assert shown["controllers"].strip().startswith("1 voter, controller 1 leads (epoch ")
+        assert shown["topics"].strip() == "1 with 2 partitions" and shown["problems"].strip() == "none"
+        assert json.loads(cluster(well, "-o", "json")[1])["problems"] == []
+
+
+def test_a_cluster_that_is_not_well_says_what_is_wrong_and_is_status_1(quorum: EmbeddedQuorum) -> None:
+    broker = ExtraBroker(quorum, 204)
+    lines(quorum, "topics", "create", "lone", "--assignment", "204")
+    broker.fence()
+    status, text = cluster(quorum, "-o", "json")
+    answer = json.loads(text)
+    assert status == 1
+    assert (answer["offline"], answer["brokers_fenced"] >= 1, answer["voters"], answer["voters_that_may_fail"]) == (1, True, 3, 1)
+    assert "broker 204 is fenced: 1 replica on it" in answer["problems"]
+    assert "1 partition without a leader: nobody can read or write there" in answer["problems"]
+    assert "problem           broker 204 is fenced: 1 replica on it" in cluster(quorum)[1].splitlines()
+
+
+# ---- features
+
+
+def test_feature_levels_are_shown_and_changed(quorum: EmbeddedQuorum) -> None:
+    rows = {row["feature"]: row for row in objects(quorum, "features", "describe")}
+    assert rows["metadata.version"] == {
+        "type": "feature",
+        "feature": "metadata.version",
+        "finalized": 30,
+        "supported_min": 7,
+        "supported_max": 30,
+        "release": "4.3-IV0",
+        "epoch": rows["group.version"]["epoch"],
+    }
+    assert lines(quorum, "features", "disable", "streams.version", "--dry-run")[0] == "streams.version: would be disabled, 1 before"
+    assert lines(quorum, "features", "disable", "streams.version", "--yes")[0] == "streams.version: disabled, 1 before"
+    quorum.wait_for(lambda image: "streams.version" not in image.features.levels)
+    assert objects(quorum, "features", "upgrade", "-r", "4.3") == [
+        {"type": "feature", "feature": "streams.version", "result": "upgraded", "level": 1, "level_before": 0}
+    ]
+    assert lines(quorum, "features", "upgrade", "-r", "4.3") == [
+        "metashell features upgrade: nothing to do: the cluster has these levels already"
+    ]
+
+
+def test_a_change_of_metadata_version_is_asked_about(quorum: EmbeddedQuorum) -> None:
+    warning, refused = lines(quorum, "features", "downgrade", "metadata.version=4.2", status=2)
+    assert "what the higher levels bring stops working" in warning and "--yes" in refused
+    warning, told = lines(quorum, "features", "downgrade", "metadata.version=4.2", "--dry-run", status=1)
+    assert "metadata.version: INVALID_UPDATE_VERSION: " in told and "Unsupported metadata.version downgrade from 30 to 29" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ([], "name features (NAME=LEVEL), or a release (-r 4.3)"),
+        (["group.version"], "Can't parse feature=level string group.version: equals sign not found."),
+        (["-r", "9.9"], "Unknown metadata.version '9.9'"),
+        (["-r", "4.3", "group.version=1"], "--release-version has all features"),
+    ],
+)
+def test_a_wrong_level_is_one_line(quorum: EmbeddedQuorum, words: list[str], text: str) -> None:
+    (told,) = lines(quorum, "features", "upgrade", *words, status=2)
+    assert text in told

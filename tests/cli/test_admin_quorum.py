@@ -1,0 +1,143 @@
+"""metashell quorum describe, add-controller and remove-controller, on live quorums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from metashell.admin.quorum import QuorumDescription, Replica
+from metashell.cli.quorum_health import is_caught_up, problems_of_quorum, spare_of
+from metashell.embedded import EmbeddedQuorum
+from metashell.values import uuid_text
+from tests.administering import lines, objects
+
+NOW_MS = 1_700_000_000_000
+
+
+@pytest.fixture
+def quorum() -> Iterator[EmbeddedQuorum]:
+    with EmbeddedQuorum(controllers=3) as quorum:
+        yield quorum
+
+
+def replica(id: int, *, fetched_ms: int | None = 0, caught_up_ms: int | None = 0, offset: int = 100) -> Replica:
+    """A voter that fetched, and was caught up, so long ago."""
+    return Replica(
+        id=id,
+        directory_id=bytes(15) + bytes([id]),
+        log_end_offset=offset,
+        last_fetch_ms=None if fetched_ms is None else NOW_MS - fetched_ms,
+        last_caught_up_ms=None if caught_up_ms is None else NOW_MS - caught_up_ms,
+    )
+
+
+def described(*voters: Replica, leader: int = 1) -> QuorumDescription:
+    return QuorumDescription(leader_id=leader, leader_epoch=5, high_watermark=100, voters=voters, observers=())
+
+
+def test_what_is_wrong_with_a_quorum() -> None:
+    assert problems_of_quorum(described(replica(1), replica(2, fetched_ms=300), replica(3))) == []
+    assert problems_of_quorum(described(replica(1), replica(2), leader=-1)) == ["no controller leads the quorum: nothing can be changed"]
+    silent = described(replica(1), replica(2), replica(3, fetched_ms=60_000, caught_up_ms=60_000))
+    assert problems_of_quorum(silent) == ["voter 3 has not fetched for 60 s", "the quorum ends with the next voter that fails"]
+    slow = described(replica(1), replica(2), replica(3, caught_up_ms=60_000, offset=40), replica(4), replica(5))
+    assert problems_of_quorum(slow) == ["voter 3 lags: it is 60 records behind"]
+    never = described(replica(1), replica(2, fetched_ms=None, caught_up_ms=None))
+    assert problems_of_quorum(never) == ["voter 2 does not fetch", "the voters that are caught up are no majority"]
+
+
+def test_only_voters_that_are_caught_up_are_to_spare() -> None:
+    assert spare_of(described(replica(1))) == 0
+    assert spare_of(described(replica(1), replica(2), replica(3))) == 1
+    assert spare_of(described(replica(1), replica(2), replica(3, fetched_ms=60_000))) == 0
+    assert not is_caught_up(described(replica(1), replica(2, caught_up_ms=None)), replica(2, caught_up_ms=None))
+
+
+def test_a_quorum_is_described(quorum: EmbeddedQuorum) -> None:
+    told = lines(quorum, "quorum", "describe")
+    leader = quorum.wait_for_leader()
+    assert told[0].startswith(f"controller {leader} leads, epoch ") and told[0].endswith("; 3 voters, 1 more may fail")
+    assert told[1].split() == ["ID", "ROLE", "LOG_END_OFFSET", "LAG", "FETCHED_MS_AGO", "CAUGHT_UP_MS_AGO", "DIRECTORY_ID", "ENDPOINTS"]
+    assert told[2].split()[:2] == [str(leader), "leader"]
+    (answer,) = objects(quorum, "quorum", "describe")
+    assert answer["leader"] == leader and answer["problems"] == [] and len(answer["replicas"]) == 3
+
+
+def test_a_voter_is_removed_and_added_again(quorum: EmbeddedQuorum) -> None:
+    leader = quorum.wait_for_leader()
+    id = next(id for id in (1, 2, 3) if id != leader)
+    before = {row["id"]: row for row in objects(quorum, "quorum", "describe")[0]["replicas"]}[id]
+    warning, refused = lines(quorum, "quorum", "remove-controller", str(id), status=2)
+    assert warning.endswith("warning: 2 voters remain, of which 0 may fail") and "--yes" in refused
+    assert lines(quorum, "quorum", "remove-controller", str(id), "--dry-run")[0].endswith(": would be removed; 2 voters, 2 have to agree")
+    told = lines(quorum, "quorum", "remove-controller", str(id), "--yes")
+    assert told[0] == f"controller {id} (directory id {before['directory_id']}): removed; 2 voters, 2 have to agree"
+    quorum.wait_for(lambda image: image.voters is not None and len(image.voters.voters) == 2)
+    known = lines(quorum, "quorum", "remove-controller", str(id), "--yes", status=1)
+    assert "no such voter; the voters are controller" in known[0]
+
+    endpoint = before["endpoints"][0]
+    words = ["--id", str(id), "--directory-id", before["directory_id"], "--endpoint", endpoint]
+    assert "would be added" in lines(quorum, "quorum", "add-controller", *words, "--dry-run")[0]
+    added = lines(quorum, "quorum", "add-controller", *words, "--wait")
+    assert added == [f"controller {id} (directory id {before['directory_id']}): is a voter now; 3 voters, 2 have to agree"]
+    (again,) = lines(quorum, "quorum", "add-controller", *words, status=1)
+    assert again.endswith(": it is a voter already")
+
+
+def test_a_controller_is_added_from_its_configuration(quorum: EmbeddedQuorum, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    config = tmp_path / "server.properties"
+    config.write_text(
+        "process.roles=controller\nnode.id=9\ncontroller.listener.names=CONTROLLER\nlisteners=CONTROLLER://host9:9093\n"
+        f"log.dirs={tmp_path / 'data'}\ncontroller.quorum.bootstrap.servers={quorum.bootstrap_controllers}\n"
+    )
+    words = ["add-controller", "--server-config", str(config)]
+    (told,) = lines(quorum, "quorum", *words, status=1)
+    assert f"Unable to read meta.properties from {tmp_path / 'data'}" in told
+    meta = tmp_path / "data" / "meta.properties"
+    id = uuid_text(bytes(15) + b"\x09")
+    meta.write_text(f"version=1\nnode.id=9\ncluster.id=another\ndirectory.id={id}\n")
+    (told,) = lines(quorum, "quorum", *words, status=1)
+    assert f"controller 9 (directory id {id}): it was formatted for another cluster, another" in told
+    meta.write_text(f"version=1\nnode.id=9\ncluster.id={quorum.cluster_id}\ndirectory.id={id}\n")
+    (told,) = lines(quorum, "quorum", *words, status=1)
+    assert "it does not follow the quorum yet, so with its vote 3 of 4 would have to be there" in told
+    assert objects(quorum, "quorum", *words, "--force", "--dry-run")[0]["endpoints"] == ["CONTROLLER://host9:9093"]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ([], "--server-config is missing, or --id, --directory-id, --endpoint"),
+        (["--id", "4"], "--server-config is missing, or --directory-id, --endpoint"),
+        (["--id", "4", "-d", "x", "--endpoint", "C://h:1"], "option --directory-id: "),
+        (["--id", "4", "-d", "AAAAAAAAAAAAAAAAAAAAAQ", "--endpoint", "h:1"], "option --endpoint: 'h:1' is not like CONTROLLER://host:9093"),
+        (["--server-config", "f", "--id", "4"], "--server-config says everything: leave --id out"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line(words: list[str], text: str) -> None:
+    with EmbeddedQuorum(controllers=1) as quorum:
+        (told,) = lines(quorum, "quorum", "add-controller", *words, status=2)
+    assert text in told
+
+
+def test_the_only_voter_and_the_voters_of_a_static_quorum_stay() -> None:
+    with EmbeddedQuorum(controllers=1) as quorum:
+        (told,) = lines(quorum, "quorum", "remove-controller", "1", "--yes", status=1)
+        assert "it is the only voter" in told
+    with EmbeddedQuorum(controllers=1, static=True) as quorum:
+        (told,) = lines(quorum, "quorum", "remove-controller", "1", "--yes", status=1)
+        assert "kraft.version is 0: the voters are those of controller.quorum.voters" in told
+
+
+def test_a_majority_is_not_removed(quorum: EmbeddedQuorum) -> None:
+    leader = quorum.wait_for_leader()
+    dead, other = (id for id in (1, 2, 3) if id != leader)
+    quorum.kill(dead)
+    # It counts as silent a while after its last fetch; what was removed meanwhile must not leave one of two.
+    told = lines(quorum, "quorum", "remove-controller", str(dead), "--yes")
+    assert told[0].endswith(": removed; 2 voters, 2 have to agree")
+    assert {voter.id for voter in quorum.wait_for(lambda image: len(image.voters.voters) == 2).voters.voters} == {leader, other}

@@ -1,0 +1,227 @@
+"""metashell topics and elect, through the controllers of a quorum without real brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from metashell.embedded import EmbeddedQuorum
+from metashell.values import uuid_text
+from tests.administering import lines, objects
+from tests.extra_broker import ExtraBroker
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[EmbeddedQuorum]:
+    with EmbeddedQuorum(controllers=1, fake_brokers=3) as quorum:
+        yield quorum
+
+
+@pytest.fixture
+def quorum(running: EmbeddedQuorum) -> Iterator[EmbeddedQuorum]:
+    """A quorum without topics."""
+    yield running
+    if names := [topic.name for topic in running.image.topics]:
+        lines(running, "topics", "delete", *names, "--yes", "--wait")
+
+
+@pytest.fixture(scope="module")
+def extra(running: EmbeddedQuorum) -> ExtraBroker:
+    return ExtraBroker(running, 201)
+
+
+def names(quorum: EmbeddedQuorum) -> set[str]:
+    return {topic.name for topic in quorum.image.topics}
+
+
+def test_topics_are_made_and_listed(quorum: EmbeddedQuorum) -> None:
+    assert lines(quorum, "topics", "create", "orders", "payments", "-p", "3", "-r", "2", "--wait") == [
+        "orders: created, 3 partitions, replication factor 2",
+        "payments: created, 3 partitions, replication factor 2",
+    ]
+    quorum.create_topic("__consumer_offsets")
+    told = lines(quorum, "topics", "list")
+    assert told[0].split() == ["TOPIC", "PARTITIONS", "REPLICATION_FACTOR", "OFFLINE", "UNDER_MIN_ISR", "UNDER_REPLICATED", "ID"]
+    id = uuid_text(quorum.image.topics.by_name["orders"].id)
+    assert told[1].split() == ["orders", "3", "2", "0", "0", "0", id]
+    assert [line.split()[0] for line in told[1:]] == ["orders", "payments"]
+    assert [row["topic"] for row in objects(quorum, "topics", "list", "--internal")] == ["__consumer_offsets", "orders", "payments"]
+    assert [row["topic"] for row in objects(quorum, "topics", "list", "pay*", "__consumer_offsets")] == ["__consumer_offsets", "payments"]
+    assert objects(quorum, "topics", "list", "ord?rs")[0] == {
+        "type": "topic",
+        "topic": "orders",
+        "id": id,
+        "internal": False,
+        "partitions": 3,
+        "replication_factor": 2,
+        "offline": 0,
+        "under_min_isr": 0,
+        "under_replicated": 0,
+    }
+
+
+def test_an_empty_list_says_so_and_is_a_list_for_programs(quorum: EmbeddedQuorum) -> None:
+    assert lines(quorum, "topics", "list") == ["metashell topics list: no topics"]
+    assert lines(quorum, "topics", "list", "-o", "json") == ["[]"]
+
+
+def test_a_dry_run_asks_the_cluster_and_makes_nothing(quorum: EmbeddedQuorum) -> None:
+    assert lines(quorum, "topics", "create", "orders", "-r", "3", "--dry-run") == [
+        "orders: would be created, 1 partition, replication factor 3",
+    ]
+    (told,) = lines(quorum, "topics", "create", "orders", "-r", "9", "--dry-run", status=1)
+    assert told.startswith("metashell topics create: orders: INVALID_REPLICATION_FACTOR: Unable to replicate the partition 9 time(s)")
+    assert told.endswith(" Use at most as many replicas as there are brokers: `metashell brokers list` shows them.")
+    assert names(quorum) == set()
+
+
+def test_of_several_topics_each_is_told_and_the_others_are_done(quorum: EmbeddedQuorum) -> None:
+    quorum.create_topic("orders")
+    told = lines(quorum, "topics", "create", "orders", "payments", status=1)
+    assert told == [
+        "payments: created, 1 partition, replication factor 1",
+        "metashell topics create: orders: TOPIC_ALREADY_EXISTS: Topic 'orders' already exists. "
+        "Choose another name, or delete the topic first.",
+    ]
+    rows = objects(quorum, "topics", "create", "orders", "more", status=1)
+    assert {(row["topic"], row["result"], row.get("error")) for row in rows} == {
+        ("orders", "failed", "TOPIC_ALREADY_EXISTS"),
+        ("more", "created", None),
+    }
+    assert lines(quorum, "topics", "create", "orders", "--if-not-exists") == ["orders: exists already"]
+
+
+def test_a_topic_can_be_placed_and_configured(quorum: EmbeddedQuorum) -> None:
+    lines(
+        quorum,
+        "topics",
+        "create",
+        "orders",
+        "--assignment",
+        "101:102,103:101",
+        "--config",
+        "retention.ms=5",
+        "--config",
+        "cleanup.policy=compact",
+    )
+    topic = quorum.image.topics.by_name["orders"]
+    assert [topic.partitions[id].replicas for id in (0, 1)] == [(101, 102), (103, 101)]
+    assert dict(quorum.image.configs[2, "orders"]) == {"retention.ms": "5", "cleanup.policy": "compact"}
+    for text, words in (
+        ("partition 1: '101:x' is not ID:ID:...", ["101:102,101:x"]),
+        ("partition 0: '101:101' names a broker twice", ["101:101"]),
+    ):
+        (told,) = lines(quorum, "topics", "create", "other", "--assignment", *words, status=2)
+        assert text in told
+    lines(quorum, "topics", "create", "other", "--assignment", "101", "-p", "2", status=2)
+
+
+def test_partitions_are_added_and_never_taken_away(quorum: EmbeddedQuorum) -> None:
+    quorum.create_topic("orders", partitions=2)
+    (warning, refused) = lines(quorum, "topics", "alter", "orders", "-p", "4", status=2)
+    assert "partitions cannot be taken away again" in warning and "--yes" in refused
+    assert lines(quorum, "topics", "alter", "orders", "-p", "4", "--dry-run")[0] == "orders: would have 4 partitions, 2 before"
+    assert lines(quorum, "topics", "alter", "orders", "-p", "4", "--yes")[0] == "orders: has 4 partitions, 2 before"
+    assert lines(quorum, "topics", "alter", "orders", "-p", "4", "--yes") == ["orders: has 4 partitions already"]
+    told = lines(quorum, "topics", "alter", "orders", "nope", "-p", "3", "--yes", status=1)
+    assert [line.split(": ")[2] for line in told] == ["UNKNOWN_TOPIC_OR_PARTITION", "INVALID_PARTITIONS"]
+    assert quorum.image.topics.by_name["orders"].partition_count == 4
+
+
+def test_topics_are_deleted_only_by_who_says_so(quorum: EmbeddedQuorum) -> None:
+    quorum.create_topic("orders", partitions=2)
+    warning, refused = lines(quorum, "topics", "delete", "orders", status=2)
+    assert warning == "metashell topics delete: warning: all records of orders (2 partitions) are lost for good"
+    assert refused == "metashell topics delete: nothing was changed: add --yes to go on (there is no terminal on which to ask)"
+    assert lines(quorum, "topics", "delete", "orders", "--dry-run")[0] == "orders: would be deleted, 2 partitions"
+    assert names(quorum) == {"orders"}
+    told = lines(quorum, "topics", "delete", "orders", "nope", "--yes", "--wait", status=1)
+    assert told[0] == "orders: deleted, 2 partitions" and "nope: UNKNOWN_TOPIC_OR_PARTITION" in told[1]
+    assert lines(quorum, "topics", "delete", "nope", "--if-exists", "--yes") == ["nope: is not there"]
+    assert names(quorum) == set()
+
+
+def test_partitions_show_what_is_wrong_with_them(quorum: EmbeddedQuorum, extra: ExtraBroker) -> None:
+    lines(quorum, "topics", "create", "orders", "--assignment", "201:101,101:102", "--config", "min.insync.replicas=2")
+    extra.shrink("orders")
+    lines(quorum, "topics", "create", "lone", "--assignment", "201")
+    rows = {row["partition"]: row for row in objects(quorum, "topics", "describe", "orders")}
+    assert rows[0]["problems"] == ["under min ISR", "under-replicated"]
+    assert (rows[0]["leader"], rows[0]["replicas"], rows[0]["isr"], rows[0]["min_isr"]) == (201, [201, 101], [201], 2)
+    assert rows[1]["problems"] == []
+    extra.fence()
+    try:
+        rows = {row["partition"]: row for row in objects(quorum, "topics", "describe", "lone", "--unhealthy")}
+        assert rows[0]["problems"][0] == "offline" and rows[0]["leader"] is None and rows[0]["offline_replicas"] == [201]
+        assert objects(quorum, "topics", "list", "--unhealthy")[0]["offline"] == 1
+        table = lines(quorum, "topics", "describe", "lone")
+        assert table[0].split() == ["TOPIC", "PARTITION", "LEADER", "LEADER_EPOCH", "REPLICAS", "ISR", "ELR", "PROBLEMS"]
+        assert table[1].split()[:3] == ["lone", "0", "-"]
+    finally:
+        extra.fence(False)
+
+
+def test_a_topic_that_is_not_there_is_named_and_the_rest_is_shown(quorum: EmbeddedQuorum) -> None:
+    quorum.create_topic("orders")
+    told = lines(quorum, "topics", "describe", "nope", "orders", status=1)
+    assert told[1].split()[0] == "orders"
+    assert told[2].startswith("metashell topics describe: nope: UNKNOWN_TOPIC_OR_PARTITION: ")
+
+
+# ---- elections
+
+
+def test_preferred_replicas_lead_again(quorum: EmbeddedQuorum, extra: ExtraBroker) -> None:
+    lines(quorum, "topics", "create", "orders", "--assignment", "201:101,101:201")
+    assert lines(quorum, "elect", "preferred", "--all") == ["metashell elect preferred: every preferred replica leads already"]
+    extra.fence()
+    extra.fence(False)
+    # It has to be in sync again, which its leader says.
+    leader = quorum.image.topics.by_name["orders"].partitions[0].leader
+    assert leader == 101
+    (told,) = lines(quorum, "elect", "preferred", "orders:0", status=1)
+    assert "orders:0: PREFERRED_LEADER_NOT_AVAILABLE: The preferred leader was not available. Start the preferred replica's broker" in told
+    assert objects(quorum, "elect", "preferred", "orders", "--dry-run", status=1)[0]["error"] == "PREFERRED_LEADER_NOT_AVAILABLE"
+
+
+def test_an_unclean_election_is_asked_about_and_loses_what_it_says(quorum: EmbeddedQuorum, extra: ExtraBroker) -> None:
+    lines(quorum, "topics", "create", "orders", "--assignment", "201:101,101:102")
+    extra.shrink("orders")
+    assert lines(quorum, "elect", "unclean", "orders") == [
+        "metashell elect unclean: every partition has a leader: nothing has to be given up"
+    ]
+    extra.fence()
+    try:
+        warning, refused = lines(quorum, "elect", "unclean", "--all", status=2)
+        assert "is lost for good, also acknowledged ones: orders:0" in warning and "--yes" in refused
+        told = lines(quorum, "elect", "unclean", "orders:0", "--dry-run", status=1)
+        assert told[0] == "orders:0: broker 101 would lead, nobody leads now"
+        assert "metashell elect unclean: 1 partition got a leader that may lack records (unclean election)" in told
+        assert quorum.image.topics.by_name["orders"].partitions[0].leader == -1
+        assert objects(quorum, "elect", "unclean", "--all", "--yes") == [
+            {"type": "partition", "topic": "orders", "partition": 0, "result": "elected", "leader": None, "leader_before": None}
+        ]
+        quorum.wait_for(lambda image: image.topics.by_name["orders"].partitions[0].leader == 101)
+    finally:
+        extra.fence(False)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ([], "name partitions (orders:0), or give --all"),
+        (["orders", "--all"], "--all and names of partitions exclude each other"),
+        (["orders:x"], "'orders:x' is not TOPIC, TOPIC:0 or TOPIC:0,3"),
+        (["orders:"], "'orders:' is not TOPIC, TOPIC:0 or TOPIC:0,3"),
+    ],
+)
+def test_partitions_are_named_in_one_way(quorum: EmbeddedQuorum, words: list[str], text: str) -> None:
+    assert lines(quorum, "elect", "preferred", *words, status=2) == [f"metashell elect preferred: {text}"]
+
+
+def test_a_partition_that_is_not_there_is_named(quorum: EmbeddedQuorum) -> None:
+    quorum.create_topic("orders")
+    told = lines(quorum, "elect", "preferred", "orders:7", "orders-0", status=1)
+    assert "metashell elect preferred: orders:7: there is no such partition (the topic has 1)" in told
+    assert "metashell elect preferred: a partition is written orders:0" in told

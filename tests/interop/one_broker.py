@@ -1,0 +1,65 @@
+"""One real broker on a quorum in this process: what only brokers answer, with a single start of a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from metashell.cli import storage
+from metashell.embedded import EmbeddedQuorum
+from tests.java import KAFKA, kafka_command
+from tests.running import run_main
+from tools.interop.brokers import SMALL
+from tools.interop.nodes import cluster, free_ports, write_config
+
+BROKER_ID: Final = 7
+
+
+@dataclass(frozen=True, slots=True)
+class OneBroker:
+    """A quorum, a real broker on it, which is `BROKER_ID`, and fake ones beside it that serve nothing."""
+
+    quorum: EmbeddedQuorum
+    bootstrap: str
+    directory: Path
+
+
+@contextmanager
+def one_broker(folder: Path, *, fake_brokers: int = 2, version: str = KAFKA, metadata_version: str | None = None) -> Iterator[OneBroker]:
+    """Start all, and wait until the broker is unfenced; everything has ended when the block does."""
+    with (
+        EmbeddedQuorum(controllers=3, fake_brokers=fake_brokers, metadata_version=metadata_version) as quorum,
+        cluster(lambda *words: kafka_command(version, *words), folder) as place,
+    ):
+        (port,) = free_ports(1)
+        directory = folder / "broker"
+        config = write_config(folder / "broker.properties", _settings(quorum, directory, port))
+        words = ["format", "-c", str(config), "-t", quorum.cluster_id, "--no-initial-controllers"]
+        words += ["-r", metadata_version] if metadata_version else []
+        done = run_main(storage.main, words, cwd=folder)
+        assert done.status == 0, done
+        place.start(config)
+
+        def is_unfenced() -> bool:
+            broker = quorum.image.cluster.brokers.get(BROKER_ID)
+            return broker is not None and not broker.fenced
+
+        place.wait_until(f"broker {BROKER_ID} is unfenced", is_unfenced)
+        yield OneBroker(quorum, f"localhost:{port}", directory)
+
+
+def _settings(quorum: EmbeddedQuorum, directory: Path, port: int) -> dict[str, object]:
+    return {
+        "process.roles": "broker",
+        "node.id": BROKER_ID,
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.bootstrap.servers": quorum.bootstrap_controllers,
+        "listeners": f"PLAINTEXT://localhost:{port}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": directory,
+        "offsets.topic.replication.factor": 1,
+        **SMALL,
+    }

@@ -1,0 +1,57 @@
+"""Times and sizes of plans and answers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metashell.errors import UsageError
+from metashell.rehearse.amounts import clock_text, duration_ms, duration_text, duration_word, size_text
+
+
+@pytest.mark.parametrize(
+    ("word", "ms"),
+    [
+        ("90s", 90_000),
+        ("1.5s", 1500),
+        ("2m", 120_000),
+        ("1h30m", 5_400_000),
+        ("250ms", 250),
+        ("2m250ms", 120_250),
+        ("1d", 86_400_000),
+        ("0", 0),
+    ],
+)
+def test_a_time_is_read(word: str, ms: int) -> None:
+    assert duration_ms(word) == ms
+
+
+@pytest.mark.parametrize("word", ["", "5", "-5s", "s", "1x", "1m1h", "1.5m", "9" * 30 + "s", "400d", "٣s"])
+def test_what_is_no_time_is_refused_by_its_text(word: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        duration_ms(word)
+    assert str(caught.value).startswith(repr(word))
+
+
+@given(st.integers(0, 365 * 86_400_000))
+def test_a_time_that_is_written_is_read_again(ms: int) -> None:
+    assert duration_ms(duration_word(ms)) == ms
+
+
+@pytest.mark.parametrize(
+    ("ms", "text", "clock"),
+    [
+        (0, "0 s", "+0:00.0"),
+        (9345, "9.3 s", "+0:09.3"),
+        (250_000, "4 min 10 s", "+4:10.0"),
+        (7_200_000, "2 h", "+2:00:00.0"),
+        (59_999, "1 min", "+1:00.0"),
+    ],
+)
+def test_times_for_people(ms: int, text: str, clock: str) -> None:
+    assert (duration_text(ms), clock_text(ms)) == (text, clock)
+
+
+def test_sizes_for_people() -> None:
+    assert [size_text(size) for size in (0, 999, 1500, 999_950_000, 2_500_000_000_000)] == ["0 B", "999 B", "1.5 kB", "1000 MB", "2.5 TB"]

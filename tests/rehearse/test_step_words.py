@@ -1,0 +1,114 @@
+"""Steps as words."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from metashell.errors import UsageError
+from metashell.options.rehearse_tools import REHEARSE
+from metashell.rehearse.step_words import FORMS, WordError, parse_step, split_steps, step_text, with_all_partitions
+from metashell.rehearse.steps import (
+    AddBroker,
+    ConfigSet,
+    CreateTopic,
+    DeleteTopic,
+    Elect,
+    FeatureUpgrade,
+    KillBroker,
+    LoseController,
+    LoseRack,
+    Move,
+    Reassign,
+    RestartBroker,
+    RollBrokers,
+    Step,
+    Unregister,
+)
+from tests.rehearse.small_images import partition, small_image
+
+MOVES = (Move("orders", 0, (1, 2)),)
+STEPS: list[tuple[str, Step]] = [
+    ("kill-broker 3", KillBroker(3)),
+    ("restart-broker 3", RestartBroker(3)),
+    ("restart-broker 3 --down 1m30s", RestartBroker(3, 90_000)),
+    ("roll-brokers --max-offline 1", RollBrokers()),
+    ("roll-brokers 3,1 --max-offline 2 --down 5s", RollBrokers((3, 1), 2, 5000)),
+    ("lose-rack 'rack 1'", LoseRack("rack 1")),
+    ("unregister 3", Unregister(3)),
+    ("add-broker 7", AddBroker(7)),
+    ("add-broker 7 --rack a", AddBroker(7, "a")),
+    ("elect preferred", Elect()),
+    ("elect unclean orders:0 orders:2 a:1", Elect((("orders", 0), ("orders", 2), ("a", 1)), True)),
+    ("feature upgrade group.version 1", FeatureUpgrade("group.version", 1)),
+    ("feature downgrade metadata.version 25", FeatureUpgrade("metadata.version", 25, True)),
+    ("lose-controller", LoseController()),
+    ("lose-controller 2 --back 10s", LoseController(2, 10_000)),
+    ("topic create orders", CreateTopic("orders")),
+    ("topic delete orders", DeleteTopic("orders")),
+    ("config unset broker:default a.b c", ConfigSet(4, "", (("a.b", None), ("c", None)))),
+]
+
+
+def read_moves(path: str) -> tuple[Move, ...]:
+    assert path == "moves.json"
+    return MOVES
+
+
+def step_of(text: str) -> Step:
+    return parse_step(shlex.split(text), read_moves).step
+
+
+@pytest.mark.parametrize(("text", "step"), STEPS)
+def test_words_make_a_step_and_a_step_makes_the_words(text: str, step: Step) -> None:
+    assert step_of(text) == step
+    assert step_text(step) == text
+
+
+def test_what_has_another_spelling() -> None:
+    assert step_of("elect unclean orders:0,2") == Elect((("orders", 0), ("orders", 2)), True)
+    assert step_of("feature upgrade metadata.version=4.3-IV0") == FeatureUpgrade("metadata.version", 30)
+    assert step_of("feature downgrade metadata.version 4.0-IV3 --unsafe") == FeatureUpgrade("metadata.version", 25, True, True)
+    assert step_of("config set Topic:orders a=b=c d=") == ConfigSet(2, "orders", (("a", "b=c"), ("d", "")))
+    assert step_of("reassign moves.json --throttle 5M") == Reassign(MOVES, 5 << 20)
+    assert step_of("topic create t --config a=b --replication-factor 3 --partitions 9 --config c=d") == CreateTopic(
+        "t", 9, 3, (), (("a", "b"), ("c", "d"))
+    )
+
+
+def test_a_setting_is_told_without_its_value() -> None:
+    step = parse_step(["config", "set", "broker:1", "ssl.keystore.password=hunter2"], read_moves)
+    assert step.text == "config set broker:1 ssl.keystore.password=..."
+
+
+def test_a_wrong_setting_is_refused_without_its_value() -> None:
+    with pytest.raises(WordError, match="no-equals") as caught:
+        parse_step(["config", "set", "broker:1", "no-equals"], read_moves)
+    assert caught.value.index == 3
+
+
+@pytest.mark.parametrize("text", ["reassign moves.json --throttle 0", "roll-brokers 1,,2", "add-broker -1", "elect preferred :0", ""])
+def test_a_step_that_cannot_be_meant_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        step_of(text)
+
+
+def test_topics_without_partitions_mean_all_of_theirs() -> None:
+    image = small_image({1: None}, {"orders": [partition(1), partition(1)]})
+    step = step_of("elect preferred orders none:3 orders:1 none")
+    expanded = with_all_partitions(step, image)
+    assert expanded == Elect((("orders", 0), ("orders", 1), ("none", 3), ("none", -1)))
+
+
+def test_then_divides_steps() -> None:
+    assert split_steps(["kill-broker", "3", "then", "unregister", "3"]) == [(0, ["kill-broker", "3"]), (3, ["unregister", "3"])]
+    for words in ("then kill-broker 3", "kill-broker 3 then", "kill-broker 3 then then unregister 3"):
+        with pytest.raises(WordError, match="a step is missing"):
+            split_steps(words.split())
+
+
+def test_help_lists_every_step_as_it_is_written() -> None:
+    listed = " ".join(dict(REHEARSE.epilog)["STEPS"].split())
+    for form in FORMS:
+        assert form.usage in listed, form.usage
