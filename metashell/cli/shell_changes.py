@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metashell.cli.administering import NounTool, agreed, can_ask
-from metashell.errors import MetashellError
+from metashell.errors import MetashellError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +24,9 @@ class ShellChanges:
 
     def perform(self, called: str, deed: Deed, options: Sequence[str]) -> int:
         """Ask where the command does not ask by itself, then run it. Errors: MetashellError."""
+        if (deed.noun, deed.verb) == ("scram", "set") and not can_ask():
+            # Standard input is the script: its next line is no password.
+            raise UsageError("a password is asked for on a terminal; in scripts use `metashell scram set`")
         tool = _tool(deed.noun)
         is_forced = "--yes" in options or "--dry-run" in options
         if deed.question and not is_forced and can_ask() and not agreed(f"{called}: {deed.question}", self._place):

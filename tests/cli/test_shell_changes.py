@@ -89,6 +89,13 @@ def test_a_password_is_asked_for_and_not_shown(quorum: EmbeddedQuorum) -> None:
     assert "dora" in quorum.image.scram[1]
 
 
+def test_the_next_line_of_a_script_is_no_password(quorum: EmbeddedQuorum) -> None:
+    done = shell(quorum, "--keep-going", stdin="set /image/scram/SCRAM-SHA-256/frank\nls /image/scram\n")
+    assert done.status == 2 and done.stdout == b"SCRAM-SHA-256\nSCRAM-SHA-512\n"
+    assert done.stderr == "set: a password is asked for on a terminal; in scripts use `metashell scram set`\n"
+    assert "frank" not in quorum.image.scram.get(1, {})
+
+
 def test_forms_are_those_of_the_commands(quorum: EmbeddedQuorum) -> None:
     done = shell(quorum, "set", "/image/clientQuotas/user(eve)", "producer_byte_rate=7", "-o", "jsonl")
     assert json.loads(done.stdout) == {
