@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from metashell.shell.deeds import Deed
 
 
+SEEN_S = 2
+"""How long to wait for the leader's word on how far the log is committed."""
+
+
 class ShellChanges:
     """The `Administrator` of a shell. `values` are those of its command line, `place` names the cluster in questions."""
 
@@ -41,7 +45,7 @@ class ShellChanges:
         values = self._values
         words = [f"--bootstrap-controller={values.bootstrap_controller}"] if values.bootstrap_controller else []
         words += [f"--bootstrap-server={values.bootstrap_server}"] if values.bootstrap_server else []
-        words += [f"--command-config={values.command_config}"] if values.command_config else []
+        words += [f"--command-config={values.command_config or ''}"]
         words += [f"--address-map={each}" for each in values.address_map]
         return words + ([] if values.timeout is None else [f"--timeout={values.timeout}"])
 
@@ -53,7 +57,7 @@ class ShellChanges:
         from metashell.cli.administering import open_admin
 
         named = SimpleNamespace(**vars(self._values))
-        named.timeout = 2
+        named.command_config, named.timeout = named.command_config or "", SEEN_S
         try:
             with open_admin(named) as admin:
                 return describe_quorum(admin).high_watermark

@@ -60,6 +60,13 @@ def test_yes_and_a_dry_run_ask_nobody(quorum: EmbeddedQuorum) -> None:
         assert (status, shown) == (0, f"user=carol: producer_byte_rate=1 {result}\n")
 
 
+def test_changes_go_where_the_shell_is_attached(quorum: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METASHELL_COMMAND_CONFIG", "/no/such.file")
+    monkeypatch.setenv("METASHELL_BOOTSTRAP_SERVER", "localhost:1")
+    assert shell(quorum, "set", "/image/clientQuotas/user(gus)", "producer_byte_rate=1").status == 0
+    assert quorum.image.client_quotas[(("user", "gus"),)] == {"producer_byte_rate": 1.0}
+
+
 def test_a_script_sees_what_it_changed(quorum: EmbeddedQuorum) -> None:
     script = "".join(
         f"set /image/clientQuotas/user(u{number}) producer_byte_rate={number}\ncat /image/clientQuotas/user(u{number})/producer_byte_rate\n"
