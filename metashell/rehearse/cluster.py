@@ -182,11 +182,10 @@ class Rehearsal:
             return
         self._fleet.follow(batch)
         before, self._last_image = self._last_image, self._quorum.image
-        brokers_changed = False
         for record, _ in batch.records:
             match type(record).__name__:
-                case "BrokerRegistrationChangeRecord" | "RegisterBrokerRecord" | "UnregisterBrokerRecord":
-                    brokers_changed = True
+                case "BrokerRegistrationChangeRecord" | "UnregisterBrokerRecord":
+                    self._look_at_broker(record.broker_id)
                 case "PartitionChangeRecord":
                     self._on_partition(before, record)
                 case "PartitionRecord":
@@ -201,8 +200,6 @@ class Rehearsal:
                     self._on_rule(record.resource_type, record.resource_name)
                 case "ClearElrRecord":
                     self._touched.partitions.update(dict.fromkeys(self._quorum.controller.state.hints.eligible))
-        if brokers_changed:
-            self._watch.look_again()
 
     def _on_partition(self, before: MetadataImage | None, record: Any) -> None:
         key: PartitionKey = (record.topic_id, record.partition_id)
@@ -233,13 +230,19 @@ class Rehearsal:
         self._replication.forget(id)
         if not is_unknown:
             return
-        for found in self._quorum.changes().in_isr(id):
-            if found is not None:
-                topic, partition_id, partition = found
-                self._watch.look((topic.id, partition_id), topic, partition)
-        self._watch.look_again()
+        self._look_at_broker(id)
         life = self._fleet.brokers[id].life
         self._clock.after(self._assumptions.replica_lag_ms, lambda: self._shrink(id, life), is_deadline=True)
+
+    def _look_at_broker(self, id: int) -> None:
+        """A broker died, or may lead again: see what that means for those that count on it, and for those without a living leader."""
+        watch = self._watch
+        for found in self._quorum.changes().with_replica(id):
+            if found is not None:
+                topic, partition_id, partition = found
+                key = topic.id, partition_id
+                if id in partition.isr or watch.has_trouble(key):
+                    watch.look(key, topic, partition)
 
     def _shrink(self, id: int, life: int) -> None:
         """Leaders notice by themselves that a broker follows no longer, should the controller not have done so before."""
