@@ -10,9 +10,11 @@ from typing import Any, Final
 
 from metashell.codec.config_types import TOPIC_RESOURCE
 from metashell.codec.error_codes import NONE, NOT_CONTROLLER
+from metashell.controller.partitions.change import RECOVERING
 from metashell.controller.records import MIN_ISR, UNCLEAN_ELECTION
 from metashell.controller.state import partition_of
 from metashell.image import BrokerRegistration, MetadataImage, PartitionRegistration, TopicImage
+from metashell.image.partitions import NO_RECOVERY_CHANGE
 from metashell.rehearse.brokers import Fleet
 from metashell.rehearse.checks import check_steps
 from metashell.rehearse.clock import Clock
@@ -209,11 +211,8 @@ class Rehearsal:
             # A later record of the same batch deletes the topic.
             return
         self._touched.partitions[key] = None
-        if before is not None and record.leader >= 0 and record.isr is not None and len(record.isr) == 1:
-            was = before.topics.by_id.get(record.topic_id)
-            old = None if was is None else partition_of(was, record.partition_id)
-            if old is not None and record.leader not in old.isr and record.leader not in old.elr:
-                self._watch.note_unclean(key, topic)
+        if before is not None and record.leader >= 0 and _is_unclean(before, record):
+            self._watch.note_unclean(key, topic)
         self._watch.look(key, topic, partition)
         self._replication.look(key, topic, partition)
 
@@ -403,3 +402,15 @@ class Rehearsal:
                 tolls, offline_before=self._watch.offline_before, gaps=self._quorum.gaps, reports=reports, settled=settled, image=before
             ),
         )
+
+
+def _is_unclean(before: MetadataImage, record: Any) -> bool:
+    """Whether the leader that a change names may lack committed records."""
+    if record.leader_recovery_state != NO_RECOVERY_CHANGE:
+        return bool(record.leader_recovery_state == RECOVERING)
+    topic = before.topics.by_id.get(record.topic_id)
+    partition = None if topic is None else partition_of(topic, record.partition_id)
+    if partition is None or partition.leader_recovery_state != RECOVERING or record.replicas is not None:
+        return False
+    # A second election of the kind, before the first leader had recovered.
+    return record.leader not in partition.isr and record.leader not in partition.elr
