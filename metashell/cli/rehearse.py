@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import SimpleNamespace
 
+    from metashell.cli.rehearsing import Subject
     from metashell.errors import MetashellError
     from metashell.forms import Display
     from metashell.image import MetadataImage
@@ -59,13 +60,13 @@ def _rehearse(values: SimpleNamespace) -> int:
     show = check_parts(values.show, values.output)
     plan, steps = _asked(values.words)
     assumptions = _assumptions(plan, values.assume)
-    image, label = subject_of(values)
+    subject = subject_of(values)
     display = standard_output(no_color=values.no_color)
     if steps:
-        status = _run_steps(values, display, image, label, plan, steps, assumptions, show)
+        status = _run_steps(values, display, subject, plan, steps, assumptions, show)
     else:
-        status = _answer_standing(values, display, image, label, assumptions)
-    return max(status, STATUS_FAILED if image.faults else STATUS_OK)
+        status = _answer_standing(values, display, subject, assumptions)
+    return max(status, STATUS_FAILED if subject.image.faults else STATUS_OK)
 
 
 # ---- the command line
@@ -179,8 +180,7 @@ def _sizes(path: str, image: MetadataImage) -> Mapping[tuple[str, int], int]:
 def _run_steps(
     values: SimpleNamespace,
     display: Display,
-    image: MetadataImage,
-    label: str,
+    subject: Subject,
     plan: Plan | None,
     parsed_steps: Sequence[ParsedStep],
     assumptions: Assumptions,
@@ -191,6 +191,7 @@ def _run_steps(
     from metashell.rehearse import StepError
     from metashell.rehearse.step_words import with_all_partitions
 
+    image, label = subject
     steps: list[Step] = [with_all_partitions(one.step, image) for one in parsed_steps]
     sizes = None if values.sizes is None else _sizes(values.sizes, image)
     try:
@@ -209,7 +210,7 @@ def _run_steps(
     return outcome.verdict.status
 
 
-def _answer_standing(values: SimpleNamespace, display: Display, image: MetadataImage, label: str, assumptions: Assumptions) -> int:
+def _answer_standing(values: SimpleNamespace, display: Display, subject: Subject, assumptions: Assumptions) -> int:
     from metashell.cli.rehearsing import print_standing
     from metashell.errors import UsageError
     from metashell.rehearse.standing import standing_answers
@@ -218,8 +219,8 @@ def _answer_standing(values: SimpleNamespace, display: Display, image: MetadataI
     for name in ("show", "sizes", "html"):
         if getattr(values, name) is not None:
             raise UsageError(f"--{name} goes with a step or a plan", f"--{name}")
-    standing = standing_answers(image, assumptions)
-    print_standing(display, values.output, standing, label)
+    standing = standing_answers(subject.image, assumptions)
+    print_standing(display, values.output, standing, subject)
     return standing_status(standing)
 
 

@@ -19,6 +19,7 @@ NAME = "metashell rehearse"
 RECORDS_MAX = 10_000
 """So many records a JSON value holds without being asked."""
 _TABLE_SECTION = "troubles"
+_BOLD, _GREEN, _RED, _PLAIN = "\x1b[1m", "\x1b[1;32m", "\x1b[1;31m", "\x1b[0m"
 
 
 class Subject(NamedTuple):
@@ -61,11 +62,7 @@ def live_subject(values: SimpleNamespace) -> Subject:
 
 def _label(name: str, image: MetadataImage) -> str:
     """Which state it is: the answer is good for that one."""
-    provenance = image.provenance
-    certain = provenance.certain_to
-    uncertain = certain is None or certain < provenance.end_offset
-    doubt = f"; committed for sure only to {certain or 0} (--certain-only)" if uncertain else ""
-    return f"state: {name}, up to offset {provenance.end_offset}{doubt}"
+    return f"state: {name}, up to offset {image.provenance.end_offset}"
 
 
 def dry_run(values: SimpleNamespace, steps: Sequence[Step], *, subject: Subject | None = None) -> int:
@@ -161,28 +158,32 @@ def _print_text(display: Display, outcome: Outcome, texts: Sequence[str], label:
     if not show:
         print_lines(display, outcome_lines(outcome, texts, label))
         return
-    display.line(verdict_line(outcome))
+    print_lines(display, [verdict_line(outcome)])
     for section in show:
         display.line(f"\n{section.upper()}")
         write_objects(display, "table", section_rows(outcome, section, texts), constant=("type",))
 
 
 def print_lines(display: Display, lines: Iterable[str]) -> None:
-    """Print lines of text, each safe for a terminal; those in capitals are headings."""
+    """Print lines of text, each safe for a terminal: the first is the verdict, those in capitals are headings."""
     from metashell.escape import terminal_line
 
-    for line in lines:
+    for number, line in enumerate(lines):
         shown = terminal_line(line)
-        display.out.write(f"\x1b[1m{shown}\x1b[0m\n" if display.color and line.isupper() else f"{shown}\n")
+        style = (_GREEN if line.startswith("SAFE") else _RED) if number == 0 else _BOLD if line.isupper() else ""
+        display.out.write(f"{style}{shown}{_PLAIN}\n" if display.color and style else f"{shown}\n")
 
 
-def print_standing(display: Display, form: str, standing: Standing, label: str) -> None:
+def print_standing(display: Display, form: str, standing: Standing, subject: Subject) -> None:
     """Print the standing answers in a form."""
     from metashell.forms import write_objects
     from metashell.rehearse.standing_words import loss_row, standing_lines, standing_value
 
+    label = subject.label
     if form == "text":
-        print_lines(display, standing_lines(standing, label))
+        certain = subject.image.provenance.certain_to
+        is_certain = certain is not None and certain >= subject.image.provenance.end_offset
+        print_lines(display, standing_lines(standing, label if is_certain else f"{label}; committed for certain up to {certain or 0}"))
     elif form == "json":
         write_objects(display, form, [{**standing_value(standing), "state": label}], single=True)
     else:

@@ -16,7 +16,7 @@ def standing_line(standing: Standing) -> str:
     """The answer, for who reads one line."""
     fatal = standing.fatal
     if standing.offline:
-        return f"NOT SAFE: {counted(standing.offline, 'partition')} offline now{_cannot(fatal, '; cannot lose ')}"
+        return f"NOT SAFE: {counted(standing.offline, 'partition is', 'partitions are')} offline now{_cannot(fatal, '; cannot lose ')}"
     if fatal:
         return f"NOT SAFE: this cluster cannot lose {_named(fatal)}"
     if not standing.losses:
