@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from metashell.admin.brokers import Broker, Load, LogDirectory
+    from metashell.admin.errors import AdminError
     from metashell.errors import MetashellError
     from metashell.image import MetadataImage
 
@@ -194,8 +195,11 @@ def _unregister(work: Work) -> None:
     if not chosen:
         return
     work.confirm(*warnings, question=f"Unregister {', '.join(f'broker {id}' for id in chosen)}?")
+    refusals = _rehearse(work, chosen) if work.is_dry else {}
     for id in chosen:
         try:
+            if id in refusals:
+                raise refusals[id]
             if not work.is_dry:
                 _refuse_risen(work, id)
                 unregister_broker(work.admin, id)
@@ -204,6 +208,14 @@ def _unregister(work: Work) -> None:
         else:
             result = "would be unregistered" if work.is_dry else "unregistered"
             work.tell(f"broker {id}: {result}", type="broker", id=id, result=result, replicas=load.replicas[id])
+
+
+def _rehearse(work: Work, ids: Sequence[int]) -> Mapping[int, AdminError]:
+    """What would be refused, by the id of the broker."""
+    from metashell.cli.dry_runs import refusals_of, rehearsed
+    from metashell.rehearse.steps import Unregister
+
+    return {ids[number]: error for number, error in refusals_of(rehearsed(work, [Unregister(id) for id in ids])).items()}
 
 
 def _refuse_risen(work: Work, id: int) -> None:

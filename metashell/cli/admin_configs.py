@@ -96,8 +96,8 @@ def _described(
     others = [resource for resource in resources if resource not in stored]
     found = describe_configs(work.admin, others, keys, documentation=documentation) if others else {}
     if stored:
-        work.note("through controllers only what commands have set is known of a broker: neither its server.properties nor defaults")
         found.update((resource, _stored(work, resource, keys)) for resource in stored)
+        work.note_once("through controllers only what commands have set is known of a broker: neither its server.properties nor defaults")
     return found
 
 

@@ -105,8 +105,7 @@ def _elect(work: Work, kind: ElectionType, needed: dict[Place, Partition]) -> No
     from metashell.admin.elect import ElectionType, elect_leaders
 
     if work.is_dry:
-        for (topic, id), partition in sorted(needed.items()):
-            _tell_dry(work, topic, id, partition, _winner(kind, partition))
+        _rehearse(work, kind, needed)
         return
     count = 0
     for chunk in _chunks(sorted(needed)):
@@ -134,23 +133,27 @@ def _who(id: int) -> str:
     return f"broker {id}" if id >= 0 else "nobody"
 
 
-def _winner(kind: ElectionType, partition: Partition) -> int | None:
-    """Who would lead, as the controller chooses among the replicas that are alive."""
+def _rehearse(work: Work, kind: ElectionType, needed: dict[Place, Partition]) -> None:
+    """Hold the elections on a copy."""
     from metashell.admin.elect import ElectionType
+    from metashell.admin.errors import AdminError
+    from metashell.cli.dry_runs import rehearsed
+    from metashell.rehearse.steps import Elect
 
-    if kind is ElectionType.PREFERRED:
-        preferred = partition.replicas[0]
-        return preferred if preferred in partition.isr and preferred not in partition.offline else None
-    return next((replica for replica in partition.replicas if replica not in partition.offline), None)
-
-
-def _tell_dry(work: Work, topic: str, id: int, partition: Partition, winner: int | None) -> None:
-    fields = {"type": "partition", "topic": topic, "partition": id, "leader": winner}
-    if winner is None:
-        work.tell(f"{topic}:{id}: nobody could be elected", **fields, result="would fail")
-    else:
-        text = f"{topic}:{id}: {_who(winner)} would lead, {_who(partition.leader)} leads now"
-        work.tell(text, **fields, result="would be elected", leader_before=partition.leader if partition.has_leader else None)
+    outcome = rehearsed(work, [Elect(partitions=tuple(sorted(needed)), unclean=kind is ElectionType.UNCLEAN)])
+    refused = {refusal.thing: refusal for refusal in outcome.steps[0].refusals}
+    for (topic, id), partition in sorted(needed.items()):
+        fields: dict[str, object] = {"type": "partition", "topic": topic, "partition": id}
+        refusal = refused.get(f"{topic}-{id}")
+        if refusal is not None:
+            work.failed(AdminError(refusal.code, refusal.message, f"{topic}:{id}"), **fields)
+            continue
+        there = outcome.after.topics.by_name.get(topic)
+        after = None if there is None else there.partitions.get(id)
+        leader = -1 if after is None else after.leader
+        text = f"{topic}:{id}: {_who(leader)} would lead, {_who(partition.leader)} leads now"
+        before = partition.leader if partition.has_leader else None
+        work.tell(text, **fields, result="would be elected", leader=leader if leader >= 0 else None, leader_before=before)
 
 
 def _chunks(places: Sequence[Place]) -> Iterator[Sequence[Place]]:

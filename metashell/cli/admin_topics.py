@@ -242,14 +242,13 @@ def _delete(work: Work) -> None:
             work.failed(error, type="topic", topic=error.thing)
     if not topics:
         return
-    if work.is_dry:
-        for topic in topics:
-            _tell_deleted(work, topic, "would be deleted")
-        return
     partitions = counted(sum(len(topic.partitions) for topic in topics), "partition")
     warnings = [f"all records of {', '.join(topic.name for topic in topics)} ({partitions}) are lost for good"]
     warnings += [f"{topic.name} is Kafka's own: the cluster does not work without what it holds" for topic in topics if topic.is_internal]
     work.confirm(*warnings, question=f"Delete {counted(len(topics), 'topic')}?")
+    if work.is_dry:
+        _rehearse_deletion(work, topics)
+        return
     by_name = {topic.name: topic for topic in topics}
     deleted = []
     for done in delete_topics(work.admin, {topic.name: topic.id for topic in topics}):
@@ -260,6 +259,18 @@ def _delete(work: Work) -> None:
             deleted.append(by_name[done.name])
     if values.wait is not None and deleted:
         work.wait("deletion", lambda: _still_there(work, deleted), values.wait)
+
+
+def _rehearse_deletion(work: Work, topics: Sequence[Topic]) -> None:
+    from metashell.cli.dry_runs import refusals_of, rehearsed
+    from metashell.rehearse.steps import DeleteTopic
+
+    refusals = refusals_of(rehearsed(work, [DeleteTopic(topic.name) for topic in topics]))
+    for number, topic in enumerate(topics):
+        if number in refusals:
+            work.failed(refusals[number], type="topic", topic=topic.name)
+        else:
+            _tell_deleted(work, topic, "would be deleted")
 
 
 def _tell_deleted(work: Work, topic: Topic, result: str) -> None:

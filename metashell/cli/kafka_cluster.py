@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, kafka_tool
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, kafka_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,12 +13,14 @@ if TYPE_CHECKING:
 
     from metashell.admin.admin import Admin
     from metashell.admin.cluster import ClusterDescription
+    from metashell.errors import MetashellError
 
 NAME = "kafka-cluster"
 _DEPRECATED = "Option --config has been deprecated and will be removed in a future version. Use --command-config instead."
 _BOTH = "--config and --command-config cannot be specified together."
 _NO_ID = "No cluster ID found. The Kafka version is probably too old."
 _NO_API = "The target cluster does not support the broker unregistration API."
+_NO_METADATA = "The node does not support METADATA"
 _FENCED = "The option --include-fenced-brokers is only supported with --bootstrap-server option"
 
 
@@ -78,15 +80,12 @@ def _cluster_id(admin: Admin, values: SimpleNamespace) -> int:
 
 def _unregister(admin: Admin, values: SimpleNamespace) -> int:
     from metashell.admin.cluster import unregister_broker
-    from metashell.admin.errors import UnsupportedError
+    from metashell.admin.errors import UnsupportedError, WrongListenerError
 
     try:
         unregister_broker(admin, values.id)
-    except UnsupportedError:
-        if values.output != "kafka":
-            raise
-        sys.stdout.write(f"{_NO_API}\n")
-        return STATUS_OK
+    except (UnsupportedError, WrongListenerError) as error:
+        return _unsupported(error, _NO_API, values)
     text = f"Broker {values.id} is no longer registered."
     _show(values, text, {"type": "broker", "broker_id": values.id, "result": "unregistered"})
     return STATUS_OK
@@ -94,21 +93,27 @@ def _unregister(admin: Admin, values: SimpleNamespace) -> int:
 
 def _list_endpoints(admin: Admin, values: SimpleNamespace) -> int:
     from metashell.admin.cluster import describe_cluster
-    from metashell.admin.errors import UnsupportedError
+    from metashell.admin.errors import UnsupportedError, WrongListenerError
 
     try:
         found = describe_cluster(admin, fenced=values.include_fenced_brokers)
-    except UnsupportedError as error:
-        if values.output != "kafka":
-            raise
-        sys.stdout.write(f"{error.java}\n")
-        return STATUS_OK
+    except (UnsupportedError, WrongListenerError) as error:
+        return _unsupported(error, getattr(error, "java", _NO_METADATA), values)
     if values.output == "json":
         from metashell.cli.kafka_admin import print_json
 
         print_json({"type": "endpoints", "endpoints": _endpoint_objects(found)})
     else:
         sys.stdout.write(_endpoint_table(found))
+    return STATUS_OK
+
+
+def _unsupported(error: MetashellError, text: str, values: SimpleNamespace) -> int:
+    """Kafka's tool takes a controller that is asked as a broker for an old cluster, and ends well; what it is, stderr says."""
+    if values.output != "kafka" or values.bootstrap_controller:
+        raise error
+    sys.stdout.write(f"{text}\n")
+    complain(NAME, str(error))
     return STATUS_OK
 
 

@@ -182,8 +182,11 @@ class Rehearsal:
             return
         self._fleet.follow(batch)
         before, self._last_image = self._last_image, self._quorum.image
+        brokers_changed = False
         for record, _ in batch.records:
             match type(record).__name__:
+                case "BrokerRegistrationChangeRecord" | "RegisterBrokerRecord" | "UnregisterBrokerRecord":
+                    brokers_changed = True
                 case "PartitionChangeRecord":
                     self._on_partition(before, record)
                 case "PartitionRecord":
@@ -198,6 +201,8 @@ class Rehearsal:
                     self._on_rule(record.resource_type, record.resource_name)
                 case "ClearElrRecord":
                     self._touched.partitions.update(dict.fromkeys(self._quorum.controller.state.hints.eligible))
+        if brokers_changed:
+            self._watch.look_again()
 
     def _on_partition(self, before: MetadataImage | None, record: Any) -> None:
         key: PartitionKey = (record.topic_id, record.partition_id)
@@ -232,6 +237,7 @@ class Rehearsal:
             if found is not None:
                 topic, partition_id, partition = found
                 self._watch.look((topic.id, partition_id), topic, partition)
+        self._watch.look_again()
         life = self._fleet.brokers[id].life
         self._clock.after(self._assumptions.replica_lag_ms, lambda: self._shrink(id, life), is_deadline=True)
 

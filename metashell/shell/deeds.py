@@ -47,49 +47,65 @@ def set_deeds(subjects: Sequence[Subject], words: Sequence[str]) -> list[Deed]:
 
     Errors: UsageError for what cannot be set, which never repeats a value.
     """
-    deeds = []
     for subject in subjects:
         match subject:
-            case ("scram", mechanism, user):
+            case ("scram", _, _):
                 if words:
                     raise UsageError("a password is no part of the line: it is asked for, or read with `metashell scram set`")
-                deeds.append(Deed("scram", "set", (f"--mechanism={mechanism}", "--", user)))
             case ("config", _, _, str(key)) | ("quota", _, str(key)):
                 if len(words) != 1:
                     raise UsageError(f"{key}: name one value")
-                deeds.append(_setting(subject, (f"{key}={words[0]}",)))
             case _:
                 if not words:
                     raise UsageError("missing KEY=VALUE")
                 if any(not word.partition("=")[1] for word in words):
                     raise UsageError("a word is not KEY=VALUE")
-                deeds.append(_setting(subject, tuple(words)))
+    deeds = _together("set", [subject for subject in subjects if _is_whole(subject)], words)
+    for subject in subjects:
+        match subject:
+            case ("scram", mechanism, user):
+                deeds.append(Deed("scram", "set", (f"--mechanism={mechanism}", "--", user)))
+            case ("config", _, _, str(key)):
+                deeds.append(Deed("configs", "set", (_resource(subject), f"{key}={words[0]}")))
+            case ("quota", entity, key):
+                settings = words if key is None else (f"{key}={words[0]}",)
+                keys = ", ".join(word.partition("=")[0] for word in settings)
+                question = f"Set {keys} of {_entity_text(entity)}?"
+                deeds.append(Deed("quotas", "set", (*_entity_options(entity), "--", *settings), question))
     return deeds
-
-
-def _setting(subject: Subject, words: tuple[str, ...]) -> Deed:
-    match subject:
-        case ("quota", entity, _):
-            keys = ", ".join(word.partition("=")[0] for word in words)
-            return Deed("quotas", "set", (*_entity_options(entity), "--", *words), f"Set {keys} of {_entity_text(entity)}?")
-        case _:
-            return Deed("configs", "set", (_resource(subject), *words))
 
 
 def unset_deeds(subjects: Sequence[Subject], keys: Sequence[str]) -> list[Deed]:
     """KEY words of resources and entities; none where the path names the key. Errors: UsageError."""
-    deeds = []
     for subject in subjects:
         match subject:
             case ("config", _, _, str(key)) | ("quota", _, str(key)):
                 if keys:
                     raise UsageError(f"{key}: the path names the key already")
-                deeds.append(_removal(subject, (key,)))
             case _:
                 if not keys:
                     raise UsageError("missing KEY; `delete` removes all that is set")
+    deeds = _together("unset", [subject for subject in subjects if _is_whole(subject)], keys)
+    for subject in subjects:
+        match subject:
+            case ("config", _, _, str(key)) | ("quota", _, str(key)):
+                deeds.append(_removal(subject, (key,)))
+            case ("quota", _, None):
                 deeds.append(_removal(subject, tuple(keys)))
+            case ("scram", _, _):
+                raise UsageError("a credential has no keys: `delete` removes it")
     return deeds
+
+
+def _is_whole(subject: Subject) -> bool:
+    """Whether it is a resource with settings, or is taken for one, and not a key of it."""
+    return subject[0] not in ("quota", "scram") and not (subject[0] == "config" and subject[-1] is not None)
+
+
+def _together(verb: str, subjects: Sequence[Subject], words: Sequence[str]) -> list[Deed]:
+    """One command for all resources, so that one question is asked. Errors: UsageError for what has no settings."""
+    resources = [_resource(subject) for subject in subjects]
+    return [Deed("configs", verb, (*resources, *words))] if resources else []
 
 
 def _removal(subject: Subject, keys: tuple[str, ...]) -> Deed:

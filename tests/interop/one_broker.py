@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,18 +28,17 @@ class OneBroker:
 
 
 @contextmanager
-def one_broker(
-    folder: Path, *, fake_brokers: int = 2, version: str = KAFKA, settings: Mapping[str, object] | None = None
-) -> Iterator[OneBroker]:
+def one_broker(folder: Path, *, fake_brokers: int = 2, version: str = KAFKA, metadata_version: str | None = None) -> Iterator[OneBroker]:
     """Start all, and wait until the broker is unfenced; everything has ended when the block does."""
     with (
-        EmbeddedQuorum(controllers=3, fake_brokers=fake_brokers) as quorum,
+        EmbeddedQuorum(controllers=3, fake_brokers=fake_brokers, metadata_version=metadata_version) as quorum,
         cluster(lambda *words: kafka_command(version, *words), folder) as place,
     ):
         (port,) = free_ports(1)
         directory = folder / "broker"
-        config = write_config(folder / "broker.properties", _settings(quorum, directory, port), settings or {})
+        config = write_config(folder / "broker.properties", _settings(quorum, directory, port))
         words = ["format", "-c", str(config), "-t", quorum.cluster_id, "--no-initial-controllers"]
+        words += ["-r", metadata_version] if metadata_version else []
         done = run_main(storage.main, words, cwd=folder)
         assert done.status == 0, done
         place.start(config)

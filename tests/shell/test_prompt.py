@@ -85,6 +85,7 @@ def test_the_prompt_shows_source_offset_certainty_faults_and_place():
     image = fake_image(certain_to=None)
     image.faults = ("one", "two")
     assert prompt_text(fake_context(image=image)) == "demo@119 (uncertain) 2 faults /> "
+    assert prompt_text(fake_context(administrator=object())) == "demo@119 (certain to 100) changes on /> "
     assert prompt_text(fake_context(voice="kafka")) == ">> "
 
 

@@ -1,0 +1,51 @@
+"""Who may not change or see what: one line with Kafka's code, its words and what to do; a listener of the wrong kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+
+import pytest
+
+from metashell.embedded import EmbeddedQuorum
+from tests.administering import AUTHORIZER, HERE, lines
+from tests.running import run_main
+
+RIGHTS = "Ask an administrator for the right, or use a --command-config of a user who has it."
+
+
+@pytest.fixture(scope="module")
+def strict() -> Iterator[EmbeddedQuorum]:
+    """A quorum in which nobody who did not log in may do anything."""
+    with EmbeddedQuorum(controllers=1, properties={**AUTHORIZER, "super.users": "User:admin"}) as quorum:
+        yield quorum
+
+
+@pytest.mark.parametrize(
+    ("noun", "words"),
+    [
+        ("acls", ["list"]),
+        ("acls", ["add", "--allow", "a", "--operation", "read", "--topic", "t"]),
+        ("acls", ["remove", "--all", "--yes"]),
+        ("quotas", ["set", "--user", "a", "producer_byte_rate=1"]),
+        ("quotas", ["unset", "--user", "a", "producer_byte_rate"]),
+        ("scram", ["set", "a"]),
+    ],
+)
+def test_missing_rights(noun: str, words: list[str], strict: EmbeddedQuorum) -> None:
+    told = lines(strict, noun, *words, stdin="secret", status=1)
+    assert len(told) == 1 and "CLUSTER_AUTHORIZATION_FAILED: " in told[0] and told[0].endswith(RIGHTS)
+
+
+@pytest.mark.parametrize("noun", ["quotas", "scram"])
+def test_the_metadata_log_may_be_read_by_brokers_alone(noun: str, strict: EmbeddedQuorum) -> None:
+    told = lines(strict, noun, "list", status=1)
+    assert len(told) == 1 and "CLUSTER_ACTION" in told[0]
+
+
+@pytest.mark.parametrize("noun", ["acls", "quotas", "scram"])
+def test_a_controller_where_a_broker_is_wanted(noun: str, strict: EmbeddedQuorum) -> None:
+    main = import_module(f"metashell.cli.admin_{noun}").main
+    done = run_main(main, ["list", "-b", strict.bootstrap_controllers], cwd=HERE)
+    assert done.status == 1 and done.stdout == b""
+    assert done.stderr == f"metashell {noun} list: {strict.bootstrap_controllers} is a controller's listener: use --bootstrap-controller\n"

@@ -1,0 +1,53 @@
+"""Rehearsals hold what they promise, on any small cluster and with any steps."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metashell.image import MetadataImage
+from metashell.rehearse import Assumptions, rehearse_change
+from metashell.rehearse.outcome import Trouble
+from metashell.rehearse.steps import KillBroker, RestartBroker
+from tests.rehearse.oracle import check, partitions_of
+from tests.rehearse.random_clusters import images, steps_for
+
+QUICK = Assumptions(partition_bytes=1000)
+
+
+@given(st.data())
+@settings(max_examples=80)
+def test_records_intervals_loads_and_differences_are_what_a_slow_look_finds(data: st.DataObject) -> None:
+    image = data.draw(images())
+    steps = data.draw(steps_for(image))
+    outcome = rehearse_change(image, steps, QUICK)
+    check(outcome)
+    assert len(outcome.steps) == len(steps)
+
+
+@given(images(all_live=True), st.integers(1, 5))
+@settings(max_examples=40)
+def test_after_a_restart_everything_is_as_it_was(image: MetadataImage, broker: int) -> None:
+    if broker not in image.cluster.brokers:
+        return
+    outcome = rehearse_change(image, [KillBroker(broker), RestartBroker(broker)], QUICK)
+    check(outcome)
+    after = partitions_of(outcome.after)
+    for key, partition in partitions_of(image).items():
+        assert after[key].leader >= 0 or partition.leader < 0
+        assert {*after[key].isr} >= {*partition.isr}, key
+    for trouble in (Trouble.OFFLINE, Trouble.FAILOVER, Trouble.STALLED):
+        assert outcome.verdict.tolls[trouble].at_end == 0
+
+
+@given(images(all_live=True), st.integers(1, 5))
+@settings(max_examples=40)
+def test_nothing_is_offline_while_somebody_in_sync_lives(image: MetadataImage, broker: int) -> None:
+    if broker not in image.cluster.brokers:
+        return
+    outcome = rehearse_change(image, [KillBroker(broker)], QUICK)
+    check(outcome)
+    lost = {key for key, partition in partitions_of(image).items() if {*partition.isr} <= {broker}}
+    offline = {(one.topic, one.partition) for one in outcome.intervals_of(Trouble.OFFLINE)}
+    saved = {key for key, partition in partitions_of(image).items() if set(partition.elr) - {broker}}
+    assert offline - saved == lost - saved
