@@ -151,8 +151,9 @@ def _assumptions(plan: Plan | None, given: Sequence[str]) -> Assumptions:
         except UsageError as error:
             assert plan is not None
             raise plan.assumption_error(name, f"assume: {error}") from None
+    named = named_values("--assume", given)
     try:
-        return assume_all(assumptions, named_values("--assume", given))
+        return assume_all(assumptions, named)
     except UsageError as error:
         raise UsageError(f"option --assume: {error}", error.argument) from None
 

@@ -160,17 +160,17 @@ def _print_text(display: Display, outcome: Outcome, texts: Sequence[str], label:
         return
     print_lines(display, [verdict_line(outcome)])
     for section in show:
-        display.line(f"\n{section.upper()}")
+        print_lines(display, ["", section.upper()] if len(show) > 1 else [""])
         write_objects(display, "table", section_rows(outcome, section, texts), constant=("type",))
 
 
 def print_lines(display: Display, lines: Iterable[str]) -> None:
-    """Print lines of text, each safe for a terminal: the first is the verdict, those in capitals are headings."""
+    """Print lines of text, each safe for a terminal: verdicts in colour, those in capitals as headings."""
     from metashell.escape import terminal_line
 
-    for number, line in enumerate(lines):
+    for line in lines:
         shown = terminal_line(line)
-        style = (_GREEN if line.startswith("SAFE") else _RED) if number == 0 else _BOLD if line.isupper() else ""
+        style = _GREEN if line.startswith("SAFE: ") else _RED if line.startswith("NOT SAFE: ") else _BOLD if line.isupper() else ""
         display.out.write(f"{style}{shown}{_PLAIN}\n" if display.color and style else f"{shown}\n")
 
 

@@ -59,9 +59,11 @@ class Loss:
 class Standing:
     """How things stand now, and what each loss would do.
 
-    Shape: `losses` are ordered by kind and name; `quorum` has the ids of the voters, empty where the image names none.
+    Shape: `losses` are ordered by kind and name; `quorum` has the ids of the voters, empty where the image names none. `faults` counts
+    records that could not be applied, so that the image is not what the cluster has.
     """
 
+    faults: int
     partitions: int
     offline: int
     under_min_isr: int
@@ -219,6 +221,7 @@ def standing_answers(image: MetadataImage, assumptions: Assumptions | None = Non
     losses = [_loss(group, tally, quorum) for group, tally in zip(survey.groups, survey.tallies, strict=True)]
     losses += [Loss(kind=CONTROLLER, name=str(id), voters=(id,), keeps_quorum=_keeps_quorum(quorum, (id,))) for id in quorum]
     return Standing(
+        faults=len(image.faults),
         partitions=survey.partitions,
         offline=survey.offline,
         under_min_isr=survey.under_min_isr,
