@@ -41,7 +41,7 @@ def run(words: list[str]) -> int:
 
 
 def _complain_with_excerpt(error: MetashellError) -> int:
-    """Show the line of a plan that is wrong, below the error. Errors: the same, where it is not about a plan."""
+    """Show the line of a file that is wrong, below the error. Errors: the same, where it shows none."""
     from metashell.escape import terminal_line
 
     excerpt = getattr(error, "excerpt", ())
@@ -106,35 +106,31 @@ def _steps_of(words: Sequence[str]) -> tuple[ParsedStep, ...]:
 
 
 def _read_plan(path: str) -> Plan:
-    from metashell.errors import UsageError
     from metashell.rehearse.plan_file import parse_plan
 
-    data = _read(path)
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: byte {error.start} is not UTF-8", path) from None
     folder = os.path.dirname(path)
     # A plan names files from where it lies: it may be run from anywhere.
-    return parse_plan(text, path, lambda name: _read_moves(os.path.join(folder, name)))
+    return parse_plan(_text_of(path), path, lambda name: _read_moves(os.path.join(folder, name)))
 
 
-def _read(path: str) -> bytes:
-    """A file that the command line names. Errors: PathError."""
-    from metashell.errors import PathError
-    from metashell.log.text_files import read_text_file
+def _text_of(path: str) -> str:
+    """The text of a file that the command line names. Errors: PathError; UsageError for what is no text."""
+    from metashell.errors import PathError, UsageError
 
     try:
-        return read_text_file(path)
+        with open(path, encoding="utf-8") as file:
+            return file.read()
     except OSError as error:
         raise PathError.of(path, error) from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: byte {error.start} is not UTF-8", path) from None
 
 
 def _read_moves(path: str) -> tuple[Move, ...]:
-    from metashell.errors import UsageError
+    from metashell.placement.plan_file import read_plan
+    from metashell.rehearse.steps import Move
 
-    _read(path)
-    raise UsageError(f"{path}: reassignments are not read yet", path)
+    return tuple(Move(one.topic, one.partition, one.replicas) for one in read_plan(_text_of(path), path).assignments)
 
 
 def _assumptions(plan: Plan | None, given: Sequence[str]) -> Assumptions:
@@ -162,8 +158,9 @@ def _sizes(path: str, image: MetadataImage) -> Mapping[tuple[str, int], int]:
     """The sizes of partitions in a file. Topics that the image lacks are told; where it lacks all, the file is another cluster's."""
     from metashell.errors import UsageError
     from metashell.forms import counted
+    from metashell.placement.sizes import read_sizes
 
-    sizes: dict[tuple[str, int], int] = {}
+    sizes = read_sizes(_text_of(path), path)
     topics = image.topics.by_name
     unknown = sorted({topic for topic, _ in sizes if topic not in topics})
     if unknown:

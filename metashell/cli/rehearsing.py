@@ -1,4 +1,4 @@
-"""Rehearsals for the command line: where the image comes from, how an answer is printed, and a dry run for other commands."""
+"""Rehearsals for the command line: where the image comes from, and how an answer is printed."""
 
 from __future__ import annotations
 
@@ -63,23 +63,6 @@ def live_subject(values: SimpleNamespace) -> Subject:
 def _label(name: str, image: MetadataImage) -> str:
     """Which state it is: the answer is good for that one."""
     return f"state: {name}, up to offset {image.provenance.end_offset}"
-
-
-def dry_run(values: SimpleNamespace, steps: Sequence[Step], *, subject: Subject | None = None) -> int:
-    """Rehearse a change for another command, and print what would come of it; 0 if nothing goes offline and nothing is refused.
-
-    `values` name a quorum and the form of the output. Errors: MetashellError if the quorum cannot be reached; UsageError for a step
-    that does not fit the cluster.
-    """
-    from metashell.codec.compression import MAX_DECOMPRESSED
-    from metashell.forms import standard_output
-
-    if not hasattr(values, "max_decompressed"):
-        values.max_decompressed = MAX_DECOMPRESSED
-    image, label = subject or live_subject(values)
-    outcome = rehearsed(image, steps)
-    print_outcome(standard_output(), values.output, outcome, label=label)
-    return outcome.verdict.status
 
 
 def rehearsed(

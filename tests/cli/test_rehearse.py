@@ -186,6 +186,59 @@ def test_a_fault_of_a_plan_is_shown_with_line_and_caret(tmp_path: Path) -> None:
     ]
 
 
+MOVES = {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [4, 6]}]}
+
+
+def log_dirs(*sizes: tuple[str, int]) -> str:
+    """What kafka-log-dirs prints."""
+    partitions = [{"partition": name, "size": size, "offsetLag": 0, "isFuture": False} for name, size in sizes]
+    found = {"version": 1, "brokers": [{"broker": 4, "logDirs": [{"logDir": "/d", "error": None, "partitions": partitions}]}]}
+    return f"Querying brokers for log directories information\nReceived log directory information from brokers 4\n{json.dumps(found)}\n"
+
+
+def test_sizes_say_how_much_moves_and_how_long_it_takes(tmp_path: Path) -> None:
+    (tmp_path / "moves.json").write_text(json.dumps(MOVES))
+    (tmp_path / "sizes.json").write_text(log_dirs(("orders-0", 4_000_000_000), ("gone-topic-1", 7)))
+    done = rehearse("reassign", "moves.json", "--throttle", "40000000", "--sizes", "sizes.json", "-o", "json", cwd=tmp_path)
+    assert done.stderr == "metashell rehearse: sizes.json: sizes of unknown topics are ignored: gone-topic\n"
+    value = json.loads(done.stdout)
+    assert [(row["broker"], row["size_bytes"]) for row in value["copied"] if not row["is_catch_up"]] == [(6, 4_000_000_000)]
+    step = value["steps"][0]
+    assert (step["step"], done.status) == ("reassign moves.json --throttle 40000000", 0)
+    assert 100_000 <= step["ended_ms"] - step["began_ms"] < 110_000
+
+
+def test_sizes_of_another_cluster_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "sizes.json").write_text(log_dirs(("a-0", 1), ("b-0", 1)))
+    done = rehearse(*KILL, "--sizes", "sizes.json", cwd=tmp_path)
+    fault = "sizes.json: sizes of unknown topics: a and 1 other topic: of another cluster?"
+    assert (done.status, done.stdout, done.stderr) == (2, b"", f"metashell rehearse: {fault}\n")
+
+
+@pytest.mark.parametrize("option", ["--sizes", "reassign"])
+def test_a_file_that_is_no_json_is_shown_with_line_and_caret(option: str, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{"version": 1,\n "partitions": [x]}\n')
+    words = [*KILL, "--sizes", "x.json"] if option == "--sizes" else ["reassign", "x.json"]
+    done = rehearse(*words, cwd=tmp_path)
+    first, *excerpt = done.stderr.splitlines()
+    assert done.status == 2 and "x.json:2:17: " in first
+    assert excerpt == ['     "partitions": [x]}', "                    ^"]
+
+
+def test_a_plan_finds_files_beside_itself(tmp_path: Path) -> None:
+    folder = tmp_path / "plans"
+    folder.mkdir()
+    (folder / "moves.json").write_text(json.dumps(MOVES))
+    (folder / "plan.toml").write_text('[[step]]\ndo = "reassign moves.json"\n')
+    assert rehearse("plans/plan.toml", cwd=tmp_path).status == 0
+    (folder / "moves.json").unlink()
+    done = rehearse("plans/plan.toml", cwd=tmp_path)
+    assert done.status == 2
+    assert done.stderr.startswith(
+        "metashell rehearse: plans/plan.toml:2:16: step 1: reassign: plans/moves.json: No such file or directory\n"
+    )
+
+
 def test_a_plan_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_bytes(b'title = "\xff"\n')
     done = rehearse("plan.toml", cwd=tmp_path)
