@@ -45,6 +45,7 @@ LAYERS: dict[str, set[str]] = {
     "embedded": {"controller_server", "server", "controller", "raft", "image", "log", "storage", "client", "net", "codec"},
     "columns": {"codec", "log"},
     "reports": {"codec", "log", "columns", "options"},
+    "placement": {"image", "codec"},
 }
 LAYERS["cli"] = set(LAYERS)
 # Packages with rooms inside: what each room may import of the others. What lies beside the rooms imports none of them.
@@ -68,6 +69,7 @@ NEVER: dict[str, set[str]] = {
     "raft": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
     "controller": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
     "groups": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
+    "placement": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
     # Chance comes from a seed.
     "rehearse": {"os", "io", "pathlib", "socket", "asyncio"} | (CLOCK_AND_CHANCE - {"random"}),
     "cli": {"prompt_toolkit", "rich"},

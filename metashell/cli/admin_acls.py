@@ -49,7 +49,7 @@ def _add(work: Work) -> None:
         return
     denied = [entry for entry in entries if entry.permission_type == "DENY"]
     if denied:
-        work.confirm(*(f"{entry}: no ALLOW counts against it" for entry in denied), question=f"Add {_counted(entries)}?")
+        work.confirm(*(f"{entry}: it outweighs every ALLOW" for entry in denied), question=f"Add {_counted(entries)}?")
     for chunk in _chunks(entries):
         for entry, error in create_acls(work.admin, chunk):
             if error is None:
@@ -72,7 +72,7 @@ def _remove(work: Work) -> None:
     from metashell.errors import UsageError
 
     if not (_is_chosen(work.values) or work.values.all):
-        raise UsageError("name what to remove (--topic, --principal ...), or say --all", "--all")
+        raise UsageError("name what to remove (--topic, --principal ...), or give --all", "--all")
     entries = _found(work)
     if not entries:
         work.fail("no ACL fits: nothing was removed")

@@ -58,10 +58,12 @@ def _unset(work: Work) -> None:
     from metashell.errors import UsageError
 
     entity, keys = _entity(work.values), list(work.values.key)
-    if bool(keys) == work.values.all:
-        raise UsageError("name the quotas to remove, or say --all" if not keys else "--all and names of quotas exclude each other", "--all")
+    if keys and work.values.all:
+        raise UsageError("--all and names of quotas exclude each other", "--all")
+    if not keys and not work.values.all:
+        raise UsageError("name the quotas to remove, or give --all", "--all")
     if not keys:
-        keys = [key for found in _found(work, dict(entity), is_strict=True) for key in found.values]
+        keys = [key for found in _found(work, dict(entity), is_strict=True) for key in sorted(found.values)]
         if not keys:
             from metashell.admin.quotas import entity_text
 

@@ -372,7 +372,8 @@ class AcceptedConnection(asyncio.BufferedProtocol):
         """End what takes too long, and come again when the next of it is due."""
         now = self._loop.time()
         in_handshake = self._tls is not None and not self._tls.done
-        if (in_handshake or not self.core.authenticated) and now >= self._handshake_at:
+        is_unknown = in_handshake or not self.core.authenticated
+        if is_unknown and now >= self._handshake_at:
             self._handshake_is_due(in_handshake)
         idle_s = self.listener.options.idle_timeout_s
         if idle_s is not None and now >= self._active_at + idle_s:
@@ -381,7 +382,7 @@ class AcceptedConnection(asyncio.BufferedProtocol):
         if self._ended or self.core.closed:
             return
         due = [] if idle_s is None else [self._active_at + idle_s]
-        if now < self._handshake_at:
+        if is_unknown:
             due.append(self._handshake_at)
         self._timer = self._loop.call_at(min(due), self._watch) if due else None
 

@@ -62,9 +62,9 @@ ADD = command(
     "add",
     "allow or deny principals something",
     """
-        Adds an entry for each combination of principal, host, operation and resource. One that is there already stays. DENY counts more
-        than ALLOW: it is asked about first. Where brokers have allow.everyone.if.no.acl.found=true, the first entry of a resource shuts
-        everybody else out of it.
+        Adds an entry for each combination of principal, host, operation and resource. One that is there already stays. A DENY
+        outweighs every ALLOW: it is asked about first. Where brokers have allow.everyone.if.no.acl.found=true, the first entry of a
+        resource shuts everybody else out of it.
 
         --producer and --consumer stand for what Kafka's clients need: WRITE, DESCRIBE and CREATE on topics (and WRITE and DESCRIBE on
         transactional ids, if any are named); READ and DESCRIBE on topics, READ on groups.

@@ -105,7 +105,7 @@ def _keys(ctx: Context, spec: CommandSpec, partial: PartialLine, *, is_set: bool
 def _present_keys(subject: Subject, image: MetadataImage) -> Iterable[str]:
     match subject:
         case ("quota", entity, None):
-            return dict(image.client_quotas).get(tuple(sorted(entity)), {})
+            return image.client_quotas.get(tuple(sorted(entity)), {})
         case _:
             resource = resource_of(subject)
             return () if resource is None else image.configs.get(resource, {})

@@ -67,7 +67,7 @@ def test_an_entry_that_is_there_stays_one(quorum: EmbeddedQuorum) -> None:
 def test_a_denial_is_asked_about(quorum: EmbeddedQuorum) -> None:
     words = ["--deny", "mallory", "--operation", "all", "--cluster"]
     warning, refusal = lines(quorum, "acls", "add", *words, status=2)
-    assert warning.endswith("warning: DENY User:mallory from * to ALL CLUSTER:kafka-cluster: no ALLOW counts against it")
+    assert warning.endswith("warning: DENY User:mallory from * to ALL CLUSTER:kafka-cluster: it outweighs every ALLOW")
     assert "nothing was changed: add --yes" in refusal
     assert entries(quorum) == set()
     lines(quorum, "acls", "add", *words, "--yes")
@@ -137,7 +137,7 @@ def test_more_entries_than_one_request_takes(quorum: EmbeddedQuorum) -> None:
         (["add", "--operation", "read", "--topic", "t"], "name whom to allow or deny"),
         (["add", "--allow", "a", "--operation", "read"], "name what the entry is about"),
         (["add", "--allow", "", "--operation", "read", "--topic", "t"], "'': a principal is User:NAME"),
-        (["remove"], "or say --all"),
+        (["remove"], "or give --all"),
         (["list", "--pattern", "glob"], "'glob' is not one of any, literal, prefixed, match"),
         (["lsit"], "unknown command lsit (did you mean list?)"),
     ],
@@ -154,9 +154,9 @@ def test_one_entry_is_refused_and_the_others_are_added(quorum: EmbeddedQuorum) -
     assert entries(quorum) == {"ALLOW User:a * READ TOPIC:t LITERAL"}
 
 
-@pytest.mark.kafka_quorum(controllers=1)
-def test_a_cluster_without_an_authorizer_says_so(kafka_quorum: EmbeddedQuorum) -> None:
-    for words in (["list"], ["add", "--allow", "a", "--operation", "read", "--topic", "t"], ["remove", "--all", "--yes"]):
-        told = lines(kafka_quorum, "acls", *words, status=1)
-        assert len(told) == 1 and "SECURITY_DISABLED: No Authorizer is configured" in told[0]
-        assert told[0].endswith("Set authorizer.class.name on all brokers and controllers first.")
+def test_a_cluster_without_an_authorizer_says_so() -> None:
+    with EmbeddedQuorum(controllers=1) as plain:
+        for words in (["list"], ["add", "--allow", "a", "--operation", "read", "--topic", "t"], ["remove", "--all", "--yes"]):
+            told = lines(plain, "acls", *words, status=1)
+            assert len(told) == 1 and "SECURITY_DISABLED: No Authorizer is configured" in told[0]
+            assert told[0].endswith("Set authorizer.class.name on all brokers and controllers first.")

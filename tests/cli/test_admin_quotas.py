@@ -119,7 +119,7 @@ def test_what_the_cluster_refuses_is_told_with_its_words(quorum: EmbeddedQuorum)
         (["set", "--user", "a", "request_percentage=1", "request_percentage=2"], "request_percentage: given twice"),
         (["set", "--user", "a", "--user-default", "request_percentage=1"], "--user and --user-default exclude each other"),
         (["set", "--user", "a", "--ip", "10.0.0.1", "request_percentage=1"], "an address has its quotas alone"),
-        (["unset", "--user", "a"], "name the quotas to remove, or say --all"),
+        (["unset", "--user", "a"], "name the quotas to remove, or give --all"),
         (["unset", "--user", "a", "--all", "request_percentage"], "--all and names of quotas exclude each other"),
     ],
 )

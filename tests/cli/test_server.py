@@ -32,6 +32,7 @@ class Place:
     config: Path
     directory: Path
     port: int
+    begun: list[subprocess.Popen[str]]
 
     def format(self) -> None:
         done = run("metashell", "storage", "format", "-c", str(self.config), "-t", CLUSTER_ID, "-s")
@@ -39,7 +40,8 @@ class Place:
 
     def begin(self, *words: str) -> subprocess.Popen[str]:
         argv = command_line("metashell", "server", str(self.config), *words)
-        return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+        self.begun.append(subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()))
+        return self.begun[-1]
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         return run("metashell", "server", str(self.config), *words)
@@ -52,7 +54,8 @@ def run(name: str, *words: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Callable[[str], Place]]:
     """Configurations of a sole controller, each with a port of its own."""
-    held = []
+    held: list[socket.socket] = []
+    begun: list[subprocess.Popen[str]] = []
 
     def make(name: str) -> Place:
         opened = socket.socket()
@@ -65,11 +68,15 @@ def place(tmp_path: Path) -> Iterator[Callable[[str], Place]]:
             "process.roles=controller\nnode.id=1\ncontroller.listener.names=CONTROLLER\n"
             f"listeners=CONTROLLER://localhost:{port}\nlog.dirs={directory}\ncontroller.quorum.bootstrap.servers=localhost:{port}\n"
         )
-        return Place(config, directory, port)
+        return Place(config, directory, port, begun)
 
     yield make
     for opened in held:
         opened.close()
+    for process in begun:
+        # What an assertion left behind must not make another test fail.
+        process.kill()
+        process.communicate()
 
 
 def test_a_port_of_metrics_that_cannot_be_is_named_before_anything_is_opened(place: Callable[[str], Place]) -> None:

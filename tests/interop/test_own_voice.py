@@ -130,6 +130,39 @@ def test_a_voter_goes_and_comes_through_a_broker(broker: OneBroker) -> None:
     assert ": is a voter now; 3 voters" in lines(broker, "quorum", "add-controller", *words, "--wait")[0]
 
 
+def test_quotas_and_credentials_are_described_by_brokers_as_the_metadata_has_them(
+    broker: OneBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALICES_PASSWORD", "secret")
+    for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+        lines(broker, "scram", "set", "alice", "--mechanism", mechanism, "--password-env", "ALICES_PASSWORD")
+    lines(broker, "quotas", "set", "--user", "alice", "producer_byte_rate=10M", "request_percentage=12.5")
+    lines(broker, "quotas", "set", "--user-default", "--client-id", "app", "consumer_byte_rate=1M")
+    lines(broker, "quotas", "set", "--ip", "127.0.0.2", "connection_creation_rate=7")
+    lines(broker, "quotas", "set", "--ip-default", "connection_creation_rate=700", "--dry-run")
+    for words in (
+        ("scram", "list"),
+        ("quotas", "list"),
+        ("quotas", "list", "--user", "alice"),
+        ("quotas", "list", "--user-default"),
+        ("quotas", "list", "--client-id", "app", "--user-default", "--strict"),
+        ("quotas", "list", "--ip", "127.0.0.2"),
+    ):
+        ways = [objects(broker, *words, through=through) for through in ("-b", "-C")]
+        assert ways[0] == ways[1] != [], words
+    for words in (
+        ("quotas", "list", "--user", "app"),
+        ("quotas", "list", "--client-id", "app", "--strict"),
+        ("quotas", "list", "--ip-default"),
+    ):
+        assert [objects(broker, *words, through=through) for through in ("-b", "-C")] == [[], []], words
+    ways_told = [lines(broker, "scram", "list", "alice", "nobody", status=1, through=through) for through in ("-b", "-C")]
+    assert ways_told[0] == ways_told[1] and "nobody: RESOURCE_NOT_FOUND: " in ways_told[0][-1]
+    assert len(lines(broker, "quotas", "unset", "--user", "alice", "--all")) == 2
+    lines(broker, "scram", "delete", "alice", "--yes")
+    assert objects(broker, "scram", "list") == []
+
+
 @pytest.mark.parametrize(
     "words", [("topics", "list"), ("brokers", "list"), ("quorum", "describe"), ("cluster",), ("configs", "get", "broker:1")]
 )

@@ -15,9 +15,12 @@ from metashell.image import MetadataImage, load_image
 from metashell.log.source import open_source
 from metashell.nodes import LocalInfo, build_root
 from metashell.nodes.subjects import Subject
-from metashell.shell import Context, run_line
+from metashell.options.front_door import TOOLS
+from metashell.options.parser import parse
+from metashell.shell import Context, run_command, run_line
 from metashell.shell.completion import complete
 from metashell.shell.deeds import Deed
+from metashell.shell.globs import quote_glob
 from metashell.shell.history import remember
 
 
@@ -101,6 +104,13 @@ def asked(image: MetadataImage, line: str) -> list[str]:
             ["quotas set --client-id-default --user=a -- request_percentage=1"],
         ),
         ("set /image/scram/SCRAM-SHA-256/carol", ["scram set --mechanism=SCRAM-SHA-256 -- carol"]),
+        ("set /image/features/finalized_share.version 2", ["features upgrade -- share.version=2"]),
+        ("set /image/features/finalized_transaction.version 1", ["features downgrade -- transaction.version=1"]),
+        ("set /image/features/finalized_transaction.version 0", ["features disable -- transaction.version"]),
+        ("set /image/features/metadataVersion 4.3", ["features upgrade -- metadata.version=4.3"]),
+        ("set /image/features/metadataVersion 4.2-IV1", ["features downgrade -- metadata.version=4.2-IV1"]),
+        ("set /image/features/metadataVersion 4", ["features downgrade -- metadata.version=4"]),
+        ("delete /image/features/finalized_share.version", ["features disable -- share.version"]),
         ("unset /image/configs/TOPIC:orders retention.ms x", ["configs unset topic:orders retention.ms x"]),
         ("unset /image/configs/TOPIC:orders/cleanup.policy", ["configs unset topic:orders cleanup.policy"]),
         ("unset /image/clientQuotas/user(alice) producer_byte_rate", ["quotas unset --user=alice -- producer_byte_rate"]),
@@ -137,6 +147,42 @@ def test_an_entry_of_access_is_removed_alone(image: MetadataImage) -> None:
         assert [word.partition("=")[0] for word in words[3:]] == ["--pattern", "--principal", "--host", "--operation", "--permission"]
 
 
+VERBS = {
+    "alter": ["--partitions", "9"],
+    "create": ["retention.ms=1", "-p", "1"],
+    "delete": [],
+    "elect": ["--unclean"],
+    "set": ["a=b"],
+    "unregister": ["--force"],
+    "unset": ["a"],
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_on_every_path_a_verb_is_a_command_that_can_be_parsed_or_a_line_of_refusal(verb: str, image: MetadataImage) -> None:
+    ctx = context(image, Recorded())
+    run_line(ctx, "find / /image")
+    assert isinstance(ctx.out, StringIO)
+    paths = ctx.out.getvalue().splitlines()
+    assert len(paths) > 300
+    parsed = 0
+    for path in paths:
+        recorded = Recorded()
+        ctx = context(image, recorded)
+        status = run_command(ctx, [verb, quote_path(path), *VERBS[verb]])
+        assert bool(recorded.deeds) == (status == 0) and len(told(ctx).splitlines()) == (status != 0), path
+        for deed in recorded.deeds:
+            spec = next(command for command in TOOLS[f"metashell-{deed.noun}"].commands if command.name == deed.verb)
+            parse(spec, ["--dry-run", "-C", "localhost:1", *deed.words])
+            parsed += 1
+    assert parsed
+
+
+def quote_path(path: str) -> str:
+    """A path in which no character is a wildcard."""
+    return "/".join(map(quote_glob, path.split("/")))
+
+
 def test_options_and_the_form_go_along(image: MetadataImage) -> None:
     recorded = Recorded(status=1)
     ctx = context(image, recorded)
@@ -169,6 +215,8 @@ def test_what_does_not_ask_by_itself_is_asked_about(image: MetadataImage) -> Non
         ("set /image/topics/byName/orders/0 a=b", 2, "set: it has no settings"),
         ("set /image/configs/TOPIC:no* a=b", 1, "set: /image/configs/TOPIC:no*: No such file or directory."),
         ("unset /image/configs/TOPIC:orders", 2, "unset: missing KEY"),
+        ("set /image/features/finalized_share.version", 2, "set: share.version: name one level"),
+        ("unset /image/features/finalized_share.version x", 2, "unset: share.version: a feature has no keys"),
         ("unset /image/scram/SCRAM-SHA-256/carol x", 2, "unset: a credential has no keys: `delete` removes it"),
         ("unset /image/acls/byId/* x", 2, "unset: it has no settings"),
         ("unset /image/configs/TOPIC:orders/cleanup.policy x", 2, "unset: cleanup.policy: the path names the key already"),

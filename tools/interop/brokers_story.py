@@ -11,6 +11,7 @@ a snapshot. With --controllers 4.3.1 the same is done to three of Kafka's contro
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import re
 import signal
@@ -218,4 +219,8 @@ def folder_of(kept: Path | None, name: str) -> Iterator[Path]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    STATUS = main(sys.argv[1:])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # At an ordinary end a client that hangs in its library would be waited for.
+    os._exit(STATUS)

@@ -80,7 +80,11 @@ class ProcessLoop(asyncio.AbstractEventLoop):
     def call_at(self, when: float, callback: Callable[..., object], *args: Any, context: Any = None) -> asyncio.TimerHandle:  # type: ignore[override]
         timer = asyncio.TimerHandle(when, callback, args, self, context)
         if not self.is_dead:
-            due_us = self.world_us(-int(-when * 1_000_000 // 1))
+            local_us = -int(-when * 1_000_000 // 1)
+            if local_us / 1_000_000 < when:
+                # The product was rounded down: a timer that comes a hair too early is set again for ever.
+                local_us += 1
+            due_us = self.world_us(local_us)
             self.world.push_us(max(due_us, self.now_us), fire, self, timer)
         return timer
 

@@ -25,6 +25,17 @@ def test_time_passes_only_in_the_world_and_at_the_rate_of_each_process() -> None
         assert woken["exact"] == 1_000 and 905 <= woken["fast"] <= 910
 
 
+def test_a_timer_never_comes_before_its_time() -> None:
+    """Multiplied by a million this one is a whole number: a timer that is set again for it would come again at once, for ever."""
+    with processes() as (world, (one, *_)):
+        due = 13.202210000000001
+        one.loop._base_us = 13_000_000
+        called: list[float] = []
+        one.loop.call_at(due, lambda: called.append(one.loop.time()))
+        wait(world, 1_000)
+        assert called and called[0] >= due
+
+
 def test_timeouts_of_asyncio_are_those_of_the_world() -> None:
     with processes() as (world, (one, *_)):
 

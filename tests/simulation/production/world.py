@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 NO_TIMER = -1
 
+AT_ONCE_MAX = 500_000
+"""Events of one microsecond, from which on time stands still."""
+
 
 class ProductionHost(Host):
     """A machine with its disk. `fuse_left` counts steps on the disk and writes to sockets; with `fuse_power` the last one ends its power.
@@ -133,10 +136,15 @@ class ProductionWorld(World):
     def run(self, until_ms: int, until_events: int) -> None:
         """Let things happen until a time or a number of events is reached. Errors: Violation."""
         heap, until_us = self.heap, until_ms * 1_000
+        at_once = 0
         while self.events < until_events and heap and heap[0][0] <= until_us:
             due_us, _, function, first, second = heappop(heap)
             if due_us > self.now_us:
                 self.now_us = due_us
+                at_once = 0
+            at_once += 1
+            if at_once > AT_ONCE_MAX:
+                raise Violation("V7", f"time stands still at {self.now_us} us")
             function(self, first, second)
             if self.found is not None:
                 raise self.found

@@ -1,0 +1,29 @@
+"""Brokers and partitions of an image, as plans are made from."""
+
+from __future__ import annotations
+
+from metashell.image import MetadataImage
+from metashell.placement.situation import BrokerState, PartitionState, Situation
+from metashell.values import uuid_text
+
+
+def situation_of(image: MetadataImage) -> Situation:
+    """The situation that an image describes."""
+    brokers = tuple(
+        BrokerState(
+            id=id,
+            rack=broker.rack,
+            is_fenced=broker.fenced,
+            is_leaving=broker.in_controlled_shutdown,
+            is_cordoned=bool(broker.directories) and set(broker.directories) <= set(broker.cordoned_directories or ()),
+        )
+        for id, broker in sorted(image.cluster.brokers.items())
+    )
+    partitions = []
+    for topic in sorted(image.topics, key=lambda topic: topic.name):
+        topic_id = uuid_text(topic.id)
+        for number, found in sorted(topic.partitions.items()):
+            partitions.append(
+                PartitionState(topic.name, number, found.replicas, found.adding_replicas, found.removing_replicas, topic_id, found.isr)
+            )
+    return Situation(brokers, tuple(partitions))
