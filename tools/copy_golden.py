@@ -3,8 +3,8 @@
     python -m tools.copy_golden          make it anew from $METASHELL_GOLDEN or ../shared/golden
     python -m tools.copy_golden --check  status 1 if what is committed is not what would be made
 
-Data is copied as it is. Case files (dump-log and shell) are packed with their outputs inside, and keep the cases whose
-files are all there. Every part gets a SOURCE file that says what it is.
+Data is copied as it is. Case files are packed with their outputs inside, and keep the cases of the tools that ask a cluster, and of
+dump-log and shell those whose files are all there. Every part gets a SOURCE file that says what it is.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 from tests.golden_cases import SUBSET_ROOT, full_root, json_lines
 
 TOOLS = ("dump-log", "shell")
+ADMIN_TOOLS = ("cluster", "quorum", "features")
 DROPPED_KEYS = ("seconds", "version", "unstable", "timeout")
 
 
@@ -40,12 +41,12 @@ PARTS = (
     Part(
         "4.3.1/main",
         ("stopped/node-1", "stopped/node-2", "stopped/node-4", "killed/node-1", "live-1/node-1", "live-2/node-5"),
-        ("files",),
+        ("files", "online"),
         "3 controllers and 3 brokers of Kafka 4.3.1, small segments and snapshots, a rich workload",
     ),
-    Part("4.3.1/default", ("*/*",), ("files",), "2 combined nodes of Kafka 4.3.1, upgraded from metadata.version 3.3-IV3"),
+    Part("4.3.1/default", ("*/*",), ("files", "online"), "2 combined nodes of Kafka 4.3.1, upgraded from metadata.version 3.3-IV3"),
     Part("4.3.1/damage", ("*",), ("files",), "cut, flipped and hand-made files, and what the tools of Kafka 4.3.1 print"),
-    Part("4.3.1/wire", (), ("frames", "phases"), "requests and responses of a Kafka 4.3.1 cluster, caught by a proxy"),
+    Part("4.3.1/wire", (), ("frames", "phases", "online"), "requests and responses of a Kafka 4.3.1 cluster, caught by a proxy"),
     Part("3.9.2/main", ("stopped/node-1", "live-2/node-5"), ("voice-4.3.1",), "as 4.3.1/main with Kafka 3.9.2"),
     Part("3.9.2/default", ("*/*",), ("voice-4.3.1",), "3 combined nodes of Kafka 3.9.2"),
     Part("3.3.2/main", ("stopped/node-1", "live-2/node-5"), ("voice-4.3.1",), "as 4.3.1/main with Kafka 3.3.2"),
@@ -97,7 +98,9 @@ def pack(source: Path, target: Path, name: str) -> None:
 
 
 def is_kept(row: dict[str, Any], target: Path) -> bool:
-    """Whether the case is of a tool that reads files, and all of its files were copied."""
+    """Whether the case is of a tool that asks a cluster, or of one that reads files, and all of its files were copied."""
+    if row["argv"][0] in ADMIN_TOOLS:
+        return True
     words = [word for argument in row["argv"] for word in argument.split(",")]
     return row["argv"][0] in TOOLS and all((target / word).exists() for word in words if "/data/" in word)
 

@@ -54,8 +54,8 @@ def has_moved(response: Any) -> bool:
     return bool(codes) and codes <= MOVED
 
 
-class NotSent(Exception):
-    """There was no connection, so nothing was sent."""
+class Unanswered(Exception):
+    """One try that had no answer."""
 
     def __init__(self, cause: ConnectionFailedError) -> None:
         super().__init__(str(cause))
@@ -70,7 +70,11 @@ class NotSent(Exception):
             silent.add(address)
 
 
-class Broken(NotSent):
+class NotSent(Unanswered):
+    """There was no connection, so nothing was sent."""
+
+
+class Broken(Unanswered):
     """The connection broke after the request was sent, so it may have been carried out."""
 
 
@@ -175,13 +179,18 @@ class Session:
     async def connection(self, to: int | Address | None = None) -> Connection:
         """The connection to a node, or to the first that answers. Errors: see `Admin`."""
         ends_at = self._deadline()
-        if to is None and self._last is None:
-            await self._learn(None, ends_at)
-        address = await self._address_of(to, ends_at) if isinstance(to, int) else to or self._candidates()[0]
-        try:
-            return await self._connect(address, ends_at)
-        except NotSent as error:
-            raise ConnectError([(address, str(error))]) from None
+        addresses = [await self._address_of(to, ends_at)] if isinstance(to, int) else [to] if to else self._candidates()
+        failures: dict[Address, str] = {}
+        silent: set[Address] = set()
+        for round_number in range(ROUNDS_MAX):
+            for address in (address for address in addresses if address not in silent):
+                try:
+                    return await self._connect(address, ends_at)
+                except NotSent as error:
+                    error.note(address, failures, silent)
+            if silent.issuperset(addresses) or not await self._pause(round_number, ends_at):
+                break
+        raise ConnectError(list(failures.items()))
 
     # ---- who is asked
 
@@ -228,7 +237,7 @@ class Session:
             for address in sorted(addresses, key=lambda address: address == avoided):
                 try:
                     answer = await self._try(address, await self._describe(address, fenced, ends_at), None, ends_at)
-                except (NotSent, Broken) as error:
+                except Unanswered as error:
                     error.note(address, failures, silent)
                 else:
                     if answer.error_code != UNSUPPORTED_VERSION:

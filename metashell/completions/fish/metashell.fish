@@ -374,7 +374,7 @@ complete -c kafka-shell -n '__metashell_command_is man; and __metashell_words_ar
 complete -c kafka-shell -n '__metashell_words_are 0' -x -a pwd -d 'print the current working directory'
 complete -c kafka-shell -n '__metashell_command_is pwd' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is pwd' -l help -s h -d 'show the help and exit'
-complete -c kafka-shell -n '__metashell_words_are 0' -x -a set -d 'change settings, quotas and passwords'
+complete -c kafka-shell -n '__metashell_words_are 0' -x -a set -d 'change settings, quotas, passwords and feature levels'
 complete -c kafka-shell -n '__metashell_command_is set' -l dry-run -s n -d 'change nothing: show what would be done'
 complete -c kafka-shell -n '__metashell_command_is set' -l yes -s y -d 'do it without asking'
 complete -c kafka-shell -n '__metashell_command_is set' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
