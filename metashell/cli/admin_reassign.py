@@ -167,10 +167,8 @@ def _show_text(
     work.display.line("")
     total = sum(len(partition.replicas) for partition in cluster.partitions)
     sized = f" ({size_text(after.bytes_moved)})" if is_sized else ""
-    work.display.line(
-        f"{counted(count, 'partition')} of {len(cluster.partitions)} change; {after.replicas_moved} of {counted(total, 'replica')} are
-        copied{sized}"
-    )
+    copied = f"{after.replicas_moved} of {counted(total, 'replica')} are copied{sized}"
+    work.display.line(f"{counted(count, 'partition')} of {len(cluster.partitions)} change; {copied}")
     seconds = _seconds(work, carried, is_sized=is_sized)
     if seconds is not None:
         work.display.line(f"at {size_text(work.values.throttle)}/s for each broker that takes at least {duration_text(seconds * 1000)}")

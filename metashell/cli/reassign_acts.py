@@ -81,12 +81,13 @@ def _check_brokers(work: Work, standings: Sequence[Standing]) -> None:
         if standing.stage is not Stage.WAITING or standing.now is None:
             continue
         for id in standing.wanted.replicas:
+            why = ""
             if id not in known:
-                ids = ", ".join(map(str, known))
-                raise MetashellError(f"{standing.wanted.place}: broker {id} is not registered (the cluster has {ids}); nothing was begun")
-            if id not in standing.now.replicas and known[id].trouble:
-                raise MetashellError(f"{standing.wanted.place}: broker {id} {known[id].trouble}: a move there does not end; nothing was
-                begun")
+                why = f"broker {id} is not registered (the cluster has {', '.join(map(str, known))})"
+            elif id not in standing.now.replicas and known[id].trouble:
+                why = f"broker {id} {known[id].trouble}, and a move to it would not end"
+            if why:
+                raise MetashellError(f"{standing.wanted.place}: {why}; nothing was begun")
 
 
 def _is_as_assumed(work: Work, standings: Sequence[Standing]) -> bool:
@@ -173,9 +174,7 @@ def _tell_found(work: Work, found: Found) -> bool:
 class _Run:
     """Moves of a plan: which are begun, which are over, and what a person who stops it has to know."""
 
-    def __init__(
-        self, work: Work, plan: Plan, waiting: Sequence[Standing], moving: Sequence[Standing], throttle: Throttle | None
-    ) -> None:
+    def __init__(self, work: Work, plan: Plan, waiting: Sequence[Standing], moving: Sequence[Standing], throttle: Throttle | None) -> None:
         self._work = work
         self._plan = plan
         self._waiting = list(waiting)
@@ -280,9 +279,7 @@ class _Run:
         if self._throttle is not None:
             _clear(self._work, self._throttle, self._plan)
         if self._done:
-            self._work.tell(
-                f"{counted(self._done, 'partition')} moved", type="reassignment_plan", result="done", partitions=self._done
-            )
+            self._work.tell(f"{counted(self._done, 'partition')} moved", type="reassignment_plan", result="done", partitions=self._done)
 
     def _tell_stopped(self) -> None:
         """What was done and what was not, and how it goes on."""
