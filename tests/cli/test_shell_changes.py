@@ -64,7 +64,7 @@ def test_changes_go_where_the_shell_is_attached(quorum: EmbeddedQuorum, monkeypa
     monkeypatch.setenv("METASHELL_COMMAND_CONFIG", "/no/such.file")
     monkeypatch.setenv("METASHELL_BOOTSTRAP_SERVER", "localhost:1")
     assert shell(quorum, "set", "/image/clientQuotas/user(gus)", "producer_byte_rate=1").status == 0
-    assert quorum.image.client_quotas[(("user", "gus"),)] == {"producer_byte_rate": 1.0}
+    assert dict(quorum.image.client_quotas[(("user", "gus"),)]) == {"producer_byte_rate": 1.0}
 
 
 def test_a_script_sees_what_it_changed(quorum: EmbeddedQuorum) -> None:
