@@ -231,10 +231,6 @@ class Work:
         if text:
             self.note(text)
 
-    def answered_elsewhere(self) -> None:
-        """Somebody else has printed the answer, in the form that was asked for."""
-        self._is_written = True
-
     def _gather(self, objects: Iterable[Mapping[str, object]]) -> None:
         if self.form != "jsonl":
             self._objects += objects

@@ -118,21 +118,23 @@ def _fields(one: Standing) -> dict[str, object]:
 
 
 def _rehearse(work: Work, waiting: Sequence[Standing]) -> None:
-    """Let the moves happen on a copy of the metadata, and show what would come of it."""
-    from metashell.cli.administering import cluster_of
-    from metashell.cli.rehearsing import Subject, dry_run
-    from metashell.forms import counted
+    """Let the moves happen on a copy of the metadata."""
+    from metashell.admin.errors import AdminError
+    from metashell.cli.dry_runs import rehearsed
     from metashell.rehearse.steps import Move, Reassign
 
-    work.note(f"{counted(len(waiting), 'partition')} would be moved")
     if not waiting:
+        work.note("no partition would begin to move")
         return
     moves = tuple(Move(one.wanted.topic, one.wanted.partition, one.wanted.replicas) for one in waiting)
-    step = Reassign(at_ms=0, moves=moves, throttle_bytes=work.values.throttle)
-    status = dry_run(cluster_of(work.values), [step], subject=Subject(work.image(), f"state: {work.place}"))
-    work.answered_elsewhere()
-    if status:
-        work.fail()
+    outcome = rehearsed(work, [Reassign(moves=moves, throttle_bytes=work.values.throttle)])
+    refused = {refusal.thing: refusal for refusal in outcome.steps[0].refusals}
+    for one in waiting:
+        refusal = refused.get(f"{one.wanted.topic}-{one.wanted.partition}")
+        if refusal is not None:
+            work.failed(AdminError(refusal.code, refusal.message, one.wanted.place), **_fields(one))
+        else:
+            work.tell(f"{one.wanted.place}: {_ways(one)}: would be moved", **_fields(one), result="would be moved")
 
 
 def _confirm(work: Work, waiting: Sequence[Standing]) -> None:
@@ -238,9 +240,7 @@ class _Run:
                 self._work.failed(error, **_fields(one))
                 continue
             self._moving[_key(one)] = one
-            assert one.now is not None
-            ways = f"{_ids(one.now.goal)} -> {_ids(one.wanted.replicas)}"
-            self._work.tell(f"{one.wanted.place}: {ways}", **_fields(one), result="begun")
+            self._work.tell(f"{one.wanted.place}: {_ways(one)}", **_fields(one), result="begun")
 
     def _wait(self, left: int) -> None:
         """Return once no more than so many moves are under way. Errors: MetashellError after --wait."""
@@ -303,6 +303,11 @@ def _command(verb: str, work: Work) -> str:
 
 def _key(one: Standing) -> Place:
     return one.wanted.topic, one.wanted.partition
+
+
+def _ways(one: Standing) -> str:
+    before = () if one.now is None else one.now.goal
+    return f"{_ids(before)} -> {_ids(one.wanted.replicas)}"
 
 
 def _ids(replicas: Iterable[int]) -> str:

@@ -57,7 +57,8 @@ def _standing(wanted: Assignment, there: Mapping[tuple[str, int], PartitionState
         return Standing(wanted, Stage.CHANGED, now, f"it is being moved to {_words(now.goal)}")
     if now.replicas == wanted.replicas:
         return Standing(wanted, Stage.DONE, now)
-    if wanted.before is not None and now.replicas != wanted.before:
+    # In another order after a move was cancelled.
+    if wanted.before is not None and set(now.replicas) != set(wanted.before):
         return Standing(wanted, Stage.CHANGED, now, f"it is on {_words(now.replicas)}, the plan took it to be on {_words(wanted.before)}")
     return Standing(wanted, Stage.WAITING, now)
 
