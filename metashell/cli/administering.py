@@ -391,7 +391,9 @@ def cluster_of(values: SimpleNamespace) -> SimpleNamespace:
     if not named.bootstrap_server and not named.bootstrap_controller:
         raise UsageError(f"which cluster? Name brokers (-b HOST:PORT) or controllers (-C HOST:PORT), or set {SERVER_VARIABLE}", "-b")
     if named.command_config is None:
-        named.command_config = os.environ.get(CONFIG_VARIABLE) or None
+        named.command_config = os.environ.get(CONFIG_VARIABLE)
+    # The empty name is how a caller says that there is none, whatever the environment says.
+    named.command_config = named.command_config or None
     return named
 
 
