@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,14 +31,21 @@ class Subject(NamedTuple):
 
 
 def subject_of(values: SimpleNamespace) -> Subject:
-    """The image that `--snapshot`, `--demo`, `-C` or `-b` names. Errors: UsageError without one; MetashellError if it cannot be read."""
+    """The image that `--snapshot`, `--demo`, `-C`, `-b` or the environment names.
+
+    Errors: UsageError without one; MetashellError if it cannot be read.
+    """
+    from metashell.cli.administering import cluster_of
     from metashell.cli.attaching import names_quorum
     from metashell.errors import UsageError
+    from metashell.options.administering import CONTROLLER_VARIABLE, SERVER_VARIABLE
 
     if names_quorum(values):
         return live_subject(values)
     if not values.snapshot and not values.demo:
-        raise UsageError("no cluster: name a file or directory with --snapshot, a quorum with -C or -b, or try --demo", "--snapshot")
+        if not any(map(os.environ.get, (SERVER_VARIABLE, CONTROLLER_VARIABLE))):
+            raise UsageError("no cluster: name a file or directory with --snapshot, a quorum with -C or -b, or try --demo", "--snapshot")
+        return live_subject(cluster_of(values))
     from metashell.cli.loading import load, report_faults
 
     path = values.snapshot
