@@ -174,7 +174,7 @@ def _run_steps(
     steps: list[Step] = [with_all_partitions(one.step, image) for one in parsed_steps]
     sizes = None if values.sizes is None else _sizes(values.sizes, image)
     try:
-        outcome = rehearsed(image, steps, assumptions, sizes)
+        outcome = rehearsed(image, steps, assumptions, sizes, keeps_all="records" in show)
     except StepError as error:
         if plan is not None:
             raise plan.located(error) from None
