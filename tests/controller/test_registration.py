@@ -16,6 +16,8 @@ from metashell.codec.error_codes import (
     STALE_BROKER_EPOCH,
     UNSUPPORTED_VERSION,
 )
+from metashell.controller import Settings
+from metashell.controller.configs.keys import config_keys
 from metashell.controller.records import SUPPORTED_FEATURES
 from tests.controller.cluster import CLUSTER_ID, Cluster
 from tests.seeds import shows
@@ -54,7 +56,7 @@ def plain() -> Cluster:
     return Cluster({"metadata.max.idle.interval.ms": "0"}, elr=0)
 
 
-@shows("KIP-631/broker-epoch", "KIP-631/registered-fenced")
+@shows("KIP-631/broker-epoch", "KIP-631/registered-fenced", "KIP-343/incarnation", "KIP-343/registration")
 def test_an_epoch_is_the_offset_that_came_next_and_only_grows() -> None:
     cluster = plain()
     next_offset = cluster.end_offset
@@ -108,7 +110,7 @@ def test_a_broker_of_another_cluster_is_refused() -> None:
     assert register(plain(), registration(cluster_id="another")).error_code == INCONSISTENT_CLUSTER_ID
 
 
-@shows("KIP-631/registration-errors")
+@shows("KIP-631/registration-errors", "KIP-631/migration", "KIP-631/registration-request")
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
@@ -163,3 +165,11 @@ def test_fencing_takes_a_broker_out_of_isrs_by_records_of_their_own_before_its_o
     written = [type(record).__name__ for base, batch in cluster.log for record, _ in batch if base >= begin]
     assert written == ["PartitionChangeRecord", "BrokerRegistrationChangeRecord"]
     assert (cluster.state.partition(topic_id, 0).leader, cluster.state.partition(topic_id, 0).isr) == (2, (2,))
+
+
+@shows("KIP-631/defaults")
+def test_the_default_times_are_todays() -> None:
+    settings = Settings({}, CLUSTER_ID, 1)
+
+    assert (settings.heartbeat_interval_ms, settings.session_timeout_ms) == (2_000, 9_000)
+    assert "controller.quorum.retry.backoff.max.ms" not in config_keys("broker")

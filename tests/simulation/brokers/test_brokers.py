@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.seeds import shows
 from tests.simulation.brokers.options import Options, draw
 from tests.simulation.brokers.planted import BUGS, Planted
 from tests.simulation.brokers.run import RAISED, Result, run
@@ -29,6 +30,15 @@ def check(seed: int) -> Result:
     return result
 
 
+@shows(
+    "KIP-631/fencing",
+    "KIP-631/leader-epochs",
+    "KIP-631/alter-isr",
+    "KIP-631/lease",
+    "KIP-343/self-fencing",
+    "KIP-966/all-or-nothing",
+    "KIP-966/elr",
+)
 def test_every_rule_holds_while_brokers_die_links_are_cut_and_controllers_change() -> None:
     counts: Counter[str] = Counter()
     for seed in SEEDS:
@@ -62,6 +72,7 @@ def options_of(seed: int, bug: Planted) -> Options:
     return replace(draw(seed), **bug.special)  # type: ignore[arg-type]
 
 
+@shows("KIP-966/all-or-nothing")
 @pytest.mark.parametrize("name", BUGS)
 def test_a_planted_bug_is_found(name: str) -> None:
     """The seed that is written down finds it; `python -m tests.simulation.brokers.search` looks for another when it no longer does."""

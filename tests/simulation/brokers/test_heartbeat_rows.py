@@ -7,6 +7,7 @@ from collections import Counter
 from metashell.codec import messages
 from metashell.controller import Decision, Request
 from tests.controller.cluster import Cluster
+from tests.seeds import shows
 from tests.simulation.brokers.heartbeat_table import ROWS, expect, fault, leads
 from tests.simulation.brokers.test_brokers import SEEDS, check
 
@@ -31,6 +32,7 @@ def beat(cluster: Cluster, id: int, rows: Counter[int]) -> messages.BrokerHeartb
     return answer
 
 
+@shows("KIP-631/heartbeat-table")
 def test_a_broker_that_leads_outside_of_the_isr_waits_until_somebody_else_leads() -> None:
     """The tenth row. No history of this controller comes to it: who leaves is taken out of every ISR, and so leads nothing. A log that was
     written otherwise does: here its leader is in no ISR."""
@@ -52,6 +54,7 @@ def test_a_broker_that_leads_outside_of_the_isr_waits_until_somebody_else_leads(
     assert beat(cluster, 2, rows).should_shut_down
 
 
+@shows("KIP-631/heartbeat-table", "KIP-631/heartbeat-request", "KIP-631/caught-up", "KIP-343/heartbeat", "KIP-343/broker-states")
 def test_every_row_of_the_heartbeat_table_is_reached() -> None:
     """All but one in the seeds of the simulation, where each heartbeat is compared with the table."""
     counts: Counter[str] = Counter()

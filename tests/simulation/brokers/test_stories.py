@@ -261,7 +261,7 @@ def test_the_last_ones_in_sync_stay_eligible_and_one_of_them_leads_again() -> No
     assert (story.partition.leader, story.partition.isr) == (-1, ())
     assert len(story.partition.elr) == 2, "those who were in sync when the ISR fell below its minimum"
 
-    story.pass_time(20_000)
+    story.pass_time(35_000)
 
     assert story.partition.leader != -1 and story.partition.leader_recovery_state == 0
     assert not story.cluster.checks.history(KEY).is_excused
