@@ -10,6 +10,7 @@ from metashell.errors import DecodeError
 from tests.seeds import shows
 
 FAILED_REPLICAS = 13
+SCRAM = {"name", "mechanism", "salt", "stored_key", "server_key", "iterations"}
 
 
 def fields(family: str, name: str) -> set[str]:
