@@ -94,6 +94,10 @@ def test_quotas_are_removed(quorum: EmbeddedQuorum) -> None:
         "user=alice: producer_byte_rate would be removed"
     ]
     assert lines(quorum, "quotas", "unset", "--user", "alice", "producer_byte_rate") == ["user=alice: producer_byte_rate removed"]
+    assert lines(quorum, "quotas", "unset", "--user", "alice", "producer_byte_rate") == ["user=alice: producer_byte_rate is not set"]
+    assert lines(quorum, "quotas", "unset", "--user", "alice", "consumer_byte_rat", status=1) == [
+        "user=alice: consumer_byte_rat is not set (did you mean consumer_byte_rate?)"
+    ]
     assert len(objects(quorum, "quotas", "unset", "--user", "alice", "--all")) == 2
     assert stored(quorum) == {}
     assert lines(quorum, "quotas", "unset", "--user", "alice", "--all", status=1)[0].endswith("user=alice: it has no quotas")
@@ -101,7 +105,8 @@ def test_quotas_are_removed(quorum: EmbeddedQuorum) -> None:
 
 def test_what_the_cluster_refuses_is_told_with_its_words(quorum: EmbeddedQuorum) -> None:
     told = lines(quorum, "quotas", "set", "--user", "alice", "speed=1", status=1)
-    assert len(told) == 1 and "user=alice: INVALID_REQUEST: Invalid configuration key speed" in told[0]
+    assert len(told) == 2 and "user=alice: INVALID_REQUEST: Invalid configuration key speed" in told[0]
+    assert told[1].startswith("metashell quotas set: speed: Kafka 4.3 knows no such quota; there are producer_byte_rate, ")
     (failed,) = objects(quorum, "quotas", "set", "--user", "alice", "speed=1", status=1)
     assert failed["result"] == "failed" and failed["entity"] == "user=alice"
 
