@@ -26,6 +26,8 @@ class AdminError(MetashellError):
     @property
     def advice(self) -> str:
         """What to do about it."""
+        if self.code == codes.POLICY_VIOLATION and self.words.startswith(_TOO_LARGE):
+            return "The controller takes at most 10 000 changes in one request: ask for fewer at once."
         return advice(self.code)
 
 
@@ -61,6 +63,7 @@ def advice(code: int) -> str:
     return _ADVICE.get(code, "")
 
 
+_TOO_LARGE: Final = "Excessively large number of "
 _RIGHTS: Final = "Ask an administrator for the right, or use a --command-config of a user who has it."
 _ADVICE: Final = {
     codes.UNKNOWN_SERVER_ERROR: "The log of the active controller, or of the broker that was asked, has the reason.",
