@@ -54,8 +54,8 @@ def has_moved(response: Any) -> bool:
     return bool(codes) and codes <= MOVED
 
 
-class NotSent(Exception):
-    """There was no connection, so nothing was sent."""
+class Failed(Exception):
+    """No answer from one node."""
 
     def __init__(self, cause: ConnectionFailedError) -> None:
         super().__init__(str(cause))
@@ -70,7 +70,11 @@ class NotSent(Exception):
             silent.add(address)
 
 
-class Broken(NotSent):
+class NotSent(Failed):
+    """There was no connection, so nothing was sent."""
+
+
+class Broken(Failed):
     """The connection broke after the request was sent, so it may have been carried out."""
 
 
@@ -233,7 +237,7 @@ class Session:
             for address in sorted(addresses, key=lambda address: address == avoided):
                 try:
                     answer = await self._try(address, await self._describe(address, fenced, ends_at), None, ends_at)
-                except (NotSent, Broken) as error:
+                except Failed as error:
                     error.note(address, failures, silent)
                 else:
                     if answer.error_code != UNSUPPORTED_VERSION:
