@@ -1,10 +1,11 @@
 """Run the property tests and the simulation again and again with new seeds until the time is up: `python -m tools.soak --seconds 3600`.
 
-`--run` runs one of them alone. `production` is the simulation of the server itself, `controllers` that of controllers with their brokers;
-`starts` are real Kafka servers on damaged directories, compared with `metashell verify --start-safe`. `brokers` are real brokers on our
-controllers, of which nodes die for ten minutes; `twins` are random requests to a real controller and to ours, `listener` every golden
-scenario over a listener, `spoilt` requests of every API with every byte changed; `requests` and `histories` are the controller alone, asked
-at random. The mutation run is the same each time, so it is made once, in the first round.
+`--run` runs one of them alone. `production` is the simulation of the server itself, `controllers` that of controllers with fake brokers,
+`leases` that of brokers with their clients; `starts` are real Kafka servers on damaged directories, compared with
+`metashell verify --start-safe`. `brokers` are real brokers on our controllers, of which nodes die for ten minutes; `twins` are random
+requests to a real controller and to ours, `listener` every golden scenario over a listener, `spoilt` requests of every API with every byte
+changed; `requests` and `histories` are the controller alone, asked at random. The mutation run is the same each time, so it is made once,
+in the first round.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SEEDS = {"simulation": 200, "production": 60, "controllers": 40}
-"""Seeds of the simulations a round, for each worker: of the core alone, of the server, and of controllers."""
+SEEDS = {"simulation": 200, "production": 60, "controllers": 40, "leases": 300}
+"""Seeds of the simulations a round, for each worker: of the core alone, of the server, of controllers, of brokers with clients."""
 INTEROP = {
     "starts": "interop/test_start_safe.py",
     "brokers": "interop/test_brokers.py",
@@ -81,7 +82,7 @@ def run_round(workers: int, paths: list[str]) -> int:
 
 def run_simulation(name: str, workers: int) -> int:
     """New seeds of tests/simulation on every worker; a failure is shrunk and printed by the one that found it."""
-    kind = {"production": ["--production"], "controllers": ["--controller"]}.get(name, [])
+    kind = {"production": ["--production"], "controllers": ["--controller"], "leases": ["--brokers"]}.get(name, [])
     running = []
     for _ in range(workers):
         first = random.SystemRandom().randrange(1 << 40)

@@ -26,6 +26,8 @@ def _get(work: Work) -> None:
     rows: list[dict[str, object]] = []
     failures: list[tuple[Resource, MetashellError]] = []
     found = _described(work, resources, values.key or None, documentation=values.explain)
+    if work.asks_controllers and any(resource.node_id is not None for resource in resources):
+        work.note("through controllers only what commands have set is known of a broker: neither its server.properties nor defaults")
     for resource in resources:
         settings = found[resource]
         if isinstance(settings, MetashellError):
@@ -86,7 +88,7 @@ def _shown(setting: Setting) -> str | None:
 def _described(
     work: Work, resources: Sequence[Resource], keys: Sequence[str] | None, *, documentation: bool = False
 ) -> dict[Resource, tuple[Setting, ...] | MetashellError]:
-    """What is in force. Of a broker, controllers know only what commands have set, which is said."""
+    """What is in force. Of a broker, controllers know only what commands have set."""
     from metashell.admin.configs import describe_configs
     from metashell.codec.config_types import BROKER_RESOURCE
 
@@ -97,7 +99,6 @@ def _described(
     found = describe_configs(work.admin, others, keys, documentation=documentation) if others else {}
     if stored:
         found.update((resource, _stored(work, resource, keys)) for resource in stored)
-        work.note_once("through controllers only what commands have set is known of a broker: neither its server.properties nor defaults")
     return found
 
 
@@ -192,7 +193,9 @@ def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change])
     question = f"Change {', '.join(keys)} of {', '.join(map(str, resources))}?"
     work.confirm(*_warnings(resources, changes, before), question=question)
     results = alter_configs(work.admin, dict.fromkeys(resources, changes), validate_only=work.is_dry)
-    after = before if work.is_dry else _in_force(work, resources, keys)
+    after = {} if work.is_dry else _after(work, resources, changes, before)
+    if work.asks_controllers and any(resource.node_id is not None for resource in resources):
+        work.note("controllers do not check what only the broker itself can: a value that it refuses is in force nowhere (-b asks it)")
     for resource in resources:
         if (error := results[resource]) is not None:
             work.failed(_about(resource, error), type="config", resource=str(resource))
@@ -201,6 +204,30 @@ def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change])
             continue
         for change in changes:
             _tell_changed(work, resource, change, before.get((resource, change.name)), after.get((resource, change.name)))
+
+
+_SEEN_S = 1.0
+"""A broker knows of a change a moment after the controller has made it."""
+
+
+def _after(
+    work: Work, resources: Sequence[Resource], changes: Sequence[Change], before: Mapping[tuple[Resource, str], Setting]
+) -> dict[tuple[Resource, str], Setting]:
+    """What is in force when the changes can be seen; of what was set that is known."""
+    import time
+
+    from metashell.admin.configs import Operation
+
+    keys = [change.name for change in changes if change.operation is not Operation.SET]
+    ends_at = time.monotonic() + _SEEN_S
+    while keys:
+        found = _in_force(work, resources, keys)
+        if all(found.get(place) != before.get(place) or not setting.is_dynamic for place, setting in found.items()):
+            return found
+        if time.monotonic() > ends_at:
+            return found
+        time.sleep(_SEEN_S / 20)
+    return {}
 
 
 def _in_force(work: Work, resources: Sequence[Resource], keys: Sequence[str]) -> dict[tuple[Resource, str], Setting]:

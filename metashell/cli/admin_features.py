@@ -120,8 +120,7 @@ def _update(work: Work, change: Change, levels: Mapping[str, int]) -> None:
     changed = ", ".join(
         f"{name} from {_level(name, before.get(name, 0))} to {_level(name, level)}" for name, level in sorted(levels.items())
     )
-    if warnings:
-        work.confirm(*warnings, question=f"Change {changed}?")
+    work.confirm(*warnings, question=f"Change {changed}?")
     would = "would be " if work.is_dry else ""
     for name, error in sorted(update_features(work.admin, levels, change, dry_run=work.is_dry).items()):
         level, was = levels[name], before.get(name, 0)

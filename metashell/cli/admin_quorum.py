@@ -22,11 +22,10 @@ def describe(work: Work) -> None:
 
 
 def _show(work: Work) -> bool:
-    from metashell.admin.quorum import describe_quorum
-    from metashell.cli.quorum_health import problems_of_quorum, spare_of
+    from metashell.cli.quorum_health import problems_of_quorum, quorum_of, spare_of
     from metashell.forms import counted
 
-    quorum = describe_quorum(work.admin)
+    quorum = quorum_of(work)
     problems = problems_of_quorum(quorum)
     rows = list(_replicas(quorum))
     if work.form in ("json", "jsonl"):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from metashell.errors import MetashellError
     from metashell.image import MetadataImage
     from metashell.live.attach import LiveSource
+    from metashell.net.addresses import Address
     from metashell.options import CommandSpec
 
 POLL_S = 0.1
@@ -139,16 +140,28 @@ class Work:
         named = cluster_of(self.values)
         return str(named.bootstrap_controller or named.bootstrap_server)
 
+    @property
+    def addresses(self) -> Sequence[Address]:
+        """The same as addresses."""
+        from metashell.cli.attaching import addresses_of
+
+        return addresses_of(self.place)
+
     def image(self) -> MetadataImage:
         """The newest committed metadata, read from the quorum by an observer that stays attached. Errors: MetashellError."""
         if self._followed is None:
+            from dataclasses import replace
+
             from metashell.cli.attaching import target_of
             from metashell.codec.compression import MAX_DECOMPRESSED
             from metashell.live.attach import attach
+            from metashell.live.target import ABSENT_TIMEOUT_S
 
             named = cluster_of(self.values)
             named.max_decompressed = MAX_DECOMPRESSED
-            self._followed = attach(target_of(named))
+            target = target_of(named)
+            # The timeout is for a cluster that is there: nobody waits half a minute for the line that says the port is wrong.
+            self._followed = attach(replace(target, absent_s=min(ABSENT_TIMEOUT_S, target.timeout_s)))
         return self._followed.view().image
 
     # ---- the answer
@@ -192,9 +205,11 @@ class Work:
         self._status = STATUS_FAILED
         self._end_progress()
         if isinstance(error, AdminError):
-            text, reason = _with_advice(error), {"error": error.name, "message": error.words, "advice": error.advice}
+            text = _with_advice(error)
+            reason: dict[str, object] = {"error": error.name, "message": error.words, "advice": error.advice}
         else:
-            text, reason = str(error), {"message": str(error)}
+            text = str(error)
+            reason = {"error": None, "message": str(error), "advice": ""}
         complain(self.name, text)
         if self.form != "text" and fields:
             self._gather([{**fields, "result": "failed", **reason}])
@@ -376,7 +391,9 @@ def cluster_of(values: SimpleNamespace) -> SimpleNamespace:
     if not named.bootstrap_server and not named.bootstrap_controller:
         raise UsageError(f"which cluster? Name brokers (-b HOST:PORT) or controllers (-C HOST:PORT), or set {SERVER_VARIABLE}", "-b")
     if named.command_config is None:
-        named.command_config = os.environ.get(CONFIG_VARIABLE) or None
+        named.command_config = os.environ.get(CONFIG_VARIABLE)
+    # The empty name is how a caller says that there is none, whatever the environment says.
+    named.command_config = named.command_config or None
     return named
 
 

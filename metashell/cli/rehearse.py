@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import SimpleNamespace
 
+    from metashell.cli.rehearsing import Subject
     from metashell.errors import MetashellError
     from metashell.forms import Display
     from metashell.image import MetadataImage
@@ -40,7 +41,7 @@ def run(words: list[str]) -> int:
 
 
 def _complain_with_excerpt(error: MetashellError) -> int:
-    """Show the line of a plan that is wrong, below the error. Errors: the same, where it is not about a plan."""
+    """Show the line of a file that is wrong, below the error. Errors: the same, where it shows none."""
     from metashell.escape import terminal_line
 
     excerpt = getattr(error, "excerpt", ())
@@ -59,13 +60,13 @@ def _rehearse(values: SimpleNamespace) -> int:
     show = check_parts(values.show, values.output)
     plan, steps = _asked(values.words)
     assumptions = _assumptions(plan, values.assume)
-    image, label = subject_of(values)
+    subject = subject_of(values)
     display = standard_output(no_color=values.no_color)
     if steps:
-        status = _run_steps(values, display, image, label, plan, steps, assumptions, show)
+        status = _run_steps(values, display, subject, plan, steps, assumptions, show)
     else:
-        status = _answer_standing(values, display, image, label, assumptions)
-    return max(status, STATUS_FAILED if image.faults else STATUS_OK)
+        status = _answer_standing(values, display, subject, assumptions)
+    return max(status, STATUS_FAILED if subject.image.faults else STATUS_OK)
 
 
 # ---- the command line
@@ -105,35 +106,31 @@ def _steps_of(words: Sequence[str]) -> tuple[ParsedStep, ...]:
 
 
 def _read_plan(path: str) -> Plan:
-    from metashell.errors import UsageError
     from metashell.rehearse.plan_file import parse_plan
 
-    data = _read(path)
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: byte {error.start} is not UTF-8", path) from None
     folder = os.path.dirname(path)
     # A plan names files from where it lies: it may be run from anywhere.
-    return parse_plan(text, path, lambda name: _read_moves(os.path.join(folder, name)))
+    return parse_plan(_text_of(path), path, lambda name: _read_moves(os.path.join(folder, name)))
 
 
-def _read(path: str) -> bytes:
-    """A file that the command line names. Errors: PathError."""
-    from metashell.errors import PathError
-    from metashell.log.text_files import read_text_file
+def _text_of(path: str) -> str:
+    """The text of a file that the command line names. Errors: PathError; UsageError for what is no text."""
+    from metashell.errors import PathError, UsageError
 
     try:
-        return read_text_file(path)
+        with open(path, encoding="utf-8") as file:
+            return file.read()
     except OSError as error:
         raise PathError.of(path, error) from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: byte {error.start} is not UTF-8", path) from None
 
 
 def _read_moves(path: str) -> tuple[Move, ...]:
-    from metashell.errors import UsageError
+    from metashell.placement.plan_file import read_plan
+    from metashell.rehearse.steps import Move
 
-    _read(path)
-    raise UsageError(f"{path}: reassignments are not read yet", path)
+    return tuple(Move(one.topic, one.partition, one.replicas) for one in read_plan(_text_of(path), path).assignments)
 
 
 def _assumptions(plan: Plan | None, given: Sequence[str]) -> Assumptions:
@@ -150,8 +147,9 @@ def _assumptions(plan: Plan | None, given: Sequence[str]) -> Assumptions:
         except UsageError as error:
             assert plan is not None
             raise plan.assumption_error(name, f"assume: {error}") from None
+    named = named_values("--assume", given)
     try:
-        return assume_all(assumptions, named_values("--assume", given))
+        return assume_all(assumptions, named)
     except UsageError as error:
         raise UsageError(f"option --assume: {error}", error.argument) from None
 
@@ -160,8 +158,9 @@ def _sizes(path: str, image: MetadataImage) -> Mapping[tuple[str, int], int]:
     """The sizes of partitions in a file. Topics that the image lacks are told; where it lacks all, the file is another cluster's."""
     from metashell.errors import UsageError
     from metashell.forms import counted
+    from metashell.placement.sizes import read_sizes
 
-    sizes: dict[tuple[str, int], int] = {}
+    sizes = read_sizes(_text_of(path), path)
     topics = image.topics.by_name
     unknown = sorted({topic for topic, _ in sizes if topic not in topics})
     if unknown:
@@ -179,8 +178,7 @@ def _sizes(path: str, image: MetadataImage) -> Mapping[tuple[str, int], int]:
 def _run_steps(
     values: SimpleNamespace,
     display: Display,
-    image: MetadataImage,
-    label: str,
+    subject: Subject,
     plan: Plan | None,
     parsed_steps: Sequence[ParsedStep],
     assumptions: Assumptions,
@@ -191,6 +189,7 @@ def _run_steps(
     from metashell.rehearse import StepError
     from metashell.rehearse.step_words import with_all_partitions
 
+    image, label = subject
     steps: list[Step] = [with_all_partitions(one.step, image) for one in parsed_steps]
     sizes = None if values.sizes is None else _sizes(values.sizes, image)
     try:
@@ -209,7 +208,7 @@ def _run_steps(
     return outcome.verdict.status
 
 
-def _answer_standing(values: SimpleNamespace, display: Display, image: MetadataImage, label: str, assumptions: Assumptions) -> int:
+def _answer_standing(values: SimpleNamespace, display: Display, subject: Subject, assumptions: Assumptions) -> int:
     from metashell.cli.rehearsing import print_standing
     from metashell.errors import UsageError
     from metashell.rehearse.standing import standing_answers
@@ -218,8 +217,8 @@ def _answer_standing(values: SimpleNamespace, display: Display, image: MetadataI
     for name in ("show", "sizes", "html"):
         if getattr(values, name) is not None:
             raise UsageError(f"--{name} goes with a step or a plan", f"--{name}")
-    standing = standing_answers(image, assumptions)
-    print_standing(display, values.output, standing, label)
+    standing = standing_answers(subject.image, assumptions)
+    print_standing(display, values.output, standing, subject)
     return standing_status(standing)
 
 

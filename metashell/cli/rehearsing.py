@@ -1,7 +1,8 @@
-"""Rehearsals for the command line: where the image comes from, how an answer is printed, and a dry run for other commands."""
+"""Rehearsals for the command line: where the image comes from, and how an answer is printed."""
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +20,7 @@ NAME = "metashell rehearse"
 RECORDS_MAX = 10_000
 """So many records a JSON value holds without being asked."""
 _TABLE_SECTION = "troubles"
+_BOLD, _GREEN, _RED, _PLAIN = "\x1b[1m", "\x1b[1;32m", "\x1b[1;31m", "\x1b[0m"
 
 
 class Subject(NamedTuple):
@@ -29,14 +31,21 @@ class Subject(NamedTuple):
 
 
 def subject_of(values: SimpleNamespace) -> Subject:
-    """The image that `--snapshot`, `--demo`, `-C` or `-b` names. Errors: UsageError without one; MetashellError if it cannot be read."""
+    """The image that `--snapshot`, `--demo`, `-C`, `-b` or the environment names.
+
+    Errors: UsageError without one; MetashellError if it cannot be read.
+    """
+    from metashell.cli.administering import cluster_of
     from metashell.cli.attaching import names_quorum
     from metashell.errors import UsageError
+    from metashell.options.administering import CONTROLLER_VARIABLE, SERVER_VARIABLE
 
     if names_quorum(values):
         return live_subject(values)
     if not values.snapshot and not values.demo:
-        raise UsageError("no cluster: name a file or directory with --snapshot, a quorum with -C or -b, or try --demo", "--snapshot")
+        if not any(map(os.environ.get, (SERVER_VARIABLE, CONTROLLER_VARIABLE))):
+            raise UsageError("no cluster: name a file or directory with --snapshot, a quorum with -C or -b, or try --demo", "--snapshot")
+        return live_subject(cluster_of(values))
     from metashell.cli.loading import load, report_faults
 
     path = values.snapshot
@@ -61,28 +70,7 @@ def live_subject(values: SimpleNamespace) -> Subject:
 
 def _label(name: str, image: MetadataImage) -> str:
     """Which state it is: the answer is good for that one."""
-    provenance = image.provenance
-    certain = provenance.certain_to
-    uncertain = certain is None or certain < provenance.end_offset
-    doubt = f"; committed for sure only to {certain or 0} (--certain-only)" if uncertain else ""
-    return f"state: {name}, up to offset {provenance.end_offset}{doubt}"
-
-
-def dry_run(values: SimpleNamespace, steps: Sequence[Step], *, subject: Subject | None = None) -> int:
-    """Rehearse a change for another command, and print what would come of it; 0 if nothing goes offline and nothing is refused.
-
-    `values` name a quorum and the form of the output. Errors: MetashellError if the quorum cannot be reached; UsageError for a step
-    that does not fit the cluster.
-    """
-    from metashell.codec.compression import MAX_DECOMPRESSED
-    from metashell.forms import standard_output
-
-    if not hasattr(values, "max_decompressed"):
-        values.max_decompressed = MAX_DECOMPRESSED
-    image, label = subject or live_subject(values)
-    outcome = rehearsed(image, steps)
-    print_outcome(standard_output(), values.output, outcome, label=label)
-    return outcome.verdict.status
+    return f"state: {name}, up to offset {image.provenance.end_offset}"
 
 
 def rehearsed(
@@ -161,28 +149,32 @@ def _print_text(display: Display, outcome: Outcome, texts: Sequence[str], label:
     if not show:
         print_lines(display, outcome_lines(outcome, texts, label))
         return
-    display.line(verdict_line(outcome))
+    print_lines(display, [verdict_line(outcome)])
     for section in show:
-        display.line(f"\n{section.upper()}")
+        print_lines(display, ["", section.upper()] if len(show) > 1 else [""])
         write_objects(display, "table", section_rows(outcome, section, texts), constant=("type",))
 
 
 def print_lines(display: Display, lines: Iterable[str]) -> None:
-    """Print lines of text, each safe for a terminal; those in capitals are headings."""
+    """Print lines of text, each safe for a terminal: verdicts in colour, those in capitals as headings."""
     from metashell.escape import terminal_line
 
     for line in lines:
         shown = terminal_line(line)
-        display.out.write(f"\x1b[1m{shown}\x1b[0m\n" if display.color and line.isupper() else f"{shown}\n")
+        style = _GREEN if line.startswith("SAFE: ") else _RED if line.startswith("NOT SAFE: ") else _BOLD if line.isupper() else ""
+        display.out.write(f"{style}{shown}{_PLAIN}\n" if display.color and style else f"{shown}\n")
 
 
-def print_standing(display: Display, form: str, standing: Standing, label: str) -> None:
+def print_standing(display: Display, form: str, standing: Standing, subject: Subject) -> None:
     """Print the standing answers in a form."""
     from metashell.forms import write_objects
     from metashell.rehearse.standing_words import loss_row, standing_lines, standing_value
 
+    label = subject.label
     if form == "text":
-        print_lines(display, standing_lines(standing, label))
+        certain = subject.image.provenance.certain_to
+        is_certain = certain is not None and certain >= subject.image.provenance.end_offset
+        print_lines(display, standing_lines(standing, label if is_certain else f"{label}; committed for certain up to {certain or 0}"))
     elif form == "json":
         write_objects(display, form, [{**standing_value(standing), "state": label}], single=True)
     else:

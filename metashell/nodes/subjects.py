@@ -1,7 +1,7 @@
 """What a path of our own tree is about, so that it can be changed: the way back of `places`, and for things that are not there yet.
 
     ("topic", name)  ("partition", topic name, number)  ("broker", id)  ("config", type, resource, key)  ("quota", entity, key)
-    ("acl", entry)  ("scram", mechanism, user)
+    ("acl", entry)  ("scram", mechanism, user)  ("feature", name)
 
 A key is None where the path names a resource or an entity as a whole. Names of Kafka 2.8 to 3.2 work for topics and brokers.
 """
@@ -11,7 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from metashell.codec.config_types import BROKER_RESOURCE, TOPIC_RESOURCE
+from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.nodes.configs import own_resources
+from metashell.nodes.features import FEATURE_PREFIX
 from metashell.nodes.java_text import parse_int
 from metashell.nodes.names import is_uuid_text, name_unescape
 from metashell.nodes.quotas import parse_entity
@@ -47,6 +49,10 @@ def subject_of(components: Sequence[str], image: MetadataImage) -> Subject | Non
             return None if acl is None else ("acl", acl)
         case ["image", "scram", mechanism, user]:
             return ("scram", mechanism, name_unescape(user))
+        case ["image", "features", "metadataVersion"]:
+            return ("feature", METADATA_VERSION)
+        case ["image", "features", name] if name_unescape(name).startswith(FEATURE_PREFIX):
+            return ("feature", name_unescape(name).removeprefix(FEATURE_PREFIX))
     return None
 
 

@@ -38,12 +38,13 @@ def render_help(spec: CommandSpec, width: int | None = None) -> str:
 
 
 def _hung(line: str, width: int) -> str:
-    """A line of `name  what it means`; where it is too long, what follows hangs below the meaning."""
+    """A line of `name  what it means`, or one that is indented; where it is too long, what follows hangs below the meaning."""
     from re import match
     from textwrap import wrap
 
-    found = match(r"\S+(?: \S+)*\s{2,}", line)
-    if found is None or _INDENT + len(line) <= width:
+    found = match(r"\S+(?: \S+)*\s{2,}|\s*", line)
+    assert found is not None
+    if _INDENT + len(line) <= width:
         return f"    {line}\n" if line else "\n"
     name = found[0]
     lead = " " * (_INDENT + len(name))

@@ -54,7 +54,8 @@ def _grave(outcome: Outcome) -> Iterator[str]:
     """What makes the status 1, the worst first."""
     offline, unclean = _toll(outcome, Trouble.OFFLINE), _toll(outcome, Trouble.UNCLEAN)
     if offline.partitions:
-        yield f"{_go(offline.partitions, 'goes', 'go')} offline{_how_long(offline)}"
+        stays = offline.longest_ms is None and offline.at_end == offline.partitions
+        yield f"{_go(offline.partitions, 'goes', 'go')} offline{' and stay so' if stays else _how_long(offline)}"
     if unclean.partitions:
         yield f"{_go(unclean.partitions, 'loses', 'lose')} records, perhaps (unclean election)"
     yield from (f"no active controller any more: {gap.why}" for gap in outcome.quorum_gaps if gap.to_ms is None)
@@ -245,7 +246,7 @@ def change_lines(outcome: Outcome) -> Iterator[str]:
         )
         if found
     ]
-    yield f"in the end {', '.join(parts)} differ from before" if parts else "in the end the metadata is what it was"
+    yield f"what differs in the end: {', '.join(parts)}" if parts else "in the end the metadata is what it was"
     yield from _copied_lines(outcome)
 
 

@@ -187,6 +187,7 @@ class Fleet:
         if id in self.living:
             self.sync()
             self.living.discard(id)
+        self.serving.discard(id)
         registered = self._quorum.image.cluster.brokers.get(id)
         is_unknown = registered is not None and not registered.fenced
         if is_unknown:

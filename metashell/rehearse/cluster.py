@@ -10,9 +10,11 @@ from typing import Any, Final
 
 from metashell.codec.config_types import TOPIC_RESOURCE
 from metashell.codec.error_codes import NONE, NOT_CONTROLLER
+from metashell.controller.partitions.change import RECOVERING
 from metashell.controller.records import MIN_ISR, UNCLEAN_ELECTION
 from metashell.controller.state import partition_of
 from metashell.image import BrokerRegistration, MetadataImage, PartitionRegistration, TopicImage
+from metashell.image.partitions import NO_RECOVERY_CHANGE
 from metashell.rehearse.brokers import Fleet
 from metashell.rehearse.checks import check_steps
 from metashell.rehearse.clock import Clock
@@ -182,11 +184,10 @@ class Rehearsal:
             return
         self._fleet.follow(batch)
         before, self._last_image = self._last_image, self._quorum.image
-        brokers_changed = False
         for record, _ in batch.records:
             match type(record).__name__:
-                case "BrokerRegistrationChangeRecord" | "RegisterBrokerRecord" | "UnregisterBrokerRecord":
-                    brokers_changed = True
+                case "BrokerRegistrationChangeRecord" | "UnregisterBrokerRecord":
+                    self._look_at_broker(record.broker_id)
                 case "PartitionChangeRecord":
                     self._on_partition(before, record)
                 case "PartitionRecord":
@@ -201,8 +202,6 @@ class Rehearsal:
                     self._on_rule(record.resource_type, record.resource_name)
                 case "ClearElrRecord":
                     self._touched.partitions.update(dict.fromkeys(self._quorum.controller.state.hints.eligible))
-        if brokers_changed:
-            self._watch.look_again()
 
     def _on_partition(self, before: MetadataImage | None, record: Any) -> None:
         key: PartitionKey = (record.topic_id, record.partition_id)
@@ -212,11 +211,8 @@ class Rehearsal:
             # A later record of the same batch deletes the topic.
             return
         self._touched.partitions[key] = None
-        if before is not None and record.leader >= 0 and record.isr is not None and len(record.isr) == 1:
-            was = before.topics.by_id.get(record.topic_id)
-            old = None if was is None else partition_of(was, record.partition_id)
-            if old is not None and record.leader not in old.isr and record.leader not in old.elr:
-                self._watch.note_unclean(key, topic)
+        if before is not None and record.leader >= 0 and _is_unclean(before, record):
+            self._watch.note_unclean(key, topic)
         self._watch.look(key, topic, partition)
         self._replication.look(key, topic, partition)
 
@@ -233,13 +229,19 @@ class Rehearsal:
         self._replication.forget(id)
         if not is_unknown:
             return
-        for found in self._quorum.changes().in_isr(id):
-            if found is not None:
-                topic, partition_id, partition = found
-                self._watch.look((topic.id, partition_id), topic, partition)
-        self._watch.look_again()
+        self._look_at_broker(id)
         life = self._fleet.brokers[id].life
         self._clock.after(self._assumptions.replica_lag_ms, lambda: self._shrink(id, life), is_deadline=True)
+
+    def _look_at_broker(self, id: int) -> None:
+        """A broker died, or may lead again: see what that means for those that count on it, and for those without a living leader."""
+        watch = self._watch
+        for found in self._quorum.changes().with_replica(id):
+            if found is not None:
+                topic, partition_id, partition = found
+                key = topic.id, partition_id
+                if id in partition.isr or watch.has_trouble(key):
+                    watch.look(key, topic, partition)
 
     def _shrink(self, id: int, life: int) -> None:
         """Leaders notice by themselves that a broker follows no longer, should the controller not have done so before."""
@@ -400,3 +402,15 @@ class Rehearsal:
                 tolls, offline_before=self._watch.offline_before, gaps=self._quorum.gaps, reports=reports, settled=settled, image=before
             ),
         )
+
+
+def _is_unclean(before: MetadataImage, record: Any) -> bool:
+    """Whether the leader that a change names may lack committed records."""
+    if record.leader_recovery_state != NO_RECOVERY_CHANGE:
+        return bool(record.leader_recovery_state == RECOVERING)
+    topic = before.topics.by_id.get(record.topic_id)
+    partition = None if topic is None else partition_of(topic, record.partition_id)
+    if partition is None or partition.leader_recovery_state != RECOVERING or record.replicas is not None:
+        return False
+    # A second election of the kind, before the first leader had recovered.
+    return record.leader not in partition.isr and record.leader not in partition.elr

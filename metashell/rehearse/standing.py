@@ -59,9 +59,11 @@ class Loss:
 class Standing:
     """How things stand now, and what each loss would do.
 
-    Shape: `losses` are ordered by kind and name; `quorum` has the ids of the voters, empty where the image names none.
+    Shape: `losses` are ordered by kind and name; `quorum` has the ids of the voters, empty where the image names none. `faults` counts
+    records that could not be applied, so that the image is not what the cluster has.
     """
 
+    faults: int
     partitions: int
     offline: int
     under_min_isr: int
@@ -143,13 +145,13 @@ class _Survey:
             if left > 0 and left >= needed and self.active.issuperset(partition.isr):
                 tally.leaders += partition.leader in lost
                 continue
-            after = self._after(topic, partition_id, partition, sorted(lost), min_isr)
+            after, is_unclean = self._after(topic, partition_id, partition, sorted(lost), min_isr)
             if after.leader == NO_LEADER:
                 tally.offline += 1
                 tally.keep(0, topic, partition_id)
                 continue
             tally.leaders += after.leader != partition.leader
-            if after.leader not in partition.isr and after.leader not in partition.elr:
+            if is_unclean:
                 tally.unclean += 1
                 tally.keep(1, topic, partition_id)
             elif len(after.isr) < needed and not was_under:
@@ -158,9 +160,10 @@ class _Survey:
 
     def _after(
         self, topic: TopicImage, partition_id: int, partition: PartitionRegistration, lost: Iterable[int], min_isr: int
-    ) -> PartitionRegistration:
-        """The partition once the controller has fenced each broker in turn."""
+    ) -> tuple[PartitionRegistration, bool]:
+        """The partition once the controller has fenced each broker in turn, and whether one led it that may have lacked records."""
         gone: set[int] = set()
+        is_unclean = False
         for id in lost:
             gone.add(id)
             if id not in partition.isr:
@@ -180,8 +183,9 @@ class _Survey:
                 change.election = Election.UNCLEAN
             record = change.record()
             if record is not None:
+                is_unclean |= record.leader >= 0 and record.leader not in (*partition.isr, *partition.elr)
                 partition = fold_changes(partition, [record])
-        return partition
+        return partition, is_unclean
 
     def _cap(self, topic: TopicImage, min_isr: int) -> int:
         """What the controller takes min.insync.replicas for: at most the replicas of the topic's first partition."""
@@ -217,6 +221,7 @@ def standing_answers(image: MetadataImage, assumptions: Assumptions | None = Non
     losses = [_loss(group, tally, quorum) for group, tally in zip(survey.groups, survey.tallies, strict=True)]
     losses += [Loss(kind=CONTROLLER, name=str(id), voters=(id,), keeps_quorum=_keeps_quorum(quorum, (id,))) for id in quorum]
     return Standing(
+        faults=len(image.faults),
         partitions=survey.partitions,
         offline=survey.offline,
         under_min_isr=survey.under_min_isr,

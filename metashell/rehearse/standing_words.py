@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from metashell.forms import aligned, counted
-from metashell.rehearse.answer_text import numbers_text
+from metashell.rehearse.answer_text import BROKERS_MAX, numbers_text
 from metashell.rehearse.standing import BROKER, CONTROLLER, RACK, Loss, Standing
 
 _KINDS = (BROKER, RACK, CONTROLLER)
@@ -14,13 +14,17 @@ _KINDS = (BROKER, RACK, CONTROLLER)
 
 def standing_line(standing: Standing) -> str:
     """The answer, for who reads one line."""
-    fatal = standing.fatal
+    grave = []
     if standing.offline:
-        return f"NOT SAFE: {counted(standing.offline, 'partition')} offline now{_cannot(fatal, '; cannot lose ')}"
-    if fatal:
-        return f"NOT SAFE: this cluster cannot lose {_named(fatal)}"
-    if not standing.losses:
-        return "NOT SAFE: no broker is alive in this image"
+        grave.append(f"{counted(standing.offline, 'partition is', 'partitions are')} offline now")
+    if not _has_brokers(standing):
+        grave.append("no broker is alive in this image")
+    if standing.fatal:
+        grave.append(f"this cluster cannot lose {_named(standing.fatal)}")
+    if standing.faults:
+        grave.append(f"{counted(standing.faults, 'record')} of the metadata could not be applied, so this is not what the cluster has")
+    if grave:
+        return f"NOT SAFE: {'; '.join(grave)}"
     refused = [loss for loss in standing.losses if loss.under_min_isr]
     end = f"; without {_named(refused)} some partitions refuse writes with acks=all" if refused else ""
     return f"SAFE: any single {_any_of(standing)} can be lost{end}"
@@ -28,11 +32,11 @@ def standing_line(standing: Standing) -> str:
 
 def standing_status(standing: Standing) -> int:
     """0 if everything is online and stays so whatever single thing is lost."""
-    return int(bool(standing.fatal or standing.offline or not standing.losses))
+    return int(bool(standing.fatal or standing.offline or standing.faults or not _has_brokers(standing)))
 
 
-def _cannot(fatal: Sequence[Loss], lead: str) -> str:
-    return lead + _named(fatal) if fatal else ""
+def _has_brokers(standing: Standing) -> bool:
+    return any(loss.kind == BROKER for loss in standing.losses)
 
 
 def _named(losses: Sequence[Loss]) -> str:
@@ -55,21 +59,32 @@ def standing_lines(standing: Standing, label: str) -> Iterator[str]:
     """The whole answer; `label` says which state it is about."""
     yield standing_line(standing)
     head = ["WITHOUT", "OFFLINE", "UNCLEAN", "UNDER MIN ISR", "NEW LEADERS", "QUORUM", "SUCH AS"]
-    rows = [
-        [
-            f"{loss.kind} {loss.name}",
-            *(_count(loss, count) for count in (loss.offline, loss.unclean, loss.under_min_isr, loss.leaders)),
-            "-" if loss.keeps_quorum is None else "kept" if loss.keeps_quorum else "LOST",
-            loss.examples[0] if loss.examples else "",
-        ]
-        for loss in standing.losses
-    ]
-    if rows:
+    shown = _shown(standing.losses)
+    if shown:
         yield ""
-        yield from aligned([head, *rows], right=(1, 2, 3, 4))
+        yield from aligned([head, *map(_cells, shown)], right=(1, 2, 3, 4))
+    if len(shown) < len(standing.losses):
+        yield f"{counted(len(standing.losses) - len(shown), 'broker')} more, of which less is lost: -o table has all"
     yield ""
     yield from now_lines(standing)
     yield label
+
+
+def _shown(losses: Sequence[Loss]) -> list[Loss]:
+    """All losses, but of many brokers only those that cost most."""
+    brokers = [loss for loss in losses if loss.kind == BROKER]
+    costly = sorted(brokers, key=lambda loss: (-loss.offline, -loss.unclean, loss.keeps_quorum is not False, -loss.under_min_isr))
+    left_out = {loss.name for loss in costly[BROKERS_MAX:]}
+    return [loss for loss in losses if loss.kind != BROKER or loss.name not in left_out]
+
+
+def _cells(loss: Loss) -> list[str]:
+    return [
+        f"{loss.kind} {loss.name}",
+        *(_count(loss, count) for count in (loss.offline, loss.unclean, loss.under_min_isr, loss.leaders)),
+        "-" if loss.keeps_quorum is None else "kept" if loss.keeps_quorum else "LOST",
+        loss.examples[0] if loss.examples else "",
+    ]
 
 
 def _count(loss: Loss, count: int) -> str:
@@ -103,6 +118,7 @@ def standing_value(standing: Standing) -> dict[str, Any]:
         "status": standing_status(standing),
         "safe": standing_status(standing) == 0,
         "verdict": standing_line(standing),
+        "faults": standing.faults,
         "partitions": standing.partitions,
         "offline": standing.offline,
         "under_min_isr": standing.under_min_isr,

@@ -50,12 +50,16 @@ Made = TypeVar("Made")
 
 
 class WordError(UsageError):
-    """A word of a step that does not fit: `index` is its place among the words; `is_path` says that it is a file that cannot be read."""
+    """A word of a step that does not fit: `index` is its place among the words.
 
-    def __init__(self, message: str, index: int, *, is_path: bool = False) -> None:
+    Shape: `is_path` says that it is a file that cannot be read; `excerpt` shows the line of a file that is wrong, where one is.
+    """
+
+    def __init__(self, message: str, index: int, *, is_path: bool = False, excerpt: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.index = index
         self.is_path = is_path
+        self.excerpt = excerpt
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +161,8 @@ class _Words:
             return make()
         except UsageError as error:
             index = self.places.get(field, 0)
-            raise WordError(f"{self._form.name}: {error}", index, is_path=isinstance(error, PathError)) from None
+            excerpt = getattr(error, "excerpt", ())
+            raise WordError(f"{self._form.name}: {error}", index, is_path=isinstance(error, PathError), excerpt=excerpt) from None
 
     def end(self) -> None:
         """Errors: WordError for a word that is left."""

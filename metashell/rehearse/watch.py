@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Final
 
-from metashell.controller.state import State, partition_of
+from metashell.controller.state import State
 from metashell.ids import NO_LEADER
 from metashell.image import PartitionRegistration, TopicImage
 from metashell.rehearse.clock import Clock
@@ -127,13 +127,8 @@ class Watch:
         self._troubled[trouble].add(key)
         self._worst[trouble] = max(self._worst.get(trouble, 0), length_ms)
 
-    def look_again(self) -> None:
-        """Another broker died, or serves again: see whether those without a living leader can still get one."""
-        for key in [key for key, open in self._open.items() if open.bits & (_OFFLINE | _FAILOVER)]:
-            topic = self._state.image.topics.by_id.get(key[0])
-            partition = None if topic is None else partition_of(topic, key[1])
-            if topic is not None and partition is not None:
-                self.look(key, topic, partition)
+    def has_trouble(self, key: PartitionKey) -> bool:
+        return key in self._open
 
     def forget_topic(self, topic_id: bytes) -> None:
         """A topic is deleted: what was wrong with it is over."""

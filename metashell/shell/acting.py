@@ -76,7 +76,7 @@ def _subjects(ctx: Context, targets: Sequence[str]) -> list[Subject] | None:
         for path in paths:
             subject = subject_of(path, ctx.image)
             if subject is None:
-                ctx.fail(target, "it cannot be changed: topics, partitions, brokers, configs, clientQuotas, acls and scram can")
+                ctx.fail(target, "it cannot be changed: topics, partitions, brokers, configs, clientQuotas, acls, scram and features can")
                 return None
             found[subject] = None
     return list(found)

@@ -17,6 +17,7 @@ from metashell.codec.code_words import (
     CONFIG_TYPES,
     code_name,
 )
+from metashell.codec.metadata_version import METADATA_VERSION, NEWEST_LEVEL, OLDEST_LEVEL, metadata_version_name
 from metashell.errors import UsageError
 from metashell.nodes.subjects import resource_of
 
@@ -42,8 +43,8 @@ class Deed(NamedTuple):
     question: str = ""
 
 
-def set_deeds(subjects: Sequence[Subject], words: Sequence[str]) -> list[Deed]:
-    """KEY=VALUE words for resources and entities; a value alone for a key; none for a credential, whose password is asked for.
+def set_deeds(subjects: Sequence[Subject], words: Sequence[str], image: MetadataImage) -> list[Deed]:
+    """KEY=VALUE words for resources and entities; a value alone for a key or feature; none for a credential: its password is asked for.
 
     Errors: UsageError for what cannot be set, which never repeats a value.
     """
@@ -55,6 +56,9 @@ def set_deeds(subjects: Sequence[Subject], words: Sequence[str]) -> list[Deed]:
             case ("config", _, _, str(key)) | ("quota", _, str(key)):
                 if len(words) != 1:
                     raise UsageError(f"{key}: name one value")
+            case ("feature", feature):
+                if len(words) != 1 or "=" in words[0]:
+                    raise UsageError(f"{feature}: name one level")
             case _:
                 if not words:
                     raise UsageError("missing KEY=VALUE")
@@ -65,6 +69,8 @@ def set_deeds(subjects: Sequence[Subject], words: Sequence[str]) -> list[Deed]:
         match subject:
             case ("scram", mechanism, user):
                 deeds.append(Deed("scram", "set", (f"--mechanism={mechanism}", "--", user)))
+            case ("feature", name):
+                deeds.append(_level(name, words[0], image))
             case ("config", _, _, str(key)):
                 deeds.append(Deed("configs", "set", (_resource(subject), f"{key}={words[0]}")))
             case ("quota", entity, key):
@@ -94,12 +100,29 @@ def unset_deeds(subjects: Sequence[Subject], keys: Sequence[str]) -> list[Deed]:
                 deeds.append(_removal(subject, tuple(keys)))
             case ("scram", _, _):
                 raise UsageError("a credential has no keys: `delete` removes it")
+            case ("feature", name):
+                raise UsageError(f"{name}: a feature has no keys: `delete` switches it off")
     return deeds
+
+
+def _level(name: str, text: str, image: MetadataImage) -> Deed:
+    """A level of a feature; of metadata.version also a release."""
+    features = image.features
+    now = features.metadata_version or 0 if name == METADATA_VERSION else features.levels.get(name, 0)
+    named = [
+        level
+        for level in range(OLDEST_LEVEL, NEWEST_LEVEL + 1)
+        if name == METADATA_VERSION and f"{metadata_version_name(level)}-".startswith(f"{text}-")
+    ]
+    wanted = int(text) if text.isascii() and text.isdigit() else max(named, default=now)
+    if wanted == 0:
+        return Deed("features", "disable", ("--", name))
+    return Deed("features", "downgrade" if wanted < now else "upgrade", ("--", f"{name}={text}"))
 
 
 def _is_whole(subject: Subject) -> bool:
     """Whether it is a resource with settings, or is taken for one, and not a key of it."""
-    return subject[0] not in ("quota", "scram") and not (subject[0] == "config" and subject[-1] is not None)
+    return subject[0] not in ("quota", "scram", "feature") and not (subject[0] == "config" and subject[-1] is not None)
 
 
 def _together(verb: str, subjects: Sequence[Subject], words: Sequence[str]) -> list[Deed]:
@@ -139,6 +162,8 @@ def delete_deeds(subjects: Sequence[Subject], image: MetadataImage) -> list[Deed
                 deeds.append(Deed("scram", "delete", (f"--mechanism={mechanism}", "--", user)))
             case ("acl", acl):
                 deeds.append(Deed("acls", "remove", tuple(_acl_options(acl))))
+            case ("feature", name):
+                deeds.append(Deed("features", "disable", ("--", name)))
             case ("broker", _):
                 raise UsageError("a broker is not deleted: `unregister` lets the cluster forget one that is gone for good")
             case _:

@@ -154,9 +154,9 @@ def test_one_entry_is_refused_and_the_others_are_added(quorum: EmbeddedQuorum) -
     assert entries(quorum) == {"ALLOW User:a * READ TOPIC:t LITERAL"}
 
 
-@pytest.mark.kafka_quorum(controllers=1)
-def test_a_cluster_without_an_authorizer_says_so(kafka_quorum: EmbeddedQuorum) -> None:
-    for words in (["list"], ["add", "--allow", "a", "--operation", "read", "--topic", "t"], ["remove", "--all", "--yes"]):
-        told = lines(kafka_quorum, "acls", *words, status=1)
-        assert len(told) == 1 and "SECURITY_DISABLED: No Authorizer is configured" in told[0]
-        assert told[0].endswith("Set authorizer.class.name on all brokers and controllers first.")
+def test_a_cluster_without_an_authorizer_says_so() -> None:
+    with EmbeddedQuorum(controllers=1) as plain:
+        for words in (["list"], ["add", "--allow", "a", "--operation", "read", "--topic", "t"], ["remove", "--all", "--yes"]):
+            told = lines(plain, "acls", *words, status=1)
+            assert len(told) == 1 and "SECURITY_DISABLED: No Authorizer is configured" in told[0]
+            assert told[0].endswith("Set authorizer.class.name on all brokers and controllers first.")

@@ -200,7 +200,7 @@ def test_an_unclean_election_is_asked_about_and_loses_what_it_says(quorum: Embed
         assert "metashell elect unclean: 1 partition got a leader that may lack records (unclean election)" in told
         assert quorum.image.topics.by_name["orders"].partitions[0].leader == -1
         assert objects(quorum, "elect", "unclean", "--all", "--yes") == [
-            {"type": "partition", "topic": "orders", "partition": 0, "result": "elected", "leader": None, "leader_before": None}
+            {"type": "partition", "topic": "orders", "partition": 0, "result": "elected", "leader": 101, "leader_before": None}
         ]
         quorum.wait_for(lambda image: image.topics.by_name["orders"].partitions[0].leader == 101)
     finally:

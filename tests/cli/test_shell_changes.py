@@ -60,6 +60,13 @@ def test_yes_and_a_dry_run_ask_nobody(quorum: EmbeddedQuorum) -> None:
         assert (status, shown) == (0, f"user=carol: producer_byte_rate=1 {result}\n")
 
 
+def test_changes_go_where_the_shell_is_attached(quorum: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METASHELL_COMMAND_CONFIG", "/no/such.file")
+    monkeypatch.setenv("METASHELL_BOOTSTRAP_SERVER", "localhost:1")
+    assert shell(quorum, "set", "/image/clientQuotas/user(gus)", "producer_byte_rate=1").status == 0
+    assert dict(quorum.image.client_quotas[(("user", "gus"),)]) == {"producer_byte_rate": 1.0}
+
+
 def test_a_script_sees_what_it_changed(quorum: EmbeddedQuorum) -> None:
     script = "".join(
         f"set /image/clientQuotas/user(u{number}) producer_byte_rate={number}\ncat /image/clientQuotas/user(u{number})/producer_byte_rate\n"
@@ -87,6 +94,13 @@ def test_a_password_is_asked_for_and_not_shown(quorum: EmbeddedQuorum) -> None:
     status, shown = terminal(quorum, ["set", "/image/scram/SCRAM-SHA-256/dora"], ("dora: ", "s3cret"), ("again: ", "s3cret"))
     assert status == 0 and "s3cret" not in shown and shown.endswith("dora: SCRAM-SHA-256, 4096 iterations: set\n")
     assert "dora" in quorum.image.scram[1]
+
+
+def test_the_next_line_of_a_script_is_no_password(quorum: EmbeddedQuorum) -> None:
+    done = shell(quorum, "--keep-going", stdin="set /image/scram/SCRAM-SHA-256/frank\nls /image/scram\n")
+    assert done.status == 2 and done.stdout == b"SCRAM-SHA-256\nSCRAM-SHA-512\n"
+    assert done.stderr == "set: a password is asked for on a terminal; in scripts use `metashell scram set`\n"
+    assert "frank" not in quorum.image.scram.get(1, {})
 
 
 def test_forms_are_those_of_the_commands(quorum: EmbeddedQuorum) -> None:

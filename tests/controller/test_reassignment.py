@@ -76,3 +76,20 @@ def test_a_partition_that_comes_twice_is_refused_where_the_second_change_does_no
     partition = cluster.state.partition(topic_id, 0)
     assert len(partition.directories) == len(partition.replicas)
     assert cluster.standby().image.has_same_metadata(cluster.controller.image)
+
+
+def test_a_replica_that_was_taken_away_and_comes_back_is_not_eligible_for_what_it_had() -> None:
+    """Its log was deleted meanwhile. Kafka leaves it in the ELR, and may elect it."""
+    cluster = Cluster({"min.insync.replicas": "3"})
+    cluster.register(1, 2, 3, 4)
+    topic_id = cluster.create("t", (1, 2, 3))
+    reassign(cluster, (1, 2, 4))
+    cluster.beat(2, want_fence=True)
+    report_isr(cluster, topic_id, (1, 3, 4))
+    away = cluster.state.partition(topic_id, 0)
+    assert (away.replicas, away.isr, away.elr) == ((1, 2, 4), (1, 4), (2, 3))
+
+    assert reassign(cluster, (1, 2, 3)) == [NONE]
+
+    back = cluster.state.partition(topic_id, 0)
+    assert (back.adding_replicas, back.elr) == ((3,), (2,))

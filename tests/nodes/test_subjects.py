@@ -49,7 +49,7 @@ def test_a_path_leads_to_its_subject_and_back(image: MetadataImage) -> None:
     places = root.child("image")
     assert places is not None
     visit(places, ("image",))
-    assert kinds.keys() == {"topic", "partition", "broker", "config", "quota", "acl", "scram"}
+    assert kinds.keys() == {"topic", "partition", "broker", "config", "quota", "acl", "scram", "feature"}
     assert kinds["topic"] == 2 * len(image.topics.by_name) and kinds["acl"] == len(image.acls.by_id)
 
 
@@ -65,6 +65,7 @@ def test_a_path_leads_to_its_subject_and_back(image: MetadataImage) -> None:
         ("/image/configs/BROKER:1/log.cleaner.threads", ("config", 4, "1", "log.cleaner.threads")),
         ("/image/clientQuotas/user(alice)_clientId(<default>)", ("quota", (("user", "alice"), ("client-id", None)), None)),
         ("/image/clientQuotas/ip(10.0.0.1)/connection_creation_rate", ("quota", (("ip", "10.0.0.1"),), "connection_creation_rate")),
+        ("/image/features/finalized_share.version", ("feature", "share.version")),
         ("/image/scram/SCRAM-SHA-512/a%2Fb", ("scram", "SCRAM-SHA-512", "a/b")),
     ],
 )
@@ -86,7 +87,7 @@ def test_what_is_not_there_yet_has_a_subject(path: str, subject: object, image: 
         "/image/configs/TOPIC:x/y/z",
         "/image/clientQuotas/alice",
         "/image/acls/byId/AAAAAAAAAAAAAAAAAAAAAA",
-        "/image/features/metadataVersion",
+        "/image/features/zkMigrationState",
         "/local/version",
     ],
 )

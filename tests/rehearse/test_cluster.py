@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +22,7 @@ QUICK = Assumptions(partition_bytes=1000)
 def test_records_intervals_loads_and_differences_are_what_a_slow_look_finds(data: st.DataObject) -> None:
     image = data.draw(images())
     steps = data.draw(steps_for(image))
-    outcome = rehearse_change(image, steps, QUICK)
+    outcome = rehearse_change(image, steps, replace(QUICK, session_timeout_ms=data.draw(st.sampled_from([9_000, 40_000]))))
     check(outcome)
     assert len(outcome.steps) == len(steps)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from metashell.errors import UsageError
@@ -132,3 +135,12 @@ def test_an_assumption_is_pointed_at_however_its_name_is_written() -> None:
     plan = plan_of(GOOD)
     assert str(plan.assumption_error("min.insync.replicas", "no")).startswith("plan.toml:19:19: no")
     assert str(plan.assumption_error("copy-rate", "no")).startswith("plan.toml:3:20: no")
+
+
+def test_the_plan_of_the_page_is_one() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "rehearse.md").read_text(encoding="utf-8")
+    found = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert found is not None
+    plan = plan_of(found[1])
+    assert [one.text for one in plan.steps] == ["roll-brokers --max-offline 1", "lose-rack rack-a", "restart-broker 4"]
+    assert [one.step.at_ms for one in plan.steps] == [0, 1_800_000, 2_400_000]

@@ -24,6 +24,7 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=0, help="least number of events of a run")
     parser.add_argument("--production", action="store_true", help="run the server on a simulated clock, network and disk")
     parser.add_argument("--controller", action="store_true", help="run the controller, its brokers and clients, on the production path")
+    parser.add_argument("--brokers", action="store_true", help="run brokers, their clients and their controllers")
     parser.add_argument("--trace", action="store_true", help="print every message, timer and fault")
     parser.add_argument("--last", type=int, default=0, help="print the last LAST lines of the trace of a failure")
     parser.add_argument("--without", default="", help="give these options, separated by commas, their plain value")
@@ -32,15 +33,20 @@ def main() -> int:
     parser.add_argument("--profile", default=None, help="let every seed follow this profile of faults ('': none)")
     parser.add_argument("--go-on", action="store_true", help="do not stop at the first failure")
     arguments = parser.parse_args()
-    from tests.simulation import controller, planted, production
+    from tests.simulation import brokers, controller, planted, production
 
-    bugs = controller.bugs() if arguments.controller else production.bugs() if arguments.production else planted.BUGS
+    own = brokers if arguments.brokers else controller if arguments.controller else production if arguments.production else None
+    bugs = planted.BUGS if own is None else own.bugs()
     with planted.patched(bugs[arguments.bug]() if arguments.bug else []):
         return play(arguments)
 
 
 def runner(arguments: argparse.Namespace) -> Callable[..., Result]:
     """What runs a seed."""
+    if arguments.brokers:
+        from tests.simulation import brokers
+
+        return brokers.runner()
     if arguments.controller:
         from tests.simulation import controller
 
@@ -80,7 +86,7 @@ def report(run: Callable[..., Result], result: Result, arguments: argparse.Names
 
         without = shrink(result, without, run=run)
         bug = f" --bug {arguments.bug}" if arguments.bug else ""
-        bug += " --production" if arguments.production else " --controller" if arguments.controller else ""
+        bug += "".join(f" --{kind}" for kind in ("brokers", "controller", "production") if getattr(arguments, kind))
         bug += f' --profile "{arguments.profile}"' if arguments.profile is not None else ""
         print(f"  python -m tests.simulation {result.seed} --trace --without {','.join(without)}{bug}")
     if arguments.last:

@@ -55,7 +55,7 @@ class Command:
     """A command line to measure, and where its standard streams go.
 
     `stdout` is a file to write, or None for the null device; `watch` reads it through a pipe instead and notes when
-    the first byte came.
+    the first byte came. `statuses` are those that are no failure.
     """
 
     name: str
@@ -64,6 +64,7 @@ class Command:
     stdout: Path | None = None
     watch: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
+    statuses: tuple[int, ...] = (0,)
 
 
 def run_once(command: Command) -> Run:
@@ -86,7 +87,7 @@ def run_once(command: Command) -> Run:
         _, wait_status, usage = os.wait4(child.pid, 0)
         wall_s = time.perf_counter() - started
         child.returncode = os.waitstatus_to_exitcode(wait_status)
-        if child.returncode:
+        if child.returncode not in command.statuses:
             stderr.seek(0)
             sys.exit(f"{' '.join(command.argv)}: status {child.returncode}: {stderr.read()[-300:].decode(errors='replace')}")
     peak_kib = max(sampler.stop(), usage.ru_maxrss)

@@ -374,7 +374,7 @@ complete -c kafka-shell -n '__metashell_command_is man; and __metashell_words_ar
 complete -c kafka-shell -n '__metashell_words_are 0' -x -a pwd -d 'print the current working directory'
 complete -c kafka-shell -n '__metashell_command_is pwd' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is pwd' -l help -s h -d 'show the help and exit'
-complete -c kafka-shell -n '__metashell_words_are 0' -x -a set -d 'change settings, quotas and passwords'
+complete -c kafka-shell -n '__metashell_words_are 0' -x -a set -d 'change settings, quotas, passwords and feature levels'
 complete -c kafka-shell -n '__metashell_command_is set' -l dry-run -s n -d 'change nothing: show what would be done'
 complete -c kafka-shell -n '__metashell_command_is set' -l yes -s y -d 'do it without asking'
 complete -c kafka-shell -n '__metashell_command_is set' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
@@ -502,6 +502,7 @@ complete -c metashell-rehearse -l verbose -s v -d 'report on standard error what
 complete -c metashell-rehearse -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
 complete -c metashell-rehearse -l version -d 'print the version and exit'
 complete -c metashell-rehearse -l help -s h -d 'show the help and exit'
+complete -c metashell-rehearse -n '__metashell_words_are_at_least 0' -x -a 'kill-broker restart-broker roll-brokers lose-rack unregister reassign add-broker elect feature lose-controller topic config'
 complete -c metashell-storage -f
 complete -c metashell-storage -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-storage -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'

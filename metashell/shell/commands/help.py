@@ -23,7 +23,7 @@ EXAMPLES
     ls          list directories
     man         show the page of a command
     pwd         print the current working directory
-    set         change settings, quotas and passwords
+    set         change settings, quotas, passwords and feature levels
     status      show what was read, how far it is certain, and what is wrong
     tree        show directories and the leaves in them
     unregister  let the cluster forget brokers that are gone for good

@@ -1,4 +1,4 @@
-"""set - change settings, quotas and passwords
+"""set - change settings, quotas, passwords and feature levels
 
 SYNOPSIS
     set PATH [KEY=VALUE...]
@@ -6,10 +6,11 @@ SYNOPSIS
 DESCRIPTION
     Sets each KEY of a resource in /image/configs, of a topic, of a broker, or of an entity in /image/clientQuotas; other keys
     stay. The resource need not be there yet. KEY+=VALUE and KEY-=VALUE add to a list and take from it. Of a path that names a
-    key, VALUE alone is enough. Of a user in /image/scram the password is asked for.
+    key, VALUE alone is enough, and of a feature in /image/features its level, or a release for metadataVersion. Of a user in
+    /image/scram the password is asked for.
 
-    It does what `metashell configs set`, `quotas set` and `scram set` do, and asks first on a terminal. The shell must have
-    been started with --allow-changes.
+    It does what `metashell configs set`, `quotas set`, `scram set` and `features upgrade` or `downgrade` do, and asks first on a
+    terminal. The shell must have been started with --allow-changes.
 
 EXAMPLES
     >> set /image/configs/TOPIC:orders retention.ms=3600000
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 def run(ctx: Context, args: SimpleNamespace) -> None:
     """Set the keys of what the path names."""
     args.path = (args.path,)
-    act(ctx, args, lambda subjects: set_deeds(subjects, args.setting))
+    act(ctx, args, lambda subjects: set_deeds(subjects, args.setting, ctx.image))
 
 
 COMMAND = make_command(

@@ -1,0 +1,31 @@
+"""Brokers, their clients, and the controllers that they ask: leases, fencing, ISRs and what is promised to who writes.
+
+The controllers are those of `metashell/controller`, several over one log whose consensus is taken for granted (`quorum`). Brokers do what
+Kafka's do (`broker`, `replica`, `leading`): they register, send heartbeats, read the metadata, lead and follow partitions with logs of
+their own, ask for other ISRs, leave in order, die, lose what was not on disk, and come back. The network cuts every link between brokers
+and controllers, brokers and brokers, brokers and clients apart, also one way only. Clients write with acks=all and acks=1, and read.
+
+`checks` has the rules. The heartbeat table is read a second time in `heartbeat_table`, and its rows are counted. With `lease_ms` brokers
+fence themselves, as KIP-343 wanted: `costs` measures what that buys and what it costs.
+
+`python -m tests.simulation SEED --brokers [--trace]` replays a seed, `python -m tests.simulation.brokers` prints the table of `costs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def runner() -> Callable[..., Any]:
+    """What runs a seed."""
+    from tests.simulation.brokers.run import run
+
+    return run
+
+
+def bugs() -> dict[str, Callable[[], list[Any]]]:
+    """The planted bugs."""
+    from tests.simulation.brokers.planted import BUGS
+
+    return {name: bug.make for name, bug in BUGS.items()}

@@ -1,0 +1,6 @@
+"""Prints what self-fencing brokers cost and buy: `python -m tests.simulation.brokers`."""
+
+from tests.simulation.brokers.costs import rows, table
+
+if __name__ == "__main__":
+    print(table(rows()), end="")

@@ -1,0 +1,208 @@
+"""Bugs that the checkers must find: in the controller, as a person might have written it, and in what a broker makes of its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from metashell.codec.error_codes import INELIGIBLE_REPLICA, INVALID_UPDATE_VERSION, NONE
+from metashell.controller import QuorumController
+from metashell.controller.cluster import brokers
+from metashell.controller.cluster.heartbeats import Heartbeats
+from metashell.controller.controller import Schedule
+from metashell.controller.partitions import isr
+from metashell.controller.partitions.bulk import Changes
+from metashell.controller.partitions.change import PartitionChange
+from metashell.controller.records import FENCE, fencing
+from metashell.image import overlay
+from metashell.image.loss import VersionedRecord
+from metashell.image.partitions import fold_changes
+from tests.simulation.brokers import leading
+from tests.simulation.brokers.broker import Broker
+from tests.simulation.brokers.replica import Replica
+from tests.simulation.planted import Patch
+
+
+def a_fenced_broker_keeps_what_it_leads() -> list[Patch]:
+    """Fencing is a record about the broker and nothing else, as in the text of KIP-631."""
+
+    def records(changes: Changes, broker: Any) -> Iterator[VersionedRecord | None]:
+        yield fencing(broker.id, broker.epoch, FENCE)
+
+    return [(brokers, "_fencing_records", records)]
+
+
+def an_unclean_life_counts_as_clean() -> list[Patch]:
+    """A broker whose power failed stays eligible for what it had."""
+
+    def removals(changes: Changes, partitions: Any, broker_id: int, *, is_unclean: bool = False) -> Any:
+        return original(changes, partitions, broker_id)
+
+    original = Changes.removals
+    return [(Changes, "removals", removals)]
+
+
+def a_new_life_drives_the_old_one_out() -> list[Patch]:
+    """A registration does not mind the session of another incarnation, as KIP-343 wants it."""
+    return [(Heartbeats, "has_session", lambda heartbeats, id, epoch, now_ms: False)]
+
+
+def a_broker_is_unfenced_before_it_has_caught_up() -> list[Patch]:
+    """Nobody asks how far a broker has read."""
+
+    def next_mode(state: Any, body: Any, mode: Any, changes: Changes) -> Any:
+        if mode is brokers.BrokerMode.FENCED and not body.want_fence and not body.want_shut_down:
+            return brokers.BrokerMode.UNFENCED
+        return (yield from original(state, body, mode, changes))
+
+    original = brokers._next_mode
+    return [(brokers, "_next_mode", next_mode)]
+
+
+def a_leaving_broker_waits_for_nobody() -> list[Patch]:
+    """It is let go once it leads nothing, whoever has not read that yet, as KIP-631 wants it."""
+    return [(Heartbeats, "lowest_active_offset", lambda heartbeats: None)]
+
+
+def an_old_isr_overwrites_a_newer_one() -> list[Patch]:
+    """The partition epoch of a request is not compared."""
+
+    def fault(*about: Any) -> int:
+        code = original(*about)
+        return NONE if code == INVALID_UPDATE_VERSION else code
+
+    original = isr._fault
+    return [(isr, "_fault", fault)]
+
+
+def anybody_may_join_an_isr() -> list[Patch]:
+    """Members of a wanted ISR may be fenced, leave, or be of a former life."""
+    return [(isr, "_are_eligible", lambda state, wanted: True)]
+
+
+def whoever_is_not_in_sync_is_eligible() -> list[Patch]:
+    """The ELR has every replica that is not in the ISR."""
+
+    def move_to_elr(change: PartitionChange) -> None:
+        original(change)
+        if len(change.isr) < change.min_isr:
+            change.elr = tuple(id for id in change.replicas if id not in change.isr and id not in change.unclean_replicas)
+
+    original = PartitionChange._move_to_elr
+    return [(PartitionChange, "_move_to_elr", move_to_elr)]
+
+
+def any_live_replica_is_elected() -> list[Patch]:
+    """Elections look at who is live, and not at who is in sync."""
+    return [(PartitionChange, "_is_valid_leader", lambda change, id: id in change.replicas and change.is_acceptable(id))]
+
+
+def a_new_leader_keeps_the_leader_epoch() -> list[Patch]:
+    """The leader epoch counts leaders that went, not those that came."""
+
+    def fold(base: Any, changes: Any) -> Any:
+        after = fold_changes(base, changes)
+        return after._replace(leader_epoch=base.leader_epoch) if after.leader >= 0 else after
+
+    return [(overlay, "fold_changes", fold)]
+
+
+def a_new_controller_expects_nobody() -> list[Patch]:
+    """Who takes over does not begin the sessions of the brokers that are there."""
+
+    def claim(controller: QuorumController, epoch: int, end: int, now_ms: int) -> Any:
+        made = yield from original(controller, epoch, end, now_ms)
+        controller.state.heartbeats._contacts.clear()
+        return made
+
+    original = QuorumController.claim_steps
+    return [(QuorumController, "claim_steps", claim)]
+
+
+def nobody_looks_at_sessions() -> list[Patch]:
+    """The sweep is no periodic task."""
+
+    def start(schedule: Schedule, tasks: Any, now_ms: int) -> None:
+        original(schedule, [task for task in tasks if task.name != "maybeFenceStaleBroker"], now_ms)
+
+    original = Schedule.start
+    return [(Schedule, "start", start)]
+
+
+def a_replica_that_comes_back_empty_is_eligible() -> list[Patch]:
+    """A replica stays in the ELR when a reassignment takes it away, and is there when another one brings it back, as in Kafka."""
+
+    def move_to_elr(change: PartitionChange) -> None:
+        before = change.replicas
+        change.replicas = change.partition.replicas
+        original(change)
+        change.replicas = before
+
+    original = PartitionChange._move_to_elr
+    return [(PartitionChange, "_move_to_elr", move_to_elr)]
+
+
+def a_leader_forgets_what_it_asked_for() -> list[Patch]:
+    """After INVALID_UPDATE_VERSION a leader counts the ISR that it knows, though the controllers may have taken the one it asked for."""
+
+    def settle(broker: Broker, replica: Replica, pending: Any, one: Any) -> None:
+        original(broker, replica, pending, one)
+        if one.error_code in (INVALID_UPDATE_VERSION, INELIGIBLE_REPLICA) and replica.pending is pending:
+            replica.pending = None
+
+    original = leading.settle
+    return [(leading, "settle", settle)]
+
+
+def a_leader_counts_only_whom_it_knows_in_sync() -> list[Patch]:
+    """A record counts once the ISR has it that was confirmed last, without those who may have joined since."""
+    return [(Replica, "counted", lambda replica, id: set(replica.isr) - {id})]
+
+
+def a_lease_begins_when_the_answer_comes() -> list[Patch]:
+    """A self-fencing broker counts from the answer to a heartbeat, and takes a lease of a whole session."""
+
+    def has_lease(broker: Broker) -> bool:
+        return broker.world.now <= broker.answered_ms + 2 * broker.world.options.session_timeout_ms
+
+    return [(Broker, "has_lease", property(has_lease))]
+
+
+def a_renewed_lease_renews_leaderships() -> list[Patch]:
+    """A self-fencing broker goes on when it is answered again, before it has read who leads now."""
+    return [(Broker, "_renew", lambda broker: None)]
+
+
+class Planted(NamedTuple):
+    """A bug, the options that make it show, a seed that finds it, and whether what brokers and clients see is enough to find it."""
+
+    make: Callable[[], list[Patch]]
+    seed: int
+    special: dict[str, object] = {}  # noqa: RUF012
+    shows_outside: bool = False
+
+
+POWER = {"has_elr": True, "power_part": 0.8, "crash_every": 1_500, "flush_every": 2_000}
+LEASE = {"lease_ms": 1_200, "cut_every": 1_000, "cut_ms": 2_500}
+BUGS: dict[str, Planted] = {
+    bug.make.__name__.replace("_", "-"): bug
+    for bug in (
+        Planted(a_fenced_broker_keeps_what_it_leads, 0),
+        Planted(an_unclean_life_counts_as_clean, 0, POWER, shows_outside=True),
+        Planted(a_new_life_drives_the_old_one_out, 0),
+        Planted(a_broker_is_unfenced_before_it_has_caught_up, 0, {"hasty_part": 0.5}),
+        Planted(a_leaving_broker_waits_for_nobody, 0, {"leave_every": 1_000}),
+        Planted(an_old_isr_overwrites_a_newer_one, 73, shows_outside=True),
+        Planted(anybody_may_join_an_isr, 0),
+        Planted(whoever_is_not_in_sync_is_eligible, 0, {"has_elr": True}, shows_outside=True),
+        Planted(any_live_replica_is_elected, 0, shows_outside=True),
+        Planted(a_new_leader_keeps_the_leader_epoch, 0, shows_outside=True),
+        Planted(a_new_controller_expects_nobody, 20, {"failover_every": 2_000}),
+        Planted(nobody_looks_at_sessions, 1),
+        Planted(a_replica_that_comes_back_empty_is_eligible, 81, {"slow_part": 0.05}, shows_outside=True),
+        Planted(a_leader_forgets_what_it_asked_for, 70, {"slow_part": 0.05}, shows_outside=True),
+        Planted(a_leader_counts_only_whom_it_knows_in_sync, 1, shows_outside=True),
+        Planted(a_lease_begins_when_the_answer_comes, 0, LEASE, shows_outside=True),
+        Planted(a_renewed_lease_renews_leaderships, 3, LEASE, shows_outside=True),
+    )
+}
