@@ -251,6 +251,8 @@ class Session:
                         self._keep(address, answer)
                         if self.active is None:
                             failures[address] = "it knows of no active controller"
+                        elif self.active == avoided != address:
+                            failures[address] = f"it names {avoided} as the active controller"
                         return
                     # A controller that has just started and has read nothing yet says so too; then the next one knows better.
                     refusal = answer

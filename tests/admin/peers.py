@@ -63,11 +63,13 @@ class Peer:
 
         self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        self._address = Address("127.0.0.1", self._server.server_address[1])
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     @property
     def address(self) -> Address:
-        return Address("127.0.0.1", self._server.server_address[1])
+        """Also of one that is closed."""
+        return self._address
 
     def hang_up(self) -> None:
         """End the connections that are open."""

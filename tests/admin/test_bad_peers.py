@@ -9,8 +9,9 @@ import pytest
 from metashell.admin.admin import Admin, Kind
 from metashell.admin.cluster import describe_cluster, unregister_broker
 from metashell.admin.errors import AdminError, UncertainError, UnsupportedError, WrongListenerError
+from metashell.admin.features import describe_features
 from metashell.client.errors import ConnectError
-from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, NONE, NOT_CONTROLLER, TOPIC_ALREADY_EXISTS
+from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, NONE, NOT_CONTROLLER, POLICY_VIOLATION, TOPIC_ALREADY_EXISTS
 from metashell.codec.messages import (
     CreateTopicsRequest,
     CreateTopicsResponse,
@@ -164,6 +165,27 @@ def test_when_nobody_leads_the_last_answer_or_the_reason_is_given() -> None:
 
     with peer(answer) as one, admin_of(one, timeout_ms=300) as admin, pytest.raises(AdminError, match="broker 3: NOT_CONTROLLER"):
         unregister_broker(admin, 3)
+
+
+def test_when_the_leader_is_gone_and_stays_gone_everyone_who_was_asked_is_named() -> None:
+    def answer(request: Any) -> Any:
+        return cluster_of(1, gone, here) if isinstance(request, DescribeClusterRequest) else unasked(request)
+
+    with peer(unasked) as gone, peer(answer) as here:
+        gone.close()
+        with admin_of(here, timeout_ms=400) as admin, pytest.raises(ConnectError) as caught:
+            unregister_broker(admin, 3)
+        assert str(caught.value) == f"{gone.address}: Connection refused; {here.address}: it names {gone.address} as the active controller"
+
+
+def test_features_need_no_right_that_the_list_of_controllers_needs() -> None:
+    with peer(lambda _: DescribeClusterResponse(error_code=CLUSTER_AUTHORIZATION_FAILED)) as one, admin_of(one) as admin:
+        assert describe_features(admin).epoch is None
+
+
+def test_a_request_that_is_too_large_is_not_laid_on_a_policy() -> None:
+    assert "policy" in AdminError(POLICY_VIOLATION, "no").advice
+    assert "less at once" in AdminError(POLICY_VIOLATION, "Excessively large number of partitions per request.").advice
 
 
 # ---- the connection breaks
