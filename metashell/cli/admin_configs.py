@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 COLUMNS = ("resource", "key", "value", "source")
 EXPLAINED = (*COLUMNS, "documentation")
-HIDDEN = "[hidden]"
 
 
 def _get(work: Work) -> None:
@@ -82,7 +81,9 @@ def known_keys(resource: Resource) -> list[str]:
 
 
 def _shown(setting: Setting) -> str | None:
-    return HIDDEN if setting.is_sensitive and setting.is_set else setting.value
+    from metashell.codec.redaction import REDACTED
+
+    return REDACTED if setting.is_sensitive and setting.is_set else setting.value
 
 
 def _described(
@@ -243,10 +244,10 @@ def _in_force(work: Work, resources: Sequence[Resource], keys: Sequence[str]) ->
 
 def _tell_changed(work: Work, resource: Resource, change: Change, before: Setting | None, after: Setting | None) -> None:
     from metashell.admin.configs import SOURCES, Operation
-    from metashell.codec.redaction import is_sensitive_config
+    from metashell.codec.redaction import REDACTED, is_sensitive_config
 
     is_secret = is_sensitive_config(resource.kind, change.name)
-    new = HIDDEN if is_secret else change.value
+    new = REDACTED if is_secret else change.value
     was = None if before is None else _shown(before)
     where = "" if before is None else SOURCES.get(before.source, str(before.source))
     would = "would be " if work.is_dry else ""
@@ -280,7 +281,6 @@ def _tell_changed(work: Work, resource: Resource, change: Change, before: Settin
 
 # ---- what a value may cost
 
-_SHORTER = "is less than it was: older records are deleted for good"
 _LESS_KEPT = frozenset(
     f"{prefix}{key}"
     for prefix, keys in (
@@ -311,7 +311,7 @@ def _cost(change: Change, before: Setting | None) -> str | None:
     key, value = change.name, change.value or ""
     was = None if before is None else before.value
     if key in _LESS_KEPT and change.operation is Operation.SET:
-        return f"{value} {_SHORTER}" if _is_less(value, was) else None
+        return f"{value} is less than {was or 'before'}: older records are deleted for good" if _is_less(value, was) else None
     if key in ("cleanup.policy", "log.cleanup.policy") and change.operation in (Operation.SET, Operation.APPEND):
         added = [policy for policy in value.split(",") if policy.strip() and policy.strip() not in (was or "").split(",")]
         lost = {"delete": "records older than the retention are deleted", "compact": "all but the newest record of each key are deleted"}

@@ -59,8 +59,8 @@ def _grave(outcome: Outcome) -> Iterator[str]:
     if unclean.partitions:
         yield f"{_go(unclean.partitions, 'loses', 'lose')} records, perhaps (unclean election)"
     yield from (f"no active controller any more: {gap.why}" for gap in outcome.quorum_gaps if gap.to_ms is None)
-    if refused := sum(len(report.refusals) for report in outcome.steps):
-        yield f"{counted(refused, 'request is', 'requests are')} refused"
+    if refused := [refusal for report in outcome.steps for refusal in report.refusals]:
+        yield f"{counted(len(refused), 'request is', 'requests are')} refused ({refused[0].thing}: {error_text(refused[0].code)})"
     if not outcome.settled:
         yield f"still changing after {duration_text(outcome.ended_ms)}, and not seen to its end"
     if outcome.before.faults:

@@ -16,6 +16,7 @@ from metashell.cli.rehearse import main
 from metashell.embedded import EmbeddedQuorum
 from metashell.options.rehearse_tools import SECTIONS
 from metashell.rehearse.rows import SECTIONS as ROWS
+from tests.administering import on_terminal
 from tests.running import Outcome, run_main
 
 KILL = ("kill-broker", "6")
@@ -94,6 +95,25 @@ def test_assumptions_of_the_command_line_win_over_those_of_the_plan(tmp_path: Pa
     value = json.loads(rehearse("plan.toml", "--assume", "down=2m", "-o", "json", cwd=tmp_path).stdout)
     told = {row["name"]: row["value"] for row in value["assumptions"] if row["type"] == "assumption"}
     assert (told["boot"], told["down"]) == ("40 s", "2 min")
+
+
+def test_what_an_answer_leaves_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metashell.rehearse.cluster.RECORDS_KEPT", 10)
+    monkeypatch.setattr("metashell.rehearse.cluster.INTERVALS_KEPT", 4)
+    done = rehearse(*KILL, "-o", "json")
+    assert done.stderr.splitlines() == [
+        "metashell rehearse: 15 records more are left out: --show records has all",
+        "metashell rehearse: 24 troubles more are left out; the verdict counts them",
+    ]
+    assert len(json.loads(done.stdout)["records"]) == 10
+    done = rehearse(*KILL, "--show", "records", "-o", "jsonl")
+    assert (len(done.stdout.splitlines()), done.stderr) == (26, "")
+
+
+def test_on_a_terminal_it_shows_how_far_it_is(tmp_path: Path) -> None:
+    code = "import sys; from metashell.cli.rehearse import main; sys.exit(main(['--demo', 'roll-brokers', '-o', 'csv']))"
+    status, shown = on_terminal(code, [])
+    assert status == 1 and "+0:00.0 roll-brokers --max-offline 1" in shown
 
 
 # ---- the page
