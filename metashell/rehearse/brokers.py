@@ -96,11 +96,11 @@ class Fleet:
         broker.state = BrokerState.SERVING
         if leaving:
             broker.state = BrokerState.SHUTTING_DOWN
-            self._clock.after(broker.phase_ms, lambda: self._beat_leaving(broker, broker.life, self.interval_ms))
+            self._clock.at(phase_ms, lambda: self._beat_leaving(broker, 0, self.interval_ms))
         return broker
 
     def tell(self, text: str, broker: int = -1) -> None:
-        self.events.append(Event(self._clock.now_ms, text, broker))
+        self.events.append(Event(max(0, self._clock.now_ms), text, broker))
 
     def _enter(self, broker: ModelBroker, state: BrokerState) -> None:
         now_ms = self._clock.now_ms

@@ -117,7 +117,7 @@ class Quorum:
             self._times.append(now_ms)
             self._offsets.append(self._offset)
             self.last_write_ms = now_ms
-            self._on_written(Batch(base_offset, now_ms, why, records))
+            self._on_written(Batch(base_offset, max(0, now_ms), why, records))
         controller.written(decision)
         if decision.kraft_version is not None:
             controller.state.set_quorum(self.image.voters, decision.kraft_version)

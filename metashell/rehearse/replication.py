@@ -75,6 +75,7 @@ class Replication:
         away_ms = self._clock.now_ms - model.away_ms
         ready_ms = self._clock.now_ms + max(assumed.catch_up_min_ms, away_ms * assumed.catch_up_percent // 100)
         count = 0
+        new: list[tuple[str, PartitionKey]] = []
         for found in self._quorum.changes().with_replica(broker):
             if found is None:
                 continue
@@ -83,10 +84,12 @@ class Replication:
                 key = topic.id, partition_id
                 self.stuck.discard((key, broker))
                 if broker in partition.adding_replicas:
-                    self._copy(broker, key, topic.name)
+                    new.append((topic.name, key))
                 else:
                     count += 1
                     self._plan(broker, key, ready_ms)
+        for name, key in sorted(new):
+            self._copy(broker, key, name)
         self._count(broker, count, None, is_catch_up=True)
 
     def look(self, key: PartitionKey, topic: TopicImage, partition: PartitionRegistration) -> None:
