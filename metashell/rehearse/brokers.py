@@ -109,6 +109,12 @@ class Fleet:
                 self.spans.append(BrokerSpan(broker.id, broker.state, broker.since_ms, now_ms))
             broker.state, broker.since_ms = state, now_ms
 
+    def sync_if_any_is_silent(self) -> bool:
+        """`sync`, where somebody's session runs out; whether it does."""
+        if self.silent:
+            self.sync()
+        return bool(self.silent)
+
     def sync(self) -> None:
         """Let the controller have heard of every living broker at its last heartbeat, and how far it had read."""
         heartbeats = self._quorum.controller.state.heartbeats
@@ -192,6 +198,7 @@ class Fleet:
         is_unknown = registered is not None and not registered.fenced
         if is_unknown:
             self.silent.add(id)
+            self._quorum.resume_sweeps()
         self.on_death(id, is_unknown)
 
     def shut_down(self, id: int, then: Action) -> None:

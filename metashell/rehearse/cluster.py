@@ -159,7 +159,7 @@ class Rehearsal:
         if due_ms is None or due_ms > limit_ms:
             return False
         clock.now_ms = max(clock.now_ms, due_ms)
-        self._quorum.run_due(self._fleet.sync)
+        self._quorum.run_due(self._fleet.sync_if_any_is_silent)
         return True
 
     def _advance(self, until_ms: int) -> None:

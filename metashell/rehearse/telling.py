@@ -114,7 +114,7 @@ def _grave(
     if refusals:
         first = refusals[0]
         more = f", and {len(refusals) - 1} more" if len(refusals) > 1 else ""
-        yield f"not everything was done: {first.thing}: {first.message}{more}"
+        yield f"not everything was done: {first.thing}: {first.message.rstrip('.')}{more}"
     if not settled:
         yield "things still changed when the rehearsal gave up waiting: what comes after that was not seen"
     if image.faults:
