@@ -48,6 +48,7 @@ NOT_HERE = {
     "metashell-brokers": "reads no logs, and shows no settings",
     "metashell-features": "reads no logs, and a feature has no secrets",
     "metashell-elect": "reads no logs, and a partition has no secrets",
+    "metashell-reassign": "shows topics and brokers alone",
     "metashell-acls": "there are no secrets in what it reads",
     "metashell-quotas": "there are no secrets in what it reads",
     "metashell-scram": "a cluster tells no secrets; passwords: tests/cli/test_admin_scram.py",

@@ -25,6 +25,18 @@ if TYPE_CHECKING:
     from metashell.admin.admin import Admin
 
 ANY: Final = "ANY"
+OPERATIONS: Final = {
+    "TOPIC": ("ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"),
+    "GROUP": ("ALL", "READ", "DELETE", "DESCRIBE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"),
+    "CLUSTER": ("ALL", "CREATE", "ALTER", "DESCRIBE", "CLUSTER_ACTION", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE"),
+    "TRANSACTIONAL_ID": ("ALL", "WRITE", "DESCRIBE", "TWO_PHASE_COMMIT"),
+    "DELEGATION_TOKEN": ("ALL", "DESCRIBE"),
+    "USER": ("ALL", "CREATE_TOKENS", "DESCRIBE_TOKENS"),
+}
+"""What can be done with a resource; an entry with another operation is stored and never looked at.
+
+Source: org.apache.kafka.security.authorizer.AclEntry.supportedOperations of 4.3.1.
+"""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -44,6 +44,7 @@ def _add(work: Work) -> None:
     from metashell.admin.acls import create_acls
 
     entries = _entries(work.values)
+    _note_hosts(work)
     if work.is_dry:
         _show_dry(work, entries)
         return
@@ -56,6 +57,24 @@ def _add(work: Work) -> None:
                 work.tell(f"{entry}: added", **_row(entry), result="added")
             else:
                 work.failed(error, **_row(entry))
+
+
+def _note_hosts(work: Work) -> None:
+    """Name hosts that no connection has: Kafka compares the text of its address."""
+    from ipaddress import ip_network
+
+    from metashell.net.addresses import host_text
+
+    for host in work.values.host:
+        if host == "*":
+            continue
+        try:
+            ip_network(host, strict=False)
+        except ValueError:
+            work.note(f"{host}: Kafka compares addresses, so that no host name ever fits")
+            continue
+        if host_text(host) != host:
+            work.note(f"{host}: Kafka writes this address {host_text(host)}, and compares the text")
 
 
 def _show_dry(work: Work, entries: Sequence[AclEntry]) -> None:
@@ -159,10 +178,14 @@ def _entries(values: SimpleNamespace) -> list[AclEntry]:
 
 
 def _operations_on(values: SimpleNamespace, kind: str) -> list[str]:
-    """The operations that are meant of one kind of resource. Errors: UsageError for none."""
+    """The operations that are meant of one kind of resource. Errors: UsageError for none, and for one that it does not have."""
+    from metashell.admin.acls import OPERATIONS
     from metashell.errors import UsageError
 
     found = list(_operations(values))
+    for operation in found:
+        if operation not in OPERATIONS[kind]:
+            raise UsageError(f"{operation} means nothing for {kind}, which has {', '.join(OPERATIONS[kind])}", operation)
     for is_meant, sets in ((values.producer, _PRODUCER), (values.consumer, _CONSUMER)):
         found += sets.get(kind, ()) if is_meant else ()
     if not found:

@@ -20,11 +20,10 @@ def _cluster(work: Work) -> None:
 
 def _show(work: Work) -> bool:
     from metashell.admin.brokers import load_of
-    from metashell.admin.quorum import describe_quorum
-    from metashell.cli.cluster_view import all_topics, brokers
-    from metashell.cli.quorum_health import problems_of_quorum, spare_of
+    from metashell.cli.cluster_view import all_topics, brokers, names_fenced
+    from metashell.cli.quorum_health import problems_of_quorum, quorum_of, spare_of
 
-    quorum = describe_quorum(work.admin)
+    quorum = quorum_of(work)
     registered, topics = brokers(work), all_topics(work)
     load = load_of(topics)
     health = _partitions(work, topics)
@@ -41,7 +40,7 @@ def _show(work: Work) -> bool:
         "voters": len(quorum.voters),
         "voters_that_may_fail": max(spare_of(quorum), 0),
         "brokers": len(registered),
-        "brokers_fenced": sum(broker.is_fenced for broker in registered),
+        "brokers_fenced": sum(broker.is_fenced for broker in registered) if names_fenced(work) else None,
         "topics": len(topics),
         **health,
         "problems": problems,
@@ -107,7 +106,10 @@ def _lines(answer: Mapping[str, object], quorum: QuorumDescription) -> Iterator[
         ("cluster", str(answer["cluster_id"])),
         ("metadata.version", str(answer["metadata_version"] or "not known")),
         ("controllers", f"{voters}, {leader} (epoch {answer['epoch']}), {answer['voters_that_may_fail']} more may fail"),
-        ("brokers", f"{answer['brokers']}, {answer['brokers_fenced']} fenced"),
+        (
+            "brokers",
+            f"{answer['brokers']}, {'not known how many' if answer['brokers_fenced'] is None else answer['brokers_fenced']} fenced",
+        ),
         ("topics", f"{answer['topics']} with {answer['partitions']} partitions"),
         (
             "partitions",

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 COLUMNS = ("resource", "key", "value", "source")
 EXPLAINED = (*COLUMNS, "documentation")
-HIDDEN = "[hidden]"
 
 
 def _get(work: Work) -> None:
@@ -26,6 +25,8 @@ def _get(work: Work) -> None:
     rows: list[dict[str, object]] = []
     failures: list[tuple[Resource, MetashellError]] = []
     found = _described(work, resources, values.key or None, documentation=values.explain)
+    if work.asks_controllers and any(resource.node_id is not None for resource in resources):
+        work.note("through controllers only what commands have set is known of a broker: neither its server.properties nor defaults")
     for resource in resources:
         settings = found[resource]
         if isinstance(settings, MetashellError):
@@ -80,13 +81,15 @@ def known_keys(resource: Resource) -> list[str]:
 
 
 def _shown(setting: Setting) -> str | None:
-    return HIDDEN if setting.is_sensitive and setting.is_set else setting.value
+    from metashell.codec.redaction import REDACTED
+
+    return REDACTED if setting.is_sensitive and setting.is_set else setting.value
 
 
 def _described(
     work: Work, resources: Sequence[Resource], keys: Sequence[str] | None, *, documentation: bool = False
 ) -> dict[Resource, tuple[Setting, ...] | MetashellError]:
-    """What is in force. Of a broker, controllers know only what commands have set, which is said."""
+    """What is in force. Of a broker, controllers know only what commands have set."""
     from metashell.admin.configs import describe_configs
     from metashell.codec.config_types import BROKER_RESOURCE
 
@@ -97,7 +100,6 @@ def _described(
     found = describe_configs(work.admin, others, keys, documentation=documentation) if others else {}
     if stored:
         found.update((resource, _stored(work, resource, keys)) for resource in stored)
-        work.note_once("through controllers only what commands have set is known of a broker: neither its server.properties nor defaults")
     return found
 
 
@@ -192,7 +194,9 @@ def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change])
     question = f"Change {', '.join(keys)} of {', '.join(map(str, resources))}?"
     work.confirm(*_warnings(resources, changes, before), question=question)
     results = alter_configs(work.admin, dict.fromkeys(resources, changes), validate_only=work.is_dry)
-    after = before if work.is_dry else _in_force(work, resources, keys)
+    after = {} if work.is_dry else _after(work, resources, changes, before)
+    if work.asks_controllers and any(resource.node_id is not None for resource in resources):
+        work.note("controllers do not check what only the broker itself can: a value that it refuses is in force nowhere (-b asks it)")
     for resource in resources:
         if (error := results[resource]) is not None:
             work.failed(_about(resource, error), type="config", resource=str(resource))
@@ -201,6 +205,30 @@ def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change])
             continue
         for change in changes:
             _tell_changed(work, resource, change, before.get((resource, change.name)), after.get((resource, change.name)))
+
+
+_SEEN_S = 1.0
+"""A broker knows of a change a moment after the controller has made it."""
+
+
+def _after(
+    work: Work, resources: Sequence[Resource], changes: Sequence[Change], before: Mapping[tuple[Resource, str], Setting]
+) -> dict[tuple[Resource, str], Setting]:
+    """What is in force when the changes can be seen; of what was set that is known."""
+    import time
+
+    from metashell.admin.configs import Operation
+
+    keys = [change.name for change in changes if change.operation is not Operation.SET]
+    ends_at = time.monotonic() + _SEEN_S
+    while keys:
+        found = _in_force(work, resources, keys)
+        if all(found.get(place) != before.get(place) or not setting.is_dynamic for place, setting in found.items()):
+            return found
+        if time.monotonic() > ends_at:
+            return found
+        time.sleep(_SEEN_S / 20)
+    return {}
 
 
 def _in_force(work: Work, resources: Sequence[Resource], keys: Sequence[str]) -> dict[tuple[Resource, str], Setting]:
@@ -216,10 +244,10 @@ def _in_force(work: Work, resources: Sequence[Resource], keys: Sequence[str]) ->
 
 def _tell_changed(work: Work, resource: Resource, change: Change, before: Setting | None, after: Setting | None) -> None:
     from metashell.admin.configs import SOURCES, Operation
-    from metashell.codec.redaction import is_sensitive_config
+    from metashell.codec.redaction import REDACTED, is_sensitive_config
 
     is_secret = is_sensitive_config(resource.kind, change.name)
-    new = HIDDEN if is_secret else change.value
+    new = REDACTED if is_secret else change.value
     was = None if before is None else _shown(before)
     where = "" if before is None else SOURCES.get(before.source, str(before.source))
     would = "would be " if work.is_dry else ""
@@ -253,7 +281,6 @@ def _tell_changed(work: Work, resource: Resource, change: Change, before: Settin
 
 # ---- what a value may cost
 
-_SHORTER = "is less than it was: older records are deleted for good"
 _LESS_KEPT = frozenset(
     f"{prefix}{key}"
     for prefix, keys in (
@@ -284,7 +311,7 @@ def _cost(change: Change, before: Setting | None) -> str | None:
     key, value = change.name, change.value or ""
     was = None if before is None else before.value
     if key in _LESS_KEPT and change.operation is Operation.SET:
-        return f"{value} {_SHORTER}" if _is_less(value, was) else None
+        return f"{value} is less than {was or 'before'}: older records are deleted for good" if _is_less(value, was) else None
     if key in ("cleanup.policy", "log.cleanup.policy") and change.operation in (Operation.SET, Operation.APPEND):
         added = [policy for policy in value.split(",") if policy.strip() and policy.strip() not in (was or "").split(",")]
         lost = {"delete": "records older than the retention are deleted", "compact": "all but the newest record of each key are deleted"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from metashell.cli.administering import Work, noun_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from metashell.admin.elect import ElectionType
     from metashell.admin.topics import Partition, Topic
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 CHUNK: Final = 1000
 """Partitions of one request: one that would write more than 10 000 records is refused as a whole."""
 SHOWN: Final = 20
+SEEN_S: Final = 1.0
+"""A broker knows of a new leader a moment after it was elected."""
 Place = tuple[str, int]
 
 
@@ -22,10 +24,22 @@ def _preferred(work: Work) -> None:
     from metashell.admin.elect import ElectionType
 
     needed = _needed(work, lambda partition: not partition.is_led_by_preferred)
+    if needed and work.values.all:
+        needed = _electable(work, needed)
+    elif needed is not None and not needed:
+        _tell_none(work, "every preferred replica leads already")
     if needed:
         _elect(work, ElectionType.PREFERRED, needed)
-    elif needed is not None:
-        _tell_none(work, "every preferred replica leads already")
+
+
+def _electable(work: Work, needed: dict[Place, Partition]) -> dict[Place, Partition]:
+    """Those whose preferred replica can lead; the others are counted, not tried."""
+    from metashell.forms import counted
+
+    found = {place: partition for place, partition in needed.items() if partition.replicas[0] in partition.isr}
+    if left := len(needed) - len(found):
+        work.fail(f"{counted(left, 'partition')} left as before: the preferred replica is not in sync (metashell topics describe shows it)")
+    return found
 
 
 def _unclean(work: Work) -> None:
@@ -112,21 +126,39 @@ def _elect(work: Work, kind: ElectionType, needed: dict[Place, Partition]) -> No
         by_topic: dict[str, list[int]] = {}
         for topic, id in chunk:
             by_topic.setdefault(topic, []).append(id)
-        for elected in elect_leaders(work.admin, kind, by_topic):
+        results = elect_leaders(work.admin, kind, by_topic)
+        leaders = {} if kind is ElectionType.PREFERRED else _new_leaders(work, by_topic)
+        for elected in results:
+            place = elected.topic, elected.partition
+            before = needed[place]
             fields: dict[str, object] = {"type": "partition", "topic": elected.topic, "partition": elected.partition}
-            before = needed[elected.topic, elected.partition]
             if elected.error is not None:
                 work.failed(elected.error, **fields)
             elif not elected.is_needed:
                 work.tell(f"{elected.topic}:{elected.partition}: no election was needed any more", **fields, result="not needed")
             else:
-                leader = before.replicas[0] if kind is ElectionType.PREFERRED else None
+                leader = before.replicas[0] if kind is ElectionType.PREFERRED else leaders.get(place)
                 text = f"{elected.topic}:{elected.partition}: elected"
                 text += f", {_who(leader)} leads, {_who(before.leader)} before" if leader is not None else ""
                 work.tell(text, **fields, result="elected", leader=leader, leader_before=before.leader if before.has_leader else None)
         count += len(chunk)
         if count < len(needed):
             work.progress(f"{count} of {len(needed)} partitions")
+
+
+def _new_leaders(work: Work, topics: Iterable[str]) -> dict[Place, int]:
+    """Who leads now, as soon as that can be seen: of an unclean election only the controller knows who won."""
+    import time
+
+    from metashell.cli.cluster_view import topics_named
+
+    ends_at = time.monotonic() + SEEN_S
+    while True:
+        partitions = {(topic.name, one.id): one for topic in topics_named(work, topics)[0] for one in topic.partitions}
+        found = {place: one.leader for place, one in partitions.items() if one.has_leader}
+        if len(found) == len(partitions) or time.monotonic() > ends_at:
+            return found
+        time.sleep(SEEN_S / 20)
 
 
 def _who(id: int) -> str:

@@ -51,7 +51,8 @@ def _number(value: float) -> float | int:
 
 def _set(work: Work) -> None:
     entity = _entity(work.values)
-    _alter(work, entity, _assignments(work.values.quota))
+    changes = _assignments(work.values.quota)
+    _alter(work, entity, changes, _present(work, entity))
 
 
 def _unset(work: Work) -> None:
@@ -62,28 +63,69 @@ def _unset(work: Work) -> None:
         raise UsageError("--all and names of quotas exclude each other", "--all")
     if not keys and not work.values.all:
         raise UsageError("name the quotas to remove, or give --all", "--all")
+    before = _present(work, entity)
     if not keys:
-        keys = [key for found in _found(work, dict(entity), is_strict=True) for key in sorted(found.values)]
+        if before is None:
+            # Say why not.
+            _found(work, dict(entity), is_strict=True)
+        keys = sorted(before or ())
         if not keys:
             from metashell.admin.quotas import entity_text
 
             work.fail(f"{entity_text(entity)}: it has no quotas")
             return
-    _alter(work, entity, dict.fromkeys(keys))
+    _alter(work, entity, dict.fromkeys(keys), before)
 
 
-def _alter(work: Work, entity: Entity, changes: Mapping[str, float | None]) -> None:
-    from metashell.admin.quotas import alter_quotas, entity_text
+def _present(work: Work, entity: Entity) -> Mapping[str, float] | None:
+    """The quotas of an entity; None for who may change but not see them."""
+    from metashell.errors import MetashellError
+
+    try:
+        return {key: value for found in _found(work, dict(entity), is_strict=True) for key, value in found.values.items()}
+    except MetashellError:
+        return None
+
+
+def _hint(key: str) -> str:
+    """What may have been meant by a key that is none."""
+    from metashell.admin.quotas import QUOTAS
+    from metashell.options.values import did_you_mean
+
+    return "" if key in QUOTAS else did_you_mean(key, list(QUOTAS)) or f"; there are {', '.join(QUOTAS)}"
+
+
+def _alter(work: Work, entity: Entity, changes: Mapping[str, float | None], before: Mapping[str, float] | None) -> None:
+    """Make the changes, and tell each with what was there before, where that is known."""
+    from metashell.admin.quotas import alter_quotas
 
     for _, error in alter_quotas(work.admin, [(entity, changes)], is_dry_run=work.is_dry):
         if error is not None:
             work.failed(error, **_fields(entity), quotas=list(changes))
+            for key in changes:
+                if hint := _hint(key):
+                    work.note(f"{key}: Kafka 4.3 knows no such quota{hint}")
             return
     for key, value in changes.items():
-        done = ("would be set" if work.is_dry else "set") if value is not None else ("would be removed" if work.is_dry else "removed")
-        shown = "" if value is None else f"={_number(value)}"
-        number = None if value is None else _number(value)
-        work.tell(f"{entity_text(entity)}: {key}{shown} {done}", **_fields(entity), quota=key, value=number, result=done)
+        _tell(work, entity, key, value, before)
+
+
+def _tell(work: Work, entity: Entity, key: str, value: float | None, before: Mapping[str, float] | None) -> None:
+    from metashell.admin.quotas import entity_text
+
+    name, was = entity_text(entity), None if before is None else before.get(key)
+    fields = {**_fields(entity), "quota": key, "value": None if value is None else _number(value)}
+    fields["value_before"] = None if was is None else _number(was)
+    if value is None and before is not None and was is None:
+        work.tell(f"{name}: {key}: is not set{_hint(key)}", **fields, result="not set")
+        if _hint(key):
+            work.fail()
+        return
+    result = f"{'would be ' if work.is_dry else ''}{'removed' if value is None else 'set'}"
+    text = f"{name}: {key}: {result}{'' if value is None else f' to {_number(value)}'}"
+    if before is not None:
+        text += ", not set before" if was is None else f", {_number(was)} before"
+    work.tell(text, **fields, result=result)
 
 
 # ---- from the command line

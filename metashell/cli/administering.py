@@ -15,12 +15,13 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import contextmanager
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, parsed, run_sub_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import SimpleNamespace
 
     from metashell.admin.admin import Admin
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from metashell.errors import MetashellError
     from metashell.image import MetadataImage
     from metashell.live.attach import LiveSource
+    from metashell.net.addresses import Address
     from metashell.options import CommandSpec
 
 POLL_S = 0.1
@@ -114,9 +116,9 @@ class Work:
             self._end_progress()
             if is_whole or self._objects:
                 self._write()
-            for opened in (self._opened, self._followed):
-                if opened is not None:
-                    opened.close()
+            self._close_admin()
+            if self._followed is not None:
+                self._followed.close()
         return self._status
 
     # ---- the cluster
@@ -127,6 +129,11 @@ class Work:
         if self._opened is None:
             self._opened = open_admin(self.values)
         return self._opened
+
+    def _close_admin(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
 
     @property
     def asks_controllers(self) -> bool:
@@ -139,16 +146,28 @@ class Work:
         named = cluster_of(self.values)
         return str(named.bootstrap_controller or named.bootstrap_server)
 
+    @property
+    def addresses(self) -> Sequence[Address]:
+        """The same as addresses."""
+        from metashell.cli.attaching import addresses_of
+
+        return addresses_of(self.place)
+
     def image(self) -> MetadataImage:
         """The newest committed metadata, read from the quorum by an observer that stays attached. Errors: MetashellError."""
         if self._followed is None:
+            from dataclasses import replace
+
             from metashell.cli.attaching import target_of
             from metashell.codec.compression import MAX_DECOMPRESSED
             from metashell.live.attach import attach
+            from metashell.live.target import ABSENT_TIMEOUT_S
 
             named = cluster_of(self.values)
             named.max_decompressed = MAX_DECOMPRESSED
-            self._followed = attach(target_of(named))
+            target = target_of(named)
+            # The timeout is for a cluster that is there: nobody waits half a minute for the line that says the port is wrong.
+            self._followed = attach(replace(target, absent_s=min(ABSENT_TIMEOUT_S, target.timeout_s)))
         return self._followed.view().image
 
     # ---- the answer
@@ -192,9 +211,11 @@ class Work:
         self._status = STATUS_FAILED
         self._end_progress()
         if isinstance(error, AdminError):
-            text, reason = _with_advice(error), {"error": error.name, "message": error.words, "advice": error.advice}
+            text = _with_advice(error)
+            reason: dict[str, object] = {"error": error.name, "message": error.words, "advice": error.advice}
         else:
-            text, reason = str(error), {"message": str(error)}
+            text = str(error)
+            reason = {"error": None, "message": str(error), "advice": ""}
         complain(self.name, text)
         if self.form != "text" and fields:
             self._gather([{**fields, "result": "failed", **reason}])
@@ -268,6 +289,23 @@ class Work:
             raise UsageError("nothing was changed: add --yes to go on (there is no terminal on which to ask)", "--yes")
         if not agreed(question, self.place):
             raise MetashellError("nothing was changed")
+        # A person may have taken so long that the other side has closed the connection, which nobody has noticed here.
+        self._close_admin()
+
+    @contextmanager
+    def looking_after(self, look: Callable[[], str]) -> Iterator[None]:
+        """Around a change: where nobody knows whether it was made, the error says what is there now."""
+        from metashell.admin.errors import UncertainError
+        from metashell.errors import MetashellError
+
+        try:
+            yield
+        except UncertainError as error:
+            try:
+                found = look()
+            except MetashellError as second:
+                found = f"looking failed: {second}"
+            raise UncertainError(f"{error}. Now {found}") from None
 
     # ---- what takes long
 
@@ -376,7 +414,9 @@ def cluster_of(values: SimpleNamespace) -> SimpleNamespace:
     if not named.bootstrap_server and not named.bootstrap_controller:
         raise UsageError(f"which cluster? Name brokers (-b HOST:PORT) or controllers (-C HOST:PORT), or set {SERVER_VARIABLE}", "-b")
     if named.command_config is None:
-        named.command_config = os.environ.get(CONFIG_VARIABLE) or None
+        named.command_config = os.environ.get(CONFIG_VARIABLE)
+    # The empty name is how a caller says that there is none, whatever the environment says.
+    named.command_config = named.command_config or None
     return named
 
 

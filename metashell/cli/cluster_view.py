@@ -72,15 +72,21 @@ def brokers(work: Work) -> list[Broker]:
     return found
 
 
+def names_fenced(work: Work) -> bool:
+    """Whether those that are asked know which brokers are fenced: brokers do since 4.0."""
+    from metashell.admin.session import FENCED_FROM
+    from metashell.codec.api_keys import DESCRIBE_CLUSTER
+
+    return work.asks_controllers or work.admin.ranges().get(DESCRIBE_CLUSTER, (0, 0))[1] >= FENCED_FROM
+
+
 def _nodes(work: Work) -> Iterable[Node]:
     from metashell.admin.cluster import describe_cluster
-    from metashell.admin.errors import UnsupportedError
 
-    try:
-        return describe_cluster(work.admin, fenced=True).nodes
-    except UnsupportedError:
+    is_whole = names_fenced(work)
+    if not is_whole:
         work.note_once("brokers older than 4.0 name only those that are not fenced: the controllers (-C) know all")
-        return describe_cluster(work.admin).nodes
+    return describe_cluster(work.admin, fenced=is_whole).nodes
 
 
 def min_isr_of(work: Work, topics: Sequence[Topic]) -> dict[str, int]:

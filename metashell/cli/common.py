@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from metashell.dump.output import ByteSink
+    from metashell.errors import MetashellError
     from metashell.options import CommandSpec
 
 STATUS_OK = 0
@@ -76,6 +77,7 @@ class Tool:
             return STATUS_INTERRUPTED
         except MetashellError as error:
             complain(self.name, str(error))
+            _show_excerpt(error)
             is_usage = isinstance(error, UsageError) and not isinstance(error, PathError)
             return self._usage_status if is_usage else STATUS_FAILED
         except BrokenPipeError:
@@ -88,6 +90,14 @@ class Tool:
         except MemoryError:
             complain(self.name, "not enough memory")
             return STATUS_FAILED
+
+
+def _show_excerpt(error: MetashellError) -> None:
+    """The line of a text that is wrong, and a caret below it, where the error has them."""
+    from metashell.escape import terminal_line
+
+    for line in getattr(error, "excerpt", ()):
+        sys.stderr.write(f"    {terminal_line(line)}\n")
 
 
 def file_error_text(error: OSError) -> str:

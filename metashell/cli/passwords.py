@@ -64,11 +64,12 @@ def _asked(question: str) -> str:
         # A terminal that cannot hide what is typed.
         warnings.simplefilter("error", GetPassWarning)
         try:
-            first = getpass(f"{question}: ", stream=sys.stderr)
-            again = getpass("The same again: ", stream=sys.stderr)
+            first = getpass(f"{question}: ")
+            again = getpass("The same again: ")
         except GetPassWarning:
             raise MetashellError("this terminal shows what is typed: use --password-file or --password-env") from None
         except EOFError:
+            sys.stderr.write("\n")  # after the question
             raise MetashellError("no password was typed") from None
     if first != again:
         raise MetashellError("the two passwords differ: nothing was changed")

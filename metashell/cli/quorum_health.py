@@ -10,9 +10,50 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from metashell.admin.quorum import QuorumDescription, Replica
+    from metashell.cli.administering import Work
+    from metashell.net.addresses import Address
 
 SILENT_MS: Final = 10_000
 """A voter that has not fetched for so long is not there: it fetches at least every half second."""
+
+
+def quorum_of(work: Work) -> QuorumDescription:
+    """The quorum as its leader tells it. Errors: MetashellError; where nobody leads, what each of the controllers said."""
+    from metashell.admin.errors import AdminError
+    from metashell.admin.quorum import describe_quorum
+    from metashell.client.errors import ConnectError
+    from metashell.codec.error_codes import NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER
+    from metashell.errors import MetashellError
+
+    try:
+        return describe_quorum(work.admin)
+    except (ConnectError, AdminError) as error:
+        is_about_leader = not isinstance(error, AdminError) or error.code in (NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER)
+        if not (work.asks_controllers and is_about_leader):
+            raise
+        told = {address: _told_by(work, address) for address in work.addresses}
+        if not any(answers for answers, _ in told.values()):
+            raise
+        each = "; ".join(f"{address} {words}" for address, (_, words) in told.items())
+        raise MetashellError(f"no controller leads the quorum, so nothing can be changed: {each}") from None
+
+
+def _told_by(work: Work, address: Address) -> tuple[bool, str]:
+    """Whether a controller answers, and what it knows of the leader."""
+    from metashell.client.errors import ConnectError
+    from metashell.errors import MetashellError
+    from metashell.live.discovery import describe_quorum_request
+
+    try:
+        answer = work.admin.ask(describe_quorum_request(), to=address)
+    except ConnectError as error:
+        return False, f"does not answer ({'; '.join(reason for _, reason in error.attempts)})"
+    except MetashellError as error:
+        return False, f"does not answer ({error})"
+    partition = next((partition for topic in answer.topics for partition in topic.partitions), None)
+    if partition is None or partition.leader_id < 0:
+        return True, "answers, and knows no leader"
+    return True, f"answers, and takes controller {partition.leader_id} for the leader"
 
 
 def now_of(quorum: QuorumDescription) -> int | None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, STATUS_USAGE, Tool, complain, parsed
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, parsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.cli.rehearsing import Subject
-    from metashell.errors import MetashellError
     from metashell.forms import Display
     from metashell.image import MetadataImage
     from metashell.rehearse import Assumptions
@@ -27,30 +25,13 @@ NAME = "metashell rehearse"
 def run(words: list[str]) -> int:
     """Rehearse what the command line asks for."""
     from metashell.cli.lifting import split_options
-    from metashell.errors import MetashellError
     from metashell.options.rehearse_tools import REHEARSE
 
     own, rest = split_options(REHEARSE.options, words)
     values = parsed(REHEARSE._replace(name=NAME), [*own, "--", *rest])
     if values is None:
         return STATUS_OK
-    try:
-        return _rehearse(values)
-    except MetashellError as error:
-        return _complain_with_excerpt(error)
-
-
-def _complain_with_excerpt(error: MetashellError) -> int:
-    """Show the line of a file that is wrong, below the error. Errors: the same, where it shows none."""
-    from metashell.escape import terminal_line
-
-    excerpt = getattr(error, "excerpt", ())
-    if not excerpt:
-        raise error
-    complain(NAME, str(error))
-    for line in excerpt:
-        sys.stderr.write(f"    {terminal_line(line)}\n")
-    return STATUS_USAGE
+    return _rehearse(values)
 
 
 def _rehearse(values: SimpleNamespace) -> int:
@@ -193,7 +174,7 @@ def _run_steps(
     steps: list[Step] = [with_all_partitions(one.step, image) for one in parsed_steps]
     sizes = None if values.sizes is None else _sizes(values.sizes, image)
     try:
-        outcome = rehearsed(image, steps, assumptions, sizes)
+        outcome = rehearsed(image, steps, assumptions, sizes, keeps_all="records" in show)
     except StepError as error:
         if plan is not None:
             raise plan.located(error) from None

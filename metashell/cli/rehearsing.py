@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
+from metashell.cli.common import complain
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from types import SimpleNamespace
 
     from metashell.forms import Display
@@ -19,7 +22,9 @@ NAME = "metashell rehearse"
 RECORDS_MAX = 10_000
 """So many records a JSON value holds without being asked."""
 _TABLE_SECTION = "troubles"
-_BOLD, _GREEN, _RED, _PLAIN = "\x1b[1m", "\x1b[1;32m", "\x1b[1;31m", "\x1b[0m"
+_CLEAR_LINE = "\r\x1b[K"
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+_VERDICTS = {"SAFE: ": "\x1b[1;32m", "NO WORSE: ": "\x1b[1;33m", "NOT SAFE: ": "\x1b[1;31m"}
 
 
 class Subject(NamedTuple):
@@ -30,14 +35,21 @@ class Subject(NamedTuple):
 
 
 def subject_of(values: SimpleNamespace) -> Subject:
-    """The image that `--snapshot`, `--demo`, `-C` or `-b` names. Errors: UsageError without one; MetashellError if it cannot be read."""
+    """The image that `--snapshot`, `--demo`, `-C`, `-b` or the environment names.
+
+    Errors: UsageError without one; MetashellError if it cannot be read.
+    """
+    from metashell.cli.administering import cluster_of
     from metashell.cli.attaching import names_quorum
     from metashell.errors import UsageError
+    from metashell.options.administering import CONTROLLER_VARIABLE, SERVER_VARIABLE
 
     if names_quorum(values):
         return live_subject(values)
     if not values.snapshot and not values.demo:
-        raise UsageError("no cluster: name a file or directory with --snapshot, a quorum with -C or -b, or try --demo", "--snapshot")
+        if not any(map(os.environ.get, (SERVER_VARIABLE, CONTROLLER_VARIABLE))):
+            raise UsageError("no cluster: name a file or directory with --snapshot, a quorum with -C or -b, or try --demo", "--snapshot")
+        return live_subject(cluster_of(values))
     from metashell.cli.loading import load, report_faults
 
     path = values.snapshot
@@ -68,16 +80,35 @@ def _label(name: str, image: MetadataImage) -> str:
 def rehearsed(
     image: MetadataImage,
     steps: Sequence[Step],
-    assumptions: Assumptions | None = None,
-    sizes: Mapping[tuple[str, int], int] | None = None,
-    progress: Callable[[int, str], None] | None = None,
+    assumptions: Assumptions,
+    sizes: Mapping[tuple[str, int], int] | None,
+    *,
+    keeps_all: bool,
 ) -> Outcome:
-    """The outcome of steps. Errors: StepError for one that does not fit the image, or the steps before it."""
-    from metashell.rehearse.cluster import Rehearsal
+    """The outcome of steps, with all records where they are asked for; on a terminal it shows meanwhile how far it is.
+
+    Errors: StepError for a step that does not fit the image, or the steps before it.
+    """
+    from metashell.rehearse.cluster import RECORDS_KEPT, Rehearsal
     from metashell.rehearse.contradictions import check_contradictions
 
     check_contradictions(image, steps)
-    return Rehearsal(image, assumptions, sizes).run(steps, progress)
+    rehearsal = Rehearsal(image, assumptions, sizes, records_kept=sys.maxsize if keeps_all else RECORDS_KEPT)
+    if not sys.stderr.isatty():
+        return rehearsal.run(steps)
+    try:
+        return rehearsal.run(steps, _show_progress)
+    finally:
+        sys.stderr.write(_CLEAR_LINE)
+        sys.stderr.flush()
+
+
+def _show_progress(at_ms: int, text: str) -> None:
+    from metashell.escape import terminal_line
+    from metashell.rehearse.amounts import clock_text
+
+    sys.stderr.write(f"{_CLEAR_LINE}{terminal_line(f'{clock_text(at_ms)} {text}')[:79]}")
+    sys.stderr.flush()
 
 
 def check_parts(words: str | None, form: str) -> tuple[str, ...]:
@@ -108,6 +139,7 @@ def print_outcome(
         _print_text(display, outcome, texts, label, show)
         return
     sections = list(show or _default_sections(outcome, form))
+    _note_left_out(outcome, sections)
     rows = {section: section_rows(outcome, section, texts) for section in sections}
     verdict = {**verdict_row(outcome), "state": label}
     if form == "json":
@@ -122,6 +154,16 @@ def print_outcome(
             write_objects(display, form, found, constant=("type",))
 
 
+def _note_left_out(outcome: Outcome, sections: Sequence[str]) -> None:
+    """Say what an answer lacks, as a part that looks whole would be a wrong one."""
+    from metashell.forms import counted
+
+    if "records" in sections and outcome.records_left_out:
+        complain(NAME, f"{counted(outcome.records_left_out, 'record')} more are left out: --show records has all")
+    if "troubles" in sections and outcome.intervals_left_out:
+        complain(NAME, f"{counted(outcome.intervals_left_out, 'trouble')} more are left out; the verdict counts them")
+
+
 def _default_sections(outcome: Outcome, form: str) -> Sequence[str]:
     from metashell.options.rehearse_tools import SECTIONS
 
@@ -129,7 +171,7 @@ def _default_sections(outcome: Outcome, form: str) -> Sequence[str]:
         return (_TABLE_SECTION,)
     if outcome.record_count <= RECORDS_MAX or form == "jsonl":
         return SECTIONS
-    sys.stderr.write(f"{NAME}: {outcome.record_count} records are left out: --show records has them, best as -o jsonl\n")
+    complain(NAME, f"{outcome.record_count} records are left out: --show records has them, best as -o jsonl")
     return tuple(section for section in SECTIONS if section != "records")
 
 
@@ -142,6 +184,7 @@ def _print_text(display: Display, outcome: Outcome, texts: Sequence[str], label:
         print_lines(display, outcome_lines(outcome, texts, label))
         return
     print_lines(display, [verdict_line(outcome)])
+    _note_left_out(outcome, show)
     for section in show:
         print_lines(display, ["", section.upper()] if len(show) > 1 else [""])
         write_objects(display, "table", section_rows(outcome, section, texts), constant=("type",))
@@ -153,7 +196,7 @@ def print_lines(display: Display, lines: Iterable[str]) -> None:
 
     for line in lines:
         shown = terminal_line(line)
-        style = _GREEN if line.startswith("SAFE: ") else _RED if line.startswith("NOT SAFE: ") else _BOLD if line.isupper() else ""
+        style = next((found for word, found in _VERDICTS.items() if line.startswith(word)), _BOLD if line.isupper() else "")
         display.out.write(f"{style}{shown}{_PLAIN}\n" if display.color and style else f"{shown}\n")
 
 

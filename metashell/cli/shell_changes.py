@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metashell.cli.administering import NounTool, agreed, can_ask
-from metashell.errors import MetashellError
+from metashell.errors import MetashellError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
     from metashell.nodes.subjects import Subject
     from metashell.shell.deeds import Deed
+
+
+SEEN_S = 2
+"""How long to wait for the leader's word on how far the log is committed."""
 
 
 class ShellChanges:
@@ -24,9 +28,12 @@ class ShellChanges:
 
     def perform(self, called: str, deed: Deed, options: Sequence[str]) -> int:
         """Ask where the command does not ask by itself, then run it. Errors: MetashellError."""
+        if (deed.noun, deed.verb) == ("scram", "set") and not can_ask():
+            # Standard input is the script: its next line is no password.
+            raise UsageError("a password is asked for on a terminal; in scripts use `metashell scram set`")
         tool = _tool(deed.noun)
         is_forced = "--yes" in options or "--dry-run" in options
-        if deed.question and not is_forced and can_ask() and not agreed(f"{called}: {deed.question}", self._place):
+        if deed.question and not is_forced and can_ask() and not agreed(deed.question, self._place):
             raise MetashellError("nothing was changed")
         spec = next(command for command in tool.declared().commands if command.name == deed.verb)
         known = {name for option in spec.options for name in option.names}
@@ -38,7 +45,7 @@ class ShellChanges:
         values = self._values
         words = [f"--bootstrap-controller={values.bootstrap_controller}"] if values.bootstrap_controller else []
         words += [f"--bootstrap-server={values.bootstrap_server}"] if values.bootstrap_server else []
-        words += [f"--command-config={values.command_config}"] if values.command_config else []
+        words += [f"--command-config={values.command_config or ''}"]
         words += [f"--address-map={each}" for each in values.address_map]
         return words + ([] if values.timeout is None else [f"--timeout={values.timeout}"])
 
@@ -50,7 +57,7 @@ class ShellChanges:
         from metashell.cli.administering import open_admin
 
         named = SimpleNamespace(**vars(self._values))
-        named.timeout = 2
+        named.command_config, named.timeout = named.command_config or "", SEEN_S
         try:
             with open_admin(named) as admin:
                 return describe_quorum(admin).high_watermark

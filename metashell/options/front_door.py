@@ -10,6 +10,7 @@ from metashell.options.completion_tools import COMPLETION
 from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
 from metashell.options.kafka_admin_tools import KAFKA_CLUSTER, KAFKA_FEATURES, KAFKA_METADATA_QUORUM
 from metashell.options.quota_tools import QUOTAS
+from metashell.options.reassign_tools import REASSIGN
 from metashell.options.rehearse_tools import REHEARSE
 from metashell.options.report_tools import REPORT, SPARK_REPORTS
 from metashell.options.scram_tools import SCRAM
@@ -60,6 +61,7 @@ TOOLS: dict[str, CommandSpec] = {
         BROKERS,
         FEATURES,
         ELECT,
+        REASSIGN,
         ACLS,
         QUOTAS,
         SCRAM,

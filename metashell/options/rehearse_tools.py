@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from metashell.options import shared
+from metashell.options.administering import ENVIRONMENT
 from metashell.options.quorum import QUORUM_OPTIONS
 from metashell.options.shell_tools import KAFKA_SHELL
 from metashell.options.spec import Argument, CommandSpec, Option, file_option
 
 SECTIONS = ("steps", "events", "troubles", "quorum", "states", "brokers", "racks", "copied", "diff", "records", "assumptions")
 """The parts of an answer, in its order."""
+STEPS = (
+    *("kill-broker", "restart-broker", "roll-brokers", "lose-rack", "unregister", "reassign", "add-broker", "elect", "feature"),
+    *("lose-controller", "topic", "config"),
+)
+"""The words that steps begin with."""
 
 _STEPS = """\
 kill-broker ID
@@ -104,9 +110,7 @@ REHEARSE = CommandSpec(
         shared.NO_COLOR,
         shared.VERSION,
     ),
-    arguments=(
-        Argument(name="words", metavar="STEP|PLAN", nargs="*", help="a step and its words, or the name of a plan; see STEPS and PLANS"),
-    ),
+    arguments=(Argument(choices=STEPS, name="words", metavar="STEP|PLAN", nargs="*", help="the name of a plan, or a step and its words"),),
     examples=(
         ("metashell rehearse --snapshot /var/lib/kafka", "what can this cluster not lose?"),
         ("metashell rehearse --snapshot DIR kill-broker 3", "what if broker 3 dies?"),
@@ -128,5 +132,5 @@ REHEARSE = CommandSpec(
         ),
     ),
     files=shared.METADATA_FILES,
-    environment=shared.TERMINAL_ENVIRONMENT,
+    environment=(*ENVIRONMENT, *shared.TERMINAL_ENVIRONMENT),
 )

@@ -14,6 +14,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "brokers": ("admin_brokers", "list and describe brokers, and unregister those that are gone"),
     "features": ("admin_features", "show, upgrade, downgrade and disable features"),
     "elect": ("admin_elect", "let partitions have another leader"),
+    "reassign": ("admin_reassign", "move replicas between brokers: plan, apply, status, cancel"),
     "acls": ("admin_acls", "access control entries: list, add, remove"),
     "quotas": ("admin_quotas", "quotas of users, client ids and addresses: list, set, unset"),
     "scram": ("admin_scram", "SCRAM credentials of users: list, set, delete"),

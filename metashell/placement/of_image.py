@@ -7,9 +7,9 @@ from metashell.placement.situation import BrokerState, PartitionState, Situation
 from metashell.values import uuid_text
 
 
-def situation_of(image: MetadataImage) -> Situation:
-    """The situation that an image describes."""
-    brokers = tuple(
+def brokers_of(image: MetadataImage) -> tuple[BrokerState, ...]:
+    """The registered brokers, ordered by id."""
+    return tuple(
         BrokerState(
             id=id,
             rack=broker.rack,
@@ -19,6 +19,10 @@ def situation_of(image: MetadataImage) -> Situation:
         )
         for id, broker in sorted(image.cluster.brokers.items())
     )
+
+
+def situation_of(image: MetadataImage) -> Situation:
+    """The situation that an image describes."""
     partitions = []
     for topic in sorted(image.topics, key=lambda topic: topic.name):
         topic_id = uuid_text(topic.id)
@@ -26,4 +30,4 @@ def situation_of(image: MetadataImage) -> Situation:
             partitions.append(
                 PartitionState(topic.name, number, found.replicas, found.adding_replicas, found.removing_replicas, topic_id, found.isr)
             )
-    return Situation(brokers, tuple(partitions))
+    return Situation(brokers_of(image), tuple(partitions))

@@ -28,7 +28,7 @@ from metashell.rehearse.outcome import BrokerState, Interval, Outcome, Trouble
 ROWS_MAX: Final = 300
 LANES_MAX: Final = 120
 MARKS_MAX: Final = 60
-_WIDTH, _LEFT, _RIGHT, _LANE, _TOP = 1100, 190, 20, 18, 34
+_WIDTH, _LEFT, _RIGHT, _LANE, _TOP = 1100, 190, 20, 18, 36
 _TICKS: Final = 8
 _NICE_MS: Final = (
     100,
@@ -58,7 +58,7 @@ _STATE_CLASSES: Final = {
 _CSS: Final = """
 :root { color-scheme: light dark; --page: #fff; --text: #1c2430; --faint: #5b6675; --line: #d8dee6; --head: #f2f5f8;
   --safe: #2f8f4e; --unsafe: #b83a3a; --serving: #9fd0ae; --dead: #b83a3a; --fenced: #d9a13a; --starting: #8fb8dc; --leaving: #c9ab72;
-  --offline: #b83a3a; --unclean: #7a2a6b; --failover: #d9730d; --under_min_isr: #d9a13a; --stalled: #8c95a1; }
+  --offline: #b83a3a; --unclean: #7a2a6b; --failover: #d9730d; --under_min_isr: #c7b12c; --stalled: #8c95a1; }
 @media (prefers-color-scheme: dark) { :root { --page: #14181d; --text: #e3e8ee; --faint: #9aa5b1; --line: #323a44; --head: #1d232a;
   --serving: #2f6b43; --starting: #35618a; } }
 body { margin: 0 auto; max-width: 75rem; padding: 1.5rem; background: var(--page); color: var(--text); font: 15px/1.5 system-ui; }
@@ -200,7 +200,8 @@ def _timeline(outcome: Outcome, texts: Sequence[str]) -> Iterator[str]:
         yield from _lane(lane, _TOP + number * _LANE, end_ms)
     for number, report in enumerate(outcome.steps[:MARKS_MAX]):
         x = _x(report.began_ms, end_ms)
-        yield f'<g class="mark"><line x1="{x:.1f}" y1="{_TOP - 8}" x2="{x:.1f}" y2="{height}"/>'
+        yield f'<text x="{x:.1f}" y="{_TOP - 5}" text-anchor="middle">{number + 1}</text>'
+        yield f'<g class="mark"><line x1="{x:.1f}" y1="{_TOP - 3}" x2="{x:.1f}" y2="{height}"/>'
         yield f"<title>{_text(f'{clock_text(report.began_ms)} {texts[number] if texts else number + 1}')}</title></g>\n"
     yield "</svg></div>\n"
     if len(lanes) > len(shown):
@@ -255,7 +256,7 @@ def _trouble_lanes(outcome: Outcome) -> Iterator[_Lane]:
     lanes: dict[tuple[Trouble, str], _Lane] = {}
     for (trouble, topic, from_ms, to_ms, _, _), partitions in _grouped(outcome.intervals):
         word = trouble.value.replace("_", " ")
-        lane = lanes.setdefault((trouble, topic), _Lane(f"{topic}: {word}"))
+        lane = lanes.setdefault((trouble, topic), _Lane(f"{word}: {topic}"))
         if len(lane.bars) < ROWS_MAX:
             lane.bars.append((trouble.value, from_ms, to_ms, _says(f"{counted(len(partitions), 'partition')} {word}", from_ms, to_ms)))
     yield from lanes.values()

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from metashell.errors import UsageError
+from metashell.escape import terminal_line
 from metashell.options.values import did_you_mean
 from metashell.rehearse.amounts import duration_ms, duration_word
 from metashell.rehearse.step_words import ParsedStep, ReadMoves, WordError, parse_step
@@ -43,7 +44,7 @@ class PlanError(UsageError):
         begin = text.rfind("\n", 0, index) + 1
         line = text[begin:].split("\n", 1)[0].rstrip("\r")
         column = index - begin
-        super().__init__(f"{name}:{text.count(chr(10), 0, begin) + 1}:{column + 1}: {message}", name)
+        super().__init__(f"{name}:{text.count(chr(10), 0, begin) + 1}:{column + 1}: {terminal_line(message)}", name)
         shift = max(0, column - _EXCERPT_MAX // 2)
         shown = line[shift : shift + _EXCERPT_MAX]
         before = "".join("\t" if char == "\t" else " " for char in line[shift:column])

@@ -118,7 +118,8 @@ class _Survey:
         self._capped: int | None = None
 
     def run(self) -> None:
-        for topic in self.image.topics:
+        # By name, so that examples do not depend on hashes.
+        for topic in sorted(self.image.topics, key=lambda topic: topic.name):
             min_isr = self.rules.min_isr(topic.name)
             self._capped = None
             for partition_id, partition in topic.partitions.pairs():

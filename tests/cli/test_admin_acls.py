@@ -77,7 +77,7 @@ def test_a_denial_is_asked_about(quorum: EmbeddedQuorum) -> None:
 def test_filters_choose_entries(quorum: EmbeddedQuorum) -> None:
     lines(quorum, "acls", "add", "--allow", "alice", "--operation", "read", "--topic", "orders", "--topic", "other", "--topic", "*")
     lines(quorum, "acls", "add", "--allow", "bob", "--operation", "write", "--topic", "ord", "--pattern", "prefixed")
-    lines(quorum, "acls", "add", "--deny", "bob", "--operation", "write", "--group", "orders", "--host", "10.0.0.1", "--yes")
+    lines(quorum, "acls", "add", "--deny", "bob", "--operation", "describe", "--group", "orders", "--host", "10.0.0.1", "--yes")
     assert entries(quorum, "--topic", "orders") == {"ALLOW User:alice * READ TOPIC:orders LITERAL"}
     assert entries(quorum, "--topic", "orders", "--pattern", "match") == {
         "ALLOW User:alice * READ TOPIC:orders LITERAL",
@@ -87,7 +87,7 @@ def test_filters_choose_entries(quorum: EmbeddedQuorum) -> None:
     assert len(entries(quorum, "--principal", "bob")) == 2
     assert len(entries(quorum, "--topic", "orders", "--group", "orders")) == 2
     assert entries(quorum, "--host", "10.0.0.1") == entries(quorum, "--permission", "deny")
-    assert len(entries(quorum, "--operation", "write")) == 2
+    assert len(entries(quorum, "--operation", "write,describe")) == 2
     assert len(entries(quorum, "--pattern", "prefixed")) == 1
     assert entries(quorum, "--principal", "nobody") == set()
 
@@ -134,6 +134,10 @@ def test_more_entries_than_one_request_takes(quorum: EmbeddedQuorum) -> None:
         (["add", "--allow", "a", "--operation", "raed", "--topic", "t"], "'raed' is not one of ALL, READ,"),
         (["add", "--allow", "a", "--topic", "t"], "name what may be done"),
         (["add", "--allow", "a", "--consumer", "--cluster"], "CLUSTER: name an operation"),
+        (
+            ["add", "--allow", "a", "--operation", "write", "--topic", "t", "--group", "g"],
+            "WRITE means nothing for GROUP, which has ALL, READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS",
+        ),
         (["add", "--operation", "read", "--topic", "t"], "name whom to allow or deny"),
         (["add", "--allow", "a", "--operation", "read"], "name what the entry is about"),
         (["add", "--allow", "", "--operation", "read", "--topic", "t"], "'': a principal is User:NAME"),
@@ -145,6 +149,15 @@ def test_more_entries_than_one_request_takes(quorum: EmbeddedQuorum) -> None:
 def test_a_wrong_command_line(words: list[str], said: str, quorum: EmbeddedQuorum) -> None:
     told = lines(quorum, "acls", *words, status=2)
     assert len(told) == 1 and said in told[0]
+
+
+def test_a_host_that_never_fits_is_named(quorum: EmbeddedQuorum) -> None:
+    words = ["--allow", "a", "--operation", "read", "--topic", "t", "--host", "*", "--host", "10.0.0.1", "--host", "10.0.0.0/8"]
+    told = lines(quorum, "acls", "add", *words, "--host", "db.example.com", "--host", "::1", "--dry-run")
+    assert [line for line in told if line.startswith("metashell")] == [
+        "metashell acls add: db.example.com: Kafka compares addresses, so that no host name ever fits",
+        "metashell acls add: ::1: Kafka writes this address 0:0:0:0:0:0:0:1, and compares the text",
+    ]
 
 
 def test_one_entry_is_refused_and_the_others_are_added(quorum: EmbeddedQuorum) -> None:

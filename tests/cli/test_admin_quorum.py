@@ -141,3 +141,15 @@ def test_a_majority_is_not_removed(quorum: EmbeddedQuorum) -> None:
     told = lines(quorum, "quorum", "remove-controller", str(dead), "--yes")
     assert told[0].endswith(": removed; 2 voters, 2 have to agree")
     assert {voter.id for voter in quorum.wait_for(lambda image: len(image.voters.voters) == 2).voters.voters} == {leader, other}
+
+
+def test_a_quorum_without_a_leader_says_what_each_controller_says(quorum: EmbeddedQuorum) -> None:
+    first = quorum.wait_for_leader()
+    quorum.kill(first)
+    second = quorum.wait_for_leader()
+    quorum.kill(second)
+    (last,) = {1, 2, 3} - {first, second}
+    addresses = dict(zip((1, 2, 3), quorum.bootstrap_controllers.split(","), strict=True))
+    (told,) = lines(quorum, "quorum", "describe", "--timeout=1", status=1)
+    assert told.startswith("metashell quorum describe: no controller leads the quorum, so nothing can be changed: ")
+    assert f"{addresses[first]} does not answer (Connection refused)" in told and f"{addresses[last]} answers, and " in told

@@ -6,14 +6,17 @@ import csv
 import io
 import json
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from metashell.cli.rehearse import main
+from metashell.embedded import EmbeddedQuorum
 from metashell.options.rehearse_tools import SECTIONS
 from metashell.rehearse.rows import SECTIONS as ROWS
+from tests.administering import on_terminal
 from tests.running import Outcome, run_main
 
 KILL = ("kill-broker", "6")
@@ -92,6 +95,25 @@ def test_assumptions_of_the_command_line_win_over_those_of_the_plan(tmp_path: Pa
     value = json.loads(rehearse("plan.toml", "--assume", "down=2m", "-o", "json", cwd=tmp_path).stdout)
     told = {row["name"]: row["value"] for row in value["assumptions"] if row["type"] == "assumption"}
     assert (told["boot"], told["down"]) == ("40 s", "2 min")
+
+
+def test_what_an_answer_leaves_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metashell.rehearse.cluster.RECORDS_KEPT", 10)
+    monkeypatch.setattr("metashell.rehearse.cluster.INTERVALS_KEPT", 4)
+    done = rehearse(*KILL, "-o", "json")
+    assert done.stderr.splitlines() == [
+        "metashell rehearse: 15 records more are left out: --show records has all",
+        "metashell rehearse: 24 troubles more are left out; the verdict counts them",
+    ]
+    assert len(json.loads(done.stdout)["records"]) == 10
+    done = rehearse(*KILL, "--show", "records", "-o", "jsonl")
+    assert (len(done.stdout.splitlines()), done.stderr) == (26, "")
+
+
+def test_on_a_terminal_it_shows_how_far_it_is(tmp_path: Path) -> None:
+    code = "import sys; from metashell.cli.rehearse import main; sys.exit(main(['--demo', 'roll-brokers', '-o', 'csv']))"
+    status, shown = on_terminal(code, [])
+    assert status == 1 and "+0:00.0 roll-brokers --max-offline 1" in shown
 
 
 # ---- the page
@@ -256,3 +278,39 @@ def test_metadata_that_could_not_all_be_applied_is_never_safe(tmp_path: Path) ->
     for words in ([], ["lose-controller"]):
         done = run_main(main, ["-s", checkpoint.name, *words], cwd=tmp_path)
         assert done.status == 1 and done.stderr.count("\n") == 1 and text(done)[0].startswith("NOT SAFE: "), done
+
+
+# ---- a live quorum
+
+
+@pytest.fixture(scope="module")
+def quorum() -> Iterator[EmbeddedQuorum]:
+    with EmbeddedQuorum(controllers=1, fake_brokers=3) as running:
+        running.create_topic("orders", partitions=3, replication_factor=1)
+        yield running
+
+
+def test_a_live_quorum_is_rehearsed_on_as_it_is_now(quorum: EmbeddedQuorum) -> None:
+    live = ("-C", quorum.bootstrap_controllers)
+    brokers = sorted(quorum.image.cluster.brokers)
+    standing = run_main(main, list(live), cwd=Path())
+    assert standing.status == 1 and text(standing)[0].startswith("NOT SAFE: this cluster cannot lose brokers "), standing
+    before = quorum.image
+    done = run_main(main, [*live, "-o", "json", "kill-broker", str(brokers[0])], cwd=Path())
+    verdict = json.loads(done.stdout)["verdict"]
+    assert done.status == 1 and verdict["troubles"]["offline"]["at_end"] == 1
+    assert verdict["state"] == f"state: {quorum.bootstrap_controllers}, up to offset {verdict['image_end_offset']}"
+    assert quorum.image.topics is before.topics and quorum.image.cluster is before.cluster
+
+
+def test_the_environment_names_a_quorum_where_the_command_line_names_nothing(
+    quorum: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("METASHELL_BOOTSTRAP_CONTROLLER", quorum.bootstrap_controllers)
+    assert text(run_main(main, ["topic", "delete", "orders"], cwd=Path()))[0] == "SAFE: nothing goes offline"
+    assert text(rehearse(*KILL))[0].startswith("NOT SAFE: 3 partitions")
+
+
+def test_a_quorum_that_is_not_there_is_status_1_and_no_answer() -> None:
+    done = run_main(main, ["-C", "127.0.0.1:1", "--timeout", "1", *KILL], cwd=Path())
+    assert (done.status, done.stdout, done.stderr.count("\n")) == (1, b"", 1) and "127.0.0.1:1" in done.stderr

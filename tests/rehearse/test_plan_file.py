@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from metashell.errors import UsageError
 from metashell.rehearse.plan_file import Plan, PlanError, parse_plan
@@ -144,3 +146,19 @@ def test_the_plan_of_the_page_is_one() -> None:
     plan = plan_of(found[1])
     assert [one.text for one in plan.steps] == ["roll-brokers --max-offline 1", "lose-rack rack-a", "restart-broker 4"]
     assert [one.step.at_ms for one in plan.steps] == [0, 1_800_000, 2_400_000]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, len(GOOD)), st.integers(0, 12), st.text(alphabet="[]{}=.,'\"\\#\n\t 5ax\u00e9\u0000\U0001f600", max_size=6))
+def test_a_spoilt_plan_is_a_plan_or_a_fault_in_one_line(at: int, cut: int, put: str) -> None:
+    text = GOOD[:at] + put + GOOD[at + cut :]
+    try:
+        plan = plan_of(text)
+    except PlanError as error:
+        assert "\n" not in str(error) and "\n" not in "".join(error.excerpt)
+        line, column = map(int, str(error).split(":")[1:3])
+        assert 1 <= line <= text.count("\n") + 1 and column >= 1
+    else:
+        assert plan.steps
+        for number in range(len(plan.steps)):
+            assert str(plan.located(StepError("no", number, "broker"))).startswith("plan.toml:")

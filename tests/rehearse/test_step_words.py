@@ -8,7 +8,8 @@ import pytest
 
 from metashell.errors import UsageError
 from metashell.options.rehearse_tools import REHEARSE
-from metashell.rehearse.step_words import FORMS, WordError, parse_step, split_steps, step_text, with_all_partitions
+from metashell.options.rehearse_tools import STEPS as NAMES
+from metashell.rehearse.step_words import FIRST_WORDS, FORMS, WordError, parse_step, split_steps, step_text, with_all_partitions
 from metashell.rehearse.steps import (
     AddBroker,
     ConfigSet,
@@ -106,6 +107,10 @@ def test_then_divides_steps() -> None:
     for words in ("then kill-broker 3", "kill-broker 3 then", "kill-broker 3 then then unregister 3"):
         with pytest.raises(WordError, match="a step is missing"):
             split_steps(words.split())
+
+
+def test_the_names_that_are_completed_are_those_that_there_are() -> None:
+    assert NAMES == FIRST_WORDS
 
 
 def test_help_lists_every_step_as_it_is_written() -> None:

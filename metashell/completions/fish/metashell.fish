@@ -105,6 +105,14 @@ function __metashell_valued
             string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-elect:unclean
             string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-reassign:plan
+            string split ' ' -- '--off --brokers --topic -t --even --sizes --throttle --out --snapshot -s --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-reassign:apply
+            string split ' ' -- '--throttle --batch --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-reassign:status
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-reassign:cancel
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-acls:list
             string split ' ' -- '--topic --group --transactional-id --delegation-token --user-principal --pattern --principal --host --operation --permission --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-acls:add
@@ -196,6 +204,8 @@ function __metashell_tool_of
             echo metashell-features
         case elect
             echo metashell-elect
+        case reassign
+            echo metashell-reassign
         case acls
             echo metashell-acls
         case quotas
@@ -268,6 +278,7 @@ complete -c metashell -n '__metashell_words_are 0' -x -a cluster -d 'show how a 
 complete -c metashell -n '__metashell_words_are 0' -x -a brokers -d 'list and describe brokers, and unregister those that are gone'
 complete -c metashell -n '__metashell_words_are 0' -x -a features -d 'show, upgrade, downgrade and disable features'
 complete -c metashell -n '__metashell_words_are 0' -x -a elect -d 'let partitions have another leader'
+complete -c metashell -n '__metashell_words_are 0' -x -a reassign -d 'move replicas between brokers: plan, apply, status, cancel'
 complete -c metashell -n '__metashell_words_are 0' -x -a acls -d 'access control entries: list, add, remove'
 complete -c metashell -n '__metashell_words_are 0' -x -a quotas -d 'quotas of users, client ids and addresses: list, set, unset'
 complete -c metashell -n '__metashell_words_are 0' -x -a scram -d 'SCRAM credentials of users: list, set, delete'
@@ -502,6 +513,7 @@ complete -c metashell-rehearse -l verbose -s v -d 'report on standard error what
 complete -c metashell-rehearse -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
 complete -c metashell-rehearse -l version -d 'print the version and exit'
 complete -c metashell-rehearse -l help -s h -d 'show the help and exit'
+complete -c metashell-rehearse -n '__metashell_words_are_at_least 0' -x -a 'kill-broker restart-broker roll-brokers lose-rack unregister reassign add-broker elect feature lose-controller topic config'
 complete -c metashell-storage -f
 complete -c metashell-storage -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-storage -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
@@ -894,6 +906,64 @@ complete -c metashell-elect -n '__metashell_command_is unclean' -l command-confi
 complete -c metashell-elect -n '__metashell_command_is unclean' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-elect -n '__metashell_command_is unclean' -l timeout -x -d 'give up after this time'
 complete -c metashell-elect -n '__metashell_command_is unclean' -l help -s h -d 'show the help and exit'
+complete -c metashell-reassign -f
+complete -c metashell-reassign -n '__metashell_words_are 0' -l version -d 'print the version and exit'
+complete -c metashell-reassign -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
+complete -c metashell-reassign -n '__metashell_words_are 0' -x -a plan -d 'compute which brokers should have which replicas'
+complete -c metashell-reassign -n '__metashell_command_is plan' -l off -x -d 'move everything off these brokers: 3,4'
+complete -c metashell-reassign -n '__metashell_command_is plan' -l brokers -x -d 'only these brokers take replicas, all others are left; by default all do'
+complete -c metashell-reassign -n '__metashell_command_is plan' -l topic -s t -x -d 'change only this topic; by default all'
+complete -c metashell-reassign -n '__metashell_command_is plan' -l even -x -d 'what to even out, of topics,replicas,leaders; none: move only what has to'
+complete -c metashell-reassign -n '__metashell_command_is plan' -l ignore-racks -d 'do not look at racks'
+complete -c metashell-reassign -n '__metashell_command_is plan' -l sizes -r -F -d 'output of kafka-log-dirs --describe: small partitions move first, and sizes are shown'
+complete -c metashell-reassign -n '__metashell_command_is plan' -l throttle -x -d 'with --sizes, say how long the copies take at so many bytes a second for each broker'
+complete -c metashell-reassign -n '__metashell_command_is plan' -l out -r -F -d 'write the plan to this file; - is standard output, in place of the figures'
+complete -c metashell-reassign -n '__metashell_command_is plan' -l snapshot -s s -r -F -d 'a checkpoint, segment or metadata directory, in place of a live cluster'
+complete -c metashell-reassign -n '__metashell_command_is plan' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-reassign -n '__metashell_command_is plan' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-reassign -n '__metashell_command_is plan' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-reassign -n '__metashell_command_is plan' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-reassign -n '__metashell_command_is plan' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-reassign -n '__metashell_command_is plan' -l timeout -x -d 'give up after this time'
+complete -c metashell-reassign -n '__metashell_command_is plan' -l help -s h -d 'show the help and exit'
+complete -c metashell-reassign -n '__metashell_words_are 0' -x -a apply -d 'carry a plan out, or go on with it'
+complete -c metashell-reassign -n '__metashell_command_is apply' -l throttle -x -d 'let no broker send or receive more than this a second for the moves: 50M'
+complete -c metashell-reassign -n '__metashell_command_is apply' -l batch -x -d 'move so many partitions at a time, and wait for them'
+complete -c metashell-reassign -n '__metashell_command_is apply' -l skip-changed -d 'leave out what is not as the plan assumed, and do the rest; the status is 1'
+complete -c metashell-reassign -n '__metashell_command_is apply' -l wait -d 'return when it is done, not when it has begun; status 1 where that takes longer than this (300)'
+complete -c metashell-reassign -n '__metashell_command_is apply' -l dry-run -d 'change nothing: show what would be done, and whether the cluster would refuse it'
+complete -c metashell-reassign -n '__metashell_command_is apply' -l yes -s y -d 'do it without asking, also what can lose data or availability'
+complete -c metashell-reassign -n '__metashell_command_is apply' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-reassign -n '__metashell_command_is apply' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-reassign -n '__metashell_command_is apply' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-reassign -n '__metashell_command_is apply' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-reassign -n '__metashell_command_is apply' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-reassign -n '__metashell_command_is apply' -l timeout -x -d 'give up after this time'
+complete -c metashell-reassign -n '__metashell_command_is apply' -l help -s h -d 'show the help and exit'
+complete -c metashell-reassign -n '__metashell_command_is apply; and __metashell_words_are 1' -F
+complete -c metashell-reassign -n '__metashell_words_are 0' -x -a status -d 'show moves that are under way, or how far a plan is'
+complete -c metashell-reassign -n '__metashell_command_is status' -l watch -d 'show it again every so often (2), until Ctrl-C'
+complete -c metashell-reassign -n '__metashell_command_is status' -l clear-throttle -d 'remove the throttle of the plan, if all of it is done'
+complete -c metashell-reassign -n '__metashell_command_is status' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-reassign -n '__metashell_command_is status' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-reassign -n '__metashell_command_is status' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-reassign -n '__metashell_command_is status' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-reassign -n '__metashell_command_is status' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-reassign -n '__metashell_command_is status' -l timeout -x -d 'give up after this time'
+complete -c metashell-reassign -n '__metashell_command_is status' -l help -s h -d 'show the help and exit'
+complete -c metashell-reassign -n '__metashell_command_is status; and __metashell_words_are 1' -F
+complete -c metashell-reassign -n '__metashell_words_are 0' -x -a cancel -d 'stop moves that are under way, and go back'
+complete -c metashell-reassign -n '__metashell_command_is cancel' -l all -d 'every move under way in the cluster'
+complete -c metashell-reassign -n '__metashell_command_is cancel' -l dry-run -d 'change nothing: show what would be done, and whether the cluster would refuse it'
+complete -c metashell-reassign -n '__metashell_command_is cancel' -l yes -s y -d 'do it without asking, also what can lose data or availability'
+complete -c metashell-reassign -n '__metashell_command_is cancel' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-reassign -n '__metashell_command_is cancel' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-reassign -n '__metashell_command_is cancel' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-reassign -n '__metashell_command_is cancel' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-reassign -n '__metashell_command_is cancel' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-reassign -n '__metashell_command_is cancel' -l timeout -x -d 'give up after this time'
+complete -c metashell-reassign -n '__metashell_command_is cancel' -l help -s h -d 'show the help and exit'
+complete -c metashell-reassign -n '__metashell_command_is cancel; and __metashell_words_are 1' -F
 complete -c metashell-acls -f
 complete -c metashell-acls -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-acls -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'

@@ -1,0 +1,465 @@
+"""metashell reassign apply, status and cancel: a plan is carried out, looked at, and stopped.
+
+What is to be done is read from the cluster each time, never from notes of ours: so `apply` again goes on where another stopped.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from metashell.errors import MetashellError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from metashell.admin.reassign import Place
+    from metashell.admin.throttle import Found, Throttle
+    from metashell.cli.administering import Work
+    from metashell.placement import Plan
+    from metashell.placement.progress import Standing
+
+SHOWN: Final = 20
+GRACE_S: Final = 5.0
+"""So long a move may be asked for and not be seen yet: what is read follows the controller with a delay."""
+STATUS_COLUMNS = ("topic", "partition", "stage", "replicas", "target", "adding", "why")
+MOVING_COLUMNS = ("topic", "partition", "target", "replicas", "adding", "removing")
+
+
+def apply(work: Work) -> None:
+    """Begin what is not begun."""
+    from metashell.cli.reassign_view import read_plan_file
+    from metashell.placement.progress import Stage
+
+    values = work.values
+    for option, number in (("--batch", values.batch), ("--throttle", values.throttle)):
+        if number == 0:
+            raise UsageError(f"option {option}: 0 would never end", option)
+    plan = read_plan_file(values.plan)
+    standings = _look(work, plan)
+    _check_brokers(work, standings)
+    if not _is_as_assumed(work, standings):
+        return
+    waiting = [one for one in standings if one.stage is Stage.WAITING]
+    moving = [one for one in standings if one.stage is Stage.MOVING]
+    if work.is_dry:
+        _rehearse(work, waiting)
+        return
+    if not waiting and not moving:
+        work.tell(f"nothing to do: {_of(plan, standings)}", type="reassignment_plan", result="done", partitions=len(standings))
+        return
+    _confirm(work, waiting)
+    throttle = _set_throttle(work, [*waiting, *moving])
+    _Run(work, plan, waiting, moving, throttle).run()
+
+
+def _of(plan: Plan, standings: Iterable[Standing]) -> str:
+    from metashell.placement.progress import Stage, count_stages
+
+    done = count_stages(standings)[Stage.DONE]
+    total = len(plan.assignments)
+    return f"all {total} partitions are where they should be" if done == total else f"{done} of {total} partitions are where they should be"
+
+
+def _look(work: Work, plan: Plan, only: Iterable[Standing] | None = None) -> list[Standing]:
+    """Each partition of the plan beside the cluster as it is now."""
+    from metashell.cli.reassign_view import partitions
+    from metashell.placement.progress import compare
+
+    wanted = plan.assignments if only is None else [one.wanted for one in only]
+    return compare(wanted, partitions(work, sorted({one.topic for one in wanted})))
+
+
+def _check_brokers(work: Work, standings: Sequence[Standing]) -> None:
+    """Errors: MetashellError for brokers that are not there, or where a move would never end."""
+    from metashell.cli.reassign_view import broker_states
+    from metashell.placement.progress import Stage
+
+    known = {one.id: one for one in broker_states(work)}
+    for standing in standings:
+        if standing.stage is not Stage.WAITING or standing.now is None:
+            continue
+        for id in standing.wanted.replicas:
+            why = ""
+            if id not in known:
+                why = f"broker {id} is not registered (the cluster has {', '.join(map(str, known))})"
+            elif id not in standing.now.replicas and known[id].trouble:
+                why = f"broker {id} {known[id].trouble}, and a move to it would not end"
+            if why:
+                raise MetashellError(f"{standing.wanted.place}: {why}; nothing was begun")
+
+
+def _is_as_assumed(work: Work, standings: Sequence[Standing]) -> bool:
+    """Tell what was changed since the plan was made; whether to go on."""
+    from metashell.forms import counted
+    from metashell.placement.progress import Stage
+
+    changed = [one for one in standings if one.stage is Stage.CHANGED]
+    for one in changed[:SHOWN]:
+        work.failed(MetashellError(f"{one.wanted.place}: {one.why}"), **_fields(one), why=one.why)
+    if len(changed) > SHOWN:
+        work.fail(f"and {len(changed) - SHOWN} more")
+    if changed and not work.values.skip_changed:
+        what = f"{counted(len(changed), 'partition')} of {len(standings)} not as the plan assumed"
+        work.fail(f"nothing was begun: {what}; make a new plan, or do the others with --skip-changed")
+        return False
+    return True
+
+
+def _fields(one: Standing) -> dict[str, object]:
+    return {
+        "type": "reassignment",
+        "topic": one.wanted.topic,
+        "partition": one.wanted.partition,
+        "replicas": None if one.now is None else list(one.now.replicas),
+        "target": list(one.wanted.replicas),
+    }
+
+
+def _rehearse(work: Work, waiting: Sequence[Standing]) -> None:
+    """Let the moves happen on a copy of the metadata."""
+    from metashell.admin.errors import AdminError
+    from metashell.cli.dry_runs import rehearsed
+    from metashell.rehearse.steps import Move, Reassign
+
+    if not waiting:
+        work.note("no partition would begin to move")
+        return
+    moves = tuple(Move(one.wanted.topic, one.wanted.partition, one.wanted.replicas) for one in waiting)
+    outcome = rehearsed(work, [Reassign(moves=moves, throttle_bytes=work.values.throttle)])
+    refused = {refusal.thing: refusal for refusal in outcome.steps[0].refusals}
+    for one in waiting:
+        refusal = refused.get(f"{one.wanted.topic}-{one.wanted.partition}")
+        if refusal is not None:
+            work.failed(AdminError(refusal.code, refusal.message, one.wanted.place), **_fields(one))
+        else:
+            work.tell(f"{one.wanted.place}: {_ways(one)}: would be moved", **_fields(one), result="would be moved")
+
+
+def _confirm(work: Work, waiting: Sequence[Standing]) -> None:
+    from metashell.forms import counted
+
+    fewer = [one for one in waiting if one.now is not None and len(one.wanted.replicas) < len(one.now.goal)]
+    places = ", ".join(one.wanted.place for one in fewer[:SHOWN]) + (" ..." if len(fewer) > SHOWN else "")
+    warnings = [f"these get fewer replicas than they have: {places}"] if fewer else []
+    copied = sum(len(one.adding) for one in waiting)
+    if copied and work.values.throttle is None:
+        work.note(f"{counted(copied, 'replica')} are copied as fast as brokers can: --throttle sets a limit")
+    work.confirm(*warnings, question=f"Begin to move {counted(len(waiting), 'partition')}?")
+
+
+def _set_throttle(work: Work, standings: Sequence[Standing]) -> Throttle | None:
+    """Errors: MetashellError if it could not be set everywhere; then nothing is moved."""
+    from metashell.admin.throttle import Copy, Throttle
+    from metashell.cli.reassign_view import settings
+
+    if work.values.throttle is None:
+        return None
+    throttle = Throttle(work.admin, partial(settings, work), work.values.throttle)
+    copies = [Copy(one.wanted.topic, one.wanted.partition, one.now.goal, one.adding) for one in standings if one.now is not None]
+    found = throttle.set(copies)
+    if _tell_found(work, found):
+        raise MetashellError("nothing was begun: the throttle is not set everywhere")
+    return throttle
+
+
+def _tell_found(work: Work, found: Found) -> bool:
+    """Tell what came of a change of throttles; whether anything failed."""
+    for note in found.notes:
+        work.note(note)
+    for resource, error in found.errors.items():
+        work.failed(error, type="throttle", resource=str(resource))
+    return bool(found.errors)
+
+
+class _Run:
+    """Moves of a plan: which are begun, which are over, and what a person who stops it has to know."""
+
+    def __init__(self, work: Work, plan: Plan, waiting: Sequence[Standing], moving: Sequence[Standing], throttle: Throttle | None) -> None:
+        self._work = work
+        self._plan = plan
+        self._waiting = list(waiting)
+        self._moving = {_key(one): one for one in moving}
+        self._throttle = throttle
+        self._asking: list[Standing] = []
+        self._done = 0
+        self._unseen: dict[Place, float] = {}
+
+    def run(self) -> None:
+        """Errors: MetashellError; what was done until then is told."""
+        try:
+            self._run()
+        except (KeyboardInterrupt, MetashellError):
+            self._tell_stopped()
+            raise
+
+    def _run(self) -> None:
+        from metashell.admin.reassign import CHUNK
+
+        values = self._work.values
+        is_first = True
+        while self._waiting:
+            if values.batch is not None:
+                self._wait(values.batch - 1)
+            room = CHUNK if values.batch is None else min(CHUNK, values.batch - len(self._moving))
+            chunk, self._waiting = self._waiting[:room], self._waiting[room:]
+            self._begin(chunk if is_first else self._still_waiting(chunk))
+            is_first = False
+        if values.wait is not None or values.batch is not None:
+            self._wait(0)
+            self._end()
+
+    def _still_waiting(self, chunk: Sequence[Standing]) -> list[Standing]:
+        """Those of a chunk that nobody has touched since the command began: the protocol replaces a move without a word."""
+        from metashell.placement.progress import Stage
+
+        found = []
+        for one in _look(self._work, self._plan, chunk):
+            if one.stage is Stage.WAITING:
+                found.append(one)
+            elif one.stage is Stage.MOVING:
+                self._moving[_key(one)] = one
+            elif one.stage is Stage.CHANGED:
+                self._work.failed(MetashellError(f"{one.wanted.place}: {one.why}"), **_fields(one), why=one.why)
+            else:
+                self._done += 1
+        return found
+
+    def _begin(self, chunk: list[Standing]) -> None:
+        from metashell.admin.reassign import alter_reassignments
+
+        if not chunk:
+            return
+        self._asking = chunk
+        errors = alter_reassignments(self._work.admin, {_key(one): one.wanted.replicas for one in chunk})
+        self._asking = []
+        for one in chunk:
+            error = errors.get(_key(one))
+            if error is not None:
+                self._work.failed(error, **_fields(one))
+                continue
+            self._moving[_key(one)] = one
+            self._work.tell(f"{one.wanted.place}: {_ways(one)}", **_fields(one), result="begun")
+
+    def _wait(self, left: int) -> None:
+        """Return once no more than so many moves are under way. Errors: MetashellError after --wait."""
+        from metashell.cli.administering import POLL_MAX_S
+
+        limit_s = self._work.values.wait
+        ends_at = None if limit_s is None else time.monotonic() + int(limit_s)
+        while True:
+            self._count()
+            if len(self._moving) <= left:
+                return
+            if ends_at is not None and time.monotonic() > ends_at:
+                raise MetashellError(f"not within {limit_s} s: {len(self._moving)} partitions are still being moved")
+            self._work.progress(f"{self._done} moved, {len(self._moving)} being moved, {len(self._waiting)} to come")
+            time.sleep(min(POLL_MAX_S, 0.1 + len(self._moving) / 1000))
+
+    def _count(self) -> None:
+        """Take out of those that are moving what is over."""
+        from metashell.placement.progress import Stage
+
+        for one in _look(self._work, self._plan, list(self._moving.values())) if self._moving else ():
+            key = _key(one)
+            if one.stage is Stage.MOVING:
+                self._unseen.pop(key, None)
+            elif one.stage is Stage.DONE:
+                self._done += 1
+                del self._moving[key]
+            elif time.monotonic() - self._unseen.setdefault(key, time.monotonic()) > GRACE_S:
+                why = one.why or "its move was cancelled"
+                self._work.failed(MetashellError(f"{one.wanted.place}: {why}"), **_fields(one), why=why)
+                del self._moving[key]
+
+    def _end(self) -> None:
+        from metashell.forms import counted
+
+        if self._throttle is not None:
+            _clear(self._work, self._throttle, self._plan)
+        if self._done:
+            self._work.tell(f"{counted(self._done, 'partition')} moved", type="reassignment_plan", result="done", partitions=self._done)
+
+    def _tell_stopped(self) -> None:
+        """What was done and what was not, and how it goes on."""
+        total = len(self._plan.assignments)
+        parts = [f"{len(self._moving)} of {total} partitions are being moved, which goes on in the cluster"] if self._moving else []
+        if self._done:
+            parts.append(f"{self._done} are moved")
+        if self._asking:
+            parts.append(f"{len(self._asking)} may have been begun")
+        parts.append(f"{len(self._waiting)} were not begun")
+        if self._throttle is not None:
+            parts.append(f"the throttle stays until `{_command('status', self._work)} --clear-throttle`")
+        self._work.note(f"stopped: {'; '.join(parts)}. `{_command('apply', self._work)}` goes on")
+
+
+def _command(verb: str, work: Work) -> str:
+    from shlex import quote
+
+    return f"metashell reassign {verb} {quote(work.values.plan)}"
+
+
+def _key(one: Standing) -> Place:
+    return one.wanted.topic, one.wanted.partition
+
+
+def _ways(one: Standing) -> str:
+    before = () if one.now is None else one.now.goal
+    return f"{_ids(before)} -> {_ids(one.wanted.replicas)}"
+
+
+def _ids(replicas: Iterable[int]) -> str:
+    return ",".join(map(str, replicas))
+
+
+def _clear(work: Work, throttle: Throttle, plan: Plan) -> bool:
+    """Remove the throttle of a plan, except where other moves need it; whether anything failed."""
+    from metashell.admin.reassign import list_reassignments
+
+    ours = {(one.topic, one.partition) for one in plan.assignments}
+    busy = {id for key, one in list_reassignments(work.admin).items() if key not in ours for id in one.replicas}
+    return _tell_found(work, throttle.clear(ours, busy))
+
+
+# ---- status
+
+
+def status(work: Work) -> None:
+    """Show what is under way."""
+    from metashell.cli.reassign_view import STDIN, read_plan_file
+
+    path, is_cleared = work.values.plan, work.values.clear_throttle
+    if path is None:
+        if is_cleared:
+            raise UsageError("--clear-throttle needs the plan", "--clear-throttle")
+        work.watch(work.values.watch, partial(_show_moves, work))
+        return
+    if path == STDIN and work.values.watch is not None:
+        raise UsageError("--watch needs a plan in a file", "--watch")
+    plan = read_plan_file(path)
+    if is_cleared:
+        _clear_when_done(work, plan)
+        return
+    work.watch(work.values.watch, partial(_show_plan, work, plan))
+
+
+def _show_moves(work: Work) -> bool:
+    from metashell.admin.reassign import list_reassignments
+
+    rows = [
+        {
+            "type": "reassignment",
+            "topic": one.topic,
+            "partition": one.partition,
+            "target": [id for id in one.replicas if id not in one.removing],
+            "replicas": list(one.replicas),
+            "adding": list(one.adding),
+            "removing": list(one.removing),
+        }
+        for _, one in sorted(list_reassignments(work.admin).items())
+    ]
+    work.rows(rows, MOVING_COLUMNS, none="no move is under way")
+    return True
+
+
+def _show_plan(work: Work, plan: Plan) -> bool:
+    """Show how far a plan is; whether there is more to look at."""
+    from metashell.placement.progress import Stage, count_stages
+
+    standings = _look(work, plan)
+    counts = count_stages(standings)
+    is_done = counts[Stage.DONE] == len(standings)
+    if not is_done:
+        work.fail()
+    total = {"type": "reassignment_plan", **{stage.value: count for stage, count in counts.items()}}
+    rows = [
+        {**_fields(one), "stage": one.stage.value, "adding": list(one.adding), "why": one.why or None}
+        for one in standings
+        if one.stage is not Stage.DONE
+    ]
+    if work.form == "text":
+        words = ", ".join(f"{count} {stage.value}" for stage, count in counts.items() if count)
+        work.display.line(f"{len(standings)} partitions: {words}")
+        if rows:
+            work.rows(rows, STATUS_COLUMNS)
+    elif work.form in ("table", "csv"):
+        work.rows(rows, STATUS_COLUMNS, none=_of(plan, standings))
+    else:
+        work.rows([total, *rows])
+    return not is_done
+
+
+def _clear_when_done(work: Work, plan: Plan) -> None:
+    from metashell.admin.throttle import Throttle
+    from metashell.cli.reassign_view import settings
+    from metashell.placement.progress import Stage
+
+    standings = _look(work, plan)
+    moving = [one for one in standings if one.stage is Stage.MOVING]
+    if moving:
+        work.fail(f"the throttle stays: {len(moving)} of {len(standings)} partitions are being moved")
+        return
+    if not _clear(work, Throttle(work.admin, partial(settings, work), None), plan):
+        work.tell("the throttle is removed", type="throttle", result="removed")
+
+
+# ---- cancel
+
+
+def cancel(work: Work) -> None:
+    """Stop moves."""
+    from metashell.admin.reassign import CHUNK, alter_reassignments
+    from metashell.forms import counted
+
+    if (work.values.plan is None) != work.values.all:
+        raise UsageError("name a plan, or give --all" if work.values.plan is None else "--all and a plan exclude each other")
+    plan, moves = _moves_of(work)
+    if not moves:
+        work.note("no move is under way" if plan is None else "no move of the plan is under way")
+        return
+    if plan is None:
+        work.confirm("moves that others began are stopped too", question=f"Cancel {counted(len(moves), 'move')}?")
+    else:
+        work.confirm(question=f"Cancel {counted(len(moves), 'move')}?")
+    for chunk in _chunks(moves, CHUNK):
+        errors = {} if work.is_dry else alter_reassignments(work.admin, dict.fromkeys(chunk))
+        for topic, partition in chunk:
+            fields: dict[str, object] = {"type": "reassignment", "topic": topic, "partition": partition}
+            error = errors.get((topic, partition))
+            if error is not None:
+                work.failed(error, **fields)
+            else:
+                result = "would be cancelled" if work.is_dry else "cancelled"
+                work.tell(f"{topic}:{partition}: {result}", **fields, result=result)
+    if plan is not None and not work.is_dry:
+        _clear_quietly(work, plan)
+
+
+def _moves_of(work: Work) -> tuple[Plan | None, list[Place]]:
+    """The moves that are to be cancelled: those of the plan whose goal is the plan's, or all."""
+    from metashell.admin.reassign import list_reassignments
+    from metashell.cli.reassign_view import read_plan_file
+    from metashell.placement.progress import Stage
+
+    if work.values.plan is None:
+        return None, sorted(list_reassignments(work.admin))
+    plan = read_plan_file(work.values.plan)
+    standings = _look(work, plan)
+    for one in standings:
+        if one.stage is Stage.CHANGED:
+            work.fail(f"{one.wanted.place}: {one.why}")
+    return plan, [_key(one) for one in standings if one.stage is Stage.MOVING]
+
+
+def _clear_quietly(work: Work, plan: Plan) -> None:
+    from metashell.admin.throttle import Throttle
+    from metashell.cli.reassign_view import settings
+
+    _clear(work, Throttle(work.admin, partial(settings, work), None), plan)
+
+
+def _chunks(places: Sequence[Place], count: int) -> Iterator[Sequence[Place]]:
+    for start in range(0, len(places), count):
+        yield places[start : start + count]

@@ -1,0 +1,114 @@
+"""What `metashell reassign` knows of a cluster, from its brokers, its controllers or a directory, and the files that it reads."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from metashell.errors import PathError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from metashell.admin.configs import Resource
+    from metashell.admin.topics import Topic
+    from metashell.cli.administering import Work
+    from metashell.placement import BrokerState, Plan, Situation
+    from metashell.placement.situation import PartitionState
+
+STDIN = "-"
+
+
+def situation(work: Work) -> Situation:
+    """Brokers and partitions of the live cluster. Errors: MetashellError."""
+    from metashell.cli.cluster_view import all_topics
+    from metashell.placement import Situation
+    from metashell.placement.of_image import situation_of
+
+    if work.asks_controllers:
+        return situation_of(work.image())
+    return Situation(broker_states(work), tuple(_states(work, all_topics(work))))
+
+
+def broker_states(work: Work) -> tuple[BrokerState, ...]:
+    """The registered brokers, ordered by id. Errors: MetashellError."""
+    from metashell.cli.cluster_view import brokers
+    from metashell.placement import BrokerState
+    from metashell.placement.of_image import brokers_of
+
+    if work.asks_controllers:
+        return brokers_of(work.image())
+    return tuple(BrokerState(one.id, one.rack, one.is_fenced, one.is_leaving) for one in brokers(work))
+
+
+def partitions(work: Work, topics: Iterable[str]) -> list[PartitionState]:
+    """The partitions of these topics; nothing of those that are not there. Errors: MetashellError."""
+    from metashell.cli.cluster_view import topics_named
+
+    return _states(work, topics_named(work, topics)[0])
+
+
+def _states(work: Work, topics: Sequence[Topic]) -> list[PartitionState]:
+    from metashell.admin.reassign import list_reassignments
+    from metashell.placement import PartitionState
+    from metashell.values import uuid_text
+
+    # Brokers say what replicas there are; which of them come and go, the list of moves alone.
+    moves = {} if work.asks_controllers else list_reassignments(work.admin)
+    found = []
+    for topic in topics:
+        topic_id = uuid_text(topic.id)
+        for one in topic.partitions:
+            move = moves.get((topic.name, one.id))
+            replicas, adding, removing = (
+                (one.replicas, one.adding, one.removing) if move is None else (move.replicas, move.adding, move.removing)
+            )
+            found.append(PartitionState(topic.name, one.id, replicas, adding, removing, topic_id, one.isr))
+    return found
+
+
+def settings(work: Work, resources: Sequence[Resource]) -> Mapping[Resource, Mapping[str, str]]:
+    """What commands have set of throttles."""
+    from metashell.admin.configs import describe_configs
+    from metashell.admin.throttle import FOLLOWERS, LEADERS, RATES
+    from metashell.errors import MetashellError
+
+    if work.asks_controllers:
+        configs = work.image().configs
+        return {one: dict(configs.get((one.kind, one.name), {})) for one in resources}
+    found = describe_configs(work.admin, resources, (*RATES, LEADERS, FOLLOWERS))
+    return {
+        resource: {one.name: one.value for one in values if one.is_dynamic and one.value}
+        for resource, values in found.items()
+        if not isinstance(values, MetashellError)
+    }
+
+
+def read_plan_file(path: str) -> Plan:
+    """The plan in a file. Errors: PathError; UsageError."""
+    from metashell.placement import read_plan
+
+    return read_plan(_text(path), "standard input" if path == STDIN else path)
+
+
+def read_sizes_file(path: str) -> dict[tuple[str, int], int]:
+    """The sizes in a file. Errors: PathError; UsageError."""
+    from metashell.placement import read_sizes
+
+    return read_sizes(_text(path), "standard input" if path == STDIN else path)
+
+
+def _text(path: str) -> str:
+    if path == STDIN:
+        data = sys.stdin.buffer.read()
+    else:
+        try:
+            # Plans are as large as clusters, so nothing limits them.
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError as error:
+            raise PathError.of(path, error) from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: byte {error.start} is not UTF-8", path) from None
