@@ -10,6 +10,7 @@ from metashell.codec.error_codes import error_text
 from metashell.forms import aligned, counted
 from metashell.rehearse.amounts import clock_text, duration_text, size_text
 from metashell.rehearse.assumption_words import assumed
+from metashell.rehearse.data_loss import data_losses
 from metashell.rehearse.outcome import BrokerLoads, Interval, Load, Outcome, StepReport, Toll, Trouble
 from metashell.rehearse.step_words import step_text
 
@@ -40,14 +41,18 @@ MEANINGS: Final = {
 
 def verdict_line(outcome: Outcome) -> str:
     """The answer, for who reads one line."""
-    grave = list(_grave(outcome))
-    if outcome.verdict.status:
-        return f"NOT SAFE: {'; '.join(grave or outcome.verdict.reasons[:1])}"
+    if status_of(outcome):
+        return f"NOT SAFE: {'; '.join(list(_grave(outcome)) or outcome.verdict.reasons[:1])}"
     if before := outcome.verdict.offline_before:
         lead = f"NO WORSE: {counted(before, 'partition was', 'partitions were')} offline before, and nothing else goes offline"
     else:
         lead = "SAFE: nothing goes offline"
     return "; ".join([lead, *_bearable(outcome)])
+
+
+def status_of(outcome: Outcome) -> int:
+    """The exit status: 1 also where the steps cost records."""
+    return 1 if data_losses(outcome) else outcome.verdict.status
 
 
 def _toll(outcome: Outcome, trouble: Trouble) -> Toll:
@@ -62,9 +67,12 @@ def _grave(outcome: Outcome) -> Iterator[str]:
         yield f"{_go(offline.partitions, 'goes', 'go')} offline{_stay(offline.partitions) if stays else _how_long(offline)}"
     if unclean.partitions:
         yield f"{_go(unclean.partitions, 'loses', 'lose')} records, perhaps (unclean election)"
+    yield from data_losses(outcome)
     yield from (f"no active controller any more: {gap.why}" for gap in outcome.quorum_gaps if gap.to_ms is None)
-    if refused := [refusal for report in outcome.steps for refusal in report.refusals]:
+    refusals = [refusal for report in outcome.steps for refusal in report.refusals]
+    if refused := [refusal for refusal in refusals if refusal.code]:
         yield f"{counted(len(refused), 'request is', 'requests are')} refused ({refused[0].thing}: {error_text(refused[0].code)})"
+    yield from (f"{one.thing}: {one.message}" for one in refusals if not one.code)
     if not outcome.settled:
         yield f"still changing after {duration_text(outcome.ended_ms)}, and not seen to its end"
     if outcome.before.faults:
@@ -125,7 +133,8 @@ def step_lines(outcome: Outcome, texts: Sequence[str]) -> Iterator[str]:
     yield from aligned(rows)
     for number, report in enumerate(outcome.steps, 1):
         for refusal in report.refusals[:REFUSALS_MAX]:
-            yield f"step {number} is refused: {refusal.thing}: {error_text(refusal.code)}: {refusal.message}"
+            reason = f"is refused: {refusal.thing}: {error_text(refusal.code)}" if refusal.code else f"is not done: {refusal.thing}"
+            yield f"step {number} {reason}: {refusal.message}"
         if len(report.refusals) > REFUSALS_MAX:
             yield f"step {number}: {len(report.refusals) - REFUSALS_MAX} more are refused; --show steps has all"
 
