@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 
-from metashell.cli.common import STATUS_FAILED
+from metashell.cli.common import STATUS_FAILED, complain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
