@@ -26,7 +26,7 @@ class AdminError(MetashellError):
     @property
     def advice(self) -> str:
         """What to do about it."""
-        return advice(self.code)
+        return _SMALLER if self.code == codes.POLICY_VIOLATION and _TOO_LARGE in self.words else advice(self.code)
 
 
 def check_answer(code: int, message: str | None = None, thing: str = "") -> None:
@@ -61,6 +61,8 @@ def advice(code: int) -> str:
     return _ADVICE.get(code, "")
 
 
+_TOO_LARGE: Final = "Excessively large"
+_SMALLER: Final = "One request may change about 10 000 records: ask for less at once."
 _RIGHTS: Final = "Ask an administrator for the right, or use a --command-config of a user who has it."
 _ADVICE: Final = {
     codes.UNKNOWN_SERVER_ERROR: "The log of the active controller, or of the broker that was asked, has the reason.",

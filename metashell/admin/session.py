@@ -43,6 +43,8 @@ ANSWER_S: Final = 30.0
 """request.timeout.ms of Kafka's clients."""
 NEXT_S: Final = 10.0
 """How long a node may keep silent when there are others to ask."""
+TURNS: Final = 3
+"""Of the loop, until the end of a connection is known: it is read, closed, and told."""
 MOVED: Final = frozenset({NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER})
 FENCED_FROM: Final = 2
 """The version of DescribeCluster that can name fenced brokers."""
@@ -128,7 +130,7 @@ class Session:
         failures: dict[Address, str] = {}
         response, avoided, round_number = None, None, 0
         while True:
-            address = await self._leader(avoided, ends_at)
+            address = await self._leader(avoided, ends_at, failures)
             try:
                 response = await self._try(address, request, version, ends_at)
                 if not has_moved(response):
@@ -194,11 +196,14 @@ class Session:
 
     # ---- who is asked
 
-    async def _leader(self, avoided: Address | None, ends_at: float) -> Address:
-        """Whom to ask next for the active controller: through brokers any of them, but not the same again. Errors: ConnectError."""
+    async def _leader(self, avoided: Address | None, ends_at: float, failures: dict[Address, str]) -> Address:
+        """Whom to ask next for the active controller: through brokers any of them, but not the same again.
+
+        Why others did not say who it is goes to `failures`. Errors: ConnectError.
+        """
         if self._kind is Kind.CONTROLLERS:
             if self.active is None:
-                await self._learn(avoided, ends_at)
+                await self._learn(avoided, ends_at, failures=failures)
             if self.active is not None:
                 return self.active
         elif avoided is not None and self._last is not None and not self._nodes:
@@ -224,12 +229,14 @@ class Session:
             raise UsageError(f"{node}: the cluster has no such {self._kind.noun} (it has {known})", str(node))
         return self._client.nodes[node]
 
-    async def _learn(self, avoided: Address | None, ends_at: float, *, fenced: bool = False) -> None:
+    async def _learn(
+        self, avoided: Address | None, ends_at: float, *, fenced: bool = False, failures: dict[Address, str] | None = None
+    ) -> None:
         """Ask for the cluster's nodes, and through controllers for the active one; `avoided` is asked last.
 
         When nobody answers, what was known before stays. Errors: ConnectError where nobody ever has answered; AdminError.
         """
-        failures: dict[Address, str] = {}
+        failures = {} if failures is None else failures
         silent: set[Address] = set()
         refusal = None
         for round_number in range(ROUNDS_MAX):
@@ -241,7 +248,12 @@ class Session:
                     error.note(address, failures, silent)
                 else:
                     if answer.error_code != UNSUPPORTED_VERSION:
-                        return self._keep(address, answer)
+                        self._keep(address, answer)
+                        if self.active is None:
+                            failures[address] = "it knows of no active controller"
+                        elif self.active == avoided != address:
+                            failures[address] = f"it names {avoided} as the active controller"
+                        return
                     # A controller that has just started and has read nothing yet says so too; then the next one knows better.
                     refusal = answer
             if self._last is not None or silent.issuperset(addresses) or not await self._pause(round_number, ends_at):
@@ -303,7 +315,8 @@ class Session:
     async def _connect(self, address: Address, ends_at: float) -> Connection:
         """Errors: NotSent; WrongListenerError."""
         # The loop did not run since the last question: it may have to hear first that a connection is gone.
-        await asyncio.sleep(0)
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
         patience = self._patience(ends_at, alone=False)
         try:
             async with asyncio.timeout(patience):

@@ -15,12 +15,13 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import contextmanager
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, parsed, run_sub_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import SimpleNamespace
 
     from metashell.admin.admin import Admin
@@ -115,9 +116,9 @@ class Work:
             self._end_progress()
             if is_whole or self._objects:
                 self._write()
-            for opened in (self._opened, self._followed):
-                if opened is not None:
-                    opened.close()
+            self._close_admin()
+            if self._followed is not None:
+                self._followed.close()
         return self._status
 
     # ---- the cluster
@@ -128,6 +129,11 @@ class Work:
         if self._opened is None:
             self._opened = open_admin(self.values)
         return self._opened
+
+    def _close_admin(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
 
     @property
     def asks_controllers(self) -> bool:
@@ -283,6 +289,23 @@ class Work:
             raise UsageError("nothing was changed: add --yes to go on (there is no terminal on which to ask)", "--yes")
         if not agreed(question, self.place):
             raise MetashellError("nothing was changed")
+        # A person may have taken so long that the other side has closed the connection, which nobody has noticed here.
+        self._close_admin()
+
+    @contextmanager
+    def looking_after(self, look: Callable[[], str]) -> Iterator[None]:
+        """Around a change: where nobody knows whether it was made, the error says what is there now."""
+        from metashell.admin.errors import UncertainError
+        from metashell.errors import MetashellError
+
+        try:
+            yield
+        except UncertainError as error:
+            try:
+                found = look()
+            except MetashellError as second:
+                found = f"looking failed: {second}"
+            raise UncertainError(f"{error}. Now {found}") from None
 
     # ---- what takes long
 

@@ -62,7 +62,9 @@ def _perform(command: str, values: SimpleNamespace) -> int:
 def _describe(admin: Admin, values: SimpleNamespace) -> int:
     from metashell.admin.features import describe_features
 
-    found = describe_features(admin, node=values.node_id)
+    # Through controllers Kafka asks the active one, and fails for those who may not ask which that is.
+    node = admin.active_id() if values.node_id is None and values.bootstrap_controller else values.node_id
+    found = describe_features(admin, node=node)
     if values.output == "json":
         from metashell.cli.kafka_admin import print_json
 

@@ -43,7 +43,11 @@ def verdict_line(outcome: Outcome) -> str:
     grave = list(_grave(outcome))
     if outcome.verdict.status:
         return f"NOT SAFE: {'; '.join(grave or outcome.verdict.reasons[:1])}"
-    return "; ".join(["SAFE: nothing goes offline", *_bearable(outcome)])
+    if before := outcome.verdict.offline_before:
+        lead = f"NO WORSE: {counted(before, 'partition was', 'partitions were')} offline before, and nothing else goes offline"
+    else:
+        lead = "SAFE: nothing goes offline"
+    return "; ".join([lead, *_bearable(outcome)])
 
 
 def _toll(outcome: Outcome, trouble: Trouble) -> Toll:
@@ -55,12 +59,12 @@ def _grave(outcome: Outcome) -> Iterator[str]:
     offline, unclean = _toll(outcome, Trouble.OFFLINE), _toll(outcome, Trouble.UNCLEAN)
     if offline.partitions:
         stays = offline.longest_ms is None and offline.at_end == offline.partitions
-        yield f"{_go(offline.partitions, 'goes', 'go')} offline{' and stay so' if stays else _how_long(offline)}"
+        yield f"{_go(offline.partitions, 'goes', 'go')} offline{_stay(offline.partitions) if stays else _how_long(offline)}"
     if unclean.partitions:
         yield f"{_go(unclean.partitions, 'loses', 'lose')} records, perhaps (unclean election)"
     yield from (f"no active controller any more: {gap.why}" for gap in outcome.quorum_gaps if gap.to_ms is None)
-    if refused := sum(len(report.refusals) for report in outcome.steps):
-        yield f"{counted(refused, 'request is', 'requests are')} refused"
+    if refused := [refusal for report in outcome.steps for refusal in report.refusals]:
+        yield f"{counted(len(refused), 'request is', 'requests are')} refused ({refused[0].thing}: {error_text(refused[0].code)})"
     if not outcome.settled:
         yield f"still changing after {duration_text(outcome.ended_ms)}, and not seen to its end"
     if outcome.before.faults:
@@ -76,12 +80,14 @@ def _bearable(outcome: Outcome) -> Iterator[str]:
         yield f"{_go(under.partitions, 'refuses', 'refuse')} writes with acks=all{_how_long(under)}"
     for gap in outcome.quorum_gaps[:1]:
         yield f"no active controller for {duration_text((gap.to_ms or outcome.ended_ms) - gap.from_ms)}"
-    if outcome.verdict.offline_before:
-        yield f"{counted(outcome.verdict.offline_before, 'partition was', 'partitions were')} offline before"
 
 
 def _go(count: int, one: str, many: str) -> str:
     return f"{counted(count, 'partition')} {one if count == 1 else many}"
+
+
+def _stay(count: int) -> str:
+    return f" and {'stays' if count == 1 else 'stay'} so"
 
 
 def _how_long(toll: Toll) -> str:

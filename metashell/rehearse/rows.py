@@ -13,6 +13,7 @@ from metashell.codec.error_codes import error_text
 from metashell.codec.redaction import REDACTED, is_sensitive_config, redact
 from metashell.codec.registry import message_type
 from metashell.image import BrokerRegistration, PartitionRegistration
+from metashell.rehearse.answer_text import verdict_line
 from metashell.rehearse.assumption_words import assumed
 from metashell.rehearse.outcome import ImageDiff, Load, Outcome, Written
 from metashell.rehearse.step_words import step_text
@@ -26,7 +27,8 @@ def verdict_row(outcome: Outcome) -> Row:
     return {
         "type": "verdict",
         "status": verdict.status,
-        "safe": verdict.status == 0,
+        "safe": verdict.status == 0 and not verdict.offline_before,
+        "verdict": verdict_line(outcome),
         "reasons": list(verdict.reasons),
         "troubles": {trouble.value: toll._asdict() for trouble, toll in verdict.tolls.items()},
         "offline_before": verdict.offline_before,
