@@ -92,7 +92,7 @@ def _count_directories(entry: dict[str, Any], count: int, place: str, source: st
     """For how many replicas a directory is named: Kafka's own tool writes those that they are in into files for the way back."""
     if "log_dirs" not in entry:
         return 0
-    directories = member(entry, "log_dirs", list, place, source=source)
+    directories: list[Any] = member(entry, "log_dirs", list, place, source=source)
     if len(directories) != count:
         raise UsageError(f"{source}: {place}: {len(directories)} log_dirs for {count} replicas", source)
     for number, directory in enumerate(directories):
