@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from metashell.admin.errors import AdminError, UncertainError, UnsupportedError, WrongListenerError, check_answer
 from metashell.admin.nodes import BROKER_ENDPOINTS, CONTROLLER_ENDPOINTS, Kind, Node
 from metashell.admin.requests import api_name, java_api_name, lacks, may_repeat
+from metashell.admin.rights import REFUSALS
 from metashell.client.errors import ConnectError
 from metashell.codec.answers import all_errors
 from metashell.codec.api_keys import DESCRIBE_CLUSTER, METADATA, VOTE
@@ -46,6 +47,8 @@ NEXT_S: Final = 10.0
 TURNS: Final = 3
 """Of the loop, until the end of a connection is known: it is read, closed, and told."""
 MOVED: Final = frozenset({NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER})
+LARGE: Final = frozenset({3, 35, 75})
+"""Answers that may have a million items, which are not searched for errors."""
 FENCED_FROM: Final = 2
 """The version of DescribeCluster that can name fenced brokers."""
 
@@ -86,13 +89,16 @@ class Session:
     `active` is where the active controller was last seen, None through brokers and while that is unknown.
     """
 
-    def __init__(self, kind: Kind, client: AsyncClient, timeout_s: float) -> None:
+    def __init__(self, kind: Kind, client: AsyncClient, timeout_s: float, *, has_sasl: bool = False) -> None:
         self.again = 0
+        self.refused = -1
+        """The api key of the last request for which a right was missing."""
         self.cluster_id = ""
         self.active: Address | None = None
         self._kind = kind
         self._client = client
         self._timeout_s = timeout_s
+        self._has_sasl = has_sasl
         self._last: Address | None = None
         """Who answered last, None while nobody has."""
         self._nodes: tuple[Node, ...] = ()
@@ -308,8 +314,13 @@ class Session:
             java = f"Attempted to write a non-default {error.field_path[:1].lower()}{error.field_path[1:]} at version {used}"
             raise UnsupportedError(f"{address} has only version {used} of {api_name(key)}: {error}", api=api_name(key), java=java) from None
         except ConnectionFailedError as error:
+            if self._last != address and not (self._has_sasl or error.timed_out):
+                # Without SASL, a listener that wants it answers ApiVersions, and closes at whatever is asked then.
+                error = ConnectionFailedError(f"{error} before it answered (does it want SASL? see security.protocol)", sent=error.sent)
             raise (Broken if error.sent else NotSent)(error) from None
         self._last = address
+        if key not in LARGE and not REFUSALS.isdisjoint(all_errors(response)):
+            self.refused = key
         return response
 
     async def _connect(self, address: Address, ends_at: float) -> Connection:

@@ -211,6 +211,7 @@ class Work:
         self._status = STATUS_FAILED
         self._end_progress()
         if isinstance(error, AdminError):
+            error.right = error.right or (self._opened.right_refused if self._opened is not None else "")
             text = _with_advice(error)
             reason: dict[str, object] = {"error": error.name, "message": error.words, "advice": error.advice}
         else:

@@ -11,7 +11,7 @@ from metashell.cli.common import STATUS_FAILED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from metashell.admin.admin import Admin
     from metashell.admin.errors import AdminError
@@ -95,6 +95,15 @@ def open_admin(config: str | None, servers: str | None, controllers: str | None)
     return Admin(
         Kind.CONTROLLERS if controllers else Kind.BROKERS, addresses_of(controllers or servers or ""), timeout_ms=timeout_ms, **options
     )
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines, safe for a terminal where stdout is one: names and messages come from the cluster."""
+    from metashell.forms import standard_output
+
+    display = standard_output()
+    for line in lines:
+        display.line(line)
 
 
 def print_json(found: Mapping[str, object]) -> None:

@@ -67,12 +67,12 @@ def _describe(admin: Admin, values: SimpleNamespace) -> int:
 
 
 def _show(lines: Iterable[str], found: dict[str, object], values: SimpleNamespace) -> int:
-    if values.output == "json":
-        from metashell.cli.kafka_admin import print_json
+    from metashell.cli.kafka_admin import print_json, print_lines
 
+    if values.output == "json":
         print_json(found)
     else:
-        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        print_lines(lines)
     return STATUS_OK
 
 

@@ -69,6 +69,7 @@ def _asked(question: str) -> str:
         except GetPassWarning:
             raise MetashellError("this terminal shows what is typed: use --password-file or --password-env") from None
         except EOFError:
+            sys.stderr.write("\n")  # after the question
             raise MetashellError("no password was typed") from None
     if first != again:
         raise MetashellError("the two passwords differ: nothing was changed")

@@ -5,7 +5,8 @@ Promises:
   stays as it is: images never change.
 - What the controller does is no model: each record comes from the code that runs in a quorum. Modelled are the brokers (their heartbeats,
   deaths, controlled shutdowns, and how they catch up), the time that the quorum needs, and a clock that nobody has to wait for.
-- No I/O, no clock, and no chance but a seed: the same image, steps and assumptions give the same outcome.
+- No I/O, no clock, and no chance but a seed: the same image, steps and assumptions give the same outcome, apart from the order of records
+  within one decision, which goes by hashes of topic ids, as in Kafka.
 - Nothing is green that was not looked at: the verdict is 0 only if no partition went offline from the first step to the end. What was
   assumed is in the outcome.
 

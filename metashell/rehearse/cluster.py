@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from random import Random
 from typing import Any, Final
@@ -11,6 +11,7 @@ from typing import Any, Final
 from metashell.codec.config_types import TOPIC_RESOURCE
 from metashell.codec.error_codes import NONE, NOT_CONTROLLER
 from metashell.controller.partitions.change import RECOVERING
+from metashell.controller.partitions.reassignment import is_reassigning
 from metashell.controller.records import MIN_ISR, UNCLEAN_ELECTION
 from metashell.controller.state import partition_of
 from metashell.image import BrokerRegistration, MetadataImage, PartitionRegistration, TopicImage
@@ -43,6 +44,8 @@ from metashell.rehearse.watch import PartitionKey, Watch
 
 RECORDS_KEPT: Final = 200_000
 INTERVALS_KEPT: Final = 200_000
+_BEFORE_MS: Final = 10_000
+"""The controller was active for so long before the first step."""
 Progress = Callable[[int, str], None]
 """Called with the time of the rehearsal and what happens, before each step and each restart."""
 
@@ -76,7 +79,7 @@ class Rehearsal:
         self._last_image = image
         chance = Random(assumed.seed)
         # The heartbeats before the first step were sent too.
-        self._clock = Clock(-10_000)
+        self._clock = Clock(-_BEFORE_MS)
         self._quorum = Quorum(image, assumed, self._clock, self._on_written)
         self._fleet = Fleet(self._quorum, assumed, self._clock, chance)
         self._watch = Watch(self._quorum.controller.state, self._fleet.living, self._clock, INTERVALS_KEPT)
@@ -90,6 +93,7 @@ class Rehearsal:
 
         Errors: StepError, before anything runs, for a step that cannot be meant.
         """
+        assert not self._is_surveyed, "a rehearsal runs once"
         check_steps(self._image, steps, self._assumptions)
         was_enabled = gc.isenabled()
         # What decisions and replay make has no cycles; looking for some takes as long as making it.
@@ -155,7 +159,7 @@ class Rehearsal:
         if due_ms is None or due_ms > limit_ms:
             return False
         clock.now_ms = max(clock.now_ms, due_ms)
-        self._quorum.run_due(self._fleet.sync)
+        self._quorum.run_due(self._fleet.sync_if_any_is_silent)
         return True
 
     def _advance(self, until_ms: int) -> None:
@@ -335,24 +339,50 @@ class Rehearsal:
             self._fleet.start(id)
 
     def _close_report(self, reports: list[StepReport]) -> None:
-        """Note how the step before came out."""
+        """Note how the steps so far came out."""
         if not reports:
             return
+        is_quiet = self._is_quiet()
+        last = reports[-1]
         refusals = [*self._refusals, *self._fleet.refusals]
         self._refusals.clear()
         self._fleet.refusals.clear()
         if self._asked is not None and self._quorum.is_lost:
             refusals.append(Refusal(step_text(self._asked), NOT_CONTROLLER, "No controller is active, and none will be."))
             self._asked = None
-        is_quiet = self._is_quiet()
-        for roll in self._rolls if is_quiet else ():
-            refusals += [Refusal(f"broker {id}", NONE, "It did not come back in sync.") for id in roll.unfinished]
+        if is_quiet:
+            refusals += [Refusal(f"broker {id}", NONE, "It did not come back in sync.") for roll in self._rolls for id in roll.unfinished]
+            refusals += self._unfinished_moves(reports)
         self._rolls = [] if is_quiet else [roll for roll in self._rolls if not roll.is_done]
-        last = reports[-1]
-        ended_ms = max(last.began_ms, self._quorum.last_write_ms, max((event.at_ms for event in self._fleet.events), default=0))
-        reports[-1] = last._replace(ended_ms=ended_ms if is_quiet else None, refusals=(*last.refusals, *refusals))
+        reports[-1] = last._replace(refusals=(*last.refusals, *refusals))
+        if is_quiet:
+            ended_ms = max(self._quorum.last_write_ms, max((event.at_ms for event in self._fleet.events), default=0))
+            for index, report in enumerate(reports):
+                if report.ended_ms is None:
+                    reports[index] = report._replace(ended_ms=max(report.began_ms, ended_ms))
+
+    def _unfinished_moves(self, reports: Sequence[StepReport]) -> Iterator[Refusal]:
+        """Reassignments that never end, since a broker that is to have a replica does not serve."""
+        for report in reports:
+            if report.ended_ms is not None or not isinstance(report.step, Reassign):
+                continue
+            refused = {refusal.thing for refusal in (*report.refusals, *self._refusals)}
+            for move in report.step.moves:
+                topic = self._last_image.topics.by_name.get(move.topic)
+                partition = None if topic is None else partition_of(topic, move.partition)
+                thing = f"{move.topic}-{move.partition}"
+                if partition is not None and thing not in refused and is_reassigning(partition):
+                    missing = ", ".join(str(id) for id in partition.adding_replicas if id not in partition.isr) or "the new replicas"
+                    yield Refusal(thing, NONE, f"The reassignment does not end: {missing} cannot get in sync.")
 
     # The end
+
+    @property
+    def _next_election_ms(self) -> int | None:
+        settings = self._quorum.settings
+        if not settings.value("auto.leader.rebalance.enable"):
+            return None
+        return settings.number("leader.imbalance.check.interval.seconds") * 1000 - _BEFORE_MS
 
     def _outcome(self, counts: Counts, reports: list[StepReport], settled: bool) -> Outcome:
         before, after = self._image, self._quorum.image
@@ -392,6 +422,7 @@ class Rehearsal:
             notes=tuple(
                 notes_of(
                     before,
+                    next_election_ms=self._next_election_ms,
                     stuck=self._stuck_count,
                     voters=self._quorum.voters,
                     voters_named=bool(known_voters(before)),

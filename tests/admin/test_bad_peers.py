@@ -125,6 +125,25 @@ def test_who_may_not_list_the_controllers_is_still_answered_by_the_one_that_lead
         unregister_broker(admin, 3)
 
 
+def test_the_right_that_is_missing_is_named() -> None:
+    refused = UnregisterBrokerResponse(error_code=CLUSTER_AUTHORIZATION_FAILED)
+    answer = lambda request: cluster_of(1, one) if isinstance(request, DescribeClusterRequest) else refused  # noqa: E731
+    with peer(answer) as one, admin_of(one) as admin:
+        with pytest.raises(AdminError) as caught:
+            unregister_broker(admin, 3)
+        assert admin.right_refused == "ALTER on the cluster"
+    caught.value.right = admin.right_refused
+    assert caught.value.advice.startswith("It needs the right ALTER on the cluster. Ask an administrator")
+
+
+def test_a_listener_that_wants_sasl_closes_and_the_line_says_what_to_look_at() -> None:
+    def answer(_: Any) -> Any:
+        raise HangUp
+
+    with peer(answer) as one, admin_of(one) as admin, pytest.raises(ConnectError, match=r"\(does it want SASL\? see security.protocol\)$"):
+        admin.nodes()
+
+
 # ---- the leader goes
 
 

@@ -42,9 +42,9 @@ def test_a_person_is_asked_before_anything_is_changed(quorum: EmbeddedQuorum) ->
 @pytest.mark.parametrize(
     ("words", "question"),
     [
-        (["set", "/image/clientQuotas/user(bob)", "producer_byte_rate=1"], "set: Set producer_byte_rate of user bob? (cluster at "),
-        (["create", "/image/topics/byName/new"], "create: Create new? (cluster at "),
-        (["elect", "/image/topics/byName/orders"], "elect: Elect the preferred leaders of orders? (cluster at "),
+        (["set", "/image/clientQuotas/user(bob)", "producer_byte_rate=1"], "Set producer_byte_rate of user bob? (cluster at "),
+        (["create", "/image/topics/byName/new"], "Create new? (cluster at "),
+        (["elect", "/image/topics/byName/orders"], "Elect the preferred leaders of orders? (cluster at "),
         (["delete", "/image/topics/byName/orders"], "Delete 1 topic? (cluster at "),
         (["alter", "/image/topics/byName/orders", "-p", "9"], "Let orders from 3 have 9 partitions? (cluster at "),
     ],
