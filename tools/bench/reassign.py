@@ -3,8 +3,8 @@
     python -m tools.bench.reassign [PARTITIONS]
 
 Clusters of 100 brokers, in each of the ways that make work for a plan. `moved` is beside the least that any plan which evens out all
-replicas must move, whatever it does about racks and single topics. The goal is the processor's time, since other work may run beside. The last
-row is `metashell reassign plan --snapshot` on a snapshot of as many partitions, with the start of Python and the reading in it.
+replicas must move, whatever it does about racks and single topics. The goal is the processor's time, since other work may run beside.
+The last row is `metashell reassign plan --snapshot` on a snapshot of as many partitions, with the start of Python and the reading in it.
 """
 
 from __future__ import annotations
