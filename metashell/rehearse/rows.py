@@ -51,6 +51,7 @@ def step_rows(outcome: Outcome, texts: Sequence[str]) -> Iterator[Row]:
                 {"thing": refusal.thing, "code": refusal.code, "error": error_text(refusal.code), "message": refusal.message}
                 for refusal in report.refusals
             ],
+            "unfinished": [{"thing": left.thing, "message": left.message} for left in report.unfinished],
         }
 
 
