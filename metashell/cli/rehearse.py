@@ -168,6 +168,7 @@ def _run_steps(
     from metashell.cli.rehearsing import print_outcome, rehearsed
     from metashell.errors import UsageError
     from metashell.rehearse import StepError
+    from metashell.rehearse.answer_text import status_of
     from metashell.rehearse.step_words import with_all_partitions
 
     image, label = subject
@@ -186,7 +187,7 @@ def _run_steps(
 
         _write_page(values.html, outcome_page(outcome, texts, label, plan.title if plan else "", plan.notes if plan else ()))
     print_outcome(display, values.output, outcome, texts=texts, label=label, show=show)
-    return outcome.verdict.status
+    return status_of(outcome)
 
 
 def _answer_standing(values: SimpleNamespace, display: Display, subject: Subject, assumptions: Assumptions) -> int:

@@ -126,8 +126,9 @@ REHEARSE = CommandSpec(
         ("ASSUMPTIONS", _ASSUME),
         (
             "EXIT STATUS",
-            "0  nothing went offline, and nothing was refused; without a step: any one of them can be lost\n"
-            "1  something went offline or was refused; without a step: something cannot be lost; or the metadata could not be read\n"
+            "0  nothing went offline; without a step: any one of them can be lost\n"
+            "1  something went offline, was refused, or costs records; without a step:\n"
+            "   something cannot be lost; or the metadata could not be read\n"
             "2  the command line or the plan is wrong",
         ),
     ),

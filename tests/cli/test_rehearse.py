@@ -307,7 +307,8 @@ def test_the_environment_names_a_quorum_where_the_command_line_names_nothing(
     quorum: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("METASHELL_BOOTSTRAP_CONTROLLER", quorum.bootstrap_controllers)
-    assert text(run_main(main, ["topic", "delete", "orders"], cwd=Path()))[0] == "SAFE: nothing goes offline"
+    expected = "NOT SAFE: topic orders is deleted with all its records (3 partitions)"
+    assert text(run_main(main, ["topic", "delete", "orders"], cwd=Path()))[0] == expected
     assert text(rehearse(*KILL))[0].startswith("NOT SAFE: 3 partitions")
 
 
