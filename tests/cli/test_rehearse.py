@@ -183,6 +183,7 @@ def test_the_page_of_a_large_answer_is_bounded(tmp_path: Path) -> None:
         (["--html", "page.html"], 2, "--html goes with a step or a plan"),
         (["-C", "127.0.0.1:1", "kill-broker", "6"], 2, "--bootstrap-controller and --demo exclude each other"),
         (["kill-broker", "6", "--html", "no/such/page.html"], 1, "no/such/page.html: No such file or directory"),
+        (["."], 2, ". is a directory: name the metadata to rehearse on with --snapshot ."),
         (["no-such.toml"], 1, "no-such.toml: No such file or directory"),
     ],
 )
