@@ -99,6 +99,7 @@ class Work:
         self._columns: Sequence[str] = ()
         self._is_single = self._is_written = False
         self._noted: set[str] = set()
+        self._told: list[str] = []
         self._shows_progress = False
 
     def run(self, act: Callable[[Work], None]) -> int:
@@ -112,10 +113,18 @@ class Work:
                 is_whole = True
             except AdminError as error:
                 self.failed(error)
+            except OSError as error:
+                self._say_what_was_done(error)
+                raise
         finally:
             self._end_progress()
             if is_whole or self._objects:
-                self._write()
+                try:
+                    self._write()
+                    sys.stdout.flush()
+                except OSError as error:
+                    self._say_what_was_done(error)
+                    raise
             self._close_admin()
             if self._followed is not None:
                 self._followed.close()
@@ -196,6 +205,7 @@ class Work:
     def tell(self, text: str, **fields: object) -> None:
         """What was done, or would be with --dry-run: in text a line, at once; else an object of the fields."""
         self._end_progress()
+        self._told.append(text)
         if self.form == "text":
             from metashell.escape import terminal_line
 
@@ -220,6 +230,13 @@ class Work:
         complain(self.name, text)
         if self.form != "text" and fields:
             self._gather([{**fields, "result": "failed", **reason}])
+
+    def _say_what_was_done(self, error: OSError) -> None:
+        """On stderr, where standard output does not take the answer: what was changed is changed all the same."""
+        if not isinstance(error, BrokenPipeError) and error.filename is None:
+            for text in self._told:
+                self.note(text)
+            self._told.clear()
 
     def note(self, text: str) -> None:
         """A remark beside the answer, on stderr."""

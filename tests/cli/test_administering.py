@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
 import select
 import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -103,7 +105,11 @@ class Terminal:
 
     def __init__(self, quorum: EmbeddedQuorum, *words: str) -> None:
         self._main, side = pty.openpty()
-        argv = command_line("metashell", *words, "-C", quorum.bootstrap_controllers)
+        # A background process of a shell ignores Ctrl-C, and so would what it starts.
+        program = (
+            "import signal, sys; signal.signal(2, signal.default_int_handler); from metashell.cli.front_door import main; sys.exit(main())"
+        )
+        argv = [sys.executable, "-c", program, *words, "-C", quorum.bootstrap_controllers]
         self._process = subprocess.Popen(argv, stdin=side, stdout=side, stderr=side, env=environment(TERM="xterm"), start_new_session=True)
         os.close(side)
         self.text = ""
@@ -130,13 +136,16 @@ class Terminal:
         os.write(self._main, text.encode())
 
     def end(self) -> int:
-        while self._read() and self._process.poll() is None:
+        ends_at = time.monotonic() + LIMIT_S
+        while self._read() and self._process.poll() is None and time.monotonic() < ends_at:
             pass
         while self._read() and select.select([self._main], [], [], 0)[0]:
             pass
-        status = self._process.wait(LIMIT_S)
         os.close(self._main)
-        return status
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(LIMIT_S)
+        self._process.kill()
+        return self._process.wait(LIMIT_S)
 
 
 @pytest.mark.parametrize(("answer", "status", "is_gone"), [("n\n", 1, False), ("\n", 1, False), ("\x04", 1, False), ("yes\n", 0, True)])
@@ -243,3 +252,30 @@ def test_every_command_that_can_be_asked_about_takes_yes_and_dry_run() -> None:
             assert {"output", "bootstrap_server", "bootstrap_controller", "command_config", "timeout"} <= dests, command.name
             assert "yes" not in dests or "dry_run" in dests, command.name
             assert command.examples, command.name
+
+
+def test_what_was_done_is_told_although_standard_output_does_not_take_it(capsys: pytest.CaptureFixture[str]) -> None:
+    class Full:
+        """A file on a full disk."""
+
+        def write(self, text: str) -> int:
+            return len(text)
+
+        def flush(self) -> None:
+            raise OSError(28, "No space left on device")
+
+        def isatty(self) -> bool:
+            return False
+
+    for form in ("text", "json"):
+        out, sys.stdout = sys.stdout, Full()  # type: ignore[assignment]
+        try:
+            with pytest.raises(OSError, match="No space left"):
+                ran_without_capture(form, lambda work: work.tell("orders: created", type="topic", topic="orders", result="created"))
+        finally:
+            sys.stdout = out
+        assert "metashell things do: orders: created\n" in capsys.readouterr().err
+
+
+def ran_without_capture(form: str, act: Callable[[Work], None]) -> int:
+    return Work("metashell things do", values(output=form)).run(act)
