@@ -311,6 +311,10 @@ def test_the_environment_names_a_quorum_where_the_command_line_names_nothing(
     expected = "NOT SAFE: topic orders is deleted with all its records (3 partitions)"
     assert text(run_main(main, ["topic", "delete", "orders"], cwd=Path()))[0] == expected
     assert text(rehearse(*KILL))[0].startswith("NOT SAFE: 3 partitions")
+    monkeypatch.setenv("METASHELL_COMMAND_CONFIG", "no-such.properties")
+    for words in ([], ["-C", quorum.bootstrap_controllers]):
+        done = run_main(main, [*words, "lose-controller"], cwd=Path())
+        assert (done.status, done.stderr) == (1, "metashell rehearse: no-such.properties: No such file or directory\n")
 
 
 def test_a_quorum_that_is_not_there_is_status_1_and_no_answer() -> None:
