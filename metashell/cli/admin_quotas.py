@@ -52,7 +52,8 @@ def _number(value: float) -> float | int:
 def _set(work: Work) -> None:
     entity = _entity(work.values)
     changes = _assignments(work.values.quota)
-    _alter(work, entity, changes, _present(work, entity))
+    # Through controllers that would be the whole metadata log.
+    _alter(work, entity, changes, None if work.asks_controllers else _present(work, entity))
 
 
 def _unset(work: Work) -> None:

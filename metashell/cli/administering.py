@@ -146,6 +146,8 @@ class Work:
 
     def _close_admin(self) -> None:
         if self._opened is not None:
+            for address, reason in self._opened.skipped.items():
+                self.note_once(f"{address}: {reason}; others were asked")
             self._opened.close()
             self._opened = None
 

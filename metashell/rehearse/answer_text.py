@@ -69,10 +69,10 @@ def _grave(outcome: Outcome) -> Iterator[str]:
         yield f"{_go(unclean.partitions, 'loses', 'lose')} records, perhaps (unclean election)"
     yield from data_losses(outcome)
     yield from (f"no active controller any more: {gap.why}" for gap in outcome.quorum_gaps if gap.to_ms is None)
-    refusals = [refusal for report in outcome.steps for refusal in report.refusals]
-    if refused := [refusal for refusal in refusals if refusal.code]:
+    if refused := [refusal for report in outcome.steps for refusal in report.refusals]:
         yield f"{counted(len(refused), 'request is', 'requests are')} refused ({refused[0].thing}: {error_text(refused[0].code)})"
-    yield from (f"{one.thing}: {one.message}" for one in refusals if not one.code)
+    if left := [one for report in outcome.steps for one in report.unfinished]:
+        yield f"{counted(len(left), 'thing')} never {'comes' if len(left) == 1 else 'come'} to an end ({left[0].thing}: {left[0].message})"
     if not outcome.settled:
         yield f"still changing after {duration_text(outcome.ended_ms)}, and not seen to its end"
     if outcome.before.faults:
@@ -107,7 +107,7 @@ def _how_long(toll: Toll) -> str:
 def outcome_lines(outcome: Outcome, texts: Sequence[str] = (), label: str = "") -> Iterator[str]:
     """The whole answer; `texts` are the steps as they were written, `label` the source of the image."""
     yield verdict_line(outcome)
-    if len(outcome.steps) > 1 or any(report.refusals for report in outcome.steps):
+    if len(outcome.steps) > 1 or any(report.refusals or report.unfinished for report in outcome.steps):
         yield from _section("STEPS", step_lines(outcome, texts))
     yield from _section("WHAT HAPPENS", _event_lines(outcome))
     yield from _section("TROUBLE", trouble_lines(outcome))
@@ -133,10 +133,13 @@ def step_lines(outcome: Outcome, texts: Sequence[str]) -> Iterator[str]:
     yield from aligned(rows)
     for number, report in enumerate(outcome.steps, 1):
         for refusal in report.refusals[:REFUSALS_MAX]:
-            reason = f"is refused: {refusal.thing}: {error_text(refusal.code)}" if refusal.code else f"is not done: {refusal.thing}"
-            yield f"step {number} {reason}: {refusal.message}"
+            yield f"step {number} is refused: {refusal.thing}: {error_text(refusal.code)}: {refusal.message}"
         if len(report.refusals) > REFUSALS_MAX:
             yield f"step {number}: {len(report.refusals) - REFUSALS_MAX} more are refused; --show steps has all"
+        for left in report.unfinished[:REFUSALS_MAX]:
+            yield f"step {number} does not end: {left.thing}: {left.message}"
+        if len(report.unfinished) > REFUSALS_MAX:
+            yield f"step {number}: {len(report.unfinished) - REFUSALS_MAX} more do not end; --show steps has all"
 
 
 def _step_length(report: StepReport) -> str:

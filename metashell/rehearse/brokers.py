@@ -176,9 +176,10 @@ class Fleet:
         self.on_death(id, False)
 
     def kill(self, id: int) -> bool:
-        """Let a broker die at once; whether it was alive."""
+        """Let a broker die at once; whether it was alive. One that was to start again does not."""
         broker = self.brokers[id]
         if not broker.has_process:
+            broker.life += 1
             return False
         self._end_process(broker, was_clean=False)
         return True

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, Final
 
 from metashell.codec.config_types import TOPIC_RESOURCE
-from metashell.codec.error_codes import NONE, NOT_CONTROLLER
+from metashell.codec.error_codes import NOT_CONTROLLER
 from metashell.controller.partitions.change import RECOVERING
 from metashell.controller.partitions.reassignment import is_reassigning
 from metashell.controller.records import MIN_ISR, UNCLEAN_ELECTION
@@ -20,7 +20,7 @@ from metashell.rehearse.brokers import Fleet
 from metashell.rehearse.checks import check_steps
 from metashell.rehearse.clock import Clock
 from metashell.rehearse.diff import Touched, changed_partitions, image_diff
-from metashell.rehearse.outcome import Batch, Event, Outcome, PartitionDiff, Refusal, StepReport
+from metashell.rehearse.outcome import Batch, Event, Outcome, PartitionDiff, Refusal, StepReport, Unfinished
 from metashell.rehearse.quorum import Quorum, known_voters
 from metashell.rehearse.replication import Replication
 from metashell.rehearse.requests import Asked, ask
@@ -76,6 +76,7 @@ class Rehearsal:
         self._asked: Asked | None = None
         self._is_surveyed = False
         self._stuck_count = 0
+        self._step = 0
         self._last_image = image
         chance = Random(assumed.seed)
         # The heartbeats before the first step were sent too.
@@ -117,16 +118,18 @@ class Rehearsal:
             if step.at_ms is not None:
                 self._advance(step.at_ms)
             elif index:
-                settled = self._settle() and settled
+                settled = self._settle(self._is_quiet) and settled
             self._close_report(reports)
             text = step_text(step)
             progress(self._clock.now_ms, text)
             self._watch.cause = text
             self._fleet.events.append(Event(self._clock.now_ms, text, step=index))
+            self._step = index
             reports.append(StepReport(step, self._clock.now_ms, None))
             self._perform(step)
-        settled = self._settle() and settled
+        settled = self._settle(self._is_quiet) and settled
         self._close_report(reports)
+        settled = self._settle(self._is_over) and settled
         return self._outcome(counts, reports, settled)
 
     def _add_sizes(self, counts: Counts) -> None:
@@ -167,18 +170,22 @@ class Rehearsal:
             pass
         self._clock.now_ms = max(self._clock.now_ms, until_ms)
 
-    def _settle(self) -> bool:
+    def _settle(self, is_done: Callable[[], bool]) -> bool:
         """Go on until nothing happens any more; False if that takes too long."""
         limit_ms = self._clock.now_ms + self._assumptions.patience_ms
-        while not self._is_quiet():
+        while not is_done():
             if not self._turn(limit_ms):
-                return self._is_quiet()
+                return is_done()
         return True
 
     def _is_quiet(self) -> bool:
-        if self._clock.busy or not self._quorum.is_idle:
+        """Whether nothing is under way but elections that the controller holds every few minutes."""
+        if self._clock.busy:
             return False
-        return not self._fleet.silent or self._quorum.is_lost
+        return self._quorum.is_lost or (self._quorum.is_active and not self._fleet.silent)
+
+    def _is_over(self) -> bool:
+        return self._is_quiet() and self._quorum.is_idle
 
     # What records and deaths do
 
@@ -306,6 +313,7 @@ class Rehearsal:
             ids,
             max_offline,
             self._assumptions.down_ms if down_ms is None else down_ms,
+            step=self._step,
             fleet=self._fleet,
             replication=self._replication,
             clock=self._clock,
@@ -342,38 +350,41 @@ class Rehearsal:
         """Note how the steps so far came out."""
         if not reports:
             return
-        is_quiet = self._is_quiet()
         last = reports[-1]
-        refusals = [*self._refusals, *self._fleet.refusals]
+        refusals = [*last.refusals, *self._refusals, *self._fleet.refusals]
         self._refusals.clear()
         self._fleet.refusals.clear()
         if self._asked is not None and self._quorum.is_lost:
             refusals.append(Refusal(step_text(self._asked), NOT_CONTROLLER, "No controller is active, and none will be."))
             self._asked = None
-        if is_quiet:
-            refusals += [Refusal(f"broker {id}", NONE, "It did not come back in sync.") for roll in self._rolls for id in roll.unfinished]
-            refusals += self._unfinished_moves(reports)
-        self._rolls = [] if is_quiet else [roll for roll in self._rolls if not roll.is_done]
-        reports[-1] = last._replace(refusals=(*last.refusals, *refusals))
-        if is_quiet:
-            ended_ms = max(self._quorum.last_write_ms, max((event.at_ms for event in self._fleet.events), default=0))
-            for index, report in enumerate(reports):
-                if report.ended_ms is None:
-                    reports[index] = report._replace(ended_ms=max(report.began_ms, ended_ms))
+        reports[-1] = last._replace(refusals=tuple(refusals))
+        if not self._is_quiet():
+            return
+        ended_ms = max(self._quorum.last_write_ms, max((event.at_ms for event in self._fleet.events), default=0))
+        for index, report in enumerate(reports):
+            if report.ended_ms is None:
+                unfinished = (*self._unfinished_restarts(index), *self._unfinished_moves(report))
+                reports[index] = report._replace(ended_ms=max(report.began_ms, ended_ms), unfinished=unfinished)
+        self._rolls.clear()
 
-    def _unfinished_moves(self, reports: Sequence[StepReport]) -> Iterator[Refusal]:
+    def _unfinished_restarts(self, step: int) -> Iterator[Unfinished]:
+        for roll in self._rolls:
+            if roll.step == step:
+                yield from (Unfinished(f"broker {id}", why) for id, why in roll.unfinished)
+
+    def _unfinished_moves(self, report: StepReport) -> Iterator[Unfinished]:
         """Reassignments that never end, since a broker that is to have a replica does not serve."""
-        for report in reports:
-            if report.ended_ms is not None or not isinstance(report.step, Reassign):
-                continue
-            refused = {refusal.thing for refusal in (*report.refusals, *self._refusals)}
-            for move in report.step.moves:
-                topic = self._last_image.topics.by_name.get(move.topic)
-                partition = None if topic is None else partition_of(topic, move.partition)
-                thing = f"{move.topic}-{move.partition}"
-                if partition is not None and thing not in refused and is_reassigning(partition):
-                    missing = ", ".join(str(id) for id in partition.adding_replicas if id not in partition.isr) or "the new replicas"
-                    yield Refusal(thing, NONE, f"The reassignment does not end: {missing} cannot get in sync.")
+        if not isinstance(report.step, Reassign):
+            return
+        refused = {refusal.thing for refusal in report.refusals}
+        for move in report.step.moves:
+            topic = self._last_image.topics.by_name.get(move.topic)
+            partition = None if topic is None else partition_of(topic, move.partition)
+            thing = f"{move.topic}-{move.partition}"
+            if partition is not None and thing not in refused and is_reassigning(partition):
+                missing = [str(id) for id in partition.adding_replicas if id not in partition.isr]
+                who = f"broker {', '.join(missing)}" if missing else "its replicas"
+                yield Unfinished(thing, f"the reassignment waits for {who} to get in sync")
 
     # The end
 

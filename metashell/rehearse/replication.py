@@ -5,7 +5,6 @@ Source: kafka.cluster.Partition (maybeExpandIsr), kafka.server.AlterPartitionMan
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from metashell.codec import messages
@@ -218,10 +217,22 @@ class Replication:
         )
         self._quorum.ask(_ALTER_PARTITION_KEY, _ALTER_PARTITION_VERSION, body, f"AlterPartition of broker {leader}")
 
-    def waiting_for(self) -> Iterator[tuple[int, int]]:
-        """(broker, number of replicas) of those that are behind."""
-        for broker, behind in sorted(self._behind.items()):
-            yield broker, len(behind)
+    def why_behind(self, broker: int) -> str:
+        """Which replicas of a serving broker are not in sync and never will be, and who they wait for."""
+        waiting: list[tuple[str, int, int]] = []
+        for topic_id, partition_id in self._behind.get(broker, ()):
+            topic = self._quorum.image.topics.by_id.get(topic_id)
+            partition = self._quorum.controller.state.partition(topic_id, partition_id)
+            if topic is not None and partition is not None:
+                waiting.append((topic.name, partition_id, partition.leader))
+        if not waiting:
+            return "it is not in sync"
+        topic_name, number, leader = min(waiting)
+        more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
+        why = "which nobody leads" if leader == NO_LEADER else f"whose leader {leader} does not serve"
+        if leader in self._fleet.serving:
+            why = "in whose ISR is a broker that does not serve"
+        return f"it is not in sync in {topic_name}-{number}{more}, {why}"
 
 
 def _is_forlorn(broker: int, partition: PartitionRegistration) -> bool:

@@ -49,12 +49,12 @@ def step_rows(outcome: Outcome, texts: Sequence[str]) -> Iterator[Row]:
             "began_ms": report.began_ms,
             "ended_ms": report.ended_ms,
             "refusals": [_refusal(refusal) for refusal in report.refusals],
+            "unfinished": [{"thing": left.thing, "message": left.message} for left in report.unfinished],
         }
 
 
 def _refusal(refusal: Refusal) -> Row:
-    error = error_text(refusal.code) if refusal.code else None
-    return {"thing": refusal.thing, "code": refusal.code, "error": error, "message": refusal.message}
+    return {"thing": refusal.thing, "code": refusal.code, "error": error_text(refusal.code), "message": refusal.message}
 
 
 def event_rows(outcome: Outcome) -> Iterator[Row]:

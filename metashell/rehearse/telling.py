@@ -114,7 +114,12 @@ def _grave(
     if refusals:
         first = refusals[0]
         more = f", and {len(refusals) - 1} more" if len(refusals) > 1 else ""
-        yield f"not everything was done: {first.thing}: {first.message.rstrip('.')}{more}"
+        yield f"the controller refused: {first.thing}: {first.message.rstrip('.')}{more}"
+    unfinished = [one for report in reports for one in report.unfinished]
+    if unfinished:
+        first_left = unfinished[0]
+        more = f", and {len(unfinished) - 1} more" if len(unfinished) > 1 else ""
+        yield f"not everything came to its end: {first_left.thing}: {first_left.message.rstrip('.')}{more}"
     if not settled:
         yield "things still changed when the rehearsal gave up waiting: what comes after that was not seen"
     if image.faults:

@@ -63,6 +63,7 @@ def test_addresses_that_refuse_are_all_named(kind: Kind) -> None:
 def test_one_that_accepts_and_says_nothing_does_not_keep_the_others_from_being_asked() -> None:
     with peer(unasked, talks=False) as mute, peer(lambda _: cluster_of(1, good)) as good, admin_of(mute, good, timeout_ms=1_000) as admin:
         assert describe_cluster(admin).cluster_id == "here"
+        assert admin.skipped == {mute.address: "no answer within 0.5 s"}
 
 
 def test_one_that_accepts_and_says_nothing_is_told_when_there_is_no_other() -> None:

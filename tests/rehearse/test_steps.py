@@ -156,17 +156,34 @@ def test_a_throttle_makes_it_slower() -> None:
 
 def test_a_move_to_a_dead_broker_never_ends_and_is_told() -> None:
     outcome = rehearsed(cluster(fenced=[3], topics={"big": [partition(1)]}), Reassign((Move("big", 0, (3,)),)))
-    [refusal] = outcome.steps[0].refusals
-    assert (refusal.thing, refusal.message) == ("big-0", "The reassignment does not end: 3 cannot get in sync.")
+    [left] = outcome.steps[0].unfinished
+    assert (left.thing, left.message) == ("big-0", "the reassignment waits for broker 3 to get in sync")
     assert outcome.verdict.status == 1
 
 
 def test_a_roll_does_not_wait_for_partitions_that_nobody_leads() -> None:
     image = cluster(topics={"gone": [partition(1, 2, isr=[], leader=-1, elr=[4])]}, elr=True)
     outcome = rehearsed(image, RollBrokers())
-    assert not outcome.steps[0].refusals
+    assert not outcome.steps[0].unfinished
     assert outcome.verdict.status == 0
     assert outcome.verdict.offline_before == 1
+
+
+def test_a_roll_that_is_stopped_says_where_it_stands() -> None:
+    outcome = rehearsed(cluster(), RollBrokers(), KillBroker(1, at_ms=20_000))
+    assert [(left.thing, left.message) for left in outcome.steps[0].unfinished] == [
+        ("broker 1", "it is dead"),
+        ("broker 2", "its turn never came"),
+        ("broker 3", "its turn never came"),
+    ]
+    assert outcome.verdict.status == 1
+    assert outcome.verdict.reasons[0] == "not everything came to its end: broker 1: it is dead, and 2 more"
+
+
+def test_the_next_step_does_not_wait_for_the_preferred_election() -> None:
+    outcome = rehearsed(cluster(), KillBroker(1), KillBroker(2))
+    first, second = outcome.steps
+    assert first.ended_ms is not None and second.began_ms - first.ended_ms < 10_000
 
 
 def test_steps_that_overlap_end_together() -> None:
