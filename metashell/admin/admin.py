@@ -6,7 +6,9 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from metashell.admin.nodes import Kind, Node
+from metashell.admin.rights import right_for
 from metashell.client.client import Client
+from metashell.net.security import PLAINTEXT
 
 if TYPE_CHECKING:
     from metashell.admin.session import Session
@@ -37,6 +39,7 @@ class Admin:
         self.kind = kind
         self.timeout_ms = timeout_ms
         self._timeout_s = timeout_ms / 1000
+        self._has_sasl = bool(client_options.get("security", PLAINTEXT).mechanism)
         self._client = Client(bootstrap, deadline_ms=timeout_ms, **client_options)
         self._session: Session | None = None
 
@@ -81,6 +84,16 @@ class Admin:
         return self._run(lambda session: session.connection(to)).core.peer_ranges
 
     @property
+    def skipped(self) -> dict[Address, str]:
+        """Addresses that kept silent and were not waited for, because others answered; with the reason."""
+        return {} if self._session is None else dict(self._session.skipped)
+
+    @property
+    def right_refused(self) -> str:
+        """The right that was missing when a request was last refused for want of one, in words; empty where none was."""
+        return "" if self._session is None else right_for(self._session.refused)
+
+    @property
     def again(self) -> int:
         """How often the last request had to be sent again after it may have been carried out: then "exists already" may be our own work."""
         return 0 if self._session is None else self._session.again
@@ -90,7 +103,7 @@ class Admin:
             from metashell.admin.session import Session
 
             if self._session is None:
-                self._session = Session(self.kind, client, self._timeout_s)
+                self._session = Session(self.kind, client, self._timeout_s, has_sasl=self._has_sasl)
             return await work(self._session)
 
         answer: T = self._client.run(with_session)

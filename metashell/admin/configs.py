@@ -96,11 +96,24 @@ class Setting:
     is_sensitive: bool = False
     is_read_only: bool = False
     documentation: str | None = None
+    behind: str | None = None
+    """What would be in force were it not set where it is; None where that is nothing, or is not known."""
 
     @property
     def is_set(self) -> bool:
         """Whether somebody set it, by a command or in a file."""
         return self.source != DEFAULT_SOURCE
+
+    def is_set_on(self, resource: Resource) -> bool:
+        """Whether a command set it for just this resource."""
+        own = {
+            TOPIC_RESOURCE: 1,
+            BROKER_RESOURCE: 2 if resource.name else 3,
+            BROKER_LOGGER_RESOURCE: 6,
+            CLIENT_METRICS_RESOURCE: 7,
+            GROUP_RESOURCE: 8,
+        }
+        return self.source == own.get(resource.kind)
 
     @property
     def is_dynamic(self) -> bool:
@@ -139,7 +152,7 @@ def describe_configs(
         asked = tuple(
             make.DescribeConfigsResource(resource_type=one.kind, resource_name=one.name, configuration_keys=wanted) for one in some
         )
-        return make(resources=asked, include_synonyms=False, include_documentation=documentation)
+        return make(resources=asked, include_synonyms=True, include_documentation=documentation)
 
     found: dict[Resource, Settings | MetashellError] = {}
     for some, answer in _ask_each(admin, list(resources), request):
@@ -153,6 +166,8 @@ def describe_configs(
 
 
 def _setting(entry: Any) -> Setting:
+    # The nearest place is that of the value in force.
+    behind = next((synonym.value for synonym in entry.synonyms if synonym.source != entry.config_source), None)
     return Setting(
         name=entry.name,
         value=entry.value,
@@ -160,6 +175,7 @@ def _setting(entry: Any) -> Setting:
         is_sensitive=entry.is_sensitive,
         is_read_only=entry.read_only,
         documentation=entry.documentation,
+        behind=behind,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from metashell.admin.rights import REFUSALS
 from metashell.codec import error_codes as codes
 from metashell.codec.error_messages import error_message
 from metashell.errors import MetashellError
@@ -13,7 +14,8 @@ class AdminError(MetashellError):
     """The cluster answered with an error: `orders: TOPIC_ALREADY_EXISTS: Topic 'orders' already exists.`
 
     `code` is Kafka's number and `name` its name; `words` are the message that came with it, or Kafka's own for the code; `thing` is what it
-    is about, empty for the cluster as a whole; `advice` is what to do, often empty.
+    is about, empty for the cluster as a whole; `right` the right that was missing, where it is known
+    (`Admin.right_refused`); `advice` is what to do, often empty.
     """
 
     def __init__(self, code: int, message: str | None = None, thing: str = "") -> None:
@@ -21,12 +23,15 @@ class AdminError(MetashellError):
         self.name = codes.error_name(code)
         self.words = message or error_message(code)
         self.thing = thing
+        self.right = ""
         super().__init__(": ".join(part for part in (thing, self.name, self.words) if part))
 
     @property
     def advice(self) -> str:
         """What to do about it."""
-        return advice(self.code)
+        if self.right and self.code in REFUSALS:
+            return f"It needs the right {self.right}. {advice(self.code)}"
+        return _SMALLER if self.code == codes.POLICY_VIOLATION and _TOO_LARGE in self.words else advice(self.code)
 
 
 def check_answer(code: int, message: str | None = None, thing: str = "") -> None:
@@ -61,6 +66,8 @@ def advice(code: int) -> str:
     return _ADVICE.get(code, "")
 
 
+_TOO_LARGE: Final = "Excessively large"
+_SMALLER: Final = "One request may change about 10 000 records: ask for less at once."
 _RIGHTS: Final = "Ask an administrator for the right, or use a --command-config of a user who has it."
 _ADVICE: Final = {
     codes.UNKNOWN_SERVER_ERROR: "The log of the active controller, or of the broker that was asked, has the reason.",

@@ -6,6 +6,7 @@ Source: KIP-584, KIP-1022; org.apache.kafka.clients.admin.KafkaAdminClient.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -48,9 +49,11 @@ class FeaturesDescription:
 
 
 def describe_features(admin: Admin, *, node: int | None = None) -> FeaturesDescription:
-    """The features as one node tells them: that one, else the active controller, else any broker. Errors: see `Admin`."""
+    """The features as one node tells them: that one, else the active controller, else any node that answers. Errors: see `Admin`."""
     if node is None and admin.kind is Kind.CONTROLLERS:
-        node = admin.active_id()
+        # Who may not ask which controller is active is still answered by any of them.
+        with suppress(AdminError):
+            node = admin.active_id()
     found = admin.features(node)
     features = tuple(
         Feature(name=name, low=low, high=high, level=found.finalized.get(name, 0)) for name, (low, high) in sorted(found.supported.items())

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from metashell.admin.errors import AdminError, UncertainError, UnsupportedError, WrongListenerError, check_answer
 from metashell.admin.nodes import BROKER_ENDPOINTS, CONTROLLER_ENDPOINTS, Kind, Node
 from metashell.admin.requests import api_name, java_api_name, lacks, may_repeat
+from metashell.admin.rights import REFUSALS
 from metashell.client.errors import ConnectError
 from metashell.codec.answers import all_errors
 from metashell.codec.api_keys import DESCRIBE_CLUSTER, METADATA, VOTE
@@ -42,8 +43,14 @@ BACKOFF_MAX_S: Final = 0.5
 ANSWER_S: Final = 30.0
 """request.timeout.ms of Kafka's clients."""
 NEXT_S: Final = 10.0
-"""How long a node may keep silent when there are others to ask."""
+"""How long an answer is waited for when there are others to ask."""
+CONNECT_S: Final = (1.5, 5.0, 10.0)
+"""How long a connection is waited for then, the first time and later."""
+TURNS: Final = 3
+"""Of the loop, until the end of a connection is known: it is read, closed, and told."""
 MOVED: Final = frozenset({NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER})
+LARGE: Final = frozenset({3, 35, 75})
+"""Answers that may have a million items, which are not searched for errors."""
 FENCED_FROM: Final = 2
 """The version of DescribeCluster that can name fenced brokers."""
 
@@ -84,13 +91,20 @@ class Session:
     `active` is where the active controller was last seen, None through brokers and while that is unknown.
     """
 
-    def __init__(self, kind: Kind, client: AsyncClient, timeout_s: float) -> None:
+    def __init__(self, kind: Kind, client: AsyncClient, timeout_s: float, *, has_sasl: bool = False) -> None:
         self.again = 0
+        self.refused = -1
+        """The api key of the last request for which a right was missing."""
         self.cluster_id = ""
         self.active: Address | None = None
         self._kind = kind
         self._client = client
         self._timeout_s = timeout_s
+        self._has_sasl = has_sasl
+        self.skipped: dict[Address, str] = {}
+        """Who was not waited for, because others could be asked, and never came."""
+        self._slow: dict[Address, int] = {}
+        """How often a connection was not waited for any longer."""
         self._last: Address | None = None
         """Who answered last, None while nobody has."""
         self._nodes: tuple[Node, ...] = ()
@@ -128,7 +142,7 @@ class Session:
         failures: dict[Address, str] = {}
         response, avoided, round_number = None, None, 0
         while True:
-            address = await self._leader(avoided, ends_at)
+            address = await self._leader(avoided, ends_at, failures)
             try:
                 response = await self._try(address, request, version, ends_at)
                 if not has_moved(response):
@@ -194,11 +208,14 @@ class Session:
 
     # ---- who is asked
 
-    async def _leader(self, avoided: Address | None, ends_at: float) -> Address:
-        """Whom to ask next for the active controller: through brokers any of them, but not the same again. Errors: ConnectError."""
+    async def _leader(self, avoided: Address | None, ends_at: float, failures: dict[Address, str]) -> Address:
+        """Whom to ask next for the active controller: through brokers any of them, but not the same again.
+
+        Why others did not say who it is goes to `failures`. Errors: ConnectError.
+        """
         if self._kind is Kind.CONTROLLERS:
             if self.active is None:
-                await self._learn(avoided, ends_at)
+                await self._learn(avoided, ends_at, failures=failures)
             if self.active is not None:
                 return self.active
         elif avoided is not None and self._last is not None and not self._nodes:
@@ -224,12 +241,14 @@ class Session:
             raise UsageError(f"{node}: the cluster has no such {self._kind.noun} (it has {known})", str(node))
         return self._client.nodes[node]
 
-    async def _learn(self, avoided: Address | None, ends_at: float, *, fenced: bool = False) -> None:
+    async def _learn(
+        self, avoided: Address | None, ends_at: float, *, fenced: bool = False, failures: dict[Address, str] | None = None
+    ) -> None:
         """Ask for the cluster's nodes, and through controllers for the active one; `avoided` is asked last.
 
         When nobody answers, what was known before stays. Errors: ConnectError where nobody ever has answered; AdminError.
         """
-        failures: dict[Address, str] = {}
+        failures = {} if failures is None else failures
         silent: set[Address] = set()
         refusal = None
         for round_number in range(ROUNDS_MAX):
@@ -241,7 +260,12 @@ class Session:
                     error.note(address, failures, silent)
                 else:
                     if answer.error_code != UNSUPPORTED_VERSION:
-                        return self._keep(address, answer)
+                        self._keep(address, answer)
+                        if self.active is None:
+                            failures[address] = "it knows of no active controller"
+                        elif self.active == avoided != address:
+                            failures[address] = f"it names {avoided} as the active controller"
+                        return
                     # A controller that has just started and has read nothing yet says so too; then the next one knows better.
                     refusal = answer
             if self._last is not None or silent.issuperset(addresses) or not await self._pause(round_number, ends_at):
@@ -296,22 +320,35 @@ class Session:
             java = f"Attempted to write a non-default {error.field_path[:1].lower()}{error.field_path[1:]} at version {used}"
             raise UnsupportedError(f"{address} has only version {used} of {api_name(key)}: {error}", api=api_name(key), java=java) from None
         except ConnectionFailedError as error:
+            if self._last != address and not (self._has_sasl or error.timed_out):
+                # Without SASL, a listener that wants it answers ApiVersions, and closes at whatever is asked then.
+                error = ConnectionFailedError(f"{error} before it answered (does it want SASL? see security.protocol)", sent=error.sent)
             raise (Broken if error.sent else NotSent)(error) from None
         self._last = address
+        if key not in LARGE and not REFUSALS.isdisjoint(all_errors(response)):
+            self.refused = key
         return response
 
     async def _connect(self, address: Address, ends_at: float) -> Connection:
         """Errors: NotSent; WrongListenerError."""
         # The loop did not run since the last question: it may have to hear first that a connection is gone.
-        await asyncio.sleep(0)
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+        times = self._slow.get(address, 0)
         patience = self._patience(ends_at, alone=False)
+        if len(self._candidates()) > 1:
+            patience = min(patience, CONNECT_S[min(times, len(CONNECT_S) - 1)])
         try:
             async with asyncio.timeout(patience):
                 connection = await self._client.connection(address)
         except ConnectionFailedError as error:
             raise NotSent(error) from None
         except TimeoutError:
-            raise NotSent(ConnectionFailedError(f"no answer within {patience:.3g} s", timed_out=True)) from None
+            self._slow[address] = times + 1
+            self.skipped[address] = reason = f"no answer within {patience:.3g} s"
+            is_silent = times + 1 >= len(CONNECT_S) or len(self._candidates()) < 2
+            raise NotSent(ConnectionFailedError(reason, timed_out=is_silent)) from None
+        self.skipped.pop(address, None)
         ranges = connection.core.peer_ranges
         if (METADATA in ranges) is (self._kind is Kind.CONTROLLERS) and (METADATA in ranges or VOTE in ranges):
             raise self._wrong(address)

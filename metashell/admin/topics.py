@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metashell.admin.errors import AdminError, UnsupportedError
 from metashell.codec import messages
-from metashell.codec.error_codes import NONE
+from metashell.codec.error_codes import NONE, UNKNOWN_TOPIC_ID
 from metashell.values import ZERO_UUID
 
 if TYPE_CHECKING:
@@ -197,13 +197,16 @@ def _creatable(topic: NewTopic) -> Any:
 
 
 def delete_topics(admin: Admin, topics: Mapping[str, bytes]) -> list[Done]:
-    """Delete topics, by name and id: one that somebody has made again under the name meanwhile is not touched."""
+    """Delete topics, by name and id: one that somebody has made again under the name meanwhile is not touched.
+
+    One that is not there any more when the request had to be sent again was deleted by it.
+    """
     make = messages.DeleteTopicsRequest
     names = {id: name for name, id in topics.items()}
     asked = make(topics=tuple(make.DeleteTopicState(topic_id=id) for id in topics.values()), timeout_ms=admin.timeout_ms)
     answer = admin.ask_active(asked)
     return [
-        Done(name=name, error=_error(topic, name), id=topic.topic_id)
+        Done(name=name, error=None if admin.again and topic.error_code == UNKNOWN_TOPIC_ID else _error(topic, name), id=topic.topic_id)
         for topic in answer.responses
         for name in (names.get(topic.topic_id, topic.name or ""),)
     ]

@@ -196,7 +196,8 @@ def _operations_on(values: SimpleNamespace, kind: str) -> list[str]:
 
 def _resources(values: SimpleNamespace) -> Iterator[tuple[str, str]]:
     for attribute, kind in _RESOURCES.items():
-        yield from ((kind, name) for name in getattr(values, attribute))
+        # A user is named as its principal.
+        yield from ((kind, _principal(name) if kind == "USER" else name) for name in getattr(values, attribute))
     if values.cluster:
         yield _CLUSTER
 

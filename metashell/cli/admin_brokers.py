@@ -159,6 +159,8 @@ def _size(size: int | None) -> str:
 
 
 def _unregister(work: Work) -> None:
+    from functools import partial
+
     from metashell.admin.admin import Kind
     from metashell.admin.brokers import load_of
     from metashell.admin.cluster import unregister_broker
@@ -202,12 +204,19 @@ def _unregister(work: Work) -> None:
                 raise refusals[id]
             if not work.is_dry:
                 _refuse_risen(work, id)
-                unregister_broker(work.admin, id)
+                with work.looking_after(partial(_is_registered, work, id)):
+                    unregister_broker(work.admin, id)
         except AdminError as error:
             work.failed(error, type="broker", id=id)
         else:
             result = "would be unregistered" if work.is_dry else "unregistered"
             work.tell(f"broker {id}: {result}", type="broker", id=id, result=result, replicas=load.replicas[id])
+
+
+def _is_registered(work: Work, id: int) -> str:
+    from metashell.cli.cluster_view import brokers
+
+    return f"broker {id} {'is' if any(broker.id == id for broker in brokers(work)) else 'is not'} registered"
 
 
 def _rehearse(work: Work, ids: Sequence[int]) -> Mapping[int, AdminError]:

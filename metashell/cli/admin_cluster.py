@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from metashell.admin.brokers import Broker, Load
-    from metashell.admin.quorum import QuorumDescription
     from metashell.admin.topics import Topic
 
 
@@ -18,17 +17,22 @@ def _cluster(work: Work) -> None:
     work.watch(work.values.watch, lambda: _show(work))
 
 
-def _show(work: Work) -> bool:
-    from metashell.admin.brokers import load_of
-    from metashell.cli.cluster_view import all_topics, brokers, names_fenced
-    from metashell.cli.quorum_health import problems_of_quorum, quorum_of, spare_of
+_COUNTS = ("brokers", "brokers_fenced", "topics", "partitions", "offline", "under_min_isr", "under_replicated")
 
-    quorum = quorum_of(work)
-    registered, topics = brokers(work), all_topics(work)
-    load = load_of(topics)
-    health = _partitions(work, topics)
-    problems = [*problems_of_quorum(quorum), *_broker_problems(registered, load), *_partition_problems(health)]
+
+def _show(work: Work) -> bool:
+    from metashell.cli.quorum_health import problems_of_quorum, quorum_of, spare_of
+    from metashell.errors import MetashellError
+
+    quorum = quorum_of(work.admin, work.controllers)
     features = work.admin.features().finalized
+    problems = problems_of_quorum(quorum)
+    try:
+        counts, found = _brokers_and_topics(work)
+        problems += found
+    except MetashellError as error:
+        counts = dict.fromkeys(_COUNTS)
+        problems.append(f"brokers and topics cannot be seen: {error}")
     answer: dict[str, object] = {
         "type": "cluster",
         "cluster_id": work.admin.cluster_id,
@@ -39,16 +43,29 @@ def _show(work: Work) -> bool:
         "high_watermark": quorum.high_watermark,
         "voters": len(quorum.voters),
         "voters_that_may_fail": max(spare_of(quorum), 0),
+        **counts,
+        "problems": problems,
+    }
+    work.one(answer, _lines(answer, problems))
+    if problems:
+        work.fail()
+    return True
+
+
+def _brokers_and_topics(work: Work) -> tuple[dict[str, int | None], list[str]]:
+    """How many there are, and what is wrong with them. Errors: MetashellError."""
+    from metashell.admin.brokers import load_of
+    from metashell.cli.cluster_view import all_topics, brokers, names_fenced
+
+    registered, topics = brokers(work), all_topics(work)
+    health = _partitions(work, topics)
+    counts: dict[str, int | None] = {
         "brokers": len(registered),
         "brokers_fenced": sum(broker.is_fenced for broker in registered) if names_fenced(work) else None,
         "topics": len(topics),
         **health,
-        "problems": problems,
     }
-    work.one(answer, _lines(answer, quorum))
-    if problems:
-        work.fail()
-    return True
+    return counts, [*_broker_problems(registered, load_of(topics)), *_partition_problems(health)]
 
 
 def _metadata_version(features: Mapping[str, int]) -> str | None:
@@ -97,27 +114,24 @@ def _partition_problems(health: Mapping[str, int]) -> Iterator[str]:
             yield f"{counted(health[key], 'partition')} {words}"
 
 
-def _lines(answer: Mapping[str, object], quorum: QuorumDescription) -> Iterator[str]:
-    from metashell.forms import aligned, counted
+def _lines(answer: Mapping[str, object], problems: Sequence[str]) -> Iterator[str]:
+    from metashell.forms import aligned
 
     leader = "nobody leads" if answer["active_controller"] is None else f"controller {answer['active_controller']} leads"
-    voters = counted(len(quorum.voters), "voter")
+    voters = f"{answer['voters']} voter{'s' if answer['voters'] != 1 else ''}"
     rows = [
         ("cluster", str(answer["cluster_id"])),
         ("metadata.version", str(answer["metadata_version"] or "not known")),
         ("controllers", f"{voters}, {leader} (epoch {answer['epoch']}), {answer['voters_that_may_fail']} more may fail"),
-        (
-            "brokers",
-            f"{answer['brokers']}, {'not known how many' if answer['brokers_fenced'] is None else answer['brokers_fenced']} fenced",
-        ),
-        ("topics", f"{answer['topics']} with {answer['partitions']} partitions"),
-        (
-            "partitions",
-            f"{answer['offline']} offline, {answer['under_min_isr']} under min ISR, {answer['under_replicated']} under-replicated",
-        ),
     ]
-    problems = answer["problems"]
-    assert isinstance(problems, list), "made here"
+    if answer["brokers"] is not None:
+        fenced = "not known how many" if answer["brokers_fenced"] is None else answer["brokers_fenced"]
+        troubles = f"{answer['offline']} offline, {answer['under_min_isr']} under min ISR, {answer['under_replicated']} under-replicated"
+        rows += [
+            ("brokers", f"{answer['brokers']}, {fenced} fenced"),
+            ("topics", f"{answer['topics']} with {answer['partitions']} partitions"),
+            ("partitions", troubles),
+        ]
     rows += [("problem", problem) for problem in problems] or [("problems", "none")]
     return aligned(rows)
 

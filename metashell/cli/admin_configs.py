@@ -103,17 +103,24 @@ def _described(
     return found
 
 
-def _stored(work: Work, resource: Resource, keys: Sequence[str] | None) -> tuple[Setting, ...]:
+def _stored(work: Work, resource: Resource, keys: Sequence[str] | None) -> tuple[Setting, ...] | MetashellError:
     """What the metadata log has for a broker: its own settings, and over those of all brokers."""
     from metashell.admin.configs import Setting
+    from metashell.admin.errors import AdminError
+    from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED
     from metashell.codec.redaction import is_sensitive_config
 
-    configs = work.image().configs
-    found = {}
+    image = work.image()
+    configs = image.configs
+    if int(resource.name) not in image.cluster.brokers and tuple(resource) not in configs:
+        return AdminError(BROKER_ID_NOT_REGISTERED, "no such broker is registered, and nothing is set for it", str(resource))
+    found: dict[str, Setting] = {}
     for name, source in (("", 3), (resource.name, 2)):
         for key, value in configs.get((resource.kind, name), {}).items():
             is_sensitive = is_sensitive_config(resource.kind, key)
-            found[key] = Setting(name=key, value=None if is_sensitive else value, source=source, is_sensitive=is_sensitive)
+            behind = found[key].value if key in found else None
+            shown = None if is_sensitive else value
+            found[key] = Setting(name=key, value=shown, source=source, is_sensitive=is_sensitive, behind=behind)
     return tuple(found[key] for key in sorted(found) if keys is None or key in keys)
 
 
@@ -184,7 +191,8 @@ def _file(path: str) -> Mapping[str, str]:
 
 
 def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change]) -> None:
-    from metashell.admin.configs import alter_configs
+    from metashell.admin.configs import Operation, alter_configs
+    from metashell.cli.config_costs import warnings_of
     from metashell.errors import UsageError
 
     keys = [change.name for change in changes]
@@ -192,7 +200,11 @@ def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change])
         raise UsageError(f"{twice} is given twice", twice)
     before = _in_force(work, resources, keys)
     question = f"Change {', '.join(keys)} of {', '.join(map(str, resources))}?"
-    work.confirm(*_warnings(resources, changes, before), question=question)
+    work.confirm(*warnings_of(resources, changes, before), question=question)
+    _hint_at_command_line(work, resources, changes)
+    resources = [resource for resource in resources if not _is_refused(work, resource, keys)]
+    if not resources:
+        return
     results = alter_configs(work.admin, dict.fromkeys(resources, changes), validate_only=work.is_dry)
     after = {} if work.is_dry else _after(work, resources, changes, before)
     if work.asks_controllers and any(resource.node_id is not None for resource in resources):
@@ -200,11 +212,45 @@ def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change])
     for resource in resources:
         if (error := results[resource]) is not None:
             work.failed(_about(resource, error), type="config", resource=str(resource))
-            if unknown := [key for key in keys if known_keys(resource) and key not in known_keys(resource)]:
-                work.note(f"{resource}: Kafka 4.3 knows no key {', '.join(unknown)}{_suggestion(resource, unknown)}")
+            _hint_at_keys(work, resource, keys)
             continue
+        never = [change.name for change in changes if change.operation is Operation.DELETE and (resource, change.name) not in before]
+        if _hint_at_keys(work, resource, never):
+            work.fail()
         for change in changes:
             _tell_changed(work, resource, change, before.get((resource, change.name)), after.get((resource, change.name)))
+
+
+def _hint_at_keys(work: Work, resource: Resource, keys: Iterable[str]) -> bool:
+    """Name the keys that Kafka does not know, and what may have been meant; whether there are any."""
+    known = known_keys(resource)
+    unknown = [key for key in keys if known and key not in known]
+    if unknown:
+        work.note(f"{resource}: Kafka 4.3 knows no key {', '.join(unknown)}{_suggestion(resource, unknown)}")
+    return bool(unknown)
+
+
+def _hint_at_command_line(work: Work, resources: Sequence[Resource], changes: Sequence[Change]) -> None:
+    from metashell.codec.redaction import is_sensitive_config
+
+    given = {change.name for change in changes if change.value is not None} & {word.partition("=")[0] for word in work.values.words}
+    if any(is_sensitive_config(resource.kind, key) for resource in resources for key in given):
+        work.note("other users of this machine can see a password on a command line: --from-file keeps it out")
+
+
+def _is_refused(work: Work, resource: Resource, keys: Sequence[str]) -> bool:
+    """Whether a broker would refuse what a controller does not check: keys that it reads only when it starts."""
+    from metashell.codec.config_types import BROKER_RESOURCE
+    from metashell.controller.configs.keys import config_keys
+    from metashell.errors import MetashellError
+
+    if not work.asks_controllers or resource.kind != BROKER_RESOURCE:
+        return False
+    fixed = [key for key in keys if (known := config_keys("broker").get(key)) is not None and not known.is_dynamic]
+    if fixed:
+        text = f"{resource}: {', '.join(fixed)}: a broker reads it only from server.properties, when it starts"
+        work.failed(MetashellError(text), type="config", resource=str(resource))
+    return bool(fixed)
 
 
 _SEEN_S = 1.0
@@ -257,89 +303,31 @@ def _tell_changed(work: Work, resource: Resource, change: Change, before: Settin
         Operation.APPEND: f"{new} {would}added",
         Operation.SUBTRACT: f"{new} {would}taken away",
     }[change.operation]
+    is_vain = change.operation is Operation.DELETE and (before is None or not before.is_set_on(resource))
+    if is_vain:
+        done = "was not set"
     text = f"{resource}: {change.name}: {done}"
-    if before is not None:
+    if is_vain and before is not None:
+        text += f", {was or 'nothing'} comes from elsewhere ({where})" if before.is_set else ""
+    elif before is not None:
         text += f", {'nothing' if was is None else was or 'empty'} before ({where})"
     now = None
     if not work.is_dry and after is not None:
         now = _shown(after)
-        if change.operation is not Operation.SET:
+        if change.operation is not Operation.SET and not is_vain:
             text += f", now {'nothing' if now is None else now or 'empty'} ({SOURCES.get(after.source, '')})"
     work.tell(
         text,
         type="config",
         resource=str(resource),
         key=change.name,
-        result=f"{would}{'unset' if change.operation is Operation.DELETE else 'set'}",
+        result="was not set" if is_vain else f"{would}{'unset' if change.operation is Operation.DELETE else 'set'}",
         operation=change.operation.name.lower(),
         value=new,
         before=was,
         before_source=where or None,
         now=now,
     )
-
-
-# ---- what a value may cost
-
-_LESS_KEPT = frozenset(
-    f"{prefix}{key}"
-    for prefix, keys in (
-        ("", ("retention.ms", "retention.bytes", "local.retention.ms", "local.retention.bytes", "delete.retention.ms")),
-        (
-            "log.",
-            ("retention.ms", "retention.bytes", "retention.hours", "retention.minutes", "local.retention.ms", "local.retention.bytes"),
-        ),
-    )
-    for key in keys
-)
-
-
-def _warnings(resources: Sequence[Resource], changes: Sequence[Change], before: Mapping[tuple[Resource, str], Setting]) -> list[str]:
-    """What the changes can lose, in words."""
-    found = []
-    for resource in resources:
-        for change in changes:
-            setting = before.get((resource, change.name))
-            if (cost := _cost(change, setting)) is not None:
-                found.append(f"{resource}: {change.name}: {cost}")
-    return found
-
-
-def _cost(change: Change, before: Setting | None) -> str | None:
-    from metashell.admin.configs import Operation
-
-    key, value = change.name, change.value or ""
-    was = None if before is None else before.value
-    if key in _LESS_KEPT and change.operation is Operation.SET:
-        return f"{value} is less than {was or 'before'}: older records are deleted for good" if _is_less(value, was) else None
-    if key in ("cleanup.policy", "log.cleanup.policy") and change.operation in (Operation.SET, Operation.APPEND):
-        added = [policy for policy in value.split(",") if policy.strip() and policy.strip() not in (was or "").split(",")]
-        lost = {"delete": "records older than the retention are deleted", "compact": "all but the newest record of each key are deleted"}
-        return "; ".join(f"{policy}: {lost[policy]} for good" for policy in added if policy in lost) or None
-    if key == "unclean.leader.election.enable" and value.lower() == "true" and was != "true":
-        return "a replica that is not in sync may then lead, and acknowledged records are lost"
-    if key == "min.insync.replicas":
-        if change.operation is Operation.SET and _is_number(value) and _is_number(was) and int(value) < int(was or 0):
-            return "records are acknowledged with fewer copies than before"
-        if change.operation is Operation.SET and _is_number(value) and _is_number(was) and int(value) > int(was or 0):
-            return "producers with acks=all are refused where fewer replicas are in sync"
-    if key == "remote.storage.enable" and value.lower() == "false" and was == "true":
-        return "what lies in the remote storage is deleted or cannot be read any more"
-    return None
-
-
-def _is_number(text: str | None) -> bool:
-    return text is not None and text.lstrip("-").isascii() and text.lstrip("-").isdigit()
-
-
-def _is_less(value: str, was: str | None) -> bool:
-    """Whether less is kept than before; -1 is for ever. What cannot be compared is taken for less."""
-    if not _is_number(value):
-        return False
-    if not _is_number(was):
-        return int(value) >= 0
-    now, then = int(value), int(was or 0)
-    return now >= 0 and (then < 0 or now < then)
 
 
 main = noun_tool("configs", "topic_tools:CONFIGS", {"get": _get, "set": _set, "unset": _unset})

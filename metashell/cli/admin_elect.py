@@ -24,10 +24,22 @@ def _preferred(work: Work) -> None:
     from metashell.admin.elect import ElectionType
 
     needed = _needed(work, lambda partition: not partition.is_led_by_preferred)
+    if needed and work.values.all:
+        needed = _electable(work, needed)
+    elif needed is not None and not needed:
+        _tell_none(work, "every preferred replica leads already")
     if needed:
         _elect(work, ElectionType.PREFERRED, needed)
-    elif needed is not None:
-        _tell_none(work, "every preferred replica leads already")
+
+
+def _electable(work: Work, needed: dict[Place, Partition]) -> dict[Place, Partition]:
+    """Those whose preferred replica can lead; the others are counted, not tried."""
+    from metashell.forms import counted
+
+    found = {place: partition for place, partition in needed.items() if partition.replicas[0] in partition.isr}
+    if left := len(needed) - len(found):
+        work.fail(f"{counted(left, 'partition')} left as before: the preferred replica is not in sync (metashell topics describe shows it)")
+    return found
 
 
 def _unclean(work: Work) -> None:

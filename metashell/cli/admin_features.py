@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from metashell.cli.administering import Work, noun_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from metashell.admin.features import Change
 
@@ -122,7 +122,9 @@ def _update(work: Work, change: Change, levels: Mapping[str, int]) -> None:
     )
     work.confirm(*warnings, question=f"Change {changed}?")
     would = "would be " if work.is_dry else ""
-    for name, error in sorted(update_features(work.admin, levels, change, dry_run=work.is_dry).items()):
+    with work.looking_after(lambda: _levels_now(work, levels)):
+        results = update_features(work.admin, levels, change, dry_run=work.is_dry)
+    for name, error in sorted(results.items()):
         level, was = levels[name], before.get(name, 0)
         fields: dict[str, object] = {"type": "feature", "feature": name}
         if error is not None:
@@ -133,6 +135,13 @@ def _update(work: Work, change: Change, levels: Mapping[str, int]) -> None:
         work.tell(
             f"{name}: {would}{done}{to}, {_level(name, was)} before", **fields, result=f"{would}{done}", level=level, level_before=was
         )
+
+
+def _levels_now(work: Work, names: Iterable[str]) -> str:
+    from metashell.admin.features import describe_features
+
+    found = {feature.name: feature.level for feature in describe_features(work.admin).features}
+    return ", ".join(f"{name} is at {_level(name, found.get(name, 0))}" for name in sorted(names))
 
 
 def _warnings(change: Change, levels: Mapping[str, int]) -> list[str]:

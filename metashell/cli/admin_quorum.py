@@ -25,7 +25,7 @@ def _show(work: Work) -> bool:
     from metashell.cli.quorum_health import problems_of_quorum, quorum_of, spare_of
     from metashell.forms import counted
 
-    quorum = quorum_of(work)
+    quorum = quorum_of(work.admin, work.controllers)
     problems = problems_of_quorum(quorum)
     rows = list(_replicas(quorum))
     if work.form in ("json", "jsonl"):
@@ -111,10 +111,17 @@ def add_controller(work: Work) -> None:
         work.note("only what the quorum says of itself was checked: the protocol has no way to try this")
         work.tell(f"{_text(key)}: would be added as a voter; {then}", **fields, result="would be added", voters=count)
         return
-    add_voter(work.admin, key, endpoints, cluster_id=work.admin.cluster_id)
+    with work.looking_after(lambda: _voters_now(work)):
+        add_voter(work.admin, key, endpoints, cluster_id=work.admin.cluster_id)
     work.tell(f"{_text(key)}: is a voter now; {then}", **fields, result="added", voters=count)
     if work.values.wait is not None:
         work.wait(f"{_text(key)} has everything", lambda: _behind(describe_quorum(work.admin), key), work.values.wait)
+
+
+def _voters_now(work: Work) -> str:
+    from metashell.admin.quorum import describe_quorum
+
+    return f"the voters are {', '.join(map(_named, describe_quorum(work.admin).voters))}"
 
 
 def _behind(quorum: QuorumDescription, key: ReplicaKey) -> str | None:
@@ -221,7 +228,8 @@ def remove_controller(work: Work) -> None:
     result = "would be removed" if work.is_dry else "removed"
     if not work.is_dry:
         assert voter.directory_id is not None, "voters of a dynamic quorum have one"
-        remove_voter(work.admin, ReplicaKey(voter.id, voter.directory_id), cluster_id=work.admin.cluster_id)
+        with work.looking_after(lambda: _voters_now(work)):
+            remove_voter(work.admin, ReplicaKey(voter.id, voter.directory_id), cluster_id=work.admin.cluster_id)
     text = f"{_named(voter)}: {result}; {len(left)} voters, {majority(len(left))} have to agree"
     work.tell(text, type="controller", id=voter.id, directory_id=_directory_text(voter), result=result, voters=len(left))
     if not work.is_dry:

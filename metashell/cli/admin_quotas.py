@@ -51,7 +51,9 @@ def _number(value: float) -> float | int:
 
 def _set(work: Work) -> None:
     entity = _entity(work.values)
-    _alter(work, entity, _assignments(work.values.quota))
+    changes = _assignments(work.values.quota)
+    # Through controllers that would be the whole metadata log.
+    _alter(work, entity, changes, None if work.asks_controllers else _present(work, entity))
 
 
 def _unset(work: Work) -> None:
@@ -94,9 +96,9 @@ def _hint(key: str) -> str:
     return "" if key in QUOTAS else did_you_mean(key, list(QUOTAS)) or f"; there are {', '.join(QUOTAS)}"
 
 
-def _alter(work: Work, entity: Entity, changes: Mapping[str, float | None], before: Mapping[str, float] | None = None) -> None:
-    """Make the changes; of keys to remove, `before` has what was set."""
-    from metashell.admin.quotas import alter_quotas, entity_text
+def _alter(work: Work, entity: Entity, changes: Mapping[str, float | None], before: Mapping[str, float] | None) -> None:
+    """Make the changes, and tell each with what was there before, where that is known."""
+    from metashell.admin.quotas import alter_quotas
 
     for _, error in alter_quotas(work.admin, [(entity, changes)], is_dry_run=work.is_dry):
         if error is not None:
@@ -106,16 +108,25 @@ def _alter(work: Work, entity: Entity, changes: Mapping[str, float | None], befo
                     work.note(f"{key}: Kafka 4.3 knows no such quota{hint}")
             return
     for key, value in changes.items():
-        if before is not None and value is None and key not in before:
-            text = f"{entity_text(entity)}: {key} is not set{_hint(key)}"
-            work.tell(text, **_fields(entity), quota=key, value=None, result="not set")
-            if _hint(key):
-                work.fail()
-            continue
-        done = ("would be set" if work.is_dry else "set") if value is not None else ("would be removed" if work.is_dry else "removed")
-        shown = "" if value is None else f"={_number(value)}"
-        number = None if value is None else _number(value)
-        work.tell(f"{entity_text(entity)}: {key}{shown} {done}", **_fields(entity), quota=key, value=number, result=done)
+        _tell(work, entity, key, value, before)
+
+
+def _tell(work: Work, entity: Entity, key: str, value: float | None, before: Mapping[str, float] | None) -> None:
+    from metashell.admin.quotas import entity_text
+
+    name, was = entity_text(entity), None if before is None else before.get(key)
+    fields = {**_fields(entity), "quota": key, "value": None if value is None else _number(value)}
+    fields["value_before"] = None if was is None else _number(was)
+    if value is None and before is not None and was is None:
+        work.tell(f"{name}: {key}: is not set{_hint(key)}", **fields, result="not set")
+        if _hint(key):
+            work.fail()
+        return
+    result = f"{'would be ' if work.is_dry else ''}{'removed' if value is None else 'set'}"
+    text = f"{name}: {key}: {result}{'' if value is None else f' to {_number(value)}'}"
+    if before is not None:
+        text += ", not set before" if was is None else f", {_number(was)} before"
+    work.tell(text, **fields, result=result)
 
 
 # ---- from the command line

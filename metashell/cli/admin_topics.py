@@ -32,7 +32,7 @@ def _list(work: Work) -> None:
     rows = [_row(topic, min_isr.get(topic.name)) for topic in topics]
     if work.values.unhealthy:
         rows = [row for row in rows if row["offline"] or row["under_replicated"]]
-    work.rows(rows, LIST_COLUMNS, none="no topic is unhealthy" if work.values.unhealthy else "no topics")
+    work.rows(rows, LIST_COLUMNS, none="no topic is unhealthy" if work.values.unhealthy else "no topics that this user may see")
 
 
 def _min_isr(work: Work, topics: Iterable[Topic]) -> Mapping[str, int]:
@@ -117,8 +117,10 @@ def _create(work: Work) -> None:
         )
         for name in dict.fromkeys(values.topics)
     ]
+    with work.looking_after(lambda: _what_is_there(work, values.topics)):
+        results = create_topics(work.admin, wanted, validate_only=work.is_dry)
     made = []
-    for done in create_topics(work.admin, wanted, validate_only=work.is_dry):
+    for done in results:
         if done.error is None:
             _tell_created(work, done)
             made.append(done.name)
@@ -128,6 +130,16 @@ def _create(work: Work) -> None:
             work.failed(done.error, type="topic", topic=done.name)
     if values.wait is not None and made and not work.is_dry:
         work.wait("leaders of all partitions", lambda: _without_leader(work, made), values.wait)
+
+
+def _what_is_there(work: Work, names: Iterable[str]) -> str:
+    """Which of the topics can be seen, in words."""
+    from metashell.cli.cluster_view import topics_named
+    from metashell.forms import counted
+
+    topics, errors = topics_named(work, names)
+    words = [f"{topic.name} is there with {counted(len(topic.partitions), 'partition')}" for topic in topics]
+    return ", ".join([*words, *(f"{error.thing} is not there" for error in errors)])
 
 
 def _refuse_rival_counts(partitions: int | None, replication_factor: int | None, assignment: Sequence[Sequence[int]]) -> None:
@@ -214,7 +226,10 @@ def _alter(work: Work) -> None:
             "partitions cannot be taken away again, and new records of a key go to another partition than its older ones",
             question=f"Let {', '.join(growing)} have {counted(values.partitions, 'partition')}?",
         )
-    for done in create_partitions(work.admin, wanted, dict.fromkeys(wanted, assignment) if assignment else None, validate_only=work.is_dry):
+    placed = dict.fromkeys(wanted, assignment) if assignment else None
+    with work.looking_after(lambda: _what_is_there(work, wanted)):
+        results = create_partitions(work.admin, wanted, placed, validate_only=work.is_dry)
+    for done in results:
         if done.error is not None:
             work.failed(done.error, type="topic", topic=done.name)
             continue

@@ -15,12 +15,14 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import contextmanager
+from errno import EBADF
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, parsed, run_sub_command
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, drop_output, parsed, run_sub_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import SimpleNamespace
 
     from metashell.admin.admin import Admin
@@ -98,6 +100,8 @@ class Work:
         self._columns: Sequence[str] = ()
         self._is_single = self._is_written = False
         self._noted: set[str] = set()
+        self._told: list[str] = []
+        self._is_mute = False
         self._shows_progress = False
 
     def run(self, act: Callable[[Work], None]) -> int:
@@ -113,12 +117,23 @@ class Work:
                 self.failed(error)
         finally:
             self._end_progress()
+            self._close_admin()
+            if self._followed is not None:
+                self._followed.close()
             if is_whole or self._objects:
-                self._write()
-            for opened in (self._opened, self._followed):
-                if opened is not None:
-                    opened.close()
+                self._finish()
         return self._status
+
+    def _finish(self) -> None:
+        try:
+            self._write()
+            sys.stdout.flush()
+        except OSError as error:
+            if not self._told:
+                raise
+            if self._lose_output(error):
+                for text in self._told:
+                    self.note(text)
 
     # ---- the cluster
 
@@ -128,6 +143,13 @@ class Work:
         if self._opened is None:
             self._opened = open_admin(self.values)
         return self._opened
+
+    def _close_admin(self) -> None:
+        if self._opened is not None:
+            for address, reason in self._opened.skipped.items():
+                self.note_once(f"{address}: {reason}; others were asked")
+            self._opened.close()
+            self._opened = None
 
     @property
     def asks_controllers(self) -> bool:
@@ -141,11 +163,11 @@ class Work:
         return str(named.bootstrap_controller or named.bootstrap_server)
 
     @property
-    def addresses(self) -> Sequence[Address]:
-        """The same as addresses."""
+    def controllers(self) -> Sequence[Address]:
+        """The controllers that were named, none where brokers were."""
         from metashell.cli.attaching import addresses_of
 
-        return addresses_of(self.place)
+        return addresses_of(self.place) if self.asks_controllers else ()
 
     def image(self) -> MetadataImage:
         """The newest committed metadata, read from the quorum by an observer that stays attached. Errors: MetashellError."""
@@ -154,14 +176,23 @@ class Work:
 
             from metashell.cli.attaching import target_of
             from metashell.codec.compression import MAX_DECOMPRESSED
+            from metashell.errors import MetashellError
             from metashell.live.attach import attach
+            from metashell.live.failures import AttachError
             from metashell.live.target import ABSENT_TIMEOUT_S
 
             named = cluster_of(self.values)
             named.max_decompressed = MAX_DECOMPRESSED
             target = target_of(named)
             # The timeout is for a cluster that is there: nobody waits half a minute for the line that says the port is wrong.
-            self._followed = attach(replace(target, absent_s=min(ABSENT_TIMEOUT_S, target.timeout_s)))
+            try:
+                self._followed = attach(replace(target, absent_s=min(ABSENT_TIMEOUT_S, target.timeout_s)))
+            except AttachError:
+                from metashell.cli.quorum_health import leaderless
+
+                if (text := leaderless(self.admin, self.controllers)) is None:
+                    raise
+                raise MetashellError(text) from None
         return self._followed.view().image
 
     # ---- the answer
@@ -190,13 +221,31 @@ class Work:
     def tell(self, text: str, **fields: object) -> None:
         """What was done, or would be with --dry-run: in text a line, at once; else an object of the fields."""
         self._end_progress()
-        if self.form == "text":
-            from metashell.escape import terminal_line
+        if self._is_mute:
+            self.note(text)
+            return
+        try:
+            if self.form == "text":
+                from metashell.escape import terminal_line
 
-            self.display.line(terminal_line(text))
-            sys.stdout.flush()
-        else:
-            self._gather([fields])
+                self.display.line(terminal_line(text))
+                sys.stdout.flush()
+            else:
+                self._told.append(text)
+                self._gather([fields])
+        except OSError as error:
+            # What the command was asked to change, it changes all the same.
+            if self._lose_output(error):
+                self.note(text)
+
+    def _lose_output(self, error: OSError) -> bool:
+        """Go on without standard output; whether what was done goes to stderr: a reader that left wants none of it."""
+        drop_output()
+        self._status = STATUS_FAILED
+        is_closed = isinstance(error, BrokenPipeError) or error.errno == EBADF
+        self.note_once("standard output is closed; going on" if is_closed else f"standard output: {error.strerror}; going on")
+        self._is_mute = not isinstance(error, BrokenPipeError)
+        return self._is_mute
 
     def failed(self, error: MetashellError, **fields: object) -> None:
         """One thing that was refused or could not be done: a line on stderr, and the status is 1."""
@@ -205,6 +254,7 @@ class Work:
         self._status = STATUS_FAILED
         self._end_progress()
         if isinstance(error, AdminError):
+            error.right = error.right or (self._opened.right_refused if self._opened is not None else "")
             text = _with_advice(error)
             reason: dict[str, object] = {"error": error.name, "message": error.words, "advice": error.advice}
         else:
@@ -283,6 +333,23 @@ class Work:
             raise UsageError("nothing was changed: add --yes to go on (there is no terminal on which to ask)", "--yes")
         if not agreed(question, self.place):
             raise MetashellError("nothing was changed")
+        # A person may have taken so long that the other side has closed the connection, which nobody has noticed here.
+        self._close_admin()
+
+    @contextmanager
+    def looking_after(self, look: Callable[[], str]) -> Iterator[None]:
+        """Around a change: where nobody knows whether it was made, the error says what is there now."""
+        from metashell.admin.errors import UncertainError
+        from metashell.errors import MetashellError
+
+        try:
+            yield
+        except UncertainError as error:
+            try:
+                found = look()
+            except MetashellError as second:
+                found = f"looking failed: {second}"
+            raise UncertainError(f"{error}. Now {found}") from None
 
     # ---- what takes long
 

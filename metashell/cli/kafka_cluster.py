@@ -8,7 +8,7 @@ from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, kafka_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from types import SimpleNamespace
 
     from metashell.admin.admin import Admin
@@ -65,17 +65,14 @@ def _perform(command: str, values: SimpleNamespace) -> int:
         sys.stdout.write(f"{_DEPRECATED}\n")
     if command == "list-endpoints" and values.include_fenced_brokers and values.bootstrap_controller:
         raise TerseError(_FENCED)
-    with open_admin(values.command_config or values.config, values.bootstrap_server, values.bootstrap_controller) as admin:
+    with open_admin(NAME, values.command_config or values.config, values.bootstrap_server, values.bootstrap_controller) as admin:
         return _COMMANDS[command](admin, values)
 
 
 def _cluster_id(admin: Admin, values: SimpleNamespace) -> int:
     cluster_id = admin.cluster_id
-    if values.output == "kafka":
-        sys.stdout.write(f"Cluster ID: {cluster_id}\n" if cluster_id else f"{_NO_ID}\n")
-    else:
-        _show(values, cluster_id, {"type": "cluster_id", "cluster_id": cluster_id or None})
-    return STATUS_OK
+    text = f"Cluster ID: {cluster_id}" if cluster_id else _NO_ID
+    return _show(values, [text if values.output == "kafka" else cluster_id], {"type": "cluster_id", "cluster_id": cluster_id or None})
 
 
 def _unregister(admin: Admin, values: SimpleNamespace) -> int:
@@ -87,8 +84,7 @@ def _unregister(admin: Admin, values: SimpleNamespace) -> int:
     except (UnsupportedError, WrongListenerError) as error:
         return _unsupported(error, _NO_API, values)
     text = f"Broker {values.id} is no longer registered."
-    _show(values, text, {"type": "broker", "broker_id": values.id, "result": "unregistered"})
-    return STATUS_OK
+    return _show(values, [text], {"type": "broker", "broker_id": values.id, "result": "unregistered"})
 
 
 def _list_endpoints(admin: Admin, values: SimpleNamespace) -> int:
@@ -99,13 +95,7 @@ def _list_endpoints(admin: Admin, values: SimpleNamespace) -> int:
         found = describe_cluster(admin, fenced=values.include_fenced_brokers)
     except (UnsupportedError, WrongListenerError) as error:
         return _unsupported(error, getattr(error, "java", _NO_METADATA), values)
-    if values.output == "json":
-        from metashell.cli.kafka_admin import print_json
-
-        print_json({"type": "endpoints", "endpoints": _endpoint_objects(found)})
-    else:
-        sys.stdout.write(_endpoint_table(found))
-    return STATUS_OK
+    return _show(values, _endpoint_table(found), {"type": "endpoints", "endpoints": _endpoint_objects(found)})
 
 
 def _unsupported(error: MetashellError, text: str, values: SimpleNamespace) -> int:
@@ -117,13 +107,14 @@ def _unsupported(error: MetashellError, text: str, values: SimpleNamespace) -> i
     return STATUS_OK
 
 
-def _show(values: SimpleNamespace, text: str, found: dict[str, object]) -> None:
-    if values.output == "json":
-        from metashell.cli.kafka_admin import print_json
+def _show(values: SimpleNamespace, lines: Iterable[str], found: dict[str, object]) -> int:
+    from metashell.cli.kafka_admin import print_json, print_lines
 
+    if values.output == "json":
         print_json(found)
     else:
-        sys.stdout.write(f"{text}\n")
+        print_lines(lines)
+    return STATUS_OK
 
 
 def _endpoint_objects(found: ClusterDescription) -> list[dict[str, object]]:
@@ -141,7 +132,7 @@ def _endpoint_objects(found: ClusterDescription) -> list[dict[str, object]]:
     ]
 
 
-def _endpoint_table(found: ClusterDescription) -> str:
+def _endpoint_table(found: ClusterDescription) -> list[str]:
     """Kafka's table: every column is padded, the last one too."""
     from metashell.codec.java_hash import hash_order
 
@@ -154,10 +145,10 @@ def _endpoint_table(found: ClusterDescription) -> str:
         node = by_id[id]
         state = "fenced" if node.is_fenced else "unfenced"
         rows.append((str(id), node.address.host, str(node.address.port), node.rack or "null", state, found.kind.noun))
-    return "".join(
-        f"{id:<10} {host:<{host_width}} {port:<10} {rack:<{rack_width}} {f'{state:<10} ' if is_brokers else ''}{kind:<15}\n"
+    return [
+        f"{id:<10} {host:<{host_width}} {port:<10} {rack:<{rack_width}} {f'{state:<10} ' if is_brokers else ''}{kind:<15}"
         for id, host, port, rack, state, kind in rows
-    )
+    ]
 
 
 _COMMANDS: dict[str, Callable[[Admin, SimpleNamespace], int]] = {

@@ -8,7 +8,7 @@ from metashell.cli.common import STATUS_OK, kafka_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import SimpleNamespace
 
     from metashell.admin.admin import Admin
@@ -50,7 +50,7 @@ def _perform(command: str, values: SimpleNamespace) -> int:
             from metashell.cli.storage_commands import run_storage_command
 
             return run_storage_command(NAME, command, values)
-        with open_admin(values.command_config, values.bootstrap_server, values.bootstrap_controller) as admin:
+        with open_admin(NAME, values.command_config, values.bootstrap_server, values.bootstrap_controller) as admin:
             return _ONLINE[command](admin, values)
     except StorageError as error:
         raise TerseError(str(error)) from None
@@ -62,20 +62,26 @@ def _perform(command: str, values: SimpleNamespace) -> int:
 def _describe(admin: Admin, values: SimpleNamespace) -> int:
     from metashell.admin.features import describe_features
 
-    found = describe_features(admin, node=values.node_id)
-    if values.output == "json":
-        from metashell.cli.kafka_admin import print_json
+    # Through controllers Kafka asks the active one, and fails for those who may not ask which that is.
+    node = admin.active_id() if values.node_id is None and values.bootstrap_controller else values.node_id
+    found = describe_features(admin, node=node)
+    from metashell.cli.kafka_admin import print_json, print_lines
 
+    if values.output == "json":
         print_json(_features_json(found))
-        return STATUS_OK
+    else:
+        print_lines(_feature_lines(found))
+    return STATUS_OK
+
+
+def _feature_lines(found: FeaturesDescription) -> Iterator[str]:
     epoch = "-" if found.epoch is None else found.epoch
     for feature in found.features:
         low, high, level = (_level_text(feature.name, level) for level in (feature.low, feature.high, feature.level))
-        sys.stdout.write(
+        yield (
             f"Feature: {feature.name:<40}  SupportedMinVersion: {low:<15}  SupportedMaxVersion: {high:<15}  "
-            f"FinalizedVersionLevel: {level:<15}  Epoch: {epoch}\n"
+            f"FinalizedVersionLevel: {level:<15}  Epoch: {epoch}"
         )
-    return STATUS_OK
 
 
 def _level_text(feature: str, level: int) -> str:
@@ -160,13 +166,12 @@ def _update(admin: Admin, verb: str, levels: Mapping[str, int], change: Change, 
         raise TerseError(f"You must specify at least one feature to {verb}")
     _check(levels, verb)
     errors = update_features(admin, levels, change, dry_run=values.dry_run)
-    if values.output == "json":
-        from metashell.cli.kafka_admin import print_json
+    from metashell.cli.kafka_admin import print_json, print_lines
 
+    if values.output == "json":
         print_json({"type": "feature_updates", "dry_run": values.dry_run, "updates": _updates_json(verb, levels, errors)})
     else:
-        for name in sorted(levels):
-            sys.stdout.write(f"{_update_text(verb, name, levels[name], errors[name], is_dry=values.dry_run)}\n")
+        print_lines(_update_text(verb, name, levels[name], errors[name], is_dry=values.dry_run) for name in sorted(levels))
     failed = sum(error is not None for error in errors.values())
     if failed:
         raise TerseError(f"{failed} out of {len(levels)} operation(s) failed.")

@@ -44,7 +44,7 @@ def _perform(command: str, values: SimpleNamespace) -> int:
     config = values.command_config
     if config is not None and not os.path.exists(config):
         raise TerseError(f"Properties file {config} does not exists!")
-    with open_admin(config, values.bootstrap_server, values.bootstrap_controller) as admin:
+    with open_admin(NAME, config, values.bootstrap_server, values.bootstrap_controller) as admin:
         return _COMMANDS[command](admin, values)
 
 
@@ -67,12 +67,12 @@ def _describe(admin: Admin, values: SimpleNamespace) -> int:
 
 
 def _show(lines: Iterable[str], found: dict[str, object], values: SimpleNamespace) -> int:
-    if values.output == "json":
-        from metashell.cli.kafka_admin import print_json
+    from metashell.cli.kafka_admin import print_json, print_lines
 
+    if values.output == "json":
         print_json(found)
     else:
-        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        print_lines(lines)
     return STATUS_OK
 
 

@@ -68,7 +68,11 @@ def _asked(question: str) -> str:
             again = getpass("The same again: ")
         except GetPassWarning:
             raise MetashellError("this terminal shows what is typed: use --password-file or --password-env") from None
+        except KeyboardInterrupt:
+            sys.stderr.write("\nnothing was changed\n")
+            raise
         except EOFError:
+            sys.stderr.write("\n")  # after the question
             raise MetashellError("no password was typed") from None
     if first != again:
         raise MetashellError("the two passwords differ: nothing was changed")

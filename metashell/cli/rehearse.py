@@ -57,16 +57,19 @@ def _asked(words: Sequence[str]) -> tuple[Plan | None, tuple[ParsedStep, ...]]:
     """The plan that the words name, or the steps that they are. Errors: UsageError."""
     from metashell.errors import UsageError
     from metashell.options.values import did_you_mean
+    from metashell.rehearse.step_times import AFTER, AT
     from metashell.rehearse.step_words import FIRST_WORDS
 
     if not words:
         return None, ()
     first = words[0]
-    if first in FIRST_WORDS:
+    if first in (*FIRST_WORDS, AT, AFTER):
         return None, _steps_of(words)
     if not (first.endswith(".toml") or "/" in first or os.path.exists(first)):
         hint = did_you_mean(first, FIRST_WORDS) or f" (steps are {', '.join(FIRST_WORDS)})"
         raise UsageError(f"{first!r} is no step, and no plan has this name{hint}", first)
+    if os.path.isdir(first):
+        raise UsageError(f"{first} is a directory: name the metadata to rehearse on with --snapshot {first}", first)
     if len(words) > 1:
         raise UsageError(f"unexpected argument {words[1]!r} after the plan", words[1])
     plan = _read_plan(first)
@@ -74,12 +77,12 @@ def _asked(words: Sequence[str]) -> tuple[Plan | None, tuple[ParsedStep, ...]]:
 
 
 def _steps_of(words: Sequence[str]) -> tuple[ParsedStep, ...]:
-    """The steps that words are; the first begins at once, each other one when nothing changes any more. Errors: UsageError."""
+    """The steps that words are. Errors: UsageError."""
     from metashell.errors import PathError
-    from metashell.rehearse.step_words import WordError, parse_step, split_steps
+    from metashell.rehearse.step_words import WordError, parse_steps
 
     try:
-        return tuple(parse_step(step, _read_moves, None if number else 0) for number, (_, step) in enumerate(split_steps(words)))
+        return parse_steps(words, _read_moves)
     except WordError as error:
         if error.is_path:
             raise PathError(str(error), words[error.index]) from None
@@ -168,6 +171,7 @@ def _run_steps(
     from metashell.cli.rehearsing import print_outcome, rehearsed
     from metashell.errors import UsageError
     from metashell.rehearse import StepError
+    from metashell.rehearse.answer_text import status_of
     from metashell.rehearse.step_words import with_all_partitions
 
     image, label = subject
@@ -186,7 +190,7 @@ def _run_steps(
 
         _write_page(values.html, outcome_page(outcome, texts, label, plan.title if plan else "", plan.notes if plan else ()))
     print_outcome(display, values.output, outcome, texts=texts, label=label, show=show)
-    return outcome.verdict.status
+    return status_of(outcome)
 
 
 def _answer_standing(values: SimpleNamespace, display: Display, subject: Subject, assumptions: Assumptions) -> int:

@@ -23,7 +23,8 @@ RECORDS_MAX = 10_000
 """So many records a JSON value holds without being asked."""
 _TABLE_SECTION = "troubles"
 _CLEAR_LINE = "\r\x1b[K"
-_BOLD, _GREEN, _RED, _PLAIN = "\x1b[1m", "\x1b[1;32m", "\x1b[1;31m", "\x1b[0m"
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+_VERDICTS = {"SAFE: ": "\x1b[1;32m", "NO WORSE: ": "\x1b[1;33m", "NOT SAFE: ": "\x1b[1;31m"}
 
 
 class Subject(NamedTuple):
@@ -43,12 +44,11 @@ def subject_of(values: SimpleNamespace) -> Subject:
     from metashell.errors import UsageError
     from metashell.options.administering import CONTROLLER_VARIABLE, SERVER_VARIABLE
 
-    if names_quorum(values):
-        return live_subject(values)
-    if not values.snapshot and not values.demo:
-        if not any(map(os.environ.get, (SERVER_VARIABLE, CONTROLLER_VARIABLE))):
-            raise UsageError("no cluster: name a file or directory with --snapshot, a quorum with -C or -b, or try --demo", "--snapshot")
+    is_stored = values.snapshot or values.demo
+    if names_quorum(values) or (not is_stored and any(map(os.environ.get, (SERVER_VARIABLE, CONTROLLER_VARIABLE)))):
         return live_subject(cluster_of(values))
+    if not is_stored:
+        raise UsageError("no cluster: name a file or directory with --snapshot, a quorum with -C or -b, or try --demo", "--snapshot")
     from metashell.cli.loading import load, report_faults
 
     path = values.snapshot
@@ -195,7 +195,7 @@ def print_lines(display: Display, lines: Iterable[str]) -> None:
 
     for line in lines:
         shown = terminal_line(line)
-        style = _GREEN if line.startswith("SAFE: ") else _RED if line.startswith("NOT SAFE: ") else _BOLD if line.isupper() else ""
+        style = next((found for word, found in _VERDICTS.items() if line.startswith(word)), _BOLD if line.isupper() else "")
         display.out.write(f"{style}{shown}{_PLAIN}\n" if display.color and style else f"{shown}\n")
 
 

@@ -33,7 +33,7 @@ class ShellChanges:
             raise UsageError("a password is asked for on a terminal; in scripts use `metashell scram set`")
         tool = _tool(deed.noun)
         is_forced = "--yes" in options or "--dry-run" in options
-        if deed.question and not is_forced and can_ask() and not agreed(f"{called}: {deed.question}", self._place):
+        if deed.question and not is_forced and can_ask() and not agreed(deed.question, self._place):
             raise MetashellError("nothing was changed")
         spec = next(command for command in tool.declared().commands if command.name == deed.verb)
         known = {name for option in spec.options for name in option.names}

@@ -200,6 +200,10 @@ class QuorumController:
         """When the next periodic task is due, None while this controller is not active."""
         return self._schedule.next_due_ms()
 
+    def shift_task(self, name: str, at_ms: int) -> None:
+        """Let a periodic task run next at its first time from `at_ms` on: a rehearsal knows when one finds nothing to do."""
+        self._schedule.shift(name, at_ms)
+
     def next_due_task(self) -> str | None:
         """The name of the periodic task that `run_due` runs next, None while this controller is not active."""
         return self._schedule.next_task()

@@ -47,6 +47,15 @@ class Schedule:
         """When `run` has something to do, None for never."""
         return min(self._due.values(), default=None)
 
+    def shift(self, name: str, at_ms: int) -> None:
+        """Let a task run next at the first time from `at_ms` on that its period gives it.
+
+        For a rehearsal, which knows that until then it finds nothing to do.
+        """
+        if name in self._due:
+            due_ms, period_ms = self._due[name], self._tasks[name].period_ms
+            self._due[name] = due_ms - (due_ms - at_ms) // period_ms * period_ms
+
     def next_task(self) -> str | None:
         """The task that `run` takes next, None for none."""
         return min(self._due, key=self._due.__getitem__, default=None)

@@ -87,7 +87,8 @@ REHEARSE = CommandSpec(
 
         The first line of the answer is the verdict. Then come what happens when, which partitions are in trouble and for how long,
         leaders and replicas of each broker before and after, what the controller writes, and what was assumed. The steps are words of
-        the command line, with `then` between two of them, or a plan in TOML.
+        the command line, with `then` between two of them, or a plan in TOML. A step begins as soon as nothing changes any more after the
+        one before, or `at` a time: `kill-broker 3 then after 2s kill-broker 4`.
 
         Without a step it answers the standing questions: which single broker, rack or controller can this cluster not lose?
         """,
@@ -126,8 +127,9 @@ REHEARSE = CommandSpec(
         ("ASSUMPTIONS", _ASSUME),
         (
             "EXIT STATUS",
-            "0  nothing went offline, and nothing was refused; without a step: any one of them can be lost\n"
-            "1  something went offline or was refused; without a step: something cannot be lost; or the metadata could not be read\n"
+            "0  nothing went offline; without a step: any one of them can be lost\n"
+            "1  something went offline, was refused, or costs records; without a step:\n"
+            "   something cannot be lost; or the metadata could not be read\n"
             "2  the command line or the plan is wrong",
         ),
     ),

@@ -10,6 +10,7 @@ from metashell.codec.error_codes import error_text
 from metashell.forms import aligned, counted
 from metashell.rehearse.amounts import clock_text, duration_text, size_text
 from metashell.rehearse.assumption_words import assumed
+from metashell.rehearse.data_loss import data_losses
 from metashell.rehearse.outcome import BrokerLoads, Interval, Load, Outcome, StepReport, Toll, Trouble
 from metashell.rehearse.step_words import step_text
 
@@ -40,10 +41,18 @@ MEANINGS: Final = {
 
 def verdict_line(outcome: Outcome) -> str:
     """The answer, for who reads one line."""
-    grave = list(_grave(outcome))
-    if outcome.verdict.status:
-        return f"NOT SAFE: {'; '.join(grave or outcome.verdict.reasons[:1])}"
-    return "; ".join(["SAFE: nothing goes offline", *_bearable(outcome)])
+    if status_of(outcome):
+        return f"NOT SAFE: {'; '.join(list(_grave(outcome)) or outcome.verdict.reasons[:1])}"
+    if before := outcome.verdict.offline_before:
+        lead = f"NO WORSE: {counted(before, 'partition was', 'partitions were')} offline before, and nothing else goes offline"
+    else:
+        lead = "SAFE: nothing goes offline"
+    return "; ".join([lead, *_bearable(outcome)])
+
+
+def status_of(outcome: Outcome) -> int:
+    """The exit status: 1 also where the steps cost records."""
+    return 1 if data_losses(outcome) else outcome.verdict.status
 
 
 def _toll(outcome: Outcome, trouble: Trouble) -> Toll:
@@ -55,12 +64,15 @@ def _grave(outcome: Outcome) -> Iterator[str]:
     offline, unclean = _toll(outcome, Trouble.OFFLINE), _toll(outcome, Trouble.UNCLEAN)
     if offline.partitions:
         stays = offline.longest_ms is None and offline.at_end == offline.partitions
-        yield f"{_go(offline.partitions, 'goes', 'go')} offline{' and stay so' if stays else _how_long(offline)}"
+        yield f"{_go(offline.partitions, 'goes', 'go')} offline{_stay(offline.partitions) if stays else _how_long(offline)}"
     if unclean.partitions:
         yield f"{_go(unclean.partitions, 'loses', 'lose')} records, perhaps (unclean election)"
+    yield from data_losses(outcome)
     yield from (f"no active controller any more: {gap.why}" for gap in outcome.quorum_gaps if gap.to_ms is None)
-    if refused := sum(len(report.refusals) for report in outcome.steps):
-        yield f"{counted(refused, 'request is', 'requests are')} refused"
+    if refused := [refusal for report in outcome.steps for refusal in report.refusals]:
+        yield f"{counted(len(refused), 'request is', 'requests are')} refused ({refused[0].thing}: {error_text(refused[0].code)})"
+    if left := [one for report in outcome.steps for one in report.unfinished]:
+        yield f"{counted(len(left), 'thing')} never {'comes' if len(left) == 1 else 'come'} to an end ({left[0].thing}: {left[0].message})"
     if not outcome.settled:
         yield f"still changing after {duration_text(outcome.ended_ms)}, and not seen to its end"
     if outcome.before.faults:
@@ -76,12 +88,14 @@ def _bearable(outcome: Outcome) -> Iterator[str]:
         yield f"{_go(under.partitions, 'refuses', 'refuse')} writes with acks=all{_how_long(under)}"
     for gap in outcome.quorum_gaps[:1]:
         yield f"no active controller for {duration_text((gap.to_ms or outcome.ended_ms) - gap.from_ms)}"
-    if outcome.verdict.offline_before:
-        yield f"{counted(outcome.verdict.offline_before, 'partition was', 'partitions were')} offline before"
 
 
 def _go(count: int, one: str, many: str) -> str:
     return f"{counted(count, 'partition')} {one if count == 1 else many}"
+
+
+def _stay(count: int) -> str:
+    return f" and {'stays' if count == 1 else 'stay'} so"
 
 
 def _how_long(toll: Toll) -> str:
@@ -93,7 +107,7 @@ def _how_long(toll: Toll) -> str:
 def outcome_lines(outcome: Outcome, texts: Sequence[str] = (), label: str = "") -> Iterator[str]:
     """The whole answer; `texts` are the steps as they were written, `label` the source of the image."""
     yield verdict_line(outcome)
-    if len(outcome.steps) > 1 or any(report.refusals for report in outcome.steps):
+    if len(outcome.steps) > 1 or any(report.refusals or report.unfinished for report in outcome.steps):
         yield from _section("STEPS", step_lines(outcome, texts))
     yield from _section("WHAT HAPPENS", _event_lines(outcome))
     yield from _section("TROUBLE", trouble_lines(outcome))
@@ -122,6 +136,10 @@ def step_lines(outcome: Outcome, texts: Sequence[str]) -> Iterator[str]:
             yield f"step {number} is refused: {refusal.thing}: {error_text(refusal.code)}: {refusal.message}"
         if len(report.refusals) > REFUSALS_MAX:
             yield f"step {number}: {len(report.refusals) - REFUSALS_MAX} more are refused; --show steps has all"
+        for left in report.unfinished[:REFUSALS_MAX]:
+            yield f"step {number} does not end: {left.thing}: {left.message}"
+        if len(report.unfinished) > REFUSALS_MAX:
+            yield f"step {number}: {len(report.unfinished) - REFUSALS_MAX} more do not end; --show steps has all"
 
 
 def _step_length(report: StepReport) -> str:

@@ -96,11 +96,11 @@ class Fleet:
         broker.state = BrokerState.SERVING
         if leaving:
             broker.state = BrokerState.SHUTTING_DOWN
-            self._clock.after(broker.phase_ms, lambda: self._beat_leaving(broker, broker.life, self.interval_ms))
+            self._clock.at(phase_ms, lambda: self._beat_leaving(broker, 0, self.interval_ms))
         return broker
 
     def tell(self, text: str, broker: int = -1) -> None:
-        self.events.append(Event(self._clock.now_ms, text, broker))
+        self.events.append(Event(max(0, self._clock.now_ms), text, broker))
 
     def _enter(self, broker: ModelBroker, state: BrokerState) -> None:
         now_ms = self._clock.now_ms
@@ -108,6 +108,12 @@ class Fleet:
             if now_ms > broker.since_ms:
                 self.spans.append(BrokerSpan(broker.id, broker.state, broker.since_ms, now_ms))
             broker.state, broker.since_ms = state, now_ms
+
+    def sync_if_any_is_silent(self) -> bool:
+        """`sync`, where somebody's session runs out; whether it does."""
+        if self.silent:
+            self.sync()
+        return bool(self.silent)
 
     def sync(self) -> None:
         """Let the controller have heard of every living broker at its last heartbeat, and how far it had read."""
@@ -170,9 +176,10 @@ class Fleet:
         self.on_death(id, False)
 
     def kill(self, id: int) -> bool:
-        """Let a broker die at once; whether it was alive."""
+        """Let a broker die at once; whether it was alive. One that was to start again does not."""
         broker = self.brokers[id]
         if not broker.has_process:
+            broker.life += 1
             return False
         self._end_process(broker, was_clean=False)
         return True
@@ -192,6 +199,7 @@ class Fleet:
         is_unknown = registered is not None and not registered.fenced
         if is_unknown:
             self.silent.add(id)
+            self._quorum.resume_sweeps()
         self.on_death(id, is_unknown)
 
     def shut_down(self, id: int, then: Action) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from random import Random
 from typing import Any, Final
 
 from metashell.codec.config_types import TOPIC_RESOURCE
-from metashell.codec.error_codes import NONE, NOT_CONTROLLER
+from metashell.codec.error_codes import NOT_CONTROLLER
 from metashell.controller.partitions.change import RECOVERING
+from metashell.controller.partitions.reassignment import is_reassigning
 from metashell.controller.records import MIN_ISR, UNCLEAN_ELECTION
 from metashell.controller.state import partition_of
 from metashell.image import BrokerRegistration, MetadataImage, PartitionRegistration, TopicImage
@@ -19,7 +20,7 @@ from metashell.rehearse.brokers import Fleet
 from metashell.rehearse.checks import check_steps
 from metashell.rehearse.clock import Clock
 from metashell.rehearse.diff import Touched, changed_partitions, image_diff
-from metashell.rehearse.outcome import Batch, Event, Outcome, PartitionDiff, Refusal, StepReport
+from metashell.rehearse.outcome import Batch, Event, Outcome, PartitionDiff, Refusal, StepReport, Unfinished
 from metashell.rehearse.quorum import Quorum, known_voters
 from metashell.rehearse.replication import Replication
 from metashell.rehearse.requests import Asked, ask
@@ -43,6 +44,8 @@ from metashell.rehearse.watch import PartitionKey, Watch
 
 RECORDS_KEPT: Final = 200_000
 INTERVALS_KEPT: Final = 200_000
+_BEFORE_MS: Final = 10_000
+"""The controller was active for so long before the first step."""
 Progress = Callable[[int, str], None]
 """Called with the time of the rehearsal and what happens, before each step and each restart."""
 
@@ -73,10 +76,11 @@ class Rehearsal:
         self._asked: Asked | None = None
         self._is_surveyed = False
         self._stuck_count = 0
+        self._step = 0
         self._last_image = image
         chance = Random(assumed.seed)
         # The heartbeats before the first step were sent too.
-        self._clock = Clock(-10_000)
+        self._clock = Clock(-_BEFORE_MS)
         self._quorum = Quorum(image, assumed, self._clock, self._on_written)
         self._fleet = Fleet(self._quorum, assumed, self._clock, chance)
         self._watch = Watch(self._quorum.controller.state, self._fleet.living, self._clock, INTERVALS_KEPT)
@@ -90,6 +94,7 @@ class Rehearsal:
 
         Errors: StepError, before anything runs, for a step that cannot be meant.
         """
+        assert not self._is_surveyed, "a rehearsal runs once"
         check_steps(self._image, steps, self._assumptions)
         was_enabled = gc.isenabled()
         # What decisions and replay make has no cycles; looking for some takes as long as making it.
@@ -113,16 +118,18 @@ class Rehearsal:
             if step.at_ms is not None:
                 self._advance(step.at_ms)
             elif index:
-                settled = self._settle() and settled
+                settled = self._settle(self._is_quiet) and settled
             self._close_report(reports)
             text = step_text(step)
             progress(self._clock.now_ms, text)
             self._watch.cause = text
             self._fleet.events.append(Event(self._clock.now_ms, text, step=index))
+            self._step = index
             reports.append(StepReport(step, self._clock.now_ms, None))
             self._perform(step)
-        settled = self._settle() and settled
+        settled = self._settle(self._is_quiet) and settled
         self._close_report(reports)
+        settled = self._settle(self._is_over) and settled
         return self._outcome(counts, reports, settled)
 
     def _add_sizes(self, counts: Counts) -> None:
@@ -155,7 +162,7 @@ class Rehearsal:
         if due_ms is None or due_ms > limit_ms:
             return False
         clock.now_ms = max(clock.now_ms, due_ms)
-        self._quorum.run_due(self._fleet.sync)
+        self._quorum.run_due(self._fleet.sync_if_any_is_silent)
         return True
 
     def _advance(self, until_ms: int) -> None:
@@ -163,18 +170,22 @@ class Rehearsal:
             pass
         self._clock.now_ms = max(self._clock.now_ms, until_ms)
 
-    def _settle(self) -> bool:
+    def _settle(self, is_done: Callable[[], bool]) -> bool:
         """Go on until nothing happens any more; False if that takes too long."""
         limit_ms = self._clock.now_ms + self._assumptions.patience_ms
-        while not self._is_quiet():
+        while not is_done():
             if not self._turn(limit_ms):
-                return self._is_quiet()
+                return is_done()
         return True
 
     def _is_quiet(self) -> bool:
-        if self._clock.busy or not self._quorum.is_idle:
+        """Whether nothing is under way but elections that the controller holds every few minutes."""
+        if self._clock.busy:
             return False
-        return not self._fleet.silent or self._quorum.is_lost
+        return self._quorum.is_lost or (self._quorum.is_active and not self._fleet.silent)
+
+    def _is_over(self) -> bool:
+        return self._is_quiet() and self._quorum.is_idle
 
     # What records and deaths do
 
@@ -302,6 +313,7 @@ class Rehearsal:
             ids,
             max_offline,
             self._assumptions.down_ms if down_ms is None else down_ms,
+            step=self._step,
             fleet=self._fleet,
             replication=self._replication,
             clock=self._clock,
@@ -335,24 +347,53 @@ class Rehearsal:
             self._fleet.start(id)
 
     def _close_report(self, reports: list[StepReport]) -> None:
-        """Note how the step before came out."""
+        """Note how the steps so far came out."""
         if not reports:
             return
-        refusals = [*self._refusals, *self._fleet.refusals]
+        last = reports[-1]
+        refusals = [*last.refusals, *self._refusals, *self._fleet.refusals]
         self._refusals.clear()
         self._fleet.refusals.clear()
         if self._asked is not None and self._quorum.is_lost:
             refusals.append(Refusal(step_text(self._asked), NOT_CONTROLLER, "No controller is active, and none will be."))
             self._asked = None
-        is_quiet = self._is_quiet()
-        for roll in self._rolls if is_quiet else ():
-            refusals += [Refusal(f"broker {id}", NONE, "It did not come back in sync.") for id in roll.unfinished]
-        self._rolls = [] if is_quiet else [roll for roll in self._rolls if not roll.is_done]
-        last = reports[-1]
-        ended_ms = max(last.began_ms, self._quorum.last_write_ms, max((event.at_ms for event in self._fleet.events), default=0))
-        reports[-1] = last._replace(ended_ms=ended_ms if is_quiet else None, refusals=(*last.refusals, *refusals))
+        reports[-1] = last._replace(refusals=tuple(refusals))
+        if not self._is_quiet():
+            return
+        ended_ms = max(self._quorum.last_write_ms, max((event.at_ms for event in self._fleet.events), default=0))
+        for index, report in enumerate(reports):
+            if report.ended_ms is None:
+                unfinished = (*self._unfinished_restarts(index), *self._unfinished_moves(report))
+                reports[index] = report._replace(ended_ms=max(report.began_ms, ended_ms), unfinished=unfinished)
+        self._rolls.clear()
+
+    def _unfinished_restarts(self, step: int) -> Iterator[Unfinished]:
+        for roll in self._rolls:
+            if roll.step == step:
+                yield from (Unfinished(f"broker {id}", why) for id, why in roll.unfinished)
+
+    def _unfinished_moves(self, report: StepReport) -> Iterator[Unfinished]:
+        """Reassignments that never end, since a broker that is to have a replica does not serve."""
+        if not isinstance(report.step, Reassign):
+            return
+        refused = {refusal.thing for refusal in report.refusals}
+        for move in report.step.moves:
+            topic = self._last_image.topics.by_name.get(move.topic)
+            partition = None if topic is None else partition_of(topic, move.partition)
+            thing = f"{move.topic}-{move.partition}"
+            if partition is not None and thing not in refused and is_reassigning(partition):
+                missing = [str(id) for id in partition.adding_replicas if id not in partition.isr]
+                who = f"broker {', '.join(missing)}" if missing else "its replicas"
+                yield Unfinished(thing, f"the reassignment waits for {who} to get in sync")
 
     # The end
+
+    @property
+    def _next_election_ms(self) -> int | None:
+        settings = self._quorum.settings
+        if not settings.value("auto.leader.rebalance.enable"):
+            return None
+        return settings.number("leader.imbalance.check.interval.seconds") * 1000 - _BEFORE_MS
 
     def _outcome(self, counts: Counts, reports: list[StepReport], settled: bool) -> Outcome:
         before, after = self._image, self._quorum.image
@@ -392,6 +433,7 @@ class Rehearsal:
             notes=tuple(
                 notes_of(
                     before,
+                    next_election_ms=self._next_election_ms,
                     stuck=self._stuck_count,
                     voters=self._quorum.voters,
                     voters_named=bool(known_voters(before)),

@@ -106,13 +106,21 @@ class Refusal(NamedTuple):
     message: str
 
 
+class Unfinished(NamedTuple):
+    """What a step began and nothing will end: the thing, and what it waits for."""
+
+    thing: str
+    message: str
+
+
 class StepReport(NamedTuple):
-    """One step: when it began, when its effects ended (None: they lasted), and what was refused of it."""
+    """One step: when it began, when its effects ended (None: they lasted), what was refused of it, and what never came to its end."""
 
     step: Step
     began_ms: int
     ended_ms: int | None
     refusals: tuple[Refusal, ...] = ()
+    unfinished: tuple[Unfinished, ...] = ()
 
 
 class Load(NamedTuple):

@@ -26,7 +26,7 @@ from typing import Any, Final
 from metashell.errors import UsageError
 from metashell.escape import terminal_line
 from metashell.options.values import did_you_mean
-from metashell.rehearse.amounts import duration_ms, duration_word
+from metashell.rehearse.step_times import AFTER, AT, StepTimes
 from metashell.rehearse.step_words import ParsedStep, ReadMoves, WordError, parse_step
 from metashell.rehearse.steps import StepError
 from metashell.rehearse.toml_places import Path, Place, find_places
@@ -112,7 +112,7 @@ class _Reader:
         self._document = document
         self._read_moves = read_moves
         self._places = find_places(text)
-        self._newest_ms = 0
+        self._times = StepTimes()
 
     def plan(self) -> Plan:
         self._check_keys((), self._document, _KEYS)
@@ -125,10 +125,8 @@ class _Reader:
         if not entries:
             raise PlanError(self._name, self._text, 0, 'no step in it: write [[step]] and do = "kill-broker 3"')
         steps: list[ParsedStep] = []
-        last_ms: int | None = 0
         for number, entry in enumerate(entries):
-            last_ms = self._time(number, entry, last_ms)
-            steps.append(self._step(number, entry, last_ms))
+            steps.append(self._step(number, entry, self._time(number, entry)))
         notes = tuple(self._text_of(("step", number, "note"), entry.get("note", "")) for number, entry in enumerate(entries))
         return Plan(self._name, self._text, title, tuple(steps), notes, self._assume(), self._places)
 
@@ -139,31 +137,20 @@ class _Reader:
                 hint = did_you_mean(key, known) or f" (known: {', '.join(known)})"
                 raise self._error((*path, key), f"{where}unknown key {key}{hint}", at_key=True)
 
-    def _time(self, number: int, entry: Mapping[str, Any], last_ms: int | None) -> int | None:
+    def _time(self, number: int, entry: Mapping[str, Any]) -> int | None:
         """When a step begins; None for: when all is quiet."""
         path: Path = ("step", number)
         self._check_keys(path, entry, _STEP_KEYS)
-        if "at" in entry and "after" in entry:
-            raise self._error((*path, "after"), f"step {number + 1}: at and after exclude each other", at_key=True)
-        for key in ("at", "after"):
-            if key in entry:
-                word = self._text_of((*path, key), entry[key])
-                try:
-                    moment = duration_ms(word)
-                except UsageError as error:
-                    raise self._error((*path, key), f"step {number + 1}: {key}: {error}") from None
-                if key == "at":
-                    return self._forward((*path, key), number, moment)
-                if last_ms is None:
-                    raise self._error((*path, key), f"step {number + 1}: after: the step before it has no time, so neither has this one")
-                return self._forward((*path, key), number, last_ms + moment)
-        return 0 if number == 0 else None
-
-    def _forward(self, path: Path, number: int, moment_ms: int) -> int:
-        if moment_ms < self._newest_ms:
-            raise self._error(path, f"step {number + 1}: at is before an earlier step, which begins at {duration_word(self._newest_ms)}")
-        self._newest_ms = moment_ms
-        return moment_ms
+        if AT in entry and AFTER in entry:
+            raise self._error((*path, AFTER), f"step {number + 1}: at and after exclude each other", at_key=True)
+        key = next((key for key in (AT, AFTER) if key in entry), None)
+        if key is None:
+            return self._times.next()
+        word = self._text_of((*path, key), entry[key])
+        try:
+            return self._times.next(key, word)
+        except UsageError as error:
+            raise self._error((*path, key), f"step {number + 1}: {error}") from None
 
     def _step(self, number: int, entry: Mapping[str, Any], at_ms: int | None) -> ParsedStep:
         path: Path = ("step", number, "do")

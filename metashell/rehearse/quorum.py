@@ -18,6 +18,8 @@ CLUSTER_ID: Final = "rehearsal"
 NO_IDLE_RECORDS: Final = "metadata.max.idle.interval.ms"
 """A controller that writes nothing else writes a record twice a second, which says nothing: left out here."""
 NOBODY: Final = -1
+_SWEEP: Final = "maybeFenceStaleBroker"
+_QUIET_MS: Final = 3_600_000
 
 
 class Quorum:
@@ -95,16 +97,25 @@ class Quorum:
         """What looks up partitions by their brokers, as of now."""
         return Changes(self.controller.state)
 
-    def run_due(self, before_sweep: Callable[[], None]) -> None:
-        """Run the periodic task that is due; `before_sweep` is called before sessions are looked at, so that brokers are heard of."""
+    def run_due(self, before_sweep: Callable[[], bool]) -> None:
+        """Run the periodic task that is due.
+
+        Before sessions are looked at, `before_sweep` lets brokers be heard of; it says whether a session can end. If none can, the
+        sweeps are left out until one can (`resume_sweeps`).
+        """
         name = self.controller.next_due_task() or ""
-        if name == "maybeFenceStaleBroker":
-            before_sweep()
+        if name == _SWEEP and not before_sweep():
+            self.controller.shift_task(_SWEEP, self._clock.now_ms + _QUIET_MS)
+            return
         decision = self.controller.run_due(self._clock.now_ms)
         if decision is not None:
             self._write(decision, name)
         if decision is None or not decision.records:
             self.idle_ms[name] = self._clock.now_ms
+
+    def resume_sweeps(self) -> None:
+        """A broker is silent: sessions are looked at again."""
+        self.controller.shift_task(_SWEEP, self._clock.now_ms)
 
     def _write(self, decision: Decision, why: str) -> None:
         now_ms = self._clock.now_ms
@@ -117,7 +128,7 @@ class Quorum:
             self._times.append(now_ms)
             self._offsets.append(self._offset)
             self.last_write_ms = now_ms
-            self._on_written(Batch(base_offset, now_ms, why, records))
+            self._on_written(Batch(base_offset, max(0, now_ms), why, records))
         controller.written(decision)
         if decision.kraft_version is not None:
             controller.state.set_quorum(self.image.voters, decision.kraft_version)

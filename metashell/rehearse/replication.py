@@ -5,7 +5,6 @@ Source: kafka.cluster.Partition (maybeExpandIsr), kafka.server.AlterPartitionMan
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from metashell.codec import messages
@@ -28,7 +27,7 @@ _TICK_MS: Final = 1000
 
 
 class Replication:
-    """Who is behind, and until when.
+    """Who is behind, and until when. Where nobody leads, nobody is behind: whoever leads again may be followed then.
 
     Shape: `behind` has for each broker its replicas that are not in sync and will be: when they have caught up, or _READY for those
     that only wait for somebody to follow. `stuck` are replicas that were not in sync at the beginning, and stay so.
@@ -75,6 +74,7 @@ class Replication:
         away_ms = self._clock.now_ms - model.away_ms
         ready_ms = self._clock.now_ms + max(assumed.catch_up_min_ms, away_ms * assumed.catch_up_percent // 100)
         count = 0
+        new: list[tuple[str, PartitionKey]] = []
         for found in self._quorum.changes().with_replica(broker):
             if found is None:
                 continue
@@ -83,10 +83,12 @@ class Replication:
                 key = topic.id, partition_id
                 self.stuck.discard((key, broker))
                 if broker in partition.adding_replicas:
-                    self._copy(broker, key, topic.name)
-                else:
+                    new.append((topic.name, key))
+                elif partition.leader != NO_LEADER:
                     count += 1
                     self._plan(broker, key, ready_ms)
+        for name, key in sorted(new):
+            self._copy(broker, key, name)
         self._count(broker, count, None, is_catch_up=True)
 
     def look(self, key: PartitionKey, topic: TopicImage, partition: PartitionRegistration) -> None:
@@ -94,12 +96,12 @@ class Replication:
         isr = partition.isr
         if self._behind:
             for id in tuple(self._behind):
-                if id in isr or id not in partition.replicas:
+                if id in isr or id not in partition.replicas or _is_forlorn(id, partition):
                     self._leave(id, key)
         if len(isr) == len(partition.replicas):
             return
         for id in partition.replicas:
-            if id in isr or id not in self._fleet.serving or (key, id) in self.stuck:
+            if id in isr or id not in self._fleet.serving or (key, id) in self.stuck or _is_forlorn(id, partition):
                 continue
             ready_ms = self._behind.get(id, {}).get(key)
             if ready_ms is None:
@@ -170,7 +172,7 @@ class Replication:
             if behind.get(key) != ready_ms:
                 continue
             partition = self._quorum.controller.state.partition(*key)
-            if partition is None or broker in partition.isr or broker not in partition.replicas:
+            if partition is None or broker in partition.isr or broker not in partition.replicas or _is_forlorn(broker, partition):
                 self._leave(broker, key)
             elif partition.leader not in self._fleet.serving or not self._can_grow(partition):
                 behind[key] = _READY
@@ -215,7 +217,24 @@ class Replication:
         )
         self._quorum.ask(_ALTER_PARTITION_KEY, _ALTER_PARTITION_VERSION, body, f"AlterPartition of broker {leader}")
 
-    def waiting_for(self) -> Iterator[tuple[int, int]]:
-        """(broker, number of replicas) of those that are behind."""
-        for broker, behind in sorted(self._behind.items()):
-            yield broker, len(behind)
+    def why_behind(self, broker: int) -> str:
+        """Which replicas of a serving broker are not in sync and never will be, and who they wait for."""
+        waiting: list[tuple[str, int, int]] = []
+        for topic_id, partition_id in self._behind.get(broker, ()):
+            topic = self._quorum.image.topics.by_id.get(topic_id)
+            partition = self._quorum.controller.state.partition(topic_id, partition_id)
+            if topic is not None and partition is not None:
+                waiting.append((topic.name, partition_id, partition.leader))
+        if not waiting:
+            return "it is not in sync"
+        topic_name, number, leader = min(waiting)
+        more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
+        why = "which nobody leads" if leader == NO_LEADER else f"whose leader {leader} does not serve"
+        if leader in self._fleet.serving:
+            why = "in whose ISR is a broker that does not serve"
+        return f"it is not in sync in {topic_name}-{number}{more}, {why}"
+
+
+def _is_forlorn(broker: int, partition: PartitionRegistration) -> bool:
+    """Whether a replica has nobody to follow; a new one keeps what it has copied, and waits."""
+    return partition.leader == NO_LEADER and broker not in partition.adding_replicas

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from metashell.rehearse.brokers import Fleet
 from metashell.rehearse.clock import Clock
+from metashell.rehearse.outcome import BrokerState
 from metashell.rehearse.replication import Replication
 
 
 class Roll:
     """Restarts brokers, at most `max_offline` at a time; the next one goes when one is in sync again.
 
-    `on_stop(id)` and `on_start(id)` are called with the process of a broker, for what shares its machine.
+    `step` is the place of the step that it belongs to. `on_stop(id)` and `on_start(id)` are called with the process of a broker, for what
+    shares its machine.
     """
 
     def __init__(
@@ -22,12 +24,14 @@ class Roll:
         max_offline: int,
         down_ms: int,
         *,
+        step: int,
         fleet: Fleet,
         replication: Replication,
         clock: Clock,
         on_stop: Callable[[int], None],
         on_start: Callable[[int], None],
     ) -> None:
+        self.step = step
         self._left = list(brokers)
         self._max_offline = max_offline
         self._down_ms = down_ms
@@ -43,9 +47,20 @@ class Roll:
         return not self._left and not self.under_way
 
     @property
-    def unfinished(self) -> list[int]:
-        """The brokers that did not come back, and those whose turn never came."""
-        return sorted([*self.under_way, *self._left])
+    def unfinished(self) -> Iterator[tuple[int, str]]:
+        """The brokers that did not come back in sync, and those whose turn never came, with why."""
+        for id in sorted(self.under_way):
+            yield id, self._why_not_back(id)
+        for id in sorted(self._left):
+            yield id, "its turn never came"
+
+    def _why_not_back(self, id: int) -> str:
+        state = self._fleet.brokers[id].state
+        if state is BrokerState.SERVING:
+            return self._replication.why_behind(id)
+        if state is BrokerState.DEAD:
+            return "it is dead"
+        return f"it is {state.value} to the end: no controller takes it back"
 
     def go_on(self) -> None:
         """Let as many restart as may."""
@@ -55,14 +70,16 @@ class Roll:
             if self._fleet.brokers[id].has_process:
                 self._fleet.shut_down(id, partial(self._is_down, id))
             else:
-                self._start(id)
+                self._start(id, self._fleet.brokers[id].life)
 
     def _is_down(self, id: int) -> None:
         self._on_stop(id)
-        self._clock.after(self._down_ms, lambda: self._start(id))
+        life = self._fleet.brokers[id].life
+        self._clock.after(self._down_ms, lambda: self._start(id, life))
 
-    def _start(self, id: int) -> None:
-        if not self._fleet.brokers[id].has_process:
+    def _start(self, id: int, life: int) -> None:
+        broker = self._fleet.brokers[id]
+        if broker.life == life and not broker.has_process:
             self._on_start(id)
             self._fleet.start(id)
 

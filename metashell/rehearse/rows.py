@@ -13,8 +13,10 @@ from metashell.codec.error_codes import error_text
 from metashell.codec.redaction import REDACTED, is_sensitive_config, redact
 from metashell.codec.registry import message_type
 from metashell.image import BrokerRegistration, PartitionRegistration
+from metashell.rehearse.answer_text import status_of, verdict_line
 from metashell.rehearse.assumption_words import assumed
-from metashell.rehearse.outcome import ImageDiff, Load, Outcome, Written
+from metashell.rehearse.data_loss import data_losses
+from metashell.rehearse.outcome import ImageDiff, Load, Outcome, Refusal, Written
 from metashell.rehearse.step_words import step_text
 
 Row = dict[str, Any]
@@ -25,9 +27,10 @@ def verdict_row(outcome: Outcome) -> Row:
     verdict = outcome.verdict
     return {
         "type": "verdict",
-        "status": verdict.status,
-        "safe": verdict.status == 0,
-        "reasons": list(verdict.reasons),
+        "status": status_of(outcome),
+        "safe": not status_of(outcome) and not verdict.offline_before,
+        "verdict": verdict_line(outcome),
+        "reasons": [*data_losses(outcome), *verdict.reasons],
         "troubles": {trouble.value: toll._asdict() for trouble, toll in verdict.tolls.items()},
         "offline_before": verdict.offline_before,
         "settled": outcome.settled,
@@ -45,11 +48,13 @@ def step_rows(outcome: Outcome, texts: Sequence[str]) -> Iterator[Row]:
             "step": texts[number - 1] if texts else step_text(report.step),
             "began_ms": report.began_ms,
             "ended_ms": report.ended_ms,
-            "refusals": [
-                {"thing": refusal.thing, "code": refusal.code, "error": error_text(refusal.code), "message": refusal.message}
-                for refusal in report.refusals
-            ],
+            "refusals": [_refusal(refusal) for refusal in report.refusals],
+            "unfinished": [{"thing": left.thing, "message": left.message} for left in report.unfinished],
         }
+
+
+def _refusal(refusal: Refusal) -> Row:
+    return {"thing": refusal.thing, "code": refusal.code, "error": error_text(refusal.code), "message": refusal.message}
 
 
 def event_rows(outcome: Outcome) -> Iterator[Row]:

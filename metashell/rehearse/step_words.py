@@ -16,6 +16,7 @@ from metashell.forms import counted
 from metashell.image import MetadataImage
 from metashell.options.values import did_you_mean, size, whole_number
 from metashell.rehearse.amounts import duration_ms, duration_word
+from metashell.rehearse.step_times import AFTER, AT, StepTimes
 from metashell.rehearse.steps import (
     AddBroker,
     ConfigSet,
@@ -450,6 +451,22 @@ def with_all_partitions(step: Step, image: MetadataImage) -> Step:
         found = image.topics.by_name.get(topic) if partition == ALL_PARTITIONS else None
         named += [(topic, partition)] if found is None else [(topic, id) for id in sorted(found.partition_ids())]
     return replace(step, partitions=tuple(dict.fromkeys(named)))
+
+
+def parse_steps(words: Sequence[str], read_moves: ReadMoves) -> tuple[ParsedStep, ...]:
+    """The steps of a command line: `then` stands between two of them, `at TIME` or `after TIME` before one. Errors: WordError."""
+    times = StepTimes()
+    steps = []
+    for start, step in split_steps(words):
+        word = step[0] if step[:1] in ([AT], [AFTER]) else None
+        try:
+            at_ms = times.next(word, step[1] if word and len(step) > 1 else "")
+            steps.append(parse_step(step[2:] if word else step, read_moves, at_ms))
+        except WordError:
+            raise
+        except UsageError as error:
+            raise WordError(str(error), start) from None
+    return tuple(steps)
 
 
 def split_steps(words: Sequence[str]) -> list[tuple[int, list[str]]]:

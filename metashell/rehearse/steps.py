@@ -10,7 +10,9 @@ from metashell.errors import UsageError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timed:
-    """When a step begins, in milliseconds of the rehearsal; None: as soon as nothing changes any more after the step before it."""
+    """When a step begins, in milliseconds of the rehearsal; None: as soon as everything that the step before
+    it brought about has come to its end, apart from elections that the controller holds every few minutes.
+    """
 
     at_ms: int | None = None
 

@@ -114,7 +114,12 @@ def _grave(
     if refusals:
         first = refusals[0]
         more = f", and {len(refusals) - 1} more" if len(refusals) > 1 else ""
-        yield f"not everything was done: {first.thing}: {first.message}{more}"
+        yield f"the controller refused: {first.thing}: {first.message.rstrip('.')}{more}"
+    unfinished = [one for report in reports for one in report.unfinished]
+    if unfinished:
+        first_left = unfinished[0]
+        more = f", and {len(unfinished) - 1} more" if len(unfinished) > 1 else ""
+        yield f"not everything came to its end: {first_left.thing}: {first_left.message.rstrip('.')}{more}"
     if not settled:
         yield "things still changed when the rehearsal gave up waiting: what comes after that was not seen"
     if image.faults:
@@ -136,7 +141,9 @@ def _seconds(length_ms: int | None) -> str:
     return "ever" if length_ms is None else f"{length_ms / 1000:.1f} s"
 
 
-def notes_of(image: MetadataImage, *, stuck: int, voters: Iterable[int], voters_named: bool, copied_unknown: bool) -> Iterator[str]:
+def notes_of(
+    image: MetadataImage, *, next_election_ms: int | None, stuck: int, voters: Iterable[int], voters_named: bool, copied_unknown: bool
+) -> Iterator[str]:
     """What the image does not say, or says of a past moment, and what was made of it."""
     provenance = image.provenance
     if image.faults:
@@ -161,7 +168,8 @@ def notes_of(image: MetadataImage, *, stuck: int, voters: Iterable[int], voters_
             yield f"nodes that are broker and controller at once, and die and restart as both: {_ids(combined)}"
     if copied_unknown:
         yield "for partitions whose size is not known, the assumed size was copied"
-    yield "preferred leaders are elected every leader.imbalance.check.interval.seconds; when next, nothing says: 290 s after the beginning"
+    if next_election_ms is not None:
+        yield f"when preferred leaders are elected next, nothing says: {_seconds(next_election_ms)} after the beginning"
     yield "brokers are modelled, and so are the times of what they do; disks, networks, and clients are not"
 
 

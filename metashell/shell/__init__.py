@@ -6,6 +6,10 @@ come from. Answers are written while the tree is walked; what is kept in memory 
 
 One walk for both formats: with `voice="kafka"` everything, complaints too, is printed on stdout byte for byte as kafka-metadata-shell 4.3.1
 prints it, and the status is 0; our own format reports errors on stderr and in the status. Nothing here opens a source or reads argv.
+
+The verbs that change a cluster (`set`, `delete` ...) are off unless cli hands in an `Administrator`. `nodes.subjects` says what a path is
+about, `deeds` which administration command that makes, `acting` runs it and waits until the tree shows it: the shell decides nothing
+about a change.
 """
 
 from metashell.shell.context import Context

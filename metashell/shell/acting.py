@@ -51,7 +51,7 @@ def act(ctx: Context, args: SimpleNamespace, decide: Callable[[Sequence[Subject]
             ctx.out.flush()
             ctx.status = max(ctx.status, ctx.administrator.perform(ctx.command, deed, options))
     finally:
-        if deeds and not args.dry_run:
+        if deeds and not args.dry_run and not ctx.is_last:
             _wait_until_seen(ctx, ctx.administrator)
 
 

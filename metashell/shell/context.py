@@ -55,7 +55,7 @@ class Context:
     Shape: `display` is where answers go and `output` their form (text, json, jsonl, table, csv or kafka); `history` holds typed
     lines. `feed` is the source of newer images where there is one, and `make_root` the tree over one, given the tree before.
     `election` gives the election in quorum-state, None without one.
-    `administrator` changes the cluster, None where that is off.
+    `administrator` changes the cluster, None where that is off. `is_last` says that no command follows, which could see what was done.
     """
 
     root: Node
@@ -75,6 +75,7 @@ class Context:
     make_root: Callable[[MetadataImage, Node], Node] | None = None
     election: Callable[[], Leader | None] | None = None
     administrator: Administrator | None = None
+    is_last: bool = False
     write: Callable[[str], None] = field(init=False)
     """Writes text that may hold data."""
     line: Callable[[str], None] = field(init=False)

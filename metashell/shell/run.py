@@ -24,8 +24,9 @@ _PIPE = "|"
 
 
 def run_command(ctx: Context, words: Sequence[str]) -> int:
-    """Run one command given as words and return its status."""
+    """Run one command given as words, after which none follows, and return its status."""
     ctx.status = 0
+    ctx.is_last = True
     ctx.refresh()
     if ctx.speaks_kafka:
         from metashell.shell.kafka_voice import run_kafka

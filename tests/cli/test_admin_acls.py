@@ -54,6 +54,23 @@ def test_what_a_producer_and_a_consumer_need(quorum: EmbeddedQuorum) -> None:
     }
 
 
+def test_every_kind_of_resource_has_its_own_operations(quorum: EmbeddedQuorum) -> None:
+    for words in (
+        ["--operation", "create-tokens", "--user-principal", "bob"],
+        ["--operation", "two-phase-commit", "--transactional-id", "tx"],
+        ["--operation", "describe", "--delegation-token", "id"],
+        ["--operation", "idempotent-write", "--cluster"],
+    ):
+        lines(quorum, "acls", "add", "--allow", "alice", *words)
+    assert entries(quorum) == {
+        "ALLOW User:alice * CREATE_TOKENS USER:User:bob LITERAL",
+        "ALLOW User:alice * TWO_PHASE_COMMIT TRANSACTIONAL_ID:tx LITERAL",
+        "ALLOW User:alice * DESCRIBE DELEGATION_TOKEN:id LITERAL",
+        "ALLOW User:alice * IDEMPOTENT_WRITE CLUSTER:kafka-cluster LITERAL",
+    }
+    assert entries(quorum, "--user-principal", "bob") == {"ALLOW User:alice * CREATE_TOKENS USER:User:bob LITERAL"}
+
+
 def test_an_entry_that_is_there_stays_one(quorum: EmbeddedQuorum) -> None:
     words = ["--allow", "alice", "--operation", "read", "--topic", "orders"]
     assert objects(quorum, "acls", "add", *words, "--dry-run")[0]["result"] == "would be added"

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from metashell.cli.administering import Work
 from metashell.embedded import EmbeddedQuorum
+from metashell.errors import MetashellError
+from metashell.image import MetadataImage
 from tests.administering import command, lines, objects
 from tests.extra_broker import ExtraBroker
 
@@ -141,3 +144,14 @@ def test_a_change_of_metadata_version_is_asked_about(quorum: EmbeddedQuorum) -> 
 def test_a_wrong_level_is_one_line(quorum: EmbeddedQuorum, words: list[str], text: str) -> None:
     (told,) = lines(quorum, "features", "upgrade", *words, status=2)
     assert text in told
+
+
+def test_who_may_not_fetch_still_sees_the_quorum_and_why_not_the_rest(quorum: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(work: Work) -> MetadataImage:
+        raise MetashellError("localhost:1: not authorized: to fetch the metadata log needs the right CLUSTER_ACTION on the cluster")
+
+    monkeypatch.setattr(Work, "image", refuse)
+    status, text = cluster(quorum)
+    assert status == 1 and "controllers       3 voters, controller " in text
+    assert "problem           brokers and topics cannot be seen: localhost:1: not authorized" in text
+    assert json.loads(cluster(quorum, "-o", "json")[1])["partitions"] is None

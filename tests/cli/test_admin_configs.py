@@ -177,3 +177,44 @@ def test_settings_come_from_a_file_and_passwords_stay_hidden(quorum: EmbeddedQuo
 def test_a_wrong_command_line_is_one_line_without_values(quorum: EmbeddedQuorum, words: list[str], text: str) -> None:
     (told,) = lines(quorum, "configs", *words, status=2)
     assert text in told and SECRET not in told
+
+
+def test_what_was_never_set_is_not_unset(quorum: EmbeddedQuorum) -> None:
+    assert lines(quorum, "configs", "unset", "topic:orders", "segment.ms") == ["topic:orders: segment.ms: was not set"]
+    told = lines(quorum, "configs", "unset", "topic:orders", "min.insync.replicas")
+    assert told == ["topic:orders: min.insync.replicas: was not set, 1 comes from elsewhere (all brokers)"]
+    told = lines(quorum, "configs", "unset", "topic:orders", "retention.m", status=1)
+    assert told == [
+        "topic:orders: retention.m: was not set",
+        "metashell configs unset: topic:orders: Kafka 4.3 knows no key retention.m (did you mean retention.ms?)",
+    ]
+
+
+def test_what_comes_back_when_a_key_is_unset_can_cost_records_too(quorum: EmbeddedQuorum) -> None:
+    lines(quorum, "configs", "set", "topic:orders", "retention.ms=-1")
+    warning, refused = lines(quorum, "configs", "unset", "topic:orders", "retention.ms", status=2)
+    assert "retention.ms: 604800000 is less than -1: older records are deleted for good" in warning and "--yes" in refused
+    lines(quorum, "configs", "set", "topic:orders", "retention.ms=5", "--yes")
+    assert lines(quorum, "configs", "unset", "topic:orders", "retention.ms") == [
+        "topic:orders: retention.ms: unset, 5 before (topic), now 604800000 (default)"
+    ]
+
+
+def test_through_controllers_a_broker_gets_nothing_that_it_reads_only_at_its_start(quorum: EmbeddedQuorum) -> None:
+    (told,) = lines(quorum, "configs", "set", "broker:101", "node.id=9", "--yes", status=1)
+    assert told.endswith("broker:101: node.id: a broker reads it only from server.properties, when it starts")
+    assert lines(quorum, "configs", "set", "broker:101", "num.io.threads=9")[1].startswith(
+        "metashell configs set: controllers do not check what only the broker itself can"
+    )
+    assert lines(quorum, "configs", "unset", "broker:101", "num.io.threads")[0] == "broker:101: num.io.threads: unset, 9 before (broker)"
+
+
+def test_a_broker_that_is_not_there_has_no_settings(quorum: EmbeddedQuorum) -> None:
+    (told,) = lines(quorum, "configs", "get", "broker:55", status=1)[-1:]
+    assert "broker:55: BROKER_ID_NOT_REGISTERED: no such broker is registered, and nothing is set for it" in told
+
+
+def test_a_password_on_a_command_line_is_remarked(quorum: EmbeddedQuorum) -> None:
+    told = lines(quorum, "configs", "set", "broker:101", f"ssl.key.password={SECRET}", "--dry-run")
+    assert any("other users of this machine can see a password on a command line" in line for line in told)
+    assert SECRET not in "".join(told)

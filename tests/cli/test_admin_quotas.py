@@ -30,10 +30,15 @@ def stored(quorum: EmbeddedQuorum) -> dict[tuple[tuple[str, str | None], ...], d
 
 def test_quotas_are_set_and_others_stay(quorum: EmbeddedQuorum) -> None:
     assert lines(quorum, "quotas", "set", "--user", "alice", "producer_byte_rate=10M", "consumer_byte_rate=5e5") == [
-        "user=alice: producer_byte_rate=10485760 set",
-        "user=alice: consumer_byte_rate=500000 set",
+        "user=alice: producer_byte_rate: set to 10485760",
+        "user=alice: consumer_byte_rate: set to 500000",
     ]
-    lines(quorum, "quotas", "set", "--user", "alice", "request_percentage=12.5")
+    assert lines(quorum, "quotas", "set", "--user", "alice", "request_percentage=10", "producer_byte_rate=10M") == [
+        "user=alice: request_percentage: set to 10",
+        "user=alice: producer_byte_rate: set to 10485760",
+    ]
+    (told,) = objects(quorum, "quotas", "set", "--user", "alice", "request_percentage=12.5")
+    assert (told["value_before"], told["value"], told["result"]) == (None, 12.5, "set")
     assert stored(quorum) == {
         (("user", "alice"),): {"producer_byte_rate": 10485760.0, "consumer_byte_rate": 500000.0, "request_percentage": 12.5}
     }
@@ -81,7 +86,7 @@ def test_a_list_is_what_fits(quorum: EmbeddedQuorum) -> None:
 
 def test_a_dry_run_asks_the_cluster_and_changes_nothing(quorum: EmbeddedQuorum) -> None:
     assert lines(quorum, "quotas", "set", "--ip", "10.0.0.1", "connection_creation_rate=20", "--dry-run") == [
-        "ip=10.0.0.1: connection_creation_rate=20 would be set"
+        "ip=10.0.0.1: connection_creation_rate: would be set to 20"
     ]
     refused = lines(quorum, "quotas", "set", "--ip", "10.0.0.1", "connection_creation_rate=0.5", "--dry-run", status=1)
     assert "connection_creation_rate cannot be a fractional value" in refused[0]
@@ -91,12 +96,14 @@ def test_a_dry_run_asks_the_cluster_and_changes_nothing(quorum: EmbeddedQuorum) 
 def test_quotas_are_removed(quorum: EmbeddedQuorum) -> None:
     lines(quorum, "quotas", "set", "--user", "alice", "producer_byte_rate=1", "consumer_byte_rate=2", "request_percentage=3")
     assert lines(quorum, "quotas", "unset", "--user", "alice", "producer_byte_rate", "--dry-run") == [
-        "user=alice: producer_byte_rate would be removed"
+        "user=alice: producer_byte_rate: would be removed, 1 before"
     ]
-    assert lines(quorum, "quotas", "unset", "--user", "alice", "producer_byte_rate") == ["user=alice: producer_byte_rate removed"]
-    assert lines(quorum, "quotas", "unset", "--user", "alice", "producer_byte_rate") == ["user=alice: producer_byte_rate is not set"]
+    assert lines(quorum, "quotas", "unset", "--user", "alice", "producer_byte_rate") == [
+        "user=alice: producer_byte_rate: removed, 1 before"
+    ]
+    assert lines(quorum, "quotas", "unset", "--user", "alice", "producer_byte_rate") == ["user=alice: producer_byte_rate: is not set"]
     assert lines(quorum, "quotas", "unset", "--user", "alice", "consumer_byte_rat", status=1) == [
-        "user=alice: consumer_byte_rat is not set (did you mean consumer_byte_rate?)"
+        "user=alice: consumer_byte_rat: is not set (did you mean consumer_byte_rate?)"
     ]
     assert len(objects(quorum, "quotas", "unset", "--user", "alice", "--all")) == 2
     assert stored(quorum) == {}

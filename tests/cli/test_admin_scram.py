@@ -150,7 +150,7 @@ def asked(first: str, second: str) -> tuple[str, str]:
     code = "from metashell.cli.passwords import read_password\n"
     code += "try: print('read', len(read_password('Password of alice', file=None, variable=None)))\n"
     code += "except Exception as error: print('refused', error)"
-    _, shown = on_terminal(code, [("alice: ", first), ("again: ", second)])
+    _, shown = on_terminal(code, [("alice: ", first), *([("again: ", second)] if second else [])])
     return shown.splitlines()[-1], shown
 
 
@@ -159,3 +159,10 @@ def test_a_terminal_asks_twice_and_shows_nothing() -> None:
     assert last == f"read {len(SECRET)}" and SECRET not in shown
     last, shown = asked(SECRET, f"{SECRET}x")
     assert last == "refused the two passwords differ: nothing was changed" and SECRET not in shown
+
+
+def test_who_types_no_password_changes_nothing() -> None:
+    last, _ = asked("\x04", "")
+    assert last == "refused no password was typed"
+    _, shown = asked("\x03", "")
+    assert "\nnothing was changed\n" in shown

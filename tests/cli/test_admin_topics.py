@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 
+from metashell.admin.admin import Admin
+from metashell.admin.errors import UncertainError
+from metashell.admin.topics import describe_topics
+from metashell.codec import messages
 from metashell.embedded import EmbeddedQuorum
 from metashell.values import uuid_text
 from tests.administering import lines, objects
@@ -62,7 +68,7 @@ def test_topics_are_made_and_listed(quorum: EmbeddedQuorum) -> None:
 
 
 def test_an_empty_list_says_so_and_is_a_list_for_programs(quorum: EmbeddedQuorum) -> None:
-    assert lines(quorum, "topics", "list") == ["metashell topics list: no topics"]
+    assert lines(quorum, "topics", "list") == ["metashell topics list: no topics that this user may see"]
     assert lines(quorum, "topics", "list", "-o", "json") == ["[]"]
 
 
@@ -225,3 +231,66 @@ def test_a_partition_that_is_not_there_is_named(quorum: EmbeddedQuorum) -> None:
     told = lines(quorum, "elect", "preferred", "orders:7", "orders-0", status=1)
     assert "metashell elect preferred: orders:7: there is no such partition (the topic has 1)" in told
     assert "metashell elect preferred: a partition is written orders:0" in told
+
+
+def test_where_the_preferred_replica_is_not_in_sync_all_leaves_partitions_as_they_are(quorum: EmbeddedQuorum, extra: ExtraBroker) -> None:
+    lines(quorum, "topics", "create", "orders", "--assignment", "201:101,101:102")
+    extra.fence()
+    extra.fence(False)
+    assert lines(quorum, "elect", "preferred", "--all", status=1) == [
+        "metashell elect preferred: 1 partition left as before: the preferred replica is not in sync (metashell topics describe shows it)"
+    ]
+
+
+# ---- a connection that breaks at the wrong moment
+
+
+@pytest.mark.parametrize(
+    ("words", "now"),
+    [
+        (("topics", "create", "orders", "payments"), "Now orders is there with 1 partition, payments is not there"),
+        (("topics", "alter", "orders", "-p", "3", "--yes"), "Now orders is there with 1 partition"),
+        (("features", "disable", "group.version", "--yes"), "Now group.version is at 1"),
+        (("brokers", "unregister", "101", "--force", "--yes"), "Now broker 101 is registered"),
+        (("quorum", "remove-controller", "2", "--yes"), "Now the voters are controller 1 ("),
+    ],
+)
+def test_a_change_that_may_or_may_not_have_been_made_is_looked_after(
+    running: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], now: str
+) -> None:
+    if "orders" not in names(running):
+        running.create_topic("orders")
+    original = Admin.ask_active
+
+    def ask_active(admin: Admin, request: object, *, version: int | None = None) -> object:
+        if isinstance(request, messages.DescribeQuorumRequest | messages.DescribeConfigsRequest):
+            return original(admin, request, version=version)
+        raise UncertainError("localhost:1: broken; it may or may not have been done")
+
+    monkeypatch.setattr(Admin, "ask_active", ask_active)
+    with EmbeddedQuorum(controllers=2) if words[0] == "quorum" else contextlib.nullcontext(running) as quorum:
+        told = lines(quorum, *words, status=1)
+    assert told[-1].startswith(f"metashell {words[0]} {words[1]}: localhost:1: broken; it may or may not have been done. {now}"), told
+
+
+def test_large_topics_are_described_page_by_page() -> None:
+    asked: list[object] = []
+
+    class Pages:
+        """Answers DescribeTopicPartitions with two partitions a page."""
+
+        def ask(self, request: messages.DescribeTopicPartitionsRequest) -> messages.DescribeTopicPartitionsResponse:
+            asked.append(request.cursor)
+            made = messages.DescribeTopicPartitionsResponse
+            first = 0 if request.cursor is None else request.cursor.partition_index
+            partitions = tuple(
+                made.DescribeTopicPartitionsResponsePartition(partition_index=id, leader_id=1, replica_nodes=(1,), isr_nodes=(1,))
+                for id in range(first, min(first + 2, 5))
+            )
+            return made(
+                topics=(made.DescribeTopicPartitionsResponseTopic(name="orders", topic_id=bytes(16), partitions=partitions),),
+                next_cursor=made.Cursor(topic_name="orders", partition_index=first + 2) if first + 2 < 5 else None,
+            )
+
+    (topic,), errors = describe_topics(cast("Admin", Pages()), ["orders"])
+    assert ([partition.id for partition in topic.partitions], errors, len(asked)) == ([0, 1, 2, 3, 4], [], 3)

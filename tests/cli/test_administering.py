@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
 import select
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,7 +105,11 @@ class Terminal:
 
     def __init__(self, quorum: EmbeddedQuorum, *words: str) -> None:
         self._main, side = pty.openpty()
-        argv = command_line("metashell", *words, "-C", quorum.bootstrap_controllers)
+        # A background process of a shell ignores Ctrl-C, and so would what it starts.
+        program = (
+            "import signal, sys; signal.signal(2, signal.default_int_handler); from metashell.cli.front_door import main; sys.exit(main())"
+        )
+        argv = [sys.executable, "-c", program, *words, "-C", quorum.bootstrap_controllers]
         self._process = subprocess.Popen(argv, stdin=side, stdout=side, stderr=side, env=environment(TERM="xterm"), start_new_session=True)
         os.close(side)
         self.text = ""
@@ -130,13 +136,16 @@ class Terminal:
         os.write(self._main, text.encode())
 
     def end(self) -> int:
-        while self._read() and self._process.poll() is None:
+        ends_at = time.monotonic() + LIMIT_S
+        while self._read() and self._process.poll() is None and time.monotonic() < ends_at:
             pass
         while self._read() and select.select([self._main], [], [], 0)[0]:
             pass
-        status = self._process.wait(LIMIT_S)
         os.close(self._main)
-        return status
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(LIMIT_S)
+        self._process.kill()
+        return self._process.wait(LIMIT_S)
 
 
 @pytest.mark.parametrize(("answer", "status", "is_gone"), [("n\n", 1, False), ("\n", 1, False), ("\x04", 1, False), ("yes\n", 0, True)])
@@ -243,3 +252,59 @@ def test_every_command_that_can_be_asked_about_takes_yes_and_dry_run() -> None:
             assert {"output", "bootstrap_server", "bootstrap_controller", "command_config", "timeout"} <= dests, command.name
             assert "yes" not in dests or "dry_run" in dests, command.name
             assert command.examples, command.name
+
+
+def changes(quorum: EmbeddedQuorum, form: str) -> list[str]:
+    """A command that changes two things, and prints in that form."""
+    words = command_line("metashell", "configs", "set", "broker:default", "num.io.threads=9", "log.cleaner.threads=2", "-o", form)
+    return [*words, "-C", quorum.bootstrap_controllers]
+
+
+@pytest.mark.parametrize("form", ["text", "json", "jsonl"])
+def test_on_a_full_disk_what_was_done_is_told_on_stderr(quorum: EmbeddedQuorum, form: str) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            changes(quorum, form), stdout=full, stderr=subprocess.PIPE, text=True, env=environment(), timeout=LIMIT_S, check=False
+        )
+    told = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert told[0] == "metashell configs set: standard output: No space left on device; going on"
+    assert [line.split(": ")[1:3] for line in told[1:]] == [["broker:default", "num.io.threads"], ["broker:default", "log.cleaner.threads"]]
+
+
+def test_a_reader_that_leaves_does_not_stop_what_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    class Left:
+        """A pipe whose reader left after the first line."""
+
+        lines = 0
+
+        def write(self, text: str) -> int:
+            return len(text)
+
+        def flush(self) -> None:
+            self.lines += 1
+            if self.lines == 2:
+                raise BrokenPipeError
+
+        def isatty(self) -> bool:
+            return False
+
+        def fileno(self) -> int:
+            raise OSError
+
+    made = []
+
+    def make_three(work: Work) -> None:
+        for name in ("a", "b", "c"):
+            made.append(name)
+            work.tell(f"{name}: created", type="topic", topic=name, result="created")
+
+    for form in ("text", "jsonl"):
+        made.clear()
+        out, sys.stdout = sys.stdout, Left()  # type: ignore[assignment]
+        try:
+            status = Work("metashell things do", values(output=form)).run(make_three)
+        finally:
+            sys.stdout = out
+        assert (status, made) == (1, ["a", "b", "c"])
+        assert capsys.readouterr().err == "metashell things do: standard output is closed; going on\n"

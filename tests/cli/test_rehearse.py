@@ -183,6 +183,7 @@ def test_the_page_of_a_large_answer_is_bounded(tmp_path: Path) -> None:
         (["--html", "page.html"], 2, "--html goes with a step or a plan"),
         (["-C", "127.0.0.1:1", "kill-broker", "6"], 2, "--bootstrap-controller and --demo exclude each other"),
         (["kill-broker", "6", "--html", "no/such/page.html"], 1, "no/such/page.html: No such file or directory"),
+        (["."], 2, ". is a directory: name the metadata to rehearse on with --snapshot ."),
         (["no-such.toml"], 1, "no-such.toml: No such file or directory"),
     ],
 )
@@ -307,8 +308,13 @@ def test_the_environment_names_a_quorum_where_the_command_line_names_nothing(
     quorum: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("METASHELL_BOOTSTRAP_CONTROLLER", quorum.bootstrap_controllers)
-    assert text(run_main(main, ["topic", "delete", "orders"], cwd=Path()))[0] == "SAFE: nothing goes offline"
+    expected = "NOT SAFE: topic orders is deleted with all its records (3 partitions)"
+    assert text(run_main(main, ["topic", "delete", "orders"], cwd=Path()))[0] == expected
     assert text(rehearse(*KILL))[0].startswith("NOT SAFE: 3 partitions")
+    monkeypatch.setenv("METASHELL_COMMAND_CONFIG", "no-such.properties")
+    for words in ([], ["-C", quorum.bootstrap_controllers]):
+        done = run_main(main, [*words, "lose-controller"], cwd=Path())
+        assert (done.status, done.stderr) == (1, "metashell rehearse: no-such.properties: No such file or directory\n")
 
 
 def test_a_quorum_that_is_not_there_is_status_1_and_no_answer() -> None:

@@ -42,9 +42,9 @@ def test_a_person_is_asked_before_anything_is_changed(quorum: EmbeddedQuorum) ->
 @pytest.mark.parametrize(
     ("words", "question"),
     [
-        (["set", "/image/clientQuotas/user(bob)", "producer_byte_rate=1"], "set: Set producer_byte_rate of user bob? (cluster at "),
-        (["create", "/image/topics/byName/new"], "create: Create new? (cluster at "),
-        (["elect", "/image/topics/byName/orders"], "elect: Elect the preferred leaders of orders? (cluster at "),
+        (["set", "/image/clientQuotas/user(bob)", "producer_byte_rate=1"], "Set producer_byte_rate of user bob? (cluster at "),
+        (["create", "/image/topics/byName/new"], "Create new? (cluster at "),
+        (["elect", "/image/topics/byName/orders"], "Elect the preferred leaders of orders? (cluster at "),
         (["delete", "/image/topics/byName/orders"], "Delete 1 topic? (cluster at "),
         (["alter", "/image/topics/byName/orders", "-p", "9"], "Let orders from 3 have 9 partitions? (cluster at "),
     ],
@@ -55,9 +55,9 @@ def test_every_verb_asks_once(words: list[str], question: str, quorum: EmbeddedQ
 
 
 def test_yes_and_a_dry_run_ask_nobody(quorum: EmbeddedQuorum) -> None:
-    for option, result in (("--dry-run", "would be set"), ("--yes", "set")):
+    for option, result in (("--dry-run", "would be set to"), ("--yes", "set to")):
         status, shown = terminal(quorum, ["set", "/image/clientQuotas/user(carol)", "producer_byte_rate=1", option])
-        assert (status, shown) == (0, f"user=carol: producer_byte_rate=1 {result}\n")
+        assert (status, shown) == (0, f"user=carol: producer_byte_rate: {result} 1\n")
 
 
 def test_changes_go_where_the_shell_is_attached(quorum: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,6 +111,7 @@ def test_forms_are_those_of_the_commands(quorum: EmbeddedQuorum) -> None:
         "names": {"user": "eve"},
         "quota": "producer_byte_rate",
         "value": 7,
+        "value_before": None,
         "result": "set",
     }
 

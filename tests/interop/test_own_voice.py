@@ -71,7 +71,7 @@ def test_both_ways_show_the_same_cluster(broker: OneBroker) -> None:
         ways = [[{key: row[key] for key in keys} for row in objects(broker, *words, through=through)] for through in ("-b", "-C")]
         assert ways[0] == ways[1] != [], words
     lines(broker, "topics", "delete", "orders", "--yes", "--wait")
-    assert lines(broker, "topics", "list") == ["metashell topics list: no topics"]
+    assert lines(broker, "topics", "list") == ["metashell topics list: no topics that this user may see"]
 
 
 def test_only_brokers_know_their_disks(broker: OneBroker) -> None:
@@ -136,7 +136,11 @@ def test_quotas_and_credentials_are_described_by_brokers_as_the_metadata_has_the
     monkeypatch.setenv("ALICES_PASSWORD", "secret")
     for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
         lines(broker, "scram", "set", "alice", "--mechanism", mechanism, "--password-env", "ALICES_PASSWORD")
-    lines(broker, "quotas", "set", "--user", "alice", "producer_byte_rate=10M", "request_percentage=12.5")
+    lines(broker, "quotas", "set", "--user", "alice", "producer_byte_rate=10M")
+    assert lines(broker, "quotas", "set", "--user", "alice", "producer_byte_rate=9M", "request_percentage=12.5") == [
+        "user=alice: producer_byte_rate: set to 9437184, 10485760 before",
+        "user=alice: request_percentage: set to 12.5, not set before",
+    ]
     lines(broker, "quotas", "set", "--user-default", "--client-id", "app", "consumer_byte_rate=1M")
     lines(broker, "quotas", "set", "--ip", "127.0.0.2", "connection_creation_rate=7")
     lines(broker, "quotas", "set", "--ip-default", "connection_creation_rate=700", "--dry-run")

@@ -14,11 +14,12 @@ from metashell.rehearse.steps import KillBroker, RestartBroker
 from tests.rehearse.oracle import check, partitions_of
 from tests.rehearse.random_clusters import images, steps_for
 
+EXAMPLES = max(40, settings.default.max_examples) if settings.default else 40
 QUICK = Assumptions(partition_bytes=1000)
 
 
 @given(st.data())
-@settings(max_examples=80)
+@settings(max_examples=2 * EXAMPLES)
 def test_records_intervals_loads_and_differences_are_what_a_slow_look_finds(data: st.DataObject) -> None:
     image = data.draw(images())
     steps = data.draw(steps_for(image))
@@ -28,7 +29,7 @@ def test_records_intervals_loads_and_differences_are_what_a_slow_look_finds(data
 
 
 @given(images(all_live=True), st.integers(1, 5))
-@settings(max_examples=40)
+@settings(max_examples=EXAMPLES)
 def test_after_a_restart_everything_is_as_it_was(image: MetadataImage, broker: int) -> None:
     if broker not in image.cluster.brokers:
         return
@@ -43,7 +44,7 @@ def test_after_a_restart_everything_is_as_it_was(image: MetadataImage, broker: i
 
 
 @given(images(all_live=True), st.integers(1, 5))
-@settings(max_examples=40)
+@settings(max_examples=EXAMPLES)
 def test_nothing_is_offline_while_somebody_in_sync_lives(image: MetadataImage, broker: int) -> None:
     if broker not in image.cluster.brokers:
         return

@@ -9,7 +9,16 @@ import pytest
 from metashell.errors import UsageError
 from metashell.options.rehearse_tools import REHEARSE
 from metashell.options.rehearse_tools import STEPS as NAMES
-from metashell.rehearse.step_words import FIRST_WORDS, FORMS, WordError, parse_step, split_steps, step_text, with_all_partitions
+from metashell.rehearse.step_words import (
+    FIRST_WORDS,
+    FORMS,
+    WordError,
+    parse_step,
+    parse_steps,
+    split_steps,
+    step_text,
+    with_all_partitions,
+)
 from metashell.rehearse.steps import (
     AddBroker,
     ConfigSet,
@@ -93,6 +102,26 @@ def test_a_wrong_setting_is_refused_without_its_value() -> None:
 def test_a_step_that_cannot_be_meant_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         step_of(text)
+
+
+def test_steps_of_a_command_line_may_have_times() -> None:
+    words = "kill-broker 1 then after 2s kill-broker 2 then lose-controller then at 5m restart-broker 1 then after 1m restart-broker 2"
+    assert [one.step.at_ms for one in parse_steps(words.split(), read_moves)] == [0, 2000, None, 300_000, 360_000]
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        ("kill-broker 1 then at 5 kill-broker 2", "at: '5' is not a time"),
+        ("kill-broker 1 then at", "at: '' is not a time"),
+        ("kill-broker 1 then at 5s", "a step is missing"),
+        ("at 5m kill-broker 1 then at 4m kill-broker 2", "at is before an earlier step, which begins at 5m"),
+        ("at 5m kill-broker 1 then kill-broker 3 then after 1s kill-broker 2", "after: the step before it has no time"),
+    ],
+)
+def test_a_time_that_cannot_be_is_refused(words: str, fault: str) -> None:
+    with pytest.raises(WordError, match=f"^{fault}"):
+        parse_steps(words.split(), read_moves)
 
 
 def test_topics_without_partitions_mean_all_of_theirs() -> None:

@@ -9,7 +9,7 @@ import pytest
 from metashell.codec.config_types import TOPIC_RESOURCE
 from metashell.codec.error_codes import INVALID_REPLICATION_FACTOR, NOT_CONTROLLER
 from metashell.image import MetadataImage
-from metashell.rehearse import Assumptions, Outcome, StepError, check_steps, rehearse_change
+from metashell.rehearse import Assumptions, Outcome, Rehearsal, StepError, check_steps, rehearse_change
 from metashell.rehearse.outcome import BrokerState, Trouble
 from metashell.rehearse.steps import (
     AddBroker,
@@ -152,6 +152,53 @@ def test_a_throttle_makes_it_slower() -> None:
     image = cluster(topics={"big": [partition(1)]})
     outcome = rehearse_change(image, [Reassign((Move("big", 0, (2,)),), throttle_bytes=1_000)], None, {("big", 0): 60_000})
     assert outcome.steps[0].ended_ms == 60_000
+
+
+def test_a_move_to_a_dead_broker_never_ends_and_is_told() -> None:
+    outcome = rehearsed(cluster(fenced=[3], topics={"big": [partition(1)]}), Reassign((Move("big", 0, (3,)),)))
+    [left] = outcome.steps[0].unfinished
+    assert (left.thing, left.message) == ("big-0", "the reassignment waits for broker 3 to get in sync")
+    assert outcome.verdict.status == 1
+
+
+def test_a_roll_does_not_wait_for_partitions_that_nobody_leads() -> None:
+    image = cluster(topics={"gone": [partition(1, 2, isr=[], leader=-1, elr=[4])]}, elr=True)
+    outcome = rehearsed(image, RollBrokers())
+    assert not outcome.steps[0].unfinished
+    assert outcome.verdict.status == 0
+    assert outcome.verdict.offline_before == 1
+
+
+def test_a_roll_that_is_stopped_says_where_it_stands() -> None:
+    outcome = rehearsed(cluster(), RollBrokers(), KillBroker(1, at_ms=20_000))
+    assert [(left.thing, left.message) for left in outcome.steps[0].unfinished] == [
+        ("broker 1", "it is dead"),
+        ("broker 2", "its turn never came"),
+        ("broker 3", "its turn never came"),
+    ]
+    assert outcome.verdict.status == 1
+    assert outcome.verdict.reasons[0] == "not everything came to its end: broker 1: it is dead, and 2 more"
+
+
+def test_the_next_step_does_not_wait_for_the_preferred_election() -> None:
+    outcome = rehearsed(cluster(), KillBroker(1), KillBroker(2))
+    first, second = outcome.steps
+    assert first.ended_ms is not None and second.began_ms - first.ended_ms < 10_000
+
+
+def test_steps_that_overlap_end_together() -> None:
+    outcome = rehearsed(cluster(), KillBroker(1), KillBroker(2, at_ms=1_000))
+    assert [step.began_ms for step in outcome.steps] == [0, 1_000]
+    assert outcome.steps[0].ended_ms == outcome.steps[1].ended_ms == outcome.batches[-1].at_ms
+
+
+def test_each_record_is_handed_on_and_the_first_ones_are_kept() -> None:
+    seen: list[int] = []
+    rehearsal = Rehearsal(cluster(), records_kept=2, on_batch=lambda batch: seen.append(len(batch.records)))
+    outcome = rehearsal.run([KillBroker(1)])
+    assert sum(seen) == outcome.record_count == 4
+    assert len(list(outcome.records())) == 2
+    assert outcome.records_left_out == 2
 
 
 def test_what_the_controller_refuses_is_told_and_the_status_is_1() -> None:

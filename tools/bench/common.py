@@ -25,6 +25,12 @@ KAFKA_CLASSES = {
     "dump-log": "org.apache.kafka.tools.DumpLogSegments",
     "shell": "org.apache.kafka.shell.MetadataShell",
     "storage": "kafka.tools.StorageTool",
+    "server": "kafka.Kafka",
+    "cluster": "org.apache.kafka.tools.ClusterTool",
+    "quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
+    "features": "org.apache.kafka.tools.FeatureCommand",
+    "topics": "org.apache.kafka.tools.TopicCommand",
+    "configs": "kafka.admin.ConfigCommand",
 }
 MIB = 1 << 20
 # Descendants are summed this often; the largest single process is known exactly from wait4 all the same.
