@@ -90,8 +90,8 @@ LOSS = "kind name can_be_lost offline unclean under_min_isr new_leaders keeps_qu
 
 def test_every_object_has_the_keys_of_the_contract() -> None:
     steps = (
-        "lose-controller then config set topic:orders retention.ms=1 then topic create new --partitions 1 then topic delete plain-topic then "
-        "feature downgrade streams.version 0 then kill-broker 6 then restart-broker 6 then topic create bad --replication-factor 9"
+        "lose-controller then config set topic:orders retention.ms=1 then topic create new --partitions 1 then topic delete plain-topic "
+        "then feature downgrade streams.version 0 then kill-broker 6 then restart-broker 6 then topic create bad --replication-factor 9"
     )
     found: dict[str, str] = {}
     for line in rehearse(*steps.split(), "-o", "jsonl").stdout.splitlines():
