@@ -30,6 +30,7 @@ INTEROP = {
     "spoilt": "controller_server/test_spoilt_requests.py",
     "requests": "controller/test_any_request.py",
     "histories": "controller/test_model.py",
+    "reassign": "interop/test_reassign.py",
 }
 """What runs more cases with METASHELL_SOAK, most of them new ones by a new METASHELL_SEED each round."""
 RUNS = ("properties", *SEEDS, *INTEROP, "mutation")

@@ -25,7 +25,7 @@ def _show(work: Work) -> bool:
     from metashell.cli.quorum_health import problems_of_quorum, quorum_of, spare_of
     from metashell.forms import counted
 
-    quorum = quorum_of(work)
+    quorum = quorum_of(work.admin, work.controllers)
     problems = problems_of_quorum(quorum)
     rows = list(_replicas(quorum))
     if work.form in ("json", "jsonl"):

@@ -30,6 +30,7 @@ MOVING_COLUMNS = ("topic", "partition", "target", "replicas", "adding", "removin
 def apply(work: Work) -> None:
     """Begin what is not begun."""
     from metashell.cli.reassign_view import read_plan_file
+    from metashell.forms import counted
     from metashell.placement.progress import Stage
 
     values = work.values
@@ -37,6 +38,8 @@ def apply(work: Work) -> None:
         if number == 0:
             raise UsageError(f"option {option}: 0 would never end", option)
     plan = read_plan_file(values.plan)
+    if plan.directories:
+        work.note(f"brokers choose directories themselves: the log_dirs of {counted(plan.directories, 'replica')} are ignored")
     standings = _look(work, plan)
     _check_brokers(work, standings)
     if not _is_as_assumed(work, standings):

@@ -33,9 +33,10 @@ class Assignment(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a file says, in its order; each partition once."""
+    """What a file says, in its order; each partition once. `directories` counts the replicas for which it names a directory."""
 
     assignments: tuple[Assignment, ...]
+    directories: int = 0
 
 
 def read_plan(text: str, source: str) -> Plan:
@@ -48,15 +49,17 @@ def read_plan(text: str, source: str) -> Plan:
     if version != _VERSION:
         raise UsageError(f"{source}: version is {version}, not {_VERSION}", source)
     found: dict[tuple[str, int], Assignment] = {}
+    directories = 0
     for number, entry in enumerate(member(value, "partitions", list, "", source=source)):
         assignment = _assignment(entry, f"partitions[{number}]", source)
         key = assignment.topic, assignment.partition
         if key in found:
             raise UsageError(f"{source}: partitions[{number}]: {assignment.place} is there twice", source)
         found[key] = assignment
+        directories += _count_directories(entry, len(assignment.replicas), f"partitions[{number}] ({assignment.place})", source)
     if not found:
         raise UsageError(f"{source}: partitions is empty: there is nothing to do", source)
-    return Plan(tuple(found.values()))
+    return Plan(tuple(found.values()), directories)
 
 
 def _assignment(entry: Any, place: str, source: str) -> Assignment:
@@ -70,7 +73,6 @@ def _assignment(entry: Any, place: str, source: str) -> Assignment:
     replicas = _replicas(entry, "replicas", place, source)
     if not replicas:
         raise UsageError(f"{source}: {place}.replicas is empty", source)
-    _check_directories(entry, len(replicas), place, source)
     before = _replicas(entry, "current_replicas", place, source) if "current_replicas" in entry else None
     topic_id = member(entry, "topic_id", str, place, source=source) if "topic_id" in entry else ""
     return Assignment(topic, partition, replicas, before, topic_id)
@@ -86,18 +88,17 @@ def _replicas(entry: Any, key: str, place: str, source: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _check_directories(entry: dict[str, Any], count: int, place: str, source: str) -> None:
-    """Kafka's tool moves replicas between the directories of a broker too, if `log_dirs` names them. We do not."""
+def _count_directories(entry: dict[str, Any], count: int, place: str, source: str) -> int:
+    """For how many replicas a directory is named: Kafka's own tool writes those that they are in into files for the way back."""
     if "log_dirs" not in entry:
-        return
-    directories = member(entry, "log_dirs", list, place, source=source)
+        return 0
+    directories: list[Any] = member(entry, "log_dirs", list, place, source=source)
     if len(directories) != count:
         raise UsageError(f"{source}: {place}: {len(directories)} log_dirs for {count} replicas", source)
     for number, directory in enumerate(directories):
-        if directory != ANY_DIRECTORY:
-            raise UsageError(
-                f"{source}: {place}.log_dirs[{number}] is {directory!r}: only kafka-reassign-partitions chooses directories", source
-            )
+        if not isinstance(directory, str):
+            raise UsageError(f"{source}: {place}.log_dirs[{number}] is {directory!r}, not a text", source)
+    return count - directories.count(ANY_DIRECTORY)
 
 
 def write_plan(assignments: Iterable[Assignment]) -> str:

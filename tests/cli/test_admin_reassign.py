@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -166,6 +169,49 @@ def test_cancel_goes_back_and_apply_begins_again(quorum: EmbeddedQuorum, plan: s
     assert "moves that others began are stopped too" in warning and "--yes" in refused
     assert len(objects(quorum, "reassign", "cancel", "--all", "--yes")) == 2
     assert lines(quorum, "reassign", "status") == ["metashell reassign status: no move is under way"]
+
+
+def test_what_ctrl_c_leaves_is_told_and_apply_goes_on(quorum: EmbeddedQuorum, plan: str) -> None:
+    code = "import sys; from metashell.cli.admin_reassign import main; sys.exit(main(sys.argv[1:]))"
+    words = ["apply", plan, "-C", quorum.bootstrap_controllers, "--batch", "2", "--throttle", "1k"]
+    process = subprocess.Popen([sys.executable, "-c", code, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        told = [process.stdout.readline(), process.stdout.readline()]
+        assert told == ["orders:0: 101,102 -> 104,102\n", "orders:2: 101,103 -> 103,104\n"]
+        catch_up(quorum, "orders", 0)
+        assert process.stdout.readline() == "orders:3: 101,102 -> 102,103\n"
+        catch_up(quorum, "orders", 3)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    (line,) = stderr.splitlines()
+    assert line.startswith("metashell reassign apply: stopped: ") and " being moved, which goes on in the cluster; " in line
+    assert line.endswith(f"`metashell reassign status {plan} --clear-throttle`. `metashell reassign apply {plan}` goes on")
+    thread = threading.Timer(0.2, catch_up, (quorum, "orders", 2))
+    thread.start()
+    assert lines(quorum, "reassign", "apply", plan, "--throttle", "1k", "--wait", "20")[-1] == "1 partition moved"
+    quorum.wait_for(lambda image: not configs(quorum))
+
+
+def test_waiting_has_an_end_and_says_what_is_left(quorum: EmbeddedQuorum, plan: str) -> None:
+    told = lines(quorum, "reassign", "apply", plan, "--wait", "0", status=1)
+    assert told[-2:] == [
+        f"metashell reassign apply: stopped: 3 of 3 partitions are being moved, which goes on in the cluster; 0 were not begun. "
+        f"`metashell reassign apply {plan}` goes on",
+        "metashell reassign apply: not within 0 s: 3 partitions are still being moved",
+    ]
+    lines(quorum, "reassign", "cancel", plan)
+
+
+def test_status_is_watched_until_the_plan_is_done(quorum: EmbeddedQuorum, plan: str) -> None:
+    lines(quorum, "reassign", "apply", plan)
+    thread = threading.Timer(0.3, catch_up, (quorum, "orders", 0, 2, 3))
+    thread.start()
+    told = lines(quorum, "reassign", "status", plan, "--watch", "1")
+    assert told[0] == "3 partitions: 3 moving" and told[-1] == "3 partitions: 3 done"
 
 
 def test_a_dry_run_is_rehearsed(quorum: EmbeddedQuorum, plan: str) -> None:
