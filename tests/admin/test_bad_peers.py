@@ -11,7 +11,14 @@ from metashell.admin.cluster import describe_cluster, unregister_broker
 from metashell.admin.errors import AdminError, UncertainError, UnsupportedError, WrongListenerError
 from metashell.admin.features import describe_features
 from metashell.client.errors import ConnectError
-from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, NONE, NOT_CONTROLLER, POLICY_VIOLATION, TOPIC_ALREADY_EXISTS
+from metashell.codec.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    INVALID_REQUEST,
+    NONE,
+    NOT_CONTROLLER,
+    POLICY_VIOLATION,
+    TOPIC_ALREADY_EXISTS,
+)
 from metashell.codec.messages import (
     CreateTopicsRequest,
     CreateTopicsResponse,
@@ -203,8 +210,9 @@ def test_features_need_no_right_that_the_list_of_controllers_needs() -> None:
         assert describe_features(admin).epoch is None
 
 
-def test_a_request_that_is_too_large_is_not_laid_on_a_policy() -> None:
+def test_advice_depends_on_the_words_where_a_code_means_several_things() -> None:
     assert "policy" in AdminError(POLICY_VIOLATION, "no").advice
+    assert "need Kafka 4.0" in AdminError(INVALID_REQUEST, "Unknown resource type 32").advice
     assert "less at once" in AdminError(POLICY_VIOLATION, "Excessively large number of partitions per request.").advice
 
 

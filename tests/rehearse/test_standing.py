@@ -54,7 +54,7 @@ def rehearsed(image: MetadataImage, step: Step) -> tuple[set[tuple[str, int]], .
     return offline, found[Trouble.UNCLEAN] - offline, (found[Trouble.UNDER_MIN_ISR] & lasting) - found[Trouble.UNCLEAN] - offline
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=max(60, settings().max_examples))
 @given(images())
 def test_each_loss_counts_what_its_rehearsal_counts(image: MetadataImage) -> None:
     standing = standing_answers(image)
