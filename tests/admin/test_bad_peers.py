@@ -16,6 +16,7 @@ from metashell.codec.error_codes import (
     INVALID_REQUEST,
     NONE,
     NOT_CONTROLLER,
+    NOT_LEADER_OR_FOLLOWER,
     POLICY_VIOLATION,
     TOPIC_ALREADY_EXISTS,
 )
@@ -184,6 +185,18 @@ def test_an_answer_of_which_a_part_was_done_is_the_answer() -> None:
     with peer(answer) as one, admin_of(one) as admin:
         assert [item.error_code for item in admin.ask_active(CREATE).topics] == [NONE, NOT_CONTROLLER]
         assert admin.again == 0
+
+
+def test_a_broker_that_hands_on_to_a_controller_that_leads_no_longer_is_passed_over() -> None:
+    # As Kafka's do after a failover: the former active controller is back as a follower (golden README, surprise 13).
+    def stale(request: Any) -> Any:
+        return cluster_of(1, one, two) if isinstance(request, DescribeClusterRequest) else moved
+
+    moved = UnregisterBrokerResponse(error_code=NOT_LEADER_OR_FOLLOWER)
+    with peer(stale, BROKER_APIS) as one, peer(lambda _: UnregisterBrokerResponse(), BROKER_APIS) as two:
+        with admin_of(one, kind=Kind.BROKERS) as admin:
+            unregister_broker(admin, 3)
+        assert (one.asked, two.asked) == (["UnregisterBroker", "DescribeCluster"], ["UnregisterBroker"])
 
 
 def test_when_nobody_leads_the_last_answer_or_the_reason_is_given() -> None:
