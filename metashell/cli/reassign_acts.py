@@ -201,20 +201,18 @@ class _Run:
         from metashell.admin.reassign import CHUNK
 
         values = self._work.values
-        is_first = True
         while self._waiting:
             if values.batch is not None:
                 self._wait(values.batch - 1)
             room = CHUNK if values.batch is None else min(CHUNK, values.batch - len(self._moving))
             chunk, self._waiting = self._waiting[:room], self._waiting[room:]
-            self._begin(chunk if is_first else self._still_waiting(chunk))
-            is_first = False
+            self._begin(self._still_waiting(chunk))
         if values.wait is not None or values.batch is not None:
             self._wait(0)
             self._end()
 
     def _still_waiting(self, chunk: Sequence[Standing]) -> list[Standing]:
-        """Those of a chunk that nobody has touched since the command began: the protocol replaces a move without a word."""
+        """Those of a chunk that nobody has touched since, be it while a person was asked: the protocol replaces moves without a word."""
         from metashell.placement.progress import Stage
 
         found = []
