@@ -9,6 +9,7 @@ import pytest
 from metashell.cli.kafka_metadata_shell import main
 from tests.golden_cases import Case, own_lines, shell_cases, small_diff, with_local_paths
 from tests.running import ODD_SURROUNDINGS, run_main, run_process
+from tests.seeds import shows
 
 pytestmark = pytest.mark.golden
 
@@ -17,6 +18,7 @@ CASES = shell_cases()
 ANSWERS = [case for case in CASES if case.files and not {"-h", "-l", "--help"} & set(case.argv)]
 
 
+@shows("KIP-631/metadata-shell")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_the_shell_prints_what_kafka_prints(case: Case) -> None:
     outcome = run_main(main, case.argv, cwd=case.root, stdin=case.stdin)

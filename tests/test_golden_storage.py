@@ -12,6 +12,7 @@ import pytest
 from metashell.cli.kafka_storage import main
 from tests.golden_cases import own_lines
 from tests.running import Outcome, run_main
+from tests.seeds import shows
 from tests.storage.golden import cases, comparable_stdout, content, listing, set_up
 
 # Where Kafka repeats what may be a part of a password, ours does not.
@@ -29,6 +30,7 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
 
 
+@shows("KIP-631/storage-tool", "KIP-631/meta-properties")
 @pytest.mark.parametrize("case", OFFLINE, ids=[case["id"] for case in OFFLINE])
 def test_the_answer_and_the_files_are_kafkas(case: dict[str, Any], tmp_path: Path) -> None:
     folder = tmp_path / "case"

@@ -84,6 +84,11 @@ class Admin:
         return self._run(lambda session: session.connection(to)).core.peer_ranges
 
     @property
+    def skipped(self) -> dict[Address, str]:
+        """Addresses that kept silent and were not waited for, because others answered; with the reason."""
+        return {} if self._session is None else dict(self._session.skipped)
+
+    @property
     def right_refused(self) -> str:
         """The right that was missing when a request was last refused for want of one, in words; empty where none was."""
         return "" if self._session is None else right_for(self._session.refused)

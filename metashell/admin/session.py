@@ -43,7 +43,9 @@ BACKOFF_MAX_S: Final = 0.5
 ANSWER_S: Final = 30.0
 """request.timeout.ms of Kafka's clients."""
 NEXT_S: Final = 10.0
-"""How long a node may keep silent when there are others to ask."""
+"""How long an answer is waited for when there are others to ask."""
+CONNECT_S: Final = (1.5, 5.0, 10.0)
+"""How long a connection is waited for then, the first time and later."""
 TURNS: Final = 3
 """Of the loop, until the end of a connection is known: it is read, closed, and told."""
 MOVED: Final = frozenset({NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER})
@@ -99,6 +101,10 @@ class Session:
         self._client = client
         self._timeout_s = timeout_s
         self._has_sasl = has_sasl
+        self.skipped: dict[Address, str] = {}
+        """Who was not waited for, because others could be asked, and never came."""
+        self._slow: dict[Address, int] = {}
+        """How often a connection was not waited for any longer."""
         self._last: Address | None = None
         """Who answered last, None while nobody has."""
         self._nodes: tuple[Node, ...] = ()
@@ -328,14 +334,21 @@ class Session:
         # The loop did not run since the last question: it may have to hear first that a connection is gone.
         for _ in range(TURNS):
             await asyncio.sleep(0)
+        times = self._slow.get(address, 0)
         patience = self._patience(ends_at, alone=False)
+        if len(self._candidates()) > 1:
+            patience = min(patience, CONNECT_S[min(times, len(CONNECT_S) - 1)])
         try:
             async with asyncio.timeout(patience):
                 connection = await self._client.connection(address)
         except ConnectionFailedError as error:
             raise NotSent(error) from None
         except TimeoutError:
-            raise NotSent(ConnectionFailedError(f"no answer within {patience:.3g} s", timed_out=True)) from None
+            self._slow[address] = times + 1
+            self.skipped[address] = reason = f"no answer within {patience:.3g} s"
+            is_silent = times + 1 >= len(CONNECT_S) or len(self._candidates()) < 2
+            raise NotSent(ConnectionFailedError(reason, timed_out=is_silent)) from None
+        self.skipped.pop(address, None)
         ranges = connection.core.peer_ranges
         if (METADATA in ranges) is (self._kind is Kind.CONTROLLERS) and (METADATA in ranges or VOTE in ranges):
             raise self._wrong(address)

@@ -24,7 +24,7 @@ def _show(work: Work) -> bool:
     from metashell.cli.quorum_health import problems_of_quorum, quorum_of, spare_of
     from metashell.errors import MetashellError
 
-    quorum = quorum_of(work)
+    quorum = quorum_of(work.admin, work.controllers)
     features = work.admin.features().finalized
     problems = problems_of_quorum(quorum)
     try:

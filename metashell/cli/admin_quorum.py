@@ -25,7 +25,7 @@ def _show(work: Work) -> bool:
     from metashell.cli.quorum_health import problems_of_quorum, quorum_of, spare_of
     from metashell.forms import counted
 
-    quorum = quorum_of(work)
+    quorum = quorum_of(work.admin, work.controllers)
     problems = problems_of_quorum(quorum)
     rows = list(_replicas(quorum))
     if work.form in ("json", "jsonl"):
@@ -141,7 +141,7 @@ def _refuse_static(work: Work) -> None:
     if not work.admin.features().finalized.get(KRAFT_VERSION, 0):
         raise MetashellError(
             "kraft.version is 0: the voters are those of controller.quorum.voters in every server.properties, and no command changes them "
-            "(metashell features upgrade kraft.version=1 lets commands do it)"
+            "(from Kafka 4.1 on, metashell features upgrade kraft.version=1 lets commands do it)"
         )
 
 

@@ -16,8 +16,9 @@ import os
 import sys
 import time
 from contextlib import contextmanager
+from errno import EBADF
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, parsed, run_sub_command
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, drop_output, parsed, run_sub_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ class Work:
         self._is_single = self._is_written = False
         self._noted: set[str] = set()
         self._told: list[str] = []
+        self._is_mute = False
         self._shows_progress = False
 
     def run(self, act: Callable[[Work], None]) -> int:
@@ -113,22 +115,25 @@ class Work:
                 is_whole = True
             except AdminError as error:
                 self.failed(error)
-            except OSError as error:
-                self._say_what_was_done(error)
-                raise
         finally:
             self._end_progress()
-            if is_whole or self._objects:
-                try:
-                    self._write()
-                    sys.stdout.flush()
-                except OSError as error:
-                    self._say_what_was_done(error)
-                    raise
             self._close_admin()
             if self._followed is not None:
                 self._followed.close()
+            if is_whole or self._objects:
+                self._finish()
         return self._status
+
+    def _finish(self) -> None:
+        try:
+            self._write()
+            sys.stdout.flush()
+        except OSError as error:
+            if not self._told:
+                raise
+            if self._lose_output(error):
+                for text in self._told:
+                    self.note(text)
 
     # ---- the cluster
 
@@ -141,6 +146,8 @@ class Work:
 
     def _close_admin(self) -> None:
         if self._opened is not None:
+            for address, reason in self._opened.skipped.items():
+                self.note_once(f"{address}: {reason}; others were asked")
             self._opened.close()
             self._opened = None
 
@@ -156,11 +163,11 @@ class Work:
         return str(named.bootstrap_controller or named.bootstrap_server)
 
     @property
-    def addresses(self) -> Sequence[Address]:
-        """The same as addresses."""
+    def controllers(self) -> Sequence[Address]:
+        """The controllers that were named, none where brokers were."""
         from metashell.cli.attaching import addresses_of
 
-        return addresses_of(self.place)
+        return addresses_of(self.place) if self.asks_controllers else ()
 
     def image(self) -> MetadataImage:
         """The newest committed metadata, read from the quorum by an observer that stays attached. Errors: MetashellError."""
@@ -169,14 +176,23 @@ class Work:
 
             from metashell.cli.attaching import target_of
             from metashell.codec.compression import MAX_DECOMPRESSED
+            from metashell.errors import MetashellError
             from metashell.live.attach import attach
+            from metashell.live.failures import AttachError
             from metashell.live.target import ABSENT_TIMEOUT_S
 
             named = cluster_of(self.values)
             named.max_decompressed = MAX_DECOMPRESSED
             target = target_of(named)
             # The timeout is for a cluster that is there: nobody waits half a minute for the line that says the port is wrong.
-            self._followed = attach(replace(target, absent_s=min(ABSENT_TIMEOUT_S, target.timeout_s)))
+            try:
+                self._followed = attach(replace(target, absent_s=min(ABSENT_TIMEOUT_S, target.timeout_s)))
+            except AttachError:
+                from metashell.cli.quorum_health import leaderless
+
+                if (text := leaderless(self.admin, self.controllers)) is None:
+                    raise
+                raise MetashellError(text) from None
         return self._followed.view().image
 
     # ---- the answer
@@ -205,14 +221,31 @@ class Work:
     def tell(self, text: str, **fields: object) -> None:
         """What was done, or would be with --dry-run: in text a line, at once; else an object of the fields."""
         self._end_progress()
-        self._told.append(text)
-        if self.form == "text":
-            from metashell.escape import terminal_line
+        if self._is_mute:
+            self.note(text)
+            return
+        try:
+            if self.form == "text":
+                from metashell.escape import terminal_line
 
-            self.display.line(terminal_line(text))
-            sys.stdout.flush()
-        else:
-            self._gather([fields])
+                self.display.line(terminal_line(text))
+                sys.stdout.flush()
+            else:
+                self._told.append(text)
+                self._gather([fields])
+        except OSError as error:
+            # What the command was asked to change, it changes all the same.
+            if self._lose_output(error):
+                self.note(text)
+
+    def _lose_output(self, error: OSError) -> bool:
+        """Go on without standard output; whether what was done goes to stderr: a reader that left wants none of it."""
+        drop_output()
+        self._status = STATUS_FAILED
+        is_closed = isinstance(error, BrokenPipeError) or error.errno == EBADF
+        self.note_once("standard output is closed; going on" if is_closed else f"standard output: {error.strerror}; going on")
+        self._is_mute = not isinstance(error, BrokenPipeError)
+        return self._is_mute
 
     def failed(self, error: MetashellError, **fields: object) -> None:
         """One thing that was refused or could not be done: a line on stderr, and the status is 1."""
@@ -230,13 +263,6 @@ class Work:
         complain(self.name, text)
         if self.form != "text" and fields:
             self._gather([{**fields, "result": "failed", **reason}])
-
-    def _say_what_was_done(self, error: OSError) -> None:
-        """On stderr, where standard output does not take the answer: what was changed is changed all the same."""
-        if not isinstance(error, BrokenPipeError) and error.filename is None:
-            for text in self._told:
-                self.note(text)
-            self._told.clear()
 
     def note(self, text: str) -> None:
         """A remark beside the answer, on stderr."""
@@ -410,7 +436,11 @@ def agreed(question: str, place: str) -> bool:
 
     sys.stderr.write(terminal_line(f"{question} (cluster at {place}) [y/N] "))
     sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in _AGREED
+    try:
+        return sys.stdin.readline().strip().lower() in _AGREED
+    except KeyboardInterrupt:
+        sys.stderr.write("\nnothing was changed\n")
+        raise
 
 
 # ---- which cluster

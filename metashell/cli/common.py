@@ -54,10 +54,10 @@ class Tool:
             sys.stdout.flush()
         except BrokenPipeError:
             # The reader has seen enough. Without this the interpreter would complain when it exits.
-            _drop_output()
+            drop_output()
             return STATUS_OK
         except OSError as error:
-            _drop_output()
+            drop_output()
             is_closed = error.errno == EBADF
             complain(self.name, "standard output is closed" if is_closed else f"standard output: {error.strerror or error}")
             return STATUS_FAILED
@@ -244,7 +244,7 @@ def output_target() -> int | ByteSink:
         return sys.stdout.buffer
 
 
-def _drop_output() -> None:
+def drop_output() -> None:
     """Point stdout at the null device, so that flushing its buffer cannot fail again."""
     try:
         null = os.open(os.devnull, os.O_WRONLY)

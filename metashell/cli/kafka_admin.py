@@ -6,12 +6,13 @@ Errors are those of Kafka in one line, without the stack trace that it prints af
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 
-from metashell.cli.common import STATUS_FAILED
+from metashell.cli.common import STATUS_FAILED, complain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from metashell.admin.admin import Admin
     from metashell.admin.errors import AdminError
@@ -68,7 +69,7 @@ def say(line: str) -> int:
 def exception_text(error: AdminError) -> str:
     """An error of the cluster as Java prints the exception that stands for it."""
     plain = _EXCEPTIONS.get(error.name) or "".join(word.capitalize() for word in error.name.split("_"))
-    return f"{_ERRORS}{plain}Exception: {error.words}"
+    return f"{_ERRORS}{plain}Exception: {' '.join(error.words.splitlines())}"
 
 
 def read_properties(path: str | None) -> dict[str, str]:
@@ -85,16 +86,22 @@ def read_properties(path: str | None) -> dict[str, str]:
         raise UsageError(f"{path}: {error}", path) from None
 
 
-def open_admin(config: str | None, servers: str | None, controllers: str | None) -> Admin:
-    """The cluster at one of these lists of addresses, as the client of a property file. Errors: UsageError; PathError."""
+@contextmanager
+def open_admin(name: str, config: str | None, servers: str | None, controllers: str | None) -> Iterator[Admin]:
+    """The cluster at one of these lists of addresses, as the client of a property file, while the block of the tool `name` runs.
+
+    Addresses that kept silent are told at the end. Errors: UsageError; PathError.
+    """
     from metashell.admin.admin import Admin, Kind
     from metashell.cli.attaching import addresses_of, client_config_of
 
     options = client_config_of(config).options()
     timeout_ms = options.pop("deadline_ms")
-    return Admin(
-        Kind.CONTROLLERS if controllers else Kind.BROKERS, addresses_of(controllers or servers or ""), timeout_ms=timeout_ms, **options
-    )
+    kind = Kind.CONTROLLERS if controllers else Kind.BROKERS
+    with Admin(kind, addresses_of(controllers or servers or ""), timeout_ms=timeout_ms, **options) as admin:
+        yield admin
+        for address, reason in admin.skipped.items():
+            complain(name, f"{address}: {reason}; others were asked")
 
 
 def print_lines(lines: Iterable[str]) -> None:

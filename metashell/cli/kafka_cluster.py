@@ -65,7 +65,7 @@ def _perform(command: str, values: SimpleNamespace) -> int:
         sys.stdout.write(f"{_DEPRECATED}\n")
     if command == "list-endpoints" and values.include_fenced_brokers and values.bootstrap_controller:
         raise TerseError(_FENCED)
-    with open_admin(values.command_config or values.config, values.bootstrap_server, values.bootstrap_controller) as admin:
+    with open_admin(NAME, values.command_config or values.config, values.bootstrap_server, values.bootstrap_controller) as admin:
         return _COMMANDS[command](admin, values)
 
 

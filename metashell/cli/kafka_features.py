@@ -50,7 +50,7 @@ def _perform(command: str, values: SimpleNamespace) -> int:
             from metashell.cli.storage_commands import run_storage_command
 
             return run_storage_command(NAME, command, values)
-        with open_admin(values.command_config, values.bootstrap_server, values.bootstrap_controller) as admin:
+        with open_admin(NAME, values.command_config, values.bootstrap_server, values.bootstrap_controller) as admin:
             return _ONLINE[command](admin, values)
     except StorageError as error:
         raise TerseError(str(error)) from None

@@ -44,7 +44,7 @@ def _perform(command: str, values: SimpleNamespace) -> int:
     config = values.command_config
     if config is not None and not os.path.exists(config):
         raise TerseError(f"Properties file {config} does not exists!")
-    with open_admin(config, values.bootstrap_server, values.bootstrap_controller) as admin:
+    with open_admin(NAME, config, values.bootstrap_server, values.bootstrap_controller) as admin:
         return _COMMANDS[command](admin, values)
 
 

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Final
 from metashell.forms import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from metashell.admin.admin import Admin
     from metashell.admin.quorum import QuorumDescription, Replica
-    from metashell.cli.administering import Work
     from metashell.net.addresses import Address
 
 SILENT_MS: Final = 10_000
 """A voter that has not fetched for so long is not there: it fetches at least every half second."""
 
 
-def quorum_of(work: Work) -> QuorumDescription:
+def quorum_of(admin: Admin, controllers: Sequence[Address]) -> QuorumDescription:
     """The quorum as its leader tells it. Errors: MetashellError; where nobody leads, what each of the controllers said."""
     from metashell.admin.errors import AdminError
     from metashell.admin.quorum import describe_quorum
@@ -26,26 +26,32 @@ def quorum_of(work: Work) -> QuorumDescription:
     from metashell.errors import MetashellError
 
     try:
-        return describe_quorum(work.admin)
+        return describe_quorum(admin)
     except (ConnectError, AdminError) as error:
         is_about_leader = not isinstance(error, AdminError) or error.code in (NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER)
-        if not (work.asks_controllers and is_about_leader):
+        text = leaderless(admin, controllers) if is_about_leader else None
+        if text is None:
             raise
-        told = {address: _told_by(work, address) for address in work.addresses}
-        if not any(answers for answers, _ in told.values()):
-            raise
-        each = "; ".join(f"{address} {words}" for address, (_, words) in told.items())
-        raise MetashellError(f"no controller leads the quorum, so nothing can be changed: {each}") from None
+        raise MetashellError(text) from None
 
 
-def _told_by(work: Work, address: Address) -> tuple[bool, str]:
+def leaderless(admin: Admin, controllers: Sequence[Address]) -> str | None:
+    """What each of the controllers said, where some answer and nobody leads; None where that is not why there is no answer."""
+    told = {address: _told_by(admin, address) for address in controllers}
+    if not any(answers for answers, _ in told.values()):
+        return None
+    each = "; ".join(f"{address} {words}" for address, (_, words) in told.items())
+    return f"no controller leads the quorum, so nothing can be changed: {each}"
+
+
+def _told_by(admin: Admin, address: Address) -> tuple[bool, str]:
     """Whether a controller answers, and what it knows of the leader."""
     from metashell.client.errors import ConnectError
     from metashell.errors import MetashellError
     from metashell.live.discovery import describe_quorum_request
 
     try:
-        answer = work.admin.ask(describe_quorum_request(), to=address)
+        answer = admin.ask(describe_quorum_request(), to=address)
     except ConnectError as error:
         return False, f"does not answer ({'; '.join(reason for _, reason in error.attempts)})"
     except MetashellError as error:

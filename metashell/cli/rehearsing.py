@@ -44,12 +44,11 @@ def subject_of(values: SimpleNamespace) -> Subject:
     from metashell.errors import UsageError
     from metashell.options.administering import CONTROLLER_VARIABLE, SERVER_VARIABLE
 
-    if names_quorum(values):
-        return live_subject(values)
-    if not values.snapshot and not values.demo:
-        if not any(map(os.environ.get, (SERVER_VARIABLE, CONTROLLER_VARIABLE))):
-            raise UsageError("no cluster: name a file or directory with --snapshot, a quorum with -C or -b, or try --demo", "--snapshot")
+    is_stored = values.snapshot or values.demo
+    if names_quorum(values) or (not is_stored and any(map(os.environ.get, (SERVER_VARIABLE, CONTROLLER_VARIABLE)))):
         return live_subject(cluster_of(values))
+    if not is_stored:
+        raise UsageError("no cluster: name a file or directory with --snapshot, a quorum with -C or -b, or try --demo", "--snapshot")
     from metashell.cli.loading import load, report_faults
 
     path = values.snapshot

@@ -55,8 +55,8 @@ UNSET = command(
     "unset",
     "remove quotas of a user, client id or address",
     """
-        Removes each KEY of one entity, to which less special quotas apply then. A key that is not set is told; that is no error, unless
-        Kafka knows no such key.
+        Removes each KEY of one entity, to which less special quotas apply then. The answer names keys that were not set; that is no error,
+        unless Kafka knows no such key.
         """,
     options=(*_entity("remove from", "remove from what applies to all"), flag("--all", help="all quotas of the entity"), DRY_RUN),
     arguments=(Argument(name="key", nargs="*", help="a quota: producer_byte_rate and so on"),),

@@ -132,7 +132,7 @@ class _Survey:
         is_offline = partition.leader == NO_LEADER
         was_under = in_sync < needed
         self.offline += is_offline
-        self.under_min_isr += was_under and not is_offline
+        self.under_min_isr += was_under
         if is_offline:
             return
         touched: dict[int, int] = {}

@@ -150,6 +150,7 @@ def test_a_quorum_without_a_leader_says_what_each_controller_says(quorum: Embedd
     quorum.kill(second)
     (last,) = {1, 2, 3} - {first, second}
     addresses = dict(zip((1, 2, 3), quorum.bootstrap_controllers.split(","), strict=True))
-    (told,) = lines(quorum, "quorum", "describe", "--timeout=1", status=1)
-    assert told.startswith("metashell quorum describe: no controller leads the quorum, so nothing can be changed: ")
-    assert f"{addresses[first]} does not answer (Connection refused)" in told and f"{addresses[last]} answers, and " in told
+    for noun, verb in (("quorum", "describe"), ("topics", "list")):
+        (told,) = lines(quorum, noun, verb, "--timeout=1", status=1)
+        assert told.startswith(f"metashell {noun} {verb}: no controller leads the quorum, so nothing can be changed: ")
+        assert f"{addresses[first]} does not answer (Connection refused)" in told and f"{addresses[last]} answers, and " in told

@@ -10,7 +10,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -169,6 +169,7 @@ def test_ctrl_c_at_the_question_changes_nothing(quorum: EmbeddedQuorum) -> None:
     terminal._process.send_signal(2)
     assert terminal.end() == 130
     assert "payments" in quorum.image.topics.by_name and "Traceback" not in terminal.text
+    assert terminal.text.endswith("[y/N] \r\nnothing was changed\r\n")
 
 
 def test_a_watched_answer_is_drawn_again_and_ends_with_ctrl_c(quorum: EmbeddedQuorum) -> None:
@@ -254,28 +255,57 @@ def test_every_command_that_can_be_asked_about_takes_yes_and_dry_run() -> None:
             assert command.examples, command.name
 
 
-def test_what_was_done_is_told_although_standard_output_does_not_take_it(capsys: pytest.CaptureFixture[str]) -> None:
-    class Full:
-        """A file on a full disk."""
+def changes(quorum: EmbeddedQuorum, form: str) -> list[str]:
+    """A command that changes two things, and prints in that form."""
+    words = command_line("metashell", "configs", "set", "broker:default", "num.io.threads=9", "log.cleaner.threads=2", "-o", form)
+    return [*words, "-C", quorum.bootstrap_controllers]
+
+
+@pytest.mark.parametrize("form", ["text", "json", "jsonl"])
+def test_on_a_full_disk_what_was_done_is_told_on_stderr(quorum: EmbeddedQuorum, form: str) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            changes(quorum, form), stdout=full, stderr=subprocess.PIPE, text=True, env=environment(), timeout=LIMIT_S, check=False
+        )
+    told = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert told[0] == "metashell configs set: standard output: No space left on device; going on"
+    assert [line.split(": ")[1:3] for line in told[1:]] == [["broker:default", "num.io.threads"], ["broker:default", "log.cleaner.threads"]]
+
+
+def test_a_reader_that_leaves_does_not_stop_what_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    class Left:
+        """A pipe whose reader left after the first line."""
+
+        lines = 0
 
         def write(self, text: str) -> int:
             return len(text)
 
         def flush(self) -> None:
-            raise OSError(28, "No space left on device")
+            self.lines += 1
+            if self.lines == 2:
+                raise BrokenPipeError
 
         def isatty(self) -> bool:
             return False
 
-    for form in ("text", "json"):
-        out, sys.stdout = sys.stdout, Full()  # type: ignore[assignment]
+        def fileno(self) -> int:
+            raise OSError
+
+    made = []
+
+    def make_three(work: Work) -> None:
+        for name in ("a", "b", "c"):
+            made.append(name)
+            work.tell(f"{name}: created", type="topic", topic=name, result="created")
+
+    for form in ("text", "jsonl"):
+        made.clear()
+        out, sys.stdout = sys.stdout, Left()  # type: ignore[assignment]
         try:
-            with pytest.raises(OSError, match="No space left"):
-                ran_without_capture(form, lambda work: work.tell("orders: created", type="topic", topic="orders", result="created"))
+            status = Work("metashell things do", values(output=form)).run(make_three)
         finally:
             sys.stdout = out
-        assert "metashell things do: orders: created\n" in capsys.readouterr().err
-
-
-def ran_without_capture(form: str, act: Callable[[Work], None]) -> int:
-    return Work("metashell things do", values(output=form)).run(act)
+        assert (status, made) == (1, ["a", "b", "c"])
+        assert capsys.readouterr().err == "metashell things do: standard output is closed; going on\n"

@@ -64,6 +64,45 @@ def test_json_lines_have_the_same_objects_the_verdict_first() -> None:
     assert lines == [whole["verdict"], *(row for part in SECTIONS for row in whole[part])]
 
 
+KEYS = {
+    "verdict": "status safe verdict reasons troubles offline_before settled ended_ms record_count image_end_offset state",
+    "step": "number step began_ms ended_ms refusals unfinished",
+    "event": "at_ms text broker step",
+    "trouble": "trouble topic partition from_ms to_ms was_before cause",
+    "quorum_gap": "from_ms to_ms why",
+    "broker_state": "broker state from_ms to_ms",
+    "broker": "broker rack leaders_before leaders_after replicas_before replicas_after size_bytes_before size_bytes_after",
+    "rack": "rack leaders_before leaders_after replicas_before replicas_after size_bytes_before size_bytes_after",
+    "copied": "broker partitions size_bytes is_catch_up",
+    "topic_created": "topic",
+    "topic_deleted": "topic",
+    "broker_diff": "broker before after",
+    "feature_diff": "feature before after",
+    "config_diff": "resource_type resource_name name before after",
+    "partition_diff": "topic partition before after",
+    "record": "offset at_ms why record version data",
+    "assumption": "name value is_default",
+    "note": "text",
+}
+"""What each object has beside its type: a contract, to which keys may be added."""
+LOSS = "kind name can_be_lost offline unclean under_min_isr new_leaders keeps_quorum brokers voters examples"
+
+
+def test_every_object_has_the_keys_of_the_contract() -> None:
+    steps = (
+        "lose-controller then config set topic:orders retention.ms=1 then topic create new --partitions 1 then topic delete plain-topic "
+        "then feature downgrade streams.version 0 then kill-broker 6 then restart-broker 6 then topic create bad --replication-factor 9"
+    )
+    found: dict[str, str] = {}
+    for line in rehearse(*steps.split(), "-o", "jsonl").stdout.splitlines():
+        row = json.loads(line)
+        first, *keys = row
+        assert first == "type" and found.setdefault(row["type"], " ".join(keys)) == " ".join(keys)
+    assert found == KEYS
+    loss = json.loads(rehearse("-o", "jsonl").stdout.splitlines()[0])
+    assert list(loss) == ["type", *LOSS.split()]
+
+
 def test_the_parts_that_may_be_asked_for_are_those_that_there_are() -> None:
     assert ("steps", *ROWS) == SECTIONS
 
@@ -311,6 +350,10 @@ def test_the_environment_names_a_quorum_where_the_command_line_names_nothing(
     expected = "NOT SAFE: topic orders is deleted with all its records (3 partitions)"
     assert text(run_main(main, ["topic", "delete", "orders"], cwd=Path()))[0] == expected
     assert text(rehearse(*KILL))[0].startswith("NOT SAFE: 3 partitions")
+    monkeypatch.setenv("METASHELL_COMMAND_CONFIG", "no-such.properties")
+    for words in ([], ["-C", quorum.bootstrap_controllers]):
+        done = run_main(main, [*words, "lose-controller"], cwd=Path())
+        assert (done.status, done.stderr) == (1, "metashell rehearse: no-such.properties: No such file or directory\n")
 
 
 def test_a_quorum_that_is_not_there_is_status_1_and_no_answer() -> None:

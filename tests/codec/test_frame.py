@@ -13,11 +13,13 @@ from metashell.codec.frame import (
 )
 from metashell.codec.registry import message_type
 from metashell.errors import EncodeError
+from tests.seeds import shows
 
 TOPIC = message_type("metadata", "TopicRecord").cls("orders", bytes(range(16)))
 TOPIC_BYTES = bytes.fromhex("01 02 00 07") + b"orders" + bytes(range(16)) + b"\x00"
 
 
+@shows("KIP-631/frame")
 def test_a_record_is_framed_as_kafka_frames_it() -> None:
     assert write_metadata_record(TOPIC, 0) == TOPIC_BYTES
     record = read_metadata_record(TOPIC_BYTES)
@@ -50,6 +52,7 @@ def test_a_body_that_does_not_decode_is_kept_with_the_field_at_fault() -> None:
     assert record.fault == "TopicRecord: TopicId: 16 byte(s) wanted, 13 left"
 
 
+@shows("KIP-631/frame")
 def test_frame_version_zero_is_read_with_the_schemas_of_kip_631() -> None:
     record = read_metadata_record(bytes.fromhex("00 0c 00") + b"\x02x" + bytes.fromhex("0001 0007 00"))
     assert record.family == "kip631"
@@ -81,6 +84,7 @@ def test_over_long_varints_are_accepted_and_overflowing_ones_wrap() -> None:
     assert read_metadata_record(bytes.fromhex("01 ff ff ff ff 0f 00")).type_id == -1
 
 
+@shows("KIP-631/later-records")
 def test_names_of_record_types_are_kafkas() -> None:
     assert RECORD_TYPE_NAMES[0] == "REGISTER_BROKER_RECORD"
     assert RECORD_TYPE_NAMES[18] == "ACCESS_CONTROL_ENTRY_RECORD"

@@ -9,6 +9,7 @@ from metashell.codec.batches import HEADER_SIZE, Record
 from metashell.codec.redaction import REDACTED, holds_secrets, is_sensitive_config, redact, secrets_of, shown_bytes, shown_head
 from metashell.codec.registry import MessageType, message_names, message_type
 from tests.secret_logs import harmless_values, legacy_message, old_values, secret_values, undecodable, unframed
+from tests.seeds import shows
 
 TOPIC, BROKER = 2, 4
 
@@ -37,6 +38,7 @@ def test_a_removed_secret_stays_null() -> None:
     assert redact("ConfigRecord", {**value, "value": "x"})["value"] == "[redacted]"
 
 
+@shows("KIP-631/scram-record")
 def test_scram_credentials_of_both_forms_are_redacted() -> None:
     value = {"name": "alice", "mechanism": 1, "salt": "c2FsdA==", "storedKey": "a", "serverKey": "b", "iterations": 4096}
     assert redact("UserScramCredentialRecord", value) == {

@@ -5,12 +5,14 @@ from __future__ import annotations
 from metashell.codec.registry import message_names, message_type
 from metashell.controller.apis import APIS
 from metashell.controller.routes import ROUTES
+from tests.seeds import shows
 
 ANSWERED_ELSEWHERE = {"Fetch", "SaslHandshake", "SaslAuthenticate", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "Envelope"} | {
     *("FetchSnapshot", "UpdateRaftVoter", "DescribeDelegationToken", "DescribeUserScramCredentials"),
 }
 
 
+@shows("KIP-631/api-keys")
 def test_names_keys_and_versions_are_those_of_the_schemas() -> None:
     for key, api in APIS.items():
         message = message_type("request", f"{api.name}Request")

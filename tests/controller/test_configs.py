@@ -11,6 +11,7 @@ from metashell.codec.config_types import TOPIC_RESOURCE
 from metashell.codec.error_codes import INVALID_CONFIG, INVALID_REQUEST, NONE
 from metashell.controller.records import config
 from tests.controller.cluster import Cluster
+from tests.seeds import shows
 
 SET, APPEND = 0, 2
 
@@ -55,6 +56,7 @@ def test_a_list_grows_from_its_default() -> None:
     assert cluster.controller.image.configs[TOPIC_RESOURCE, "t"]["cleanup.policy"] == "delete,compact"
 
 
+@shows("KIP-966/elr")
 def test_another_minimum_of_replicas_in_sync_clears_what_was_eligible() -> None:
     cluster = Cluster()
     cluster.register(1, 2)

@@ -12,6 +12,7 @@ from metashell.controller.cluster.heartbeats import Heartbeats
 from metashell.controller.partitions.bulk import Changes
 from metashell.controller.steps import finish
 from tests.controller.cluster import Cluster
+from tests.seeds import shows
 
 # What the broker is, what it wants (fence, shut down), whether it leads: is it fenced then, and may it shut down?
 ROWS = [
@@ -27,6 +28,7 @@ ROWS = [
 ]
 
 
+@shows("KIP-631/heartbeat-table", "KIP-343/heartbeat")
 @pytest.mark.parametrize(("mode", "fence", "down", "leads", "expected"), ROWS)
 def test_a_heartbeat_moves_a_broker_as_the_table_says(mode: str, fence: bool, down: bool, leads: bool, expected: tuple[bool, bool]) -> None:
     cluster = Cluster()
@@ -41,6 +43,7 @@ def test_a_heartbeat_moves_a_broker_as_the_table_says(mode: str, fence: bool, do
     assert (answer.is_fenced, answer.should_shut_down) == expected
 
 
+@shows("KIP-631/shutdown-offset", "KIP-631/controlled-shutdown")
 def test_a_leaving_broker_goes_once_all_others_have_seen_who_leads_instead() -> None:
     cluster = Cluster()
     cluster.register(1, 2, 3)
@@ -71,6 +74,7 @@ def test_a_leaving_broker_waits_for_who_changed_its_registration_since() -> None
     assert cluster.beat(1, want_shut_down=True).should_shut_down
 
 
+@shows("KIP-631/stale-epoch")
 def test_a_former_life_that_still_sends_does_not_keep_the_next_one_alive() -> None:
     heartbeats = Heartbeats(session_timeout_ms=100)
     heartbeats.contact(1, 7, 0)
@@ -140,6 +144,7 @@ def test_only_who_may_send_heartbeats_keeps_a_session_alive() -> None:
     assert not cluster.state.heartbeats.has_session(1, cluster.state.image.cluster.brokers[1].epoch, 1001)
 
 
+@shows("KIP-631/stale-epoch")
 def test_heartbeats_of_lives_that_are_not_registered_leave_nothing_behind() -> None:
     cluster, _ = silent(900)
     broker = cluster.state.image.cluster.brokers[1]
@@ -185,6 +190,7 @@ def test_a_hold_makes_no_contact_later_than_now() -> None:
     assert cluster.state.heartbeats.contacted_ms(2, epoch) == 60_000
 
 
+@shows("KIP-631/lease", "KIP-631/fencing", "KIP-343/controller-timeout")
 def test_a_silent_broker_is_fenced_and_its_partitions_move() -> None:
     cluster = Cluster({"broker.session.timeout.ms": "1000", "metadata.max.idle.interval.ms": "0"})
     cluster.register(1, 2)

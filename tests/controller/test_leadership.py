@@ -11,12 +11,14 @@ from metashell.controller import Decision, Purgatory, QuorumController
 from metashell.controller.partitions import hints
 from metashell.controller.records import feature_level
 from tests.controller.cluster import Cluster
+from tests.seeds import shows
 
 
 def names(records: object) -> list[str]:
     return [type(record).__name__ for record, _ in records]  # type: ignore[attr-defined]
 
 
+@shows("KIP-631/not-in-document")
 def test_an_empty_log_gets_the_bootstrap_records_in_a_transaction_where_there_are_transactions() -> None:
     with_transactions = Cluster(level=30)
     without = Cluster(level=7, elr=0)
@@ -44,6 +46,7 @@ def test_a_bootstrap_that_was_written_by_halves_is_aborted_and_begun_again() -> 
     assert controller.stable_offset == 5
 
 
+@shows("KIP-631/uncommitted")
 def test_what_is_not_committed_is_forgotten_with_leadership_and_comes_back_if_the_next_leader_keeps_it() -> None:
     cluster = Cluster()
     cluster.register(1, 2)
@@ -76,6 +79,7 @@ def test_an_answer_without_records_waits_for_what_others_wrote() -> None:
     assert purgatory.take_all() == []
 
 
+@shows("KIP-631/failover")
 def test_a_new_leader_gives_every_live_broker_a_whole_session() -> None:
     cluster = Cluster({"broker.session.timeout.ms": "1000"})
     cluster.register(1)

@@ -8,6 +8,7 @@ from metashell.codec import messages
 from metashell.codec.error_codes import NONE, NOT_CONTROLLER
 from metashell.controller.partitions import elections
 from tests.controller.cluster import Cluster
+from tests.seeds import shows
 
 
 def run_to(cluster: Cluster, now_ms: int) -> list[str]:
@@ -54,6 +55,7 @@ def test_preferred_replicas_lead_again_in_steps(monkeypatch: pytest.MonkeyPatch)
     assert cluster.state.hints.unpreferred == {}
 
 
+@shows("KIP-631/not-in-document")
 def test_an_idle_log_gets_a_record_that_says_nothing_at_every_interval() -> None:
     cluster = Cluster({"metadata.max.idle.interval.ms": "500"})
 

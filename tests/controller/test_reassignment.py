@@ -7,6 +7,7 @@ from typing import Any
 from metashell.codec import messages
 from metashell.codec.error_codes import INVALID_REQUEST, NONE
 from tests.controller.cluster import Cluster
+from tests.seeds import shows
 
 
 def reassign(cluster: Cluster, *targets: tuple[int, ...] | None) -> list[int]:
@@ -34,6 +35,7 @@ def report_isr(cluster: Cluster, topic_id: bytes, isr: tuple[int, ...]) -> Any:
     return answer.topics[0].partitions[0]
 
 
+@shows("KIP-631/reassignment-state", "KIP-631/reassignment-order", "KIP-631/reassignment-completion")
 def test_a_reassignment_ends_when_all_new_replicas_are_in_sync() -> None:
     cluster = Cluster()
     cluster.register(1, 2, 3, 4, 5)
@@ -52,6 +54,7 @@ def test_a_reassignment_ends_when_all_new_replicas_are_in_sync() -> None:
     assert set(moved.isr) == {3, 4, 5}
 
 
+@shows("KIP-631/reassignment-state")
 def test_a_cancelled_reassignment_goes_back_to_the_replicas_that_were_there() -> None:
     cluster = Cluster()
     cluster.register(1, 2, 3, 4, 5)
@@ -78,6 +81,7 @@ def test_a_partition_that_comes_twice_is_refused_where_the_second_change_does_no
     assert cluster.standby().image.has_same_metadata(cluster.controller.image)
 
 
+@shows("KIP-966/no-replica")
 def test_a_replica_that_was_taken_away_and_comes_back_is_not_eligible_for_what_it_had() -> None:
     """Its log was deleted meanwhile. Kafka leaves it in the ELR, and may elect it."""
     cluster = Cluster({"min.insync.replicas": "3"})

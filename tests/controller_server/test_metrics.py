@@ -21,6 +21,7 @@ from metashell.controller_server.windows import TimeWindow
 from metashell.server.events import Event
 from tests.controller.cluster import Cluster
 from tests.controller_server.quorum import QUICK, Controllers, add_broker, ask
+from tests.seeds import shows
 from tests.server.quorum import eventually, run
 
 CONTROLLER = "kafka_controller_kafkacontroller_"
@@ -77,6 +78,7 @@ async def watched(folder: Path, count: int = 1) -> AsyncIterator[tuple[Controlle
             await endpoint.close()
 
 
+@shows("KIP-631/metrics")
 def test_a_scrape_shows_what_the_cluster_has_under_kafkas_names(tmp_path: Path) -> None:
     async def main() -> None:
         async with watched(tmp_path) as (controllers, endpoint):

@@ -10,9 +10,11 @@ import pytest
 from metashell.codec import messages
 from metashell.codec.error_codes import NONE, NOT_CONTROLLER
 from tests.controller_server.quorum import QUICK, Controllers, add_broker, ask, client, create, create_at, topic_request, topics_of
+from tests.seeds import shows
 from tests.server.quorum import eventually, run
 
 
+@shows("KIP-631/one-log", "KIP-631/client-access")
 @pytest.mark.parametrize("dynamic", [True, False])
 def test_every_controller_registers_and_has_what_was_created(tmp_path: Path, dynamic: bool) -> None:
     async def main() -> None:
@@ -34,6 +36,7 @@ def test_every_controller_registers_and_has_what_was_created(tmp_path: Path, dyn
     run(main)
 
 
+@shows("KIP-631/active-controller", "KIP-631/failover")
 def test_a_standby_takes_over_when_the_active_controller_dies(tmp_path: Path) -> None:
     async def main() -> None:
         async with Controllers(tmp_path, settings=QUICK) as quorum:
@@ -61,6 +64,7 @@ def test_a_controller_that_is_stopped_hands_its_leadership_over(tmp_path: Path) 
     run(main)
 
 
+@shows("KIP-631/uncommitted")
 def test_what_a_deposed_leader_has_not_committed_is_answered_not_controller(tmp_path: Path) -> None:
     async def main() -> None:
         async with Controllers(tmp_path, settings=QUICK) as quorum:

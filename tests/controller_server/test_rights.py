@@ -24,6 +24,7 @@ from metashell.net.scram import ScramClient
 from metashell.net.transport import ConnectionFailedError, connect
 from metashell.raft.wire.common import TOPIC
 from tests.controller_server.quorum import Controllers, ask, client
+from tests.seeds import shows
 from tests.server.quorum import eventually, run
 from tools.interop.nodes import free_ports
 
@@ -53,6 +54,7 @@ RAFT = (
 )
 
 
+@shows("KIP-631/acls")
 @pytest.mark.parametrize("request_", RAFT, ids=lambda request: type(request).__name__)
 def test_who_has_no_right_is_refused_also_by_raft(tmp_path: Path, request_: Any) -> None:
     async def main() -> None:

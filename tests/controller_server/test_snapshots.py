@@ -10,6 +10,7 @@ from metashell.image.digest import image_digest
 from metashell.log.directory_source import open_directory
 from metashell.log.file_source import FileSource
 from tests.controller_server.quorum import QUICK, Controllers, add_broker, create, create_at, topics_of
+from tests.seeds import shows
 from tests.server.quorum import eventually, run
 
 SMALL = {"metadata.log.max.record.bytes.between.snapshots": 2000}
@@ -20,6 +21,7 @@ def snapshots(folder: Path, id: int) -> list[Path]:
     return sorted(path for path in (folder / f"node-{id}").rglob("*.checkpoint") if not path.name.startswith(("0" * 20, "bootstrap")))
 
 
+@shows("KIP-631/snapshots")
 def test_every_controller_makes_snapshots_by_size_and_begins_from_them(tmp_path: Path) -> None:
     async def main() -> None:
         async with Controllers(tmp_path, settings={**SMALL, **QUICK}) as quorum:
@@ -42,6 +44,7 @@ def test_every_controller_makes_snapshots_by_size_and_begins_from_them(tmp_path:
     run(main)
 
 
+@shows("KIP-631/snapshots")
 def test_a_snapshot_by_time_holds_what_the_log_holds(tmp_path: Path) -> None:
     async def main() -> None:
         async with Controllers(tmp_path, 1, settings=OFTEN) as quorum:

@@ -8,6 +8,7 @@ from metashell.codec.registry import message_type
 from metashell.image import EMPTY_IMAGE, MetadataDelta, MetadataImage, ReplayError
 from metashell.image.cluster import in_uuid_order
 from tests.image.batches import record
+from tests.seeds import shows
 
 DIRECTORY = bytes(range(16))
 
@@ -34,10 +35,12 @@ def test_a_change_says_only_what_it_sets():
     assert changed(image, cordoned_log_dirs=()) == broker._replace(cordoned_directories=())
 
 
+@shows("KIP-631/membership")
 def test_unfencing_does_not_end_a_controlled_shutdown():
     assert changed(registered(in_controlled_shutdown=True), fenced=-1).in_controlled_shutdown
 
 
+@shows("KIP-631/register-record")
 def test_a_new_registration_forgets_what_the_former_one_told():
     image = registered(cordoned_log_dirs=(DIRECTORY,))
     delta = MetadataDelta(image)

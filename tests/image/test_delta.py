@@ -7,6 +7,7 @@ import pytest
 from metashell.codec.registry import message_type
 from metashell.image import EMPTY_IMAGE, MetadataDelta, MetadataImage, ReplayError
 from tests.image.batches import record
+from tests.seeds import shows
 
 TOPIC = bytes(range(16))
 
@@ -18,6 +19,7 @@ def apply(image: MetadataImage, *bodies: object) -> MetadataImage:
     return delta.apply()
 
 
+@shows("KIP-631/delete-topic")
 def test_removing_a_topic_removes_its_configuration_and_nothing_else():
     image = apply(
         EMPTY_IMAGE,
@@ -70,6 +72,7 @@ def test_removing_the_last_value_of_a_resource_removes_the_resource():
     assert len(apply(EMPTY_IMAGE, nothing).configs) == 0
 
 
+@shows("KIP-631/quota-record")
 def test_the_default_entity_of_a_quota_is_one_of_its_own():
     part = message_type("metadata", "ClientQuotaRecord").structs["EntityData"]
     image = apply(

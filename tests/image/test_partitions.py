@@ -7,6 +7,7 @@ import pytest
 from metashell.image import PartitionRegistration, ReplayError
 from metashell.image.partitions import CLEAR_ELR, check_change, fold_changes, partition_from_record
 from tests.image.batches import record
+from tests.seeds import shows
 
 MIGRATING = bytes(16)
 D1, D2, D3 = (bytes([n]) * 16 for n in (1, 2, 3))
@@ -17,11 +18,13 @@ def change(**fields: object):
     return record("PartitionChangeRecord", **fields)
 
 
+@shows("KIP-631/leader-epochs")
 def test_a_change_that_names_the_same_leader_still_bumps_the_leader_epoch():
     folded = fold_changes(BASE, [change(leader=1)])
     assert (folded.leader, folded.leader_epoch, folded.partition_epoch) == (1, 5, 10)
 
 
+@shows("KIP-631/partition-records")
 def test_every_change_bumps_the_partition_epoch_and_keeps_what_it_does_not_say():
     assert fold_changes(BASE, [change()]) == BASE._replace(partition_epoch=10)
     assert fold_changes(BASE, [change(isr=(1,)), change(isr=(2,))]) == BASE._replace(isr=(2,), partition_epoch=11)

@@ -20,6 +20,7 @@ from tests.interop.admin import host_command, start_kafka, start_ours
 from tests.interop.admin_twin_lines import CHANGE_LINES, OLDER_LINES, OPEN_LINES, SECURED_LINES
 from tests.interop.admin_twins import differences, ours, settled
 from tests.java import jars, kafka, kafka_command
+from tests.seeds import shows
 from tools.interop.admin.open_cluster import OPEN
 from tools.interop.admin.place import CLUSTER_ID, AdminPlace, admin_place, format_node
 from tools.interop.admin.secured_cluster import SECURED
@@ -53,6 +54,7 @@ def test_both_print_the_same_on_a_quorum_of_ours_by_sasl_and_tls(tmp_path: Path)
     assert not found, "\n".join(found)
 
 
+@shows("KIP-631/cluster-tool")
 @pytest.mark.parametrize(
     "words",
     [

@@ -22,6 +22,7 @@ from tests.image.batches import record
 from tests.live.fake_quorum import FakeQuorum
 from tests.live.world import setting, truncate_away
 from tests.net.certificates import Authority
+from tests.seeds import shows
 
 LIMIT_S = 20.0
 TOPIC = record("TopicRecord", name="orders", topic_id=bytes(range(16)))
@@ -83,6 +84,7 @@ def test_all_that_was_asked_was_to_fetch_without_an_id_and_with_the_clusters(thr
     assert {(each.replica_id, each.directory_id, each.cluster_id) for each in fetches} == {(-1, bytes(16), "cluster")}
 
 
+@shows("KIP-631/metadata-shell")
 def test_a_broker_tells_where_the_controllers_are(three: FakeQuorum):
     broker = Address("127.0.0.1", three.broker_port)
     with attach(target(three, controllers=(), brokers=(broker,))) as source:

@@ -54,7 +54,7 @@ def rehearsed(image: MetadataImage, step: Step) -> tuple[set[tuple[str, int]], .
     return offline, found[Trouble.UNCLEAN] - offline, (found[Trouble.UNDER_MIN_ISR] & lasting) - found[Trouble.UNCLEAN] - offline
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=max(60, settings().max_examples))
 @given(images())
 def test_each_loss_counts_what_its_rehearsal_counts(image: MetadataImage) -> None:
     standing = standing_answers(image)
@@ -97,7 +97,14 @@ def test_what_is_offline_already_is_not_fine() -> None:
     image = small_image({1: None, 2: None, 3: None}, {"orders": [partition(2, isr=[2], leader=-1)]}, fenced=[2], voters=[11, 12, 13])
     standing = standing_answers(image)
     assert standing_line(standing) == "NOT SAFE: 1 partition is offline now"
-    assert (standing_status(standing), standing.dead_brokers) == (1, (2,))
+    assert (standing_status(standing), standing.dead_brokers, standing.under_min_isr) == (1, (2,), 0)
+
+
+def test_a_partition_may_be_offline_and_under_min_isr() -> None:
+    partitions = [partition(2, 1, isr=[], leader=-1, elr=[2])]
+    image = small_image({1: None, 2: None}, {"orders": partitions}, fenced=[2], settings={(2, "orders"): {"min.insync.replicas": "2"}})
+    standing = standing_answers(image)
+    assert (standing.offline, standing.under_min_isr) == (1, 1)
 
 
 def test_a_cluster_without_a_broker_alive_is_not_fine() -> None:

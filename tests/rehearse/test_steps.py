@@ -72,6 +72,13 @@ def test_a_lone_replica_goes_offline_with_its_broker_at_once() -> None:
     assert outcome.verdict.reasons[0] == "1 partition went offline, and 1 of them still are"
 
 
+def test_who_could_have_led_and_dies_too_makes_it_an_outage() -> None:
+    image = cluster(topics={"pairs": [partition(1, 2, isr=[1], elr=[2])]})
+    outcome = rehearsed(image, KillBroker(1), KillBroker(2, at_ms=3_000))
+    assert [(one.from_ms, one.to_ms) for one in outcome.intervals_of(Trouble.FAILOVER) if one.topic == "pairs"] == [(0, 3_000)]
+    assert [(one.from_ms, one.to_ms) for one in outcome.intervals_of(Trouble.OFFLINE) if one.topic == "pairs"] == [(3_000, None)]
+
+
 def test_a_restart_is_a_controlled_shutdown_and_everybody_is_back_in_sync() -> None:
     outcome = rehearsed(cluster(), RestartBroker(1, down_ms=5_000, at_ms=1_000))
     assert outcome.verdict.status == 0

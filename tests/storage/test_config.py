@@ -17,6 +17,7 @@ from metashell.storage.config_rules import log_dirs
 from metashell.storage.config_values import ConfigValues
 from metashell.storage.errors import ConfigError
 from tests.running import run_main
+from tests.seeds import shows
 from tests.storage.config_table import CONTROLLER, Config, configs, java_input
 from tools.gen_config_keys import ANSWERS, KEYS, answers, keys
 
@@ -52,6 +53,7 @@ def theirs(line: str) -> list[str]:
     return [verdict, node_id, metadata, listener, "" if voters else endpoint, voters, unstable, directories]
 
 
+@shows("KIP-631/process-roles", "KIP-631/quorum-discovery")
 def test_every_configuration_of_the_table_gets_kafkas_answer() -> None:
     stored = lzma.decompress(ANSWERS.read_bytes()).decode().removesuffix("\n").split("\n")
     differing = []

@@ -20,6 +20,7 @@ from metashell.cli.storage import main as storage
 from metashell.log.disk import DirectoryLock, Disk, is_locked
 from metashell.log.meta_properties import read_meta_properties
 from tests.running import Outcome, run_main
+from tests.seeds import shows
 from tests.storage.golden import listing
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
@@ -320,6 +321,7 @@ def test_a_file_in_place_of_a_directory_is_left_alone(folder: Path) -> None:
     assert (folder / "d1").read_text() == "a file"
 
 
+@shows("KIP-631/meta-properties")
 def test_directories_of_different_clusters_are_told_by_info_and_refused_by_format(tmp_path: Path) -> None:
     folder = configured(tmp_path, "d1,d2,d3")
     for name, cluster_id in (("d1", CLUSTER_ID), ("d2", "XXXXXXXXXXXXXXXXXXXXXA")):

@@ -132,9 +132,9 @@ class Cluster:
         broker = self._somebody()
         if broker.is_up:
             broker.rest(self.world.about(800))
-            if self.world.chance(0.3):
+            if self.world.chance(0.4):
                 # It asks to go while it asks to be fenced.
-                broker.after(self.world.between(0, 3), broker.leave)
+                broker.leave()
 
     def _hold_somebody(self) -> None:
         broker = self._somebody()

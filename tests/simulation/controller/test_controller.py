@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.seeds import shows
 from tests.simulation.controller.options import ControllerOptions, draw
 from tests.simulation.controller.planted import BUGS, Planted
 from tests.simulation.controller.run import EVENTS, run
@@ -33,6 +34,7 @@ def test_every_rule_holds_in_a_short_run_of_the_controller() -> None:
     assert check(0, 2_000).counts["answers"]
 
 
+@shows("KIP-631/uncommitted", "KIP-631/failover", "KIP-631/snapshots")
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 1 + SEEDS))
 def test_every_rule_holds_while_leaders_die_and_clients_write(seed: int) -> None:
