@@ -53,7 +53,7 @@ def apply(work: Work) -> None:
         work.tell(f"nothing to do: {_of(plan, standings)}", type="reassignment_plan", result="done", partitions=len(standings))
         return
     _confirm(work, waiting)
-    throttle = _set_throttle(work, [*waiting, *moving])
+    throttle = _set_throttle(work, plan, [*waiting, *moving])
     _Run(work, plan, waiting, moving, throttle).run()
 
 
@@ -152,7 +152,7 @@ def _confirm(work: Work, waiting: Sequence[Standing]) -> None:
     work.confirm(*warnings, question=f"Begin to move {counted(len(waiting), 'partition')}?")
 
 
-def _set_throttle(work: Work, standings: Sequence[Standing]) -> Throttle | None:
+def _set_throttle(work: Work, plan: Plan, standings: Sequence[Standing]) -> Throttle | None:
     """Errors: MetashellError if it could not be set everywhere; then nothing is moved."""
     from metashell.admin.throttle import Copy, Throttle
     from metashell.cli.reassign_view import settings
@@ -163,7 +163,8 @@ def _set_throttle(work: Work, standings: Sequence[Standing]) -> Throttle | None:
     copies = [Copy(one.wanted.topic, one.wanted.partition, one.now.goal, one.adding) for one in standings if one.now is not None]
     found = throttle.set(copies)
     if _tell_found(work, found):
-        raise MetashellError("nothing was begun: the throttle is not set everywhere")
+        _clear(work, throttle, plan)
+        raise MetashellError("nothing was begun: the throttle could not be set everywhere")
     return throttle
 
 
