@@ -15,7 +15,7 @@ import pytest
 from metashell.cli.rehearse import main
 from metashell.embedded import EmbeddedQuorum
 from metashell.options.rehearse_tools import SECTIONS
-from metashell.rehearse.rows import SECTIONS as ROWS
+from metashell.rehearse.answers.rows import SECTIONS as ROWS
 from tests.administering import on_terminal
 from tests.running import Outcome, run_main
 

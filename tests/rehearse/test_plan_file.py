@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metashell.errors import UsageError
-from metashell.rehearse.plan_file import Plan, PlanError, parse_plan
 from metashell.rehearse.steps import CreateTopic, Elect, KillBroker, Move, RestartBroker, StepError
+from metashell.rehearse.words.plan_file import Plan, PlanError, parse_plan
 
 GOOD = '''# Patch day
 title = "Patch day"
