@@ -51,6 +51,14 @@ def _unclean(work: Work) -> None:
         if needed is not None:
             _tell_none(work, "every partition has a leader: nothing has to be given up")
         return
+    for (topic, id), partition in list(needed.items()):
+        if set(partition.replicas) <= set(partition.offline):
+            work.fail(
+                f"{topic}:{id}: none of its replicas is alive: start one of the brokers {', '.join(map(str, partition.replicas))} first"
+            )
+            del needed[topic, id]
+    if not needed:
+        return
     places = [f"{topic}:{id}" for topic, id in needed]
     listed = ", ".join(places[:SHOWN]) + (f" and {len(places) - SHOWN} more" if len(places) > SHOWN else "")
     work.confirm(

@@ -113,6 +113,9 @@ def _update(work: Work, change: Change, levels: Mapping[str, int]) -> None:
     from metashell.admin.features import Change, describe_features, update_features
 
     before = {feature.name: feature.level for feature in describe_features(work.admin).features}
+    for name in [name for name, level in levels.items() if before.get(name) == level]:
+        work.tell(f"{name}: is {_level(name, levels[name])} already", type="feature", feature=name, result="unchanged", level=levels[name])
+        levels = {other: level for other, level in levels.items() if other != name}
     if not levels:
         work.note("nothing to do: the cluster has these levels already")
         return
@@ -122,8 +125,14 @@ def _update(work: Work, change: Change, levels: Mapping[str, int]) -> None:
     )
     work.confirm(*warnings, question=f"Change {changed}?")
     would = "would be " if work.is_dry else ""
-    with work.looking_after(lambda: _levels_now(work, levels)):
-        results = update_features(work.admin, levels, change, dry_run=work.is_dry)
+    # Before 4.0 each feature is changed for itself: what is refused must not leave the others changed.
+    results = update_features(work.admin, levels, change, dry_run=True)
+    if not work.is_dry and not any(results.values()):
+        with work.looking_after(lambda: _levels_now(work, levels)):
+            results = update_features(work.admin, levels, change)
+    elif not work.is_dry:
+        work.note("nothing was changed")
+        results = {name: error for name, error in results.items() if error is not None}
     for name, error in sorted(results.items()):
         level, was = levels[name], before.get(name, 0)
         fields: dict[str, object] = {"type": "feature", "feature": name}
@@ -146,11 +155,13 @@ def _levels_now(work: Work, names: Iterable[str]) -> str:
 
 def _warnings(change: Change, levels: Mapping[str, int]) -> list[str]:
     from metashell.admin.features import Change
-    from metashell.codec.metadata_version import METADATA_VERSION
+    from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION
 
     found = []
     if change is Change.UPGRADE and METADATA_VERSION in levels:
         found.append("nodes of a release older than the new metadata.version cannot join any more, and going back may lose metadata")
+    if levels.get(KRAFT_VERSION):
+        found.append("kraft.version cannot be lowered again: from then on the voters are in the log, not in server.properties")
     if change is Change.UNSAFE_DOWNGRADE:
         found.append("metadata that the lower levels do not know is lost for good")
     elif change is Change.SAFE_DOWNGRADE:

@@ -61,9 +61,16 @@ def _row(topic: Topic, min_isr: int | None) -> dict[str, object]:
 
 
 def _describe(work: Work) -> None:
-    from metashell.cli.cluster_view import min_isr_of, topics_named
+    from metashell.cli.cluster_view import all_topics, min_isr_of, topics_named
+    from metashell.errors import UsageError
 
-    topics, errors = topics_named(work, work.values.topics)
+    if not work.values.topics and not work.values.unhealthy:
+        raise UsageError("missing TOPIC (--unhealthy alone looks at all)", "TOPIC")
+    topics, errors = topics_named(work, work.values.topics) if work.values.topics else (all_topics(work), [])
+    if work.values.unhealthy:
+        topics = [
+            topic for topic in topics if any(partition.is_under_replicated or not partition.has_leader for partition in topic.partitions)
+        ]
     min_isr = min_isr_of(work, topics)
     rows = [_partition_row(topic, partition, min_isr.get(topic.name)) for topic in topics for partition in topic.partitions]
     if work.values.unhealthy:

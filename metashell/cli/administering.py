@@ -436,7 +436,11 @@ def agreed(question: str, place: str) -> bool:
 
     sys.stderr.write(terminal_line(f"{question} (cluster at {place}) [y/N] "))
     sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in _AGREED
+    try:
+        return sys.stdin.readline().strip().lower() in _AGREED
+    except KeyboardInterrupt:
+        sys.stderr.write("\nnothing was changed\n")
+        raise
 
 
 # ---- which cluster

@@ -155,3 +155,15 @@ def test_who_may_not_fetch_still_sees_the_quorum_and_why_not_the_rest(quorum: Em
     assert status == 1 and "controllers       3 voters, controller " in text
     assert "problem           brokers and topics cannot be seen: localhost:1: not authorized" in text
     assert json.loads(cluster(quorum, "-o", "json")[1])["partitions"] is None
+
+
+def test_of_several_levels_none_is_changed_where_one_is_refused(quorum: EmbeddedQuorum) -> None:
+    told = lines(quorum, "features", "upgrade", "share.version=1", "streams.version=1", "group.version=9", "--yes", status=1)
+    assert "share.version: is 1 already" in told and "metashell features upgrade: nothing was changed" in told
+    assert any("group.version: INVALID_UPDATE_VERSION" in line for line in told)
+
+
+def test_what_cannot_be_taken_back_is_asked_about() -> None:
+    with EmbeddedQuorum(controllers=1, static=True) as static:
+        warning, refused = lines(static, "features", "upgrade", "kraft.version=1", status=2)
+        assert "kraft.version cannot be lowered again" in warning and "--yes" in refused

@@ -169,6 +169,7 @@ def test_ctrl_c_at_the_question_changes_nothing(quorum: EmbeddedQuorum) -> None:
     terminal._process.send_signal(2)
     assert terminal.end() == 130
     assert "payments" in quorum.image.topics.by_name and "Traceback" not in terminal.text
+    assert terminal.text.endswith("[y/N] \r\nnothing was changed\r\n")
 
 
 def test_a_watched_answer_is_drawn_again_and_ends_with_ctrl_c(quorum: EmbeddedQuorum) -> None:

@@ -9,16 +9,7 @@ import pytest
 from metashell.errors import UsageError
 from metashell.options.rehearse_tools import REHEARSE
 from metashell.options.rehearse_tools import STEPS as NAMES
-from metashell.rehearse.step_words import (
-    FIRST_WORDS,
-    FORMS,
-    WordError,
-    parse_step,
-    parse_steps,
-    split_steps,
-    step_text,
-    with_all_partitions,
-)
+from metashell.rehearse.step_text import step_text
 from metashell.rehearse.steps import (
     AddBroker,
     ConfigSet,
@@ -35,6 +26,15 @@ from metashell.rehearse.steps import (
     RollBrokers,
     Step,
     Unregister,
+)
+from metashell.rehearse.words.step_words import (
+    FIRST_WORDS,
+    FORMS,
+    WordError,
+    parse_step,
+    parse_steps,
+    split_steps,
+    with_all_partitions,
 )
 from tests.rehearse.small_images import partition, small_image
 
