@@ -140,20 +140,12 @@ def _assumptions(plan: Plan | None, given: Sequence[str]) -> Assumptions:
 
 def _sizes(path: str, image: MetadataImage) -> Mapping[tuple[str, int], int]:
     """The sizes of partitions in a file. Topics that the image lacks are told; where it lacks all, the file is another cluster's."""
-    from metashell.errors import UsageError
-    from metashell.forms import counted
-    from metashell.placement.sizes import read_sizes
+    from metashell.placement.sizes import known_sizes, read_sizes
 
-    sizes = read_sizes(_text_of(path), path)
-    topics = image.topics.by_name
-    unknown = sorted({topic for topic, _ in sizes if topic not in topics})
-    if unknown:
-        known = {topic for topic, _ in sizes} - set(unknown)
-        others = f" and {counted(len(unknown) - 1, 'other topic')}" if len(unknown) > 1 else ""
-        if not known:
-            raise UsageError(f"{path}: sizes of unknown topics: {unknown[0]}{others}: of another cluster?", path)
-        complain(NAME, f"{path}: sizes of unknown topics are ignored: {unknown[0]}{others}")
-    return {key: size for key, size in sizes.items() if key[0] in topics}
+    sizes, remark = known_sizes(read_sizes(_text_of(path), path), image.topics.by_name, path)
+    if remark:
+        complain(NAME, remark)
+    return sizes
 
 
 # ---- the answers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from metashell.codec.config_types import TOPIC_RESOURCE
 from metashell.image import MetadataImage
 from metashell.rehearse.quorum import known_voters
 from metashell.rehearse.steps import (
@@ -94,8 +95,11 @@ class _Checks:
                 self._check_topic(step.topic, "topic")
                 self._deleted.add(step.topic)
                 self._made.discard(step.topic)
-            case FeatureUpgrade() | ConfigSet():
-                # The controller says what is wrong with these.
+            case ConfigSet():
+                if step.resource_type == TOPIC_RESOURCE:
+                    self._check_topic(step.resource_name, "resource_name")
+            case FeatureUpgrade():
+                # The controller says what is wrong with it.
                 pass
 
     def _check_broker(self, broker: int, field_name: str = "broker") -> None:

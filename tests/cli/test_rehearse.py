@@ -142,7 +142,7 @@ def test_what_an_answer_leaves_out_is_said(monkeypatch: pytest.MonkeyPatch) -> N
     done = rehearse(*KILL, "-o", "json")
     assert done.stderr.splitlines() == [
         "metashell rehearse: 15 records more are left out: --show records has all",
-        "metashell rehearse: 24 troubles more are left out; the verdict counts them",
+        "metashell rehearse: 29 troubles more are left out; the verdict counts them",
     ]
     assert len(json.loads(done.stdout)["records"]) == 10
     done = rehearse(*KILL, "--show", "records", "-o", "jsonl")
