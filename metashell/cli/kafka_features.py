@@ -186,8 +186,10 @@ def _check(levels: Mapping[str, int], verb: str) -> None:
         if level < 0:
             raise TerseError("Cannot specify a negative version level.")
         if level == 0 and verb == "upgrade":
-            text = f"The downgradeType flag should be set to SAFE or UNSAFE when the provided maxVersionLevel:{level} is < 1."
-            raise TerseError(text)
+            raise TerseError(
+                "The upgradeType flag should be set to SAFE_DOWNGRADE or UNSAFE_DOWNGRADE when the provided "
+                f"maxVersionLevel:{level} is < 1."
+            )
         if not name.strip():
             raise TerseError("Provided feature can not be empty.")
 
