@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from metashell.image import MetadataImage, PartitionRegistration
 from metashell.rehearse import Trouble, rehearse_change
+from metashell.rehearse.answers.standing_words import standing_line, standing_lines, standing_status, standing_value
 from metashell.rehearse.standing import BROKER, CONTROLLER, RACK, Loss, Standing, standing_answers
-from metashell.rehearse.standing_words import standing_line, standing_lines, standing_status, standing_value
 from metashell.rehearse.steps import KillBroker, LoseRack, Step
 from tests.rehearse.small_images import partition, small_image
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metashell.errors import UsageError
-from metashell.rehearse.plan_file import Plan, PlanError, parse_plan
 from metashell.rehearse.steps import CreateTopic, Elect, KillBroker, Move, RestartBroker, StepError
+from metashell.rehearse.words.plan_file import Plan, PlanError, parse_plan
 
 GOOD = '''# Patch day
 title = "Patch day"
@@ -140,7 +140,7 @@ def test_an_assumption_is_pointed_at_however_its_name_is_written() -> None:
 
 
 def test_the_plan_of_the_page_is_one() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "rehearse.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "rehearse.md").read_text(encoding="utf-8")
     found = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
     assert found is not None
     plan = plan_of(found[1])
