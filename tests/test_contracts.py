@@ -23,7 +23,7 @@ QUORUM = (
     "metashell.client",
     "metashell.admin",
 )
-PACKAGES = (*QUORUM, "metashell.placement", "metashell.codec", "metashell.log", "metashell.image", "metashell.verify")
+PACKAGES = (*QUORUM, "metashell.placement", "metashell.codec", "metashell.log", "metashell.image", "metashell.verify", "metashell.rehearse")
 NAME = re.compile(r"`(?:await )?([A-Za-z_][A-Za-z_.]*)")
 
 

@@ -52,6 +52,7 @@ LAYERS["cli"] = set(LAYERS)
 ROOMS: dict[str, dict[str, set[str]]] = {
     "columns": {"inputs": set(), "decode": {"inputs"}, "export": {"inputs", "decode"}, "sql": {"inputs", "decode"}},
     "dump": {"own": set(), "kafka": set()},
+    "rehearse": {"words": set(), "answers": {"words"}},
 }
 EVERYWHERE = {"values", "ids", "errors", "escape", "forms", ""}
 

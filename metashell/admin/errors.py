@@ -31,7 +31,11 @@ class AdminError(MetashellError):
         """What to do about it."""
         if self.right and self.code in REFUSALS:
             return f"It needs the right {self.right}. {advice(self.code)}"
-        return _SMALLER if self.code == codes.POLICY_VIOLATION and _TOO_LARGE in self.words else advice(self.code)
+        if self.code == codes.POLICY_VIOLATION and _TOO_LARGE in self.words:
+            return _SMALLER
+        if self.code == codes.INVALID_REQUEST and (_UNKNOWN_RESOURCE in self.words or self.words == error_message(self.code)):
+            return _TOO_OLD
+        return advice(self.code)
 
 
 def check_answer(code: int, message: str | None = None, thing: str = "") -> None:
@@ -68,6 +72,8 @@ def advice(code: int) -> str:
 
 _TOO_LARGE: Final = "Excessively large"
 _SMALLER: Final = "One request may change about 10 000 records: ask for less at once."
+_UNKNOWN_RESOURCE: Final = "Unknown resource type"
+_TOO_OLD: Final = "The cluster may be too old for it: settings of groups need Kafka 4.0, those of client metrics 3.7."
 _RIGHTS: Final = "Ask an administrator for the right, or use a --command-config of a user who has it."
 _ADVICE: Final = {
     codes.UNKNOWN_SERVER_ERROR: "The log of the active controller, or of the broker that was asked, has the reason.",

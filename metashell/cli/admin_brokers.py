@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from metashell.admin.brokers import Broker, Load, LogDirectory
     from metashell.admin.errors import AdminError
+    from metashell.admin.topics import Topic
     from metashell.errors import MetashellError
     from metashell.image import MetadataImage
 
@@ -171,7 +172,8 @@ def _unregister(work: Work) -> None:
 
     ids = list(dict.fromkeys(work.values.ids))
     found = {broker.id: broker for broker in brokers(work)}
-    load = load_of(all_topics(work))
+    topics = all_topics(work)
+    load = load_of(topics)
     chosen, warnings = [], []
     for id in ids:
         broker = found.get(id)
@@ -193,6 +195,13 @@ def _unregister(work: Work) -> None:
             warnings.append(
                 f"broker {id} still has {carried}: their partitions stay under-replicated until they are moved (metashell reassign)"
             )
+        if last := _last_copies(topics, id):
+            shown = ", ".join(last[:10]) + (f" and {len(last) - 10} more" if len(last) > 10 else "")
+            warnings.append(
+                f"broker {id} has the only copy that is in sync of {counted(len(last), 'partition')}, which is lost for good: {shown}"
+            )
+            if work.is_dry:
+                work.fail()
         chosen.append(id)
     if not chosen:
         return
@@ -211,6 +220,16 @@ def _unregister(work: Work) -> None:
         else:
             result = "would be unregistered" if work.is_dry else "unregistered"
             work.tell(f"broker {id}: {result}", type="broker", id=id, result=result, replicas=load.replicas[id])
+
+
+def _last_copies(topics: Sequence[Topic], id: int) -> list[str]:
+    """The partitions of which nobody else has everything."""
+    return [
+        f"{topic.name}:{partition.id}"
+        for topic in topics
+        for partition in topic.partitions
+        if id in partition.replicas and not (set(partition.isr) | set(partition.elr or ())) - {id}
+    ]
 
 
 def _is_registered(work: Work, id: int) -> str:

@@ -53,6 +53,7 @@ def _get(work: Work) -> None:
         work.rows(rows, EXPLAINED if values.explain else COLUMNS, none="nothing is set (--all shows defaults)")
     for resource, error in failures:
         work.failed(_about(resource, error), type="config", resource=str(resource))
+        _hint_at_release(work, resource, error)
 
 
 def _about(resource: Resource, error: MetashellError) -> MetashellError:
@@ -205,7 +206,8 @@ def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change])
     resources = [resource for resource in resources if not _is_refused(work, resource, keys)]
     if not resources:
         return
-    results = alter_configs(work.admin, dict.fromkeys(resources, changes), validate_only=work.is_dry)
+    with work.looking_after(lambda: "`metashell configs get` shows what is set"):
+        results = alter_configs(work.admin, dict.fromkeys(resources, changes), validate_only=work.is_dry)
     after = {} if work.is_dry else _after(work, resources, changes, before)
     if work.asks_controllers and any(resource.node_id is not None for resource in resources):
         work.note("controllers do not check what only the broker itself can: a value that it refuses is in force nowhere (-b asks it)")
@@ -213,6 +215,7 @@ def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change])
         if (error := results[resource]) is not None:
             work.failed(_about(resource, error), type="config", resource=str(resource))
             _hint_at_keys(work, resource, keys)
+            _hint_at_release(work, resource, error)
             continue
         never = [change.name for change in changes if change.operation is Operation.DELETE and (resource, change.name) not in before]
         if _hint_at_keys(work, resource, never):
@@ -228,6 +231,17 @@ def _hint_at_keys(work: Work, resource: Resource, keys: Iterable[str]) -> bool:
     if unknown:
         work.note(f"{resource}: Kafka 4.3 knows no key {', '.join(unknown)}{_suggestion(resource, unknown)}")
     return bool(unknown)
+
+
+def _hint_at_release(work: Work, resource: Resource, error: MetashellError) -> None:
+    """Older clusters call a type of resource that they do not know a malformed request."""
+    from metashell.admin.errors import AdminError
+    from metashell.codec.config_types import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE
+    from metashell.codec.error_codes import INVALID_REQUEST
+
+    since = {GROUP_RESOURCE: "4.0", CLIENT_METRICS_RESOURCE: "3.7"}.get(resource.kind)
+    if since is not None and isinstance(error, AdminError) and error.code == INVALID_REQUEST:
+        work.note(f"{resource}: clusters have such settings since Kafka {since}")
 
 
 def _hint_at_command_line(work: Work, resources: Sequence[Resource], changes: Sequence[Change]) -> None:
@@ -311,6 +325,8 @@ def _tell_changed(work: Work, resource: Resource, change: Change, before: Settin
         text += f", {was or 'nothing'} comes from elsewhere ({where})" if before.is_set else ""
     elif before is not None:
         text += f", {'nothing' if was is None else was or 'empty'} before ({where})"
+    if work.is_dry and change.operation is Operation.DELETE and not is_vain and before is not None and before.behind is not None:
+        text += f", {REDACTED if is_secret else before.behind or 'empty'} then"
     now = None
     if not work.is_dry and after is not None:
         now = _shown(after)

@@ -9,7 +9,7 @@ from metashell.cli.administering import Work, noun_tool
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from metashell.admin.features import Change
+    from metashell.admin.features import Change, Feature
 
 COLUMNS = ("feature", "finalized", "supported_min", "supported_max", "release")
 
@@ -97,22 +97,45 @@ def _with_level(word: str) -> str:
 def _of_release(work: Work, level: int, *, is_upgrade: bool) -> dict[str, int]:
     """What a release's levels change, of the features that the cluster supports."""
     from metashell.admin.features import describe_features
-    from metashell.codec.metadata_version import METADATA_VERSION
+    from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION
     from metashell.storage.features import FEATURES, default_level
 
     wanted = {METADATA_VERSION: level, **{name: default_level(name, level) for name in FEATURES}}
     found = {}
-    for feature in describe_features(work.admin).features:
+    supported = describe_features(work.admin).features
+    for feature in supported:
+        if feature.name == KRAFT_VERSION and not _may_raise_kraft_version(supported):
+            continue
         target = wanted.get(feature.name)
         if target is not None and (target > feature.level if is_upgrade else target < feature.level):
             found[feature.name] = target
     return found
 
 
+KRAFT_UPGRADE = "4.1"
+"""The first release that makes a static quorum a dynamic one. Older ones take the level, and stay as they are."""
+
+
+def _may_raise_kraft_version(supported: Iterable[Feature]) -> bool:
+    from metashell.codec.metadata_version import METADATA_VERSION
+    from metashell.storage.features import release_level
+
+    newest = next((feature.high for feature in supported if feature.name == METADATA_VERSION), 0)
+    return newest >= release_level(KRAFT_UPGRADE, unstable=True)
+
+
 def _update(work: Work, change: Change, levels: Mapping[str, int]) -> None:
     from metashell.admin.features import Change, describe_features, update_features
+    from metashell.codec.metadata_version import KRAFT_VERSION
+    from metashell.errors import MetashellError
 
-    before = {feature.name: feature.level for feature in describe_features(work.admin).features}
+    supported = describe_features(work.admin).features
+    before = {feature.name: feature.level for feature in supported}
+    if levels.get(KRAFT_VERSION, 0) > before.get(KRAFT_VERSION, 0) and not _may_raise_kraft_version(supported):
+        raise MetashellError(f"{KRAFT_VERSION}: a quorum whose voters are in server.properties stays so before Kafka {KRAFT_UPGRADE}")
+    for name in [name for name, level in levels.items() if before.get(name) == level]:
+        work.tell(f"{name}: is {_level(name, levels[name])} already", type="feature", feature=name, result="unchanged", level=levels[name])
+        levels = {other: level for other, level in levels.items() if other != name}
     if not levels:
         work.note("nothing to do: the cluster has these levels already")
         return
@@ -122,8 +145,14 @@ def _update(work: Work, change: Change, levels: Mapping[str, int]) -> None:
     )
     work.confirm(*warnings, question=f"Change {changed}?")
     would = "would be " if work.is_dry else ""
-    with work.looking_after(lambda: _levels_now(work, levels)):
-        results = update_features(work.admin, levels, change, dry_run=work.is_dry)
+    # Before 4.0 each feature is changed for itself: what is refused must not leave the others changed.
+    results = update_features(work.admin, levels, change, dry_run=True)
+    if not work.is_dry and not any(results.values()):
+        with work.looking_after(lambda: _levels_now(work, levels)):
+            results = update_features(work.admin, levels, change)
+    elif not work.is_dry:
+        work.note("nothing was changed")
+        results = {name: error for name, error in results.items() if error is not None}
     for name, error in sorted(results.items()):
         level, was = levels[name], before.get(name, 0)
         fields: dict[str, object] = {"type": "feature", "feature": name}
@@ -146,11 +175,13 @@ def _levels_now(work: Work, names: Iterable[str]) -> str:
 
 def _warnings(change: Change, levels: Mapping[str, int]) -> list[str]:
     from metashell.admin.features import Change
-    from metashell.codec.metadata_version import METADATA_VERSION
+    from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION
 
     found = []
     if change is Change.UPGRADE and METADATA_VERSION in levels:
         found.append("nodes of a release older than the new metadata.version cannot join any more, and going back may lose metadata")
+    if levels.get(KRAFT_VERSION):
+        found.append("kraft.version cannot be lowered again: from then on the voters are in the log, not in server.properties")
     if change is Change.UNSAFE_DOWNGRADE:
         found.append("metadata that the lower levels do not know is lost for good")
     elif change is Change.SAFE_DOWNGRADE:

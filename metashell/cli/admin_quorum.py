@@ -141,7 +141,7 @@ def _refuse_static(work: Work) -> None:
     if not work.admin.features().finalized.get(KRAFT_VERSION, 0):
         raise MetashellError(
             "kraft.version is 0: the voters are those of controller.quorum.voters in every server.properties, and no command changes them "
-            "(metashell features upgrade kraft.version=1 lets commands do it)"
+            "(from Kafka 4.1 on, metashell features upgrade kraft.version=1 lets commands do it)"
         )
 
 

@@ -9,7 +9,7 @@ from metashell.cli.reassign_acts import apply, cancel, status
 from metashell.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from metashell.placement import Assignment, Cluster, Goals, Measures, Situation
     from metashell.placement.loads import Load
@@ -28,6 +28,7 @@ MOVE_COLUMNS = ("topic", "partition", "replicas", "replicas_before", "adding", "
 def _plan(work: Work) -> None:
     from metashell.cli.reassign_view import read_sizes_file
     from metashell.placement import Wishes, cluster_of, make_plan
+    from metashell.placement.sizes import known_sizes
 
     values = work.values
     goals = _goals(values.even, ignores_racks=values.ignore_racks)
@@ -37,7 +38,9 @@ def _plan(work: Work) -> None:
         raise UsageError("option --throttle: 0 bytes a second would never end", "--throttle")
     sizes = {} if values.sizes is None else read_sizes_file(values.sizes)
     before = _situation(work)
-    _check_sizes(work, sizes, before)
+    sizes, remark = known_sizes(sizes, {one.topic for one in before.partitions}, values.sizes)
+    if remark:
+        work.note(remark)
     cluster, notes = cluster_of(before, wishes, sizes)
     for note in notes:
         work.note(note)
@@ -80,7 +83,12 @@ def _situation(work: Work) -> Situation:
 
     path = work.values.snapshot
     if path is None:
-        return situation(work)
+        try:
+            return situation(work)
+        except UsageError as error:
+            if error.argument != "-b":
+                raise
+            raise UsageError(f"{error}, or metadata on disk (--snapshot PATH)", error.argument) from None
     if work.values.bootstrap_server or work.values.bootstrap_controller:
         raise UsageError("--snapshot and the address of a cluster exclude each other", "--snapshot")
     from metashell.cli.loading import load, report_faults
@@ -92,19 +100,6 @@ def _situation(work: Work) -> Situation:
     if loaded.image.faults:
         work.fail()
     return situation_of(loaded.image)
-
-
-def _check_sizes(work: Work, sizes: Mapping[tuple[str, int], int], before: Situation) -> None:
-    """Sizes of topics that are not there are told; where none is, the file is another cluster's. Errors: UsageError."""
-    from metashell.forms import counted
-
-    topics = {one.topic for one in before.partitions}
-    unknown = sorted({topic for topic, _ in sizes} - topics)
-    if unknown:
-        others = f" and {counted(len(unknown) - 1, 'other topic')}" if len(unknown) > 1 else ""
-        if len(unknown) == len({topic for topic, _ in sizes}):
-            raise UsageError(f"{work.values.sizes}: sizes of unknown topics: {unknown[0]}{others}: of another cluster?", "--sizes")
-        work.note(f"{work.values.sizes}: sizes of unknown topics are ignored: {unknown[0]}{others}")
 
 
 def _assignment(topic: str, partition: int, replicas: tuple[int, ...], before: tuple[int, ...], topic_id: str) -> Assignment:

@@ -32,7 +32,8 @@ def _list(work: Work) -> None:
     rows = [_row(topic, min_isr.get(topic.name)) for topic in topics]
     if work.values.unhealthy:
         rows = [row for row in rows if row["offline"] or row["under_replicated"]]
-    work.rows(rows, LIST_COLUMNS, none="no topic is unhealthy" if work.values.unhealthy else "no topics that this user may see")
+    none = "no topic is unhealthy" if work.values.unhealthy else "no such topic" if patterns else "no topics that this user may see"
+    work.rows(rows, LIST_COLUMNS, none=none)
 
 
 def _min_isr(work: Work, topics: Iterable[Topic]) -> Mapping[str, int]:
@@ -61,9 +62,16 @@ def _row(topic: Topic, min_isr: int | None) -> dict[str, object]:
 
 
 def _describe(work: Work) -> None:
-    from metashell.cli.cluster_view import min_isr_of, topics_named
+    from metashell.cli.cluster_view import all_topics, min_isr_of, topics_named
+    from metashell.errors import UsageError
 
-    topics, errors = topics_named(work, work.values.topics)
+    if not work.values.topics and not work.values.unhealthy:
+        raise UsageError("missing TOPIC (--unhealthy alone looks at all)", "TOPIC")
+    topics, errors = topics_named(work, work.values.topics) if work.values.topics else (all_topics(work), [])
+    if work.values.unhealthy:
+        topics = [
+            topic for topic in topics if any(partition.is_under_replicated or not partition.has_leader for partition in topic.partitions)
+        ]
     min_isr = min_isr_of(work, topics)
     rows = [_partition_row(topic, partition, min_isr.get(topic.name)) for topic in topics for partition in topic.partitions]
     if work.values.unhealthy:
@@ -255,6 +263,8 @@ def _delete(work: Work) -> None:
             work.tell(f"{error.thing}: is not there", type="topic", topic=error.thing, result="is not there")
         else:
             work.failed(error, type="topic", topic=error.thing)
+            if set(error.thing) & set("*?["):
+                work.note("names are taken as they are: patterns are for `metashell topics list`")
     if not topics:
         return
     partitions = counted(sum(len(topic.partitions) for topic in topics), "partition")
@@ -266,7 +276,9 @@ def _delete(work: Work) -> None:
         return
     by_name = {topic.name: topic for topic in topics}
     deleted = []
-    for done in delete_topics(work.admin, {topic.name: topic.id for topic in topics}):
+    with work.looking_after(lambda: _what_is_there(work, by_name)):
+        results = delete_topics(work.admin, {topic.name: topic.id for topic in topics})
+    for done in results:
         if done.error is not None:
             work.failed(done.error, type="topic", topic=done.name)
         else:

@@ -33,8 +33,8 @@ def all_topics(work: Work) -> list[Topic]:
     if not work.asks_controllers:
         return list_topics(work.admin)[0]
     image = work.image()
-    down = _down(image)
-    return sorted((_topic(topic, down) for topic in image.topics), key=lambda topic: topic.name)
+    up = _up(image)
+    return sorted((_topic(topic, up) for topic in image.topics), key=lambda topic: topic.name)
 
 
 def topics_named(work: Work, names: Iterable[str]) -> tuple[list[Topic], list[AdminError]]:
@@ -43,10 +43,10 @@ def topics_named(work: Work, names: Iterable[str]) -> tuple[list[Topic], list[Ad
     if not work.asks_controllers:
         return describe_topics(work.admin, wanted)
     image = work.image()
-    down = _down(image)
+    up = _up(image)
     there = {name: topic for name in wanted if (topic := image.topics.by_name.get(name)) is not None}
     errors = [AdminError(UNKNOWN_TOPIC_OR_PARTITION, None, name) for name in wanted if name not in there]
-    return [_topic(topic, down) for topic in there.values()], errors
+    return [_topic(topic, up) for topic in there.values()], errors
 
 
 def brokers(work: Work) -> list[Broker]:
@@ -118,24 +118,24 @@ def problems_of(partition: Partition, min_isr: int | None = None) -> list[str]:
     return found
 
 
-def _down(image: MetadataImage) -> frozenset[int]:
-    """The brokers that serve nothing, of those that are registered."""
-    return frozenset(id for id, broker in image.cluster.brokers.items() if broker.fenced)
+def _up(image: MetadataImage) -> frozenset[int]:
+    """The brokers that serve: registered and not fenced."""
+    return frozenset(id for id, broker in image.cluster.brokers.items() if not broker.fenced)
 
 
-def _topic(topic: TopicImage, down: frozenset[int]) -> Topic:
-    partitions = tuple(_partition(id, partition, down) for id, partition in sorted(topic.partitions.items()))
+def _topic(topic: TopicImage, up: frozenset[int]) -> Topic:
+    partitions = tuple(_partition(id, partition, up) for id, partition in sorted(topic.partitions.items()))
     return Topic(name=topic.name, id=topic.id, partitions=partitions, is_internal=topic.name in INTERNAL)
 
 
-def _partition(id: int, partition: PartitionRegistration, down: frozenset[int]) -> Partition:
+def _partition(id: int, partition: PartitionRegistration, up: frozenset[int]) -> Partition:
     return Partition(
         id=id,
         leader=partition.leader,
         leader_epoch=partition.leader_epoch,
         replicas=partition.replicas,
         isr=partition.isr,
-        offline=tuple(replica for replica in partition.replicas if replica in down),
+        offline=tuple(replica for replica in partition.replicas if replica not in up),
         elr=partition.elr,
         last_known_elr=partition.last_known_elr,
         adding=partition.adding_replicas,

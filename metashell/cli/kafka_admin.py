@@ -69,7 +69,7 @@ def say(line: str) -> int:
 def exception_text(error: AdminError) -> str:
     """An error of the cluster as Java prints the exception that stands for it."""
     plain = _EXCEPTIONS.get(error.name) or "".join(word.capitalize() for word in error.name.split("_"))
-    return f"{_ERRORS}{plain}Exception: {error.words}"
+    return f"{_ERRORS}{plain}Exception: {' '.join(error.words.splitlines())}"
 
 
 def read_properties(path: str | None) -> dict[str, str]:

@@ -53,7 +53,7 @@ def apply(work: Work) -> None:
         work.tell(f"nothing to do: {_of(plan, standings)}", type="reassignment_plan", result="done", partitions=len(standings))
         return
     _confirm(work, waiting)
-    throttle = _set_throttle(work, [*waiting, *moving])
+    throttle = _set_throttle(work, plan, [*waiting, *moving])
     _Run(work, plan, waiting, moving, throttle).run()
 
 
@@ -152,7 +152,7 @@ def _confirm(work: Work, waiting: Sequence[Standing]) -> None:
     work.confirm(*warnings, question=f"Begin to move {counted(len(waiting), 'partition')}?")
 
 
-def _set_throttle(work: Work, standings: Sequence[Standing]) -> Throttle | None:
+def _set_throttle(work: Work, plan: Plan, standings: Sequence[Standing]) -> Throttle | None:
     """Errors: MetashellError if it could not be set everywhere; then nothing is moved."""
     from metashell.admin.throttle import Copy, Throttle
     from metashell.cli.reassign_view import settings
@@ -163,7 +163,8 @@ def _set_throttle(work: Work, standings: Sequence[Standing]) -> Throttle | None:
     copies = [Copy(one.wanted.topic, one.wanted.partition, one.now.goal, one.adding) for one in standings if one.now is not None]
     found = throttle.set(copies)
     if _tell_found(work, found):
-        raise MetashellError("nothing was begun: the throttle is not set everywhere")
+        _clear(work, throttle, plan)
+        raise MetashellError("nothing was begun: the throttle could not be set everywhere")
     return throttle
 
 
@@ -201,20 +202,18 @@ class _Run:
         from metashell.admin.reassign import CHUNK
 
         values = self._work.values
-        is_first = True
         while self._waiting:
             if values.batch is not None:
                 self._wait(values.batch - 1)
             room = CHUNK if values.batch is None else min(CHUNK, values.batch - len(self._moving))
             chunk, self._waiting = self._waiting[:room], self._waiting[room:]
-            self._begin(chunk if is_first else self._still_waiting(chunk))
-            is_first = False
+            self._begin(self._still_waiting(chunk))
         if values.wait is not None or values.batch is not None:
             self._wait(0)
             self._end()
 
     def _still_waiting(self, chunk: Sequence[Standing]) -> list[Standing]:
-        """Those of a chunk that nobody has touched since the command began: the protocol replaces a move without a word."""
+        """Those of a chunk that nobody has touched since, be it while a person was asked: the protocol replaces moves without a word."""
         from metashell.placement.progress import Stage
 
         found = []

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from metashell.forms import Display
     from metashell.image import MetadataImage
     from metashell.rehearse import Assumptions
-    from metashell.rehearse.plan_file import Plan
-    from metashell.rehearse.step_words import ParsedStep
     from metashell.rehearse.steps import Move, Step
+    from metashell.rehearse.words.plan_file import Plan
+    from metashell.rehearse.words.step_words import ParsedStep
 
 NAME = "metashell rehearse"
 
@@ -57,8 +57,8 @@ def _asked(words: Sequence[str]) -> tuple[Plan | None, tuple[ParsedStep, ...]]:
     """The plan that the words name, or the steps that they are. Errors: UsageError."""
     from metashell.errors import UsageError
     from metashell.options.values import did_you_mean
-    from metashell.rehearse.step_times import AFTER, AT
-    from metashell.rehearse.step_words import FIRST_WORDS
+    from metashell.rehearse.words.step_times import AFTER, AT
+    from metashell.rehearse.words.step_words import FIRST_WORDS
 
     if not words:
         return None, ()
@@ -79,7 +79,7 @@ def _asked(words: Sequence[str]) -> tuple[Plan | None, tuple[ParsedStep, ...]]:
 def _steps_of(words: Sequence[str]) -> tuple[ParsedStep, ...]:
     """The steps that words are. Errors: UsageError."""
     from metashell.errors import PathError
-    from metashell.rehearse.step_words import WordError, parse_steps
+    from metashell.rehearse.words.step_words import WordError, parse_steps
 
     try:
         return parse_steps(words, _read_moves)
@@ -90,7 +90,7 @@ def _steps_of(words: Sequence[str]) -> tuple[ParsedStep, ...]:
 
 
 def _read_plan(path: str) -> Plan:
-    from metashell.rehearse.plan_file import parse_plan
+    from metashell.rehearse.words.plan_file import parse_plan
 
     folder = os.path.dirname(path)
     # A plan names files from where it lies: it may be run from anywhere.
@@ -122,7 +122,7 @@ def _assumptions(plan: Plan | None, given: Sequence[str]) -> Assumptions:
     from metashell.cli.common import named_values
     from metashell.errors import UsageError
     from metashell.rehearse import Assumptions
-    from metashell.rehearse.assumption_words import assume, assume_all
+    from metashell.rehearse.words.assumption_words import assume, assume_all
 
     assumptions = Assumptions()
     for name, value in ({} if plan is None else plan.assume).items():
@@ -140,20 +140,12 @@ def _assumptions(plan: Plan | None, given: Sequence[str]) -> Assumptions:
 
 def _sizes(path: str, image: MetadataImage) -> Mapping[tuple[str, int], int]:
     """The sizes of partitions in a file. Topics that the image lacks are told; where it lacks all, the file is another cluster's."""
-    from metashell.errors import UsageError
-    from metashell.forms import counted
-    from metashell.placement.sizes import read_sizes
+    from metashell.placement.sizes import known_sizes, read_sizes
 
-    sizes = read_sizes(_text_of(path), path)
-    topics = image.topics.by_name
-    unknown = sorted({topic for topic, _ in sizes if topic not in topics})
-    if unknown:
-        known = {topic for topic, _ in sizes} - set(unknown)
-        others = f" and {counted(len(unknown) - 1, 'other topic')}" if len(unknown) > 1 else ""
-        if not known:
-            raise UsageError(f"{path}: sizes of unknown topics: {unknown[0]}{others}: of another cluster?", path)
-        complain(NAME, f"{path}: sizes of unknown topics are ignored: {unknown[0]}{others}")
-    return {key: size for key, size in sizes.items() if key[0] in topics}
+    sizes, remark = known_sizes(read_sizes(_text_of(path), path), image.topics.by_name, path)
+    if remark:
+        complain(NAME, remark)
+    return sizes
 
 
 # ---- the answers
@@ -171,8 +163,8 @@ def _run_steps(
     from metashell.cli.rehearsing import print_outcome, rehearsed
     from metashell.errors import UsageError
     from metashell.rehearse import StepError
-    from metashell.rehearse.answer_text import status_of
-    from metashell.rehearse.step_words import with_all_partitions
+    from metashell.rehearse.answers.answer_text import status_of
+    from metashell.rehearse.words.step_words import with_all_partitions
 
     image, label = subject
     steps: list[Step] = [with_all_partitions(one.step, image) for one in parsed_steps]
@@ -186,7 +178,7 @@ def _run_steps(
         raise UsageError(f"{which}: {error}", error.argument) from None
     texts = [one.text for one in parsed_steps]
     if values.html is not None:
-        from metashell.rehearse.page import outcome_page
+        from metashell.rehearse.answers.page import outcome_page
 
         _write_page(values.html, outcome_page(outcome, texts, label, plan.title if plan else "", plan.notes if plan else ()))
     print_outcome(display, values.output, outcome, texts=texts, label=label, show=show)
@@ -196,8 +188,8 @@ def _run_steps(
 def _answer_standing(values: SimpleNamespace, display: Display, subject: Subject, assumptions: Assumptions) -> int:
     from metashell.cli.rehearsing import print_standing
     from metashell.errors import UsageError
+    from metashell.rehearse.answers.standing_words import standing_status
     from metashell.rehearse.standing import standing_answers
-    from metashell.rehearse.standing_words import standing_status
 
     for name in ("show", "sizes", "html"):
         if getattr(values, name) is not None:

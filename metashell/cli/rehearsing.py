@@ -132,7 +132,7 @@ def print_outcome(
 ) -> None:
     """Print an outcome in a form; with `show` only these parts of it. `texts` are the steps as they were written."""
     from metashell.forms import write_objects
-    from metashell.rehearse.rows import section_rows, verdict_row
+    from metashell.rehearse.answers.rows import section_rows, verdict_row
 
     if form == "text":
         _print_text(display, outcome, texts, label, show)
@@ -176,8 +176,8 @@ def _default_sections(outcome: Outcome, form: str) -> Sequence[str]:
 
 def _print_text(display: Display, outcome: Outcome, texts: Sequence[str], label: str, show: Sequence[str]) -> None:
     from metashell.forms import write_objects
-    from metashell.rehearse.answer_text import outcome_lines, verdict_line
-    from metashell.rehearse.rows import section_rows
+    from metashell.rehearse.answers.answer_text import outcome_lines, verdict_line
+    from metashell.rehearse.answers.rows import section_rows
 
     if not show:
         print_lines(display, outcome_lines(outcome, texts, label))
@@ -202,7 +202,7 @@ def print_lines(display: Display, lines: Iterable[str]) -> None:
 def print_standing(display: Display, form: str, standing: Standing, subject: Subject) -> None:
     """Print the standing answers in a form."""
     from metashell.forms import write_objects
-    from metashell.rehearse.standing_words import loss_row, standing_lines, standing_value
+    from metashell.rehearse.answers.standing_words import loss_row, standing_lines, standing_value
 
     label = subject.label
     if form == "text":

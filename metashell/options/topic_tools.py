@@ -39,9 +39,10 @@ DESCRIBE = command(
         and have all that was acknowledged.
         """,
     options=(_UNHEALTHY,),
-    arguments=(_NAMES,),
+    arguments=(_NAMES._replace(nargs="*", help="names of topics; with --unhealthy alone it looks at all"),),
     examples=(
         ("metashell topics describe orders -b localhost:9092", "the partitions of a topic"),
+        ("metashell topics describe --unhealthy -b localhost:9092", "all partitions of the cluster that are not as they should be"),
         ("metashell topics describe orders payments -b localhost:9092 -o jsonl", "one object for each partition"),
     ),
 )

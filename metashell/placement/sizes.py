@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from typing import Final
 
 from metashell.errors import UsageError
+from metashell.forms import counted
 from metashell.placement.json_text import member, parse_json
 
 _PREFACE: Final = ("Querying brokers", "Received log directory")
@@ -32,6 +34,22 @@ def read_sizes(text: str, source: str) -> dict[tuple[str, int], int]:
                 if entry.get("isFuture") is not True:
                     sizes[key] = max(sizes.get(key, 0), size)
     return sizes
+
+
+def known_sizes(sizes: Mapping[tuple[str, int], int], topics: Container[str], source: str) -> tuple[dict[tuple[str, int], int], str]:
+    """The sizes of topics that are there, and a remark on others, empty if there are none.
+
+    Errors: UsageError where no topic is there: the file is another cluster's.
+    """
+    named = {topic for topic, _ in sizes}
+    unknown = sorted(topic for topic in named if topic not in topics)
+    if not unknown:
+        return dict(sizes), ""
+    others = f" and {counted(len(unknown) - 1, 'other topic')}" if len(unknown) > 1 else ""
+    if len(unknown) == len(named):
+        raise UsageError(f"{source}: sizes of unknown topics: {unknown[0]}{others}: of another cluster?", source)
+    known = {key: size for key, size in sizes.items() if key[0] in topics}
+    return known, f"{source}: sizes of unknown topics are ignored: {unknown[0]}{others}"
 
 
 def _partition(text: str, where: str, source: str) -> tuple[str, int]:

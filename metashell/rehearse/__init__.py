@@ -13,9 +13,9 @@ Promises:
 It costs what changes: heartbeats of brokers with which nothing can happen are noted in bulk, and of the partitions only those are
 looked at that a record or the death of a broker touches.
 
-Around the engine: `step_words`, `plan_file` and `assumption_words` read what is asked for; `checks` and `contradictions` refuse what
-cannot be meant, before anything runs; `answer_text`, `rows` and `page` say what came of it, to people and programs. `standing` says what a
-cluster cannot lose, in one pass over its partitions, with the answers that rehearsals would give.
+Around the engine: the room `words` reads what is asked for; `checks` and `contradictions` refuse what cannot be meant, before anything
+runs; the room `answers` says what came of it, to people and programs. `standing` says what a cluster cannot lose, in one pass over its
+partitions, with the answers that rehearsals would give.
 """
 
 from __future__ import annotations

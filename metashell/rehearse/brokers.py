@@ -75,6 +75,7 @@ class Fleet:
         self.serving: set[int] = set()
         self.silent: set[int] = set()
         self.joining: set[int] = set()
+        self._fenced_ids = {id for id, broker in quorum.image.cluster.brokers.items() if broker.fenced}
         self.events: list[Event] = []
         self.spans: list[BrokerSpan] = []
         self.refusals: list[Refusal] = []
@@ -139,6 +140,7 @@ class Fleet:
             elif kind == "RegisterBrokerRecord":
                 self.silent.discard(record.broker_id)
                 self.serving.discard(record.broker_id)
+                self._fenced_ids.add(record.broker_id)
             elif kind == "UnregisterBrokerRecord":
                 self._unregistered(record.broker_id)
 
@@ -146,6 +148,10 @@ class Fleet:
         broker = self.brokers[id]
         self.silent.discard(id)
         self.serving.discard(id)
+        if id in self._fenced_ids:
+            self.tell(f"the session of broker {id} ends: the controller fences it once more, which changes nothing", id)
+            return
+        self._fenced_ids.add(id)
         self.tell(f"the controller fences broker {id}", id)
         self.on_death(id, False)
         if broker.state is BrokerState.SERVING:
@@ -158,6 +164,7 @@ class Fleet:
     def _unfenced(self, id: int) -> None:
         broker = self.brokers[id]
         self.serving.add(id)
+        self._fenced_ids.discard(id)
         self.joining.add(id)
         self.tell(f"broker {id} is unfenced", id)
         self._enter(broker, BrokerState.SERVING)
@@ -197,7 +204,8 @@ class Fleet:
         self.serving.discard(id)
         registered = self._quorum.image.cluster.brokers.get(id)
         is_unknown = registered is not None and not registered.fenced
-        if is_unknown:
+        heartbeats = self._quorum.controller.state.heartbeats
+        if is_unknown or heartbeats.contacted_ms(id, broker.epoch) is not None:
             self.silent.add(id)
             self._quorum.resume_sweeps()
         self.on_death(id, is_unknown)

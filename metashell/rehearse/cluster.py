@@ -26,7 +26,7 @@ from metashell.rehearse.replication import Replication
 from metashell.rehearse.requests import Asked, ask
 from metashell.rehearse.roll import Roll
 from metashell.rehearse.sizes import Sizes
-from metashell.rehearse.step_words import step_text
+from metashell.rehearse.step_text import step_text
 from metashell.rehearse.steps import (
     AddBroker,
     Assumptions,

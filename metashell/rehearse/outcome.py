@@ -19,7 +19,7 @@ class Trouble(Enum):
     """What can be wrong with a partition for a time.
 
     OFFLINE: nobody leads it, or only a dead broker could: no broker is left that may. FAILOVER: the broker that leads it is dead, and the
-    controller does not know yet; another takes over. UNDER_MIN_ISR: fewer live replicas are in sync than min.insync.replicas, so that
+    controller does not know yet; another takes over. UNDER_MIN_ISR: the ISR is smaller than min.insync.replicas, so that
     writes with acks=all are refused. STALLED: a dead broker still counts as in sync, so that writes with acks=all wait until it is fenced.
     UNCLEAN: a replica that was not in sync became the leader, and records may be lost; it lasts no time.
     """

@@ -172,7 +172,7 @@ class Replication:
             if behind.get(key) != ready_ms:
                 continue
             partition = self._quorum.controller.state.partition(*key)
-            if partition is None or broker in partition.isr or broker not in partition.replicas or _is_forlorn(broker, partition):
+            if partition is None or broker in partition.isr or broker not in partition.replicas:
                 self._leave(broker, key)
             elif partition.leader not in self._fleet.serving or not self._can_grow(partition):
                 behind[key] = _READY

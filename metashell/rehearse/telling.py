@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from metashell.forms import counted
 from metashell.image import BrokerRegistration, MetadataImage
 from metashell.rehearse.outcome import Batch, BrokerLoads, Load, QuorumGap, RackLoads, Refusal, StepReport, Toll, Trouble, Verdict
 from metashell.rehearse.survey import Counts
@@ -93,7 +94,7 @@ def verdict_of(
         told.append("no partition went offline")
     told += [_sentence(trouble, tolls[trouble]) for trouble in _DONE if tolls[trouble].partitions and trouble not in _GRAVE]
     if offline_before:
-        told.append(f"{_partitions(offline_before)} had no leader already before the first step")
+        told.append(f"{counted(offline_before, 'partition')} had no leader already before the first step")
     told += [f"no controller was active for {_seconds(gap.to_ms - gap.from_ms)}: {gap.why}" for gap in gaps if gap.to_ms is not None]
     return Verdict(1 if grave else 0, tolls, offline_before, tuple(told))
 
@@ -130,11 +131,7 @@ def _sentence(trouble: Trouble, toll: Toll) -> str:
     length = "" if trouble is Trouble.UNCLEAN else f", for up to {_seconds(toll.longest_ms)}"
     if toll.longest_ms is None:
         length = f", and {toll.at_end} of them still are" if toll.at_end else ", to the end"
-    return f"{_partitions(toll.partitions)} {_DONE[trouble]}{length}"
-
-
-def _partitions(count: int) -> str:
-    return "1 partition" if count == 1 else f"{count} partitions"
+    return f"{counted(toll.partitions, 'partition')} {_DONE[trouble]}{length}"
 
 
 def _seconds(length_ms: int | None) -> str:
@@ -158,7 +155,7 @@ def notes_of(
     if leaving:
         yield f"brokers in the middle of a controlled shutdown go on with it: {_ids(leaving)}"
     if stuck:
-        yield f"{stuck} replicas of live brokers are not in sync at the beginning, and nothing says whether they ever will be: they stay so"
+        yield f"not in sync at the beginning, on live brokers: {counted(stuck, 'replica')}; nothing says whether that ends, so it stays so"
     ids = sorted(voters)
     if not ids:
         yield "nothing says who the controllers are: that the quorum keeps a majority was not checked"

@@ -74,17 +74,15 @@ class Watch:
                 alive += 1
         if leader == NO_LEADER:
             return _OFFLINE
-        if alive == len(isr) and leader in living:
-            bits = 0
-        elif leader in living:
-            bits = _STALLED
-        elif not alive and not self._is_saved(topic, partition):
-            return _OFFLINE
-        else:
+        if leader in living:
+            bits = 0 if alive == len(isr) else _STALLED
+        elif alive or self._is_saved(topic, partition):
             bits = _FAILOVER
-        min_isr = self._state.rules.min_isr(topic.name)
-        if alive < min_isr and alive < len(partition.replicas):
-            bits = bits & ~_STALLED | _UNDER_MIN_ISR
+        else:
+            return _OFFLINE
+        # By the ISR as it stands: until a dead member has left it, leaders take writes and wait for it.
+        if len(isr) < len(partition.replicas) and len(isr) < self._state.rules.min_isr(topic.name):
+            bits |= _UNDER_MIN_ISR
         return bits
 
     def _is_saved(self, topic: TopicImage, partition: PartitionRegistration) -> bool:

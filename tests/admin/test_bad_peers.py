@@ -11,7 +11,15 @@ from metashell.admin.cluster import describe_cluster, unregister_broker
 from metashell.admin.errors import AdminError, UncertainError, UnsupportedError, WrongListenerError
 from metashell.admin.features import describe_features
 from metashell.client.errors import ConnectError
-from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, NONE, NOT_CONTROLLER, POLICY_VIOLATION, TOPIC_ALREADY_EXISTS
+from metashell.codec.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    INVALID_REQUEST,
+    NONE,
+    NOT_CONTROLLER,
+    NOT_LEADER_OR_FOLLOWER,
+    POLICY_VIOLATION,
+    TOPIC_ALREADY_EXISTS,
+)
 from metashell.codec.messages import (
     CreateTopicsRequest,
     CreateTopicsResponse,
@@ -179,6 +187,18 @@ def test_an_answer_of_which_a_part_was_done_is_the_answer() -> None:
         assert admin.again == 0
 
 
+def test_a_broker_that_hands_on_to_a_controller_that_leads_no_longer_is_passed_over() -> None:
+    # As Kafka's do after a failover: the former active controller is back as a follower (golden README, surprise 13).
+    def stale(request: Any) -> Any:
+        return cluster_of(1, one, two) if isinstance(request, DescribeClusterRequest) else moved
+
+    moved = UnregisterBrokerResponse(error_code=NOT_LEADER_OR_FOLLOWER)
+    with peer(stale, BROKER_APIS) as one, peer(lambda _: UnregisterBrokerResponse(), BROKER_APIS) as two:
+        with admin_of(one, kind=Kind.BROKERS) as admin:
+            unregister_broker(admin, 3)
+        assert (one.asked, two.asked) == (["UnregisterBroker", "DescribeCluster"], ["UnregisterBroker"])
+
+
 def test_when_nobody_leads_the_last_answer_or_the_reason_is_given() -> None:
     def answer(request: Any) -> Any:
         return cluster_of(-1, one) if isinstance(request, DescribeClusterRequest) else UnregisterBrokerResponse(error_code=NOT_CONTROLLER)
@@ -203,8 +223,9 @@ def test_features_need_no_right_that_the_list_of_controllers_needs() -> None:
         assert describe_features(admin).epoch is None
 
 
-def test_a_request_that_is_too_large_is_not_laid_on_a_policy() -> None:
+def test_advice_depends_on_the_words_where_a_code_means_several_things() -> None:
     assert "policy" in AdminError(POLICY_VIOLATION, "no").advice
+    assert "need Kafka 4.0" in AdminError(INVALID_REQUEST, "Unknown resource type 32").advice
     assert "less at once" in AdminError(POLICY_VIOLATION, "Excessively large number of partitions per request.").advice
 
 

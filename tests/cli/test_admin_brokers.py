@@ -7,10 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from metashell.admin.features import Feature
+from metashell.cli.admin_features import _may_raise_kraft_version
 from metashell.cli.administering import Work
 from metashell.embedded import EmbeddedQuorum
 from metashell.errors import MetashellError
 from metashell.image import MetadataImage
+from metashell.storage.features import release_level
 from tests.administering import command, lines, objects
 from tests.extra_broker import ExtraBroker
 
@@ -155,3 +158,21 @@ def test_who_may_not_fetch_still_sees_the_quorum_and_why_not_the_rest(quorum: Em
     assert status == 1 and "controllers       3 voters, controller " in text
     assert "problem           brokers and topics cannot be seen: localhost:1: not authorized" in text
     assert json.loads(cluster(quorum, "-o", "json")[1])["partitions"] is None
+
+
+def test_of_several_levels_none_is_changed_where_one_is_refused(quorum: EmbeddedQuorum) -> None:
+    told = lines(quorum, "features", "upgrade", "share.version=1", "streams.version=1", "group.version=9", "--yes", status=1)
+    assert "share.version: is 1 already" in told and "metashell features upgrade: nothing was changed" in told
+    assert any("group.version: INVALID_UPDATE_VERSION" in line for line in told)
+
+
+def test_what_cannot_be_taken_back_is_asked_about() -> None:
+    with EmbeddedQuorum(controllers=1, static=True) as static:
+        warning, refused = lines(static, "features", "upgrade", "kraft.version=1", status=2)
+        assert "kraft.version cannot be lowered again" in warning and "--yes" in refused
+
+
+@pytest.mark.parametrize(("newest", "may"), [("3.9", False), ("4.0", False), ("4.1", True), ("4.3", True)])
+def test_only_clusters_that_can_make_a_static_quorum_dynamic_are_asked_to(newest: str, may: bool) -> None:
+    supported = [Feature(name="metadata.version", low=1, high=release_level(newest, unstable=False), level=1)]
+    assert _may_raise_kraft_version(supported) is may

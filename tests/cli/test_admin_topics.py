@@ -230,7 +230,7 @@ def test_a_partition_that_is_not_there_is_named(quorum: EmbeddedQuorum) -> None:
     quorum.create_topic("orders")
     told = lines(quorum, "elect", "preferred", "orders:7", "orders-0", status=1)
     assert "metashell elect preferred: orders:7: there is no such partition (the topic has 1)" in told
-    assert "metashell elect preferred: a partition is written orders:0" in told
+    assert "metashell elect preferred: orders-0: there is no such topic; a partition is written orders:0" in told
 
 
 def test_where_the_preferred_replica_is_not_in_sync_all_leaves_partitions_as_they_are(quorum: EmbeddedQuorum, extra: ExtraBroker) -> None:
@@ -263,7 +263,9 @@ def test_a_change_that_may_or_may_not_have_been_made_is_looked_after(
     original = Admin.ask_active
 
     def ask_active(admin: Admin, request: object, *, version: int | None = None) -> object:
-        if isinstance(request, messages.DescribeQuorumRequest | messages.DescribeConfigsRequest):
+        if isinstance(request, messages.DescribeQuorumRequest | messages.DescribeConfigsRequest) or getattr(
+            request, "validate_only", False
+        ):
             return original(admin, request, version=version)
         raise UncertainError("localhost:1: broken; it may or may not have been done")
 
@@ -294,3 +296,22 @@ def test_large_topics_are_described_page_by_page() -> None:
 
     (topic,), errors = describe_topics(cast("Admin", Pages()), ["orders"])
     assert ([partition.id for partition in topic.partitions], errors, len(asked)) == ([0, 1, 2, 3, 4], [], 3)
+
+
+def test_what_is_unhealthy_is_found_in_all_topics(quorum: EmbeddedQuorum, extra: ExtraBroker) -> None:
+    lines(quorum, "topics", "create", "lone", "--assignment", "201")
+    lines(quorum, "topics", "create", "well", "--assignment", "101")
+    assert lines(quorum, "topics", "describe", status=2) == ["metashell topics describe: missing TOPIC (--unhealthy alone looks at all)"]
+    assert lines(quorum, "topics", "describe", "--unhealthy") == ["metashell topics describe: no partition is unhealthy"]
+    extra.fence()
+    try:
+        assert [row["topic"] for row in objects(quorum, "topics", "describe", "--unhealthy")] == ["lone"]
+        # There is nothing to give up where nobody has anything.
+        (told,) = lines(quorum, "elect", "unclean", "--all", "--yes", status=1)
+        assert told == "metashell elect unclean: lone:0: none of its replicas is alive: start one of the brokers 201 first"
+        warnings = lines(quorum, "brokers", "unregister", "201", "--dry-run", status=1)
+        assert any(
+            "broker 201 has the only copy that is in sync of 1 partition, which is lost for good: lone:0" in line for line in warnings
+        )
+    finally:
+        extra.fence(False)

@@ -15,7 +15,7 @@ import pytest
 from metashell.cli.rehearse import main
 from metashell.embedded import EmbeddedQuorum
 from metashell.options.rehearse_tools import SECTIONS
-from metashell.rehearse.rows import SECTIONS as ROWS
+from metashell.rehearse.answers.rows import SECTIONS as ROWS
 from tests.administering import on_terminal
 from tests.running import Outcome, run_main
 
@@ -64,13 +64,52 @@ def test_json_lines_have_the_same_objects_the_verdict_first() -> None:
     assert lines == [whole["verdict"], *(row for part in SECTIONS for row in whole[part])]
 
 
+KEYS = {
+    "verdict": "status safe verdict reasons troubles offline_before settled ended_ms record_count image_end_offset state",
+    "step": "number step began_ms ended_ms refusals unfinished",
+    "event": "at_ms text broker step",
+    "trouble": "trouble topic partition from_ms to_ms was_before cause",
+    "quorum_gap": "from_ms to_ms why",
+    "broker_state": "broker state from_ms to_ms",
+    "broker": "broker rack leaders_before leaders_after replicas_before replicas_after size_bytes_before size_bytes_after",
+    "rack": "rack leaders_before leaders_after replicas_before replicas_after size_bytes_before size_bytes_after",
+    "copied": "broker partitions size_bytes is_catch_up",
+    "topic_created": "topic",
+    "topic_deleted": "topic",
+    "broker_diff": "broker before after",
+    "feature_diff": "feature before after",
+    "config_diff": "resource_type resource_name name before after",
+    "partition_diff": "topic partition before after",
+    "record": "offset at_ms why record version data",
+    "assumption": "name value is_default",
+    "note": "text",
+}
+"""What each object has beside its type: a contract, to which keys may be added."""
+LOSS = "kind name can_be_lost offline unclean under_min_isr new_leaders keeps_quorum brokers voters examples"
+
+
+def test_every_object_has_the_keys_of_the_contract() -> None:
+    steps = (
+        "lose-controller then config set topic:orders retention.ms=1 then topic create new --partitions 1 then topic delete plain-topic "
+        "then feature downgrade streams.version 0 then kill-broker 6 then restart-broker 6 then topic create bad --replication-factor 9"
+    )
+    found: dict[str, str] = {}
+    for line in rehearse(*steps.split(), "-o", "jsonl").stdout.splitlines():
+        row = json.loads(line)
+        first, *keys = row
+        assert first == "type" and found.setdefault(row["type"], " ".join(keys)) == " ".join(keys)
+    assert found == KEYS
+    loss = json.loads(rehearse("-o", "jsonl").stdout.splitlines()[0])
+    assert list(loss) == ["type", *LOSS.split()]
+
+
 def test_the_parts_that_may_be_asked_for_are_those_that_there_are() -> None:
     assert ("steps", *ROWS) == SECTIONS
 
 
 @pytest.mark.parametrize("part", SECTIONS)
 def test_each_part_has_rows_in_every_form(part: str) -> None:
-    steps = ["lose-controller", "then", "config", "set", "topic:orders", "a=b", "then", *KILL, "then", "restart-broker", "6"]
+    steps = ["lose-controller", "then", "config", "set", "topic:orders", "segment.ms=9000000", "then", *KILL, "then", "restart-broker", "6"]
     objects = json.loads(rehearse(*steps, "--show", part, "-o", "json").stdout)[part]
     assert objects and all(row["type"] for row in objects)
     if part not in ("diff", "assumptions"):
@@ -103,7 +142,7 @@ def test_what_an_answer_leaves_out_is_said(monkeypatch: pytest.MonkeyPatch) -> N
     done = rehearse(*KILL, "-o", "json")
     assert done.stderr.splitlines() == [
         "metashell rehearse: 15 records more are left out: --show records has all",
-        "metashell rehearse: 24 troubles more are left out; the verdict counts them",
+        "metashell rehearse: 29 troubles more are left out; the verdict counts them",
     ]
     assert len(json.loads(done.stdout)["records"]) == 10
     done = rehearse(*KILL, "--show", "records", "-o", "jsonl")
@@ -183,6 +222,12 @@ def test_the_page_of_a_large_answer_is_bounded(tmp_path: Path) -> None:
         (["--html", "page.html"], 2, "--html goes with a step or a plan"),
         (["-C", "127.0.0.1:1", "kill-broker", "6"], 2, "--bootstrap-controller and --demo exclude each other"),
         (["kill-broker", "6", "--html", "no/such/page.html"], 1, "no/such/page.html: No such file or directory"),
+        (["config", "set", "topic:nope", "retention.ms=1"], 2, "config set topic:nope retention.ms=1: there is no topic 'nope'"),
+        (
+            ["config", "set", "topic:orders", "retention.m=1"],
+            2,
+            "config set topic:orders retention.m=1: 'retention.m' is no setting of a topic (did you mean retention.ms?)",
+        ),
         (["."], 2, ". is a directory: name the metadata to rehearse on with --snapshot ."),
         (["no-such.toml"], 1, "no-such.toml: No such file or directory"),
     ],

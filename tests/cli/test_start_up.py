@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from metashell.demo import demo_directory
+from metashell.embedded import EmbeddedQuorum
 from metashell.options import Argument, CommandSpec, Option
 from tests.cli.conftest import ROOT, environment
 from tests.cli.test_every_tool import tool_module
@@ -47,6 +48,26 @@ def test_a_one_shot_imports_what_it_needs_and_no_more(tool: str, words: tuple[st
     found = imported(tool, *words)
     assert not {name.partition(".")[0] for name in found} & heavy
     own = sorted(name for name in found if name.partition(".")[0] == "metashell")
+    assert 0 < len(own) <= count_max, own
+
+
+@pytest.mark.parametrize(
+    ("tool", "words", "count_max"),
+    [
+        ("kafka-cluster", ("cluster-id", "-C"), 75),
+        ("kafka-metadata-quorum", ("describe", "--status", "--bootstrap-controller"), 75),
+        ("kafka-features", ("describe", "--bootstrap-controller"), 80),
+    ],
+)
+def test_a_question_to_a_cluster_imports_neither_an_image_nor_a_controller(tool: str, words: tuple[str, ...], count_max: int) -> None:
+    *rest, option = words
+    with EmbeddedQuorum(1) as quorum:
+        # In two of the three the option stands before the sub-command.
+        address = (option, quorum.bootstrap_controllers)
+        found = imported(tool, *((*rest, *address) if tool == "kafka-cluster" else (*address, *rest)))
+    assert not {name.partition(".")[0] for name in found} & (HEAVY | {"typer"}) - {"asyncio", "logging"}
+    own = sorted(name for name in found if name.partition(".")[0] == "metashell")
+    assert not {name.split(".")[1] for name in own if "." in name} & {"image", "live", "controller", "raft", "server", "embedded"}
     assert 0 < len(own) <= count_max, own
 
 

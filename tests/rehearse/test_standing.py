@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from metashell.image import MetadataImage, PartitionRegistration
 from metashell.rehearse import Trouble, rehearse_change
+from metashell.rehearse.answers.standing_words import standing_line, standing_lines, standing_status, standing_value
 from metashell.rehearse.standing import BROKER, CONTROLLER, RACK, Loss, Standing, standing_answers
-from metashell.rehearse.standing_words import standing_line, standing_lines, standing_status, standing_value
 from metashell.rehearse.steps import KillBroker, LoseRack, Step
 from tests.rehearse.small_images import partition, small_image
 
@@ -54,7 +54,7 @@ def rehearsed(image: MetadataImage, step: Step) -> tuple[set[tuple[str, int]], .
     return offline, found[Trouble.UNCLEAN] - offline, (found[Trouble.UNDER_MIN_ISR] & lasting) - found[Trouble.UNCLEAN] - offline
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=max(60, settings().max_examples))
 @given(images())
 def test_each_loss_counts_what_its_rehearsal_counts(image: MetadataImage) -> None:
     standing = standing_answers(image)

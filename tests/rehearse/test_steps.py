@@ -72,6 +72,13 @@ def test_a_lone_replica_goes_offline_with_its_broker_at_once() -> None:
     assert outcome.verdict.reasons[0] == "1 partition went offline, and 1 of them still are"
 
 
+def test_who_could_have_led_and_dies_too_makes_it_an_outage() -> None:
+    image = cluster(topics={"pairs": [partition(1, 2, isr=[1], elr=[2])]})
+    outcome = rehearsed(image, KillBroker(1), KillBroker(2, at_ms=3_000))
+    assert [(one.from_ms, one.to_ms) for one in outcome.intervals_of(Trouble.FAILOVER) if one.topic == "pairs"] == [(0, 3_000)]
+    assert [(one.from_ms, one.to_ms) for one in outcome.intervals_of(Trouble.OFFLINE) if one.topic == "pairs"] == [(3_000, None)]
+
+
 def test_a_restart_is_a_controlled_shutdown_and_everybody_is_back_in_sync() -> None:
     outcome = rehearsed(cluster(), RestartBroker(1, down_ms=5_000, at_ms=1_000))
     assert outcome.verdict.status == 0
@@ -107,6 +114,15 @@ def test_a_roll_restarts_all_one_at_a_time() -> None:
     assert all(first[1] < second[0] for first, second in pairwise(ends))
 
 
+def test_the_fencing_of_a_broker_that_is_fenced_already_is_said_to_change_nothing() -> None:
+    outcome = rehearsed(cluster(), RestartBroker(1))
+    fencings = [event.text for event in outcome.events if "fences" in event.text]
+    assert fencings == [
+        "the controller fences broker 1",
+        "the session of broker 1 ends: the controller fences it once more, which changes nothing",
+    ]
+
+
 def test_a_roll_of_two_at_a_time_takes_partitions_of_two_replicas_offline() -> None:
     image = cluster(topics={"pairs": [partition(1, 2)]})
     assert rehearsed(image, RollBrokers(max_offline=1)).verdict.status == 0
@@ -118,6 +134,8 @@ def test_fewer_in_sync_than_min_insync_replicas_is_told_and_is_not_offline() -> 
     outcome = rehearsed(image, KillBroker(1))
     assert outcome.verdict.status == 0
     assert outcome.verdict.tolls[Trouble.UNDER_MIN_ISR].at_end == 3
+    # Writes wait for the dead broker first, and are refused when it has left the ISR.
+    assert {one.from_ms for one in outcome.intervals_of(Trouble.UNDER_MIN_ISR)} == {outcome.batches[0].at_ms}
 
 
 def test_a_rack_is_lost_as_a_whole() -> None:
@@ -309,6 +327,7 @@ def test_what_was_offline_before_is_told_apart() -> None:
         (Elect((("orders", 7),)), "partitions", "topic 'orders' has no partition 7"),
         (Reassign((Move("orders", 0, (1, 8)),)), "moves", "broker 8 is not registered; the brokers are 1, 2, 3"),
         (Reassign((Move("orders", 0, (1,)), Move("orders", 0, (2,)))), "moves", "orders-0 is moved twice"),
+        (ConfigSet(TOPIC_RESOURCE, "nope", (("retention.ms", "1"),)), "resource_name", "there is no topic 'nope'"),
         (LoseController(1), "controller", "1 is no voter of the quorum; the voters are 3000, 3001, 3002"),
         (RollBrokers(max_offline=0), "max_offline", "max_offline is 0: at least one broker has to be offline at a time"),
     ],

@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 from metashell.codec.error_codes import error_text
 from metashell.forms import aligned, counted
 from metashell.rehearse.amounts import clock_text, duration_text, size_text
-from metashell.rehearse.assumption_words import assumed
-from metashell.rehearse.data_loss import data_losses
+from metashell.rehearse.answers.data_loss import data_losses
 from metashell.rehearse.outcome import BrokerLoads, Interval, Load, Outcome, StepReport, Toll, Trouble
-from metashell.rehearse.step_words import step_text
+from metashell.rehearse.step_text import step_text
+from metashell.rehearse.words.assumption_words import assumed
 
 EVENTS_MAX: Final = 40
 REFUSALS_MAX: Final = 12

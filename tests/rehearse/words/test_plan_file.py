@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metashell.errors import UsageError
-from metashell.rehearse.plan_file import Plan, PlanError, parse_plan
 from metashell.rehearse.steps import CreateTopic, Elect, KillBroker, Move, RestartBroker, StepError
+from metashell.rehearse.words.plan_file import Plan, PlanError, parse_plan
 
 GOOD = '''# Patch day
 title = "Patch day"
@@ -140,7 +140,7 @@ def test_an_assumption_is_pointed_at_however_its_name_is_written() -> None:
 
 
 def test_the_plan_of_the_page_is_one() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "rehearse.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "rehearse.md").read_text(encoding="utf-8")
     found = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
     assert found is not None
     plan = plan_of(found[1])
@@ -148,7 +148,7 @@ def test_the_plan_of_the_page_is_one() -> None:
     assert [one.step.at_ms for one in plan.steps] == [0, 1_800_000, 2_400_000]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=max(300, settings().max_examples))
 @given(st.integers(0, len(GOOD)), st.integers(0, 12), st.text(alphabet="[]{}=.,'\"\\#\n\t 5ax\u00e9\u0000\U0001f600", max_size=6))
 def test_a_spoilt_plan_is_a_plan_or_a_fault_in_one_line(at: int, cut: int, put: str) -> None:
     text = GOOD[:at] + put + GOOD[at + cut :]

@@ -9,8 +9,8 @@ import pytest
 
 from metashell.errors import UsageError
 from metashell.options.rehearse_tools import REHEARSE
-from metashell.rehearse.assumption_words import WORDS, assume, assume_all, assumed
 from metashell.rehearse.steps import Assumptions
+from metashell.rehearse.words.assumption_words import WORDS, assume, assume_all, assumed
 
 
 def test_names_stand_for_fields_and_names_with_dots_for_settings() -> None:

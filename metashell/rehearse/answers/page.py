@@ -13,7 +13,7 @@ from typing import Final
 from metashell.escape import terminal_line
 from metashell.forms import counted
 from metashell.rehearse.amounts import clock_text, duration_text
-from metashell.rehearse.answer_text import (
+from metashell.rehearse.answers.answer_text import (
     MEANINGS,
     assumption_lines,
     change_lines,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from metashell.forms import aligned, counted
-from metashell.rehearse.answer_text import BROKERS_MAX, numbers_text
+from metashell.rehearse.answers.answer_text import BROKERS_MAX, numbers_text
 from metashell.rehearse.standing import BROKER, CONTROLLER, RACK, Loss, Standing
 
 _KINDS = (BROKER, RACK, CONTROLLER)

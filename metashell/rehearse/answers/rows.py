@@ -13,11 +13,11 @@ from metashell.codec.error_codes import error_text
 from metashell.codec.redaction import REDACTED, is_sensitive_config, redact
 from metashell.codec.registry import message_type
 from metashell.image import BrokerRegistration, PartitionRegistration
-from metashell.rehearse.answer_text import status_of, verdict_line
-from metashell.rehearse.assumption_words import assumed
-from metashell.rehearse.data_loss import data_losses
+from metashell.rehearse.answers.answer_text import status_of, verdict_line
+from metashell.rehearse.answers.data_loss import data_losses
 from metashell.rehearse.outcome import ImageDiff, Load, Outcome, Refusal, Written
-from metashell.rehearse.step_words import step_text
+from metashell.rehearse.step_text import step_text
+from metashell.rehearse.words.assumption_words import assumed
 
 Row = dict[str, Any]
 

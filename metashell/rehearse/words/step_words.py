@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, TypeAlias, TypeVar, assert_never
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from metashell.codec.config_types import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.metadata_version import METADATA_VERSION, NEWEST_LEVEL, OLDEST_LEVEL, metadata_version_name
 from metashell.errors import PathError, UsageError
-from metashell.forms import counted
 from metashell.image import MetadataImage
 from metashell.options.values import did_you_mean, size, whole_number
-from metashell.rehearse.amounts import duration_ms, duration_word
-from metashell.rehearse.step_times import AFTER, AT, StepTimes
+from metashell.rehearse.amounts import duration_ms
+from metashell.rehearse.step_text import DEFAULT_NAME, RESOURCE_TYPES, has_secrets, shown_words, step_text
 from metashell.rehearse.steps import (
     AddBroker,
     ConfigSet,
@@ -34,19 +32,12 @@ from metashell.rehearse.steps import (
     Step,
     Unregister,
 )
+from metashell.rehearse.words.step_times import AFTER, AT, StepTimes
 
 ReadMoves: TypeAlias = Callable[[str], tuple[Move, ...]]
 """Gives what a file of reassignments says. Errors: UsageError that begins with its name."""
 ALL_PARTITIONS: Final = -1
-DEFAULT_NAME: Final = "default"
-RESOURCE_TYPES: Final = {
-    "topic": TOPIC_RESOURCE,
-    "broker": BROKER_RESOURCE,
-    "group": GROUP_RESOURCE,
-    "client-metrics": CLIENT_METRICS_RESOURCE,
-}
 _INT32_MAX: Final = (1 << 31) - 1
-_NAMED_MAX: Final = 5
 Made = TypeVar("Made")
 
 
@@ -77,16 +68,8 @@ class ParsedStep:
 
     @property
     def text(self) -> str:
-        """The step as it was written; values of settings, which may be secrets, are left out."""
-        has_settings = isinstance(self.step, ConfigSet) or (isinstance(self.step, CreateTopic) and self.step.configs)
-        return step_text(self.step) if has_settings else shown_words(self.words)
-
-
-def shown_words(words: Sequence[str]) -> str:
-    """Words as a shell would take them."""
-    return " ".join(
-        word if word and not any(char in " \t\n'\"\\$`" for char in word) else "'" + word.replace("'", "'\\''") + "'" for word in words
-    )
+        """The step as it was written, but for values that may be secrets."""
+        return step_text(self.step) if has_secrets(self.step) else shown_words(self.words)
 
 
 class _Words:
@@ -391,55 +374,6 @@ def _form(words: Sequence[str]) -> Form:
         given = f"{words[1]!r} is not one of" if len(words) > 1 else "follows with one of"
         raise WordError(f"{words[0]}: {given} {', '.join(seconds)}", min(1, len(words) - 1))
     raise WordError(f"unknown step {words[0]!r}{did_you_mean(words[0], FIRST_WORDS)}", 0)
-
-
-def step_text(step: Step) -> str:
-    """The words that a step could have been written with, shortened where it names much."""
-    match step:
-        case KillBroker():
-            return f"kill-broker {step.broker}"
-        case RestartBroker():
-            return f"restart-broker {step.broker}" + _time_option("--down", step.down_ms)
-        case RollBrokers():
-            brokers = "" if step.brokers is None else f" {','.join(map(str, step.brokers))}"
-            return f"roll-brokers{brokers} --max-offline {step.max_offline}" + _time_option("--down", step.down_ms)
-        case LoseRack():
-            return shown_words(["lose-rack", step.rack])
-        case Unregister():
-            return f"unregister {step.broker}"
-        case Reassign():
-            return f"reassign {counted(len(step.moves), 'partition')}"
-        case AddBroker():
-            return f"add-broker {step.broker}" + ("" if step.rack is None else f" {shown_words(['--rack', step.rack])}")
-        case Elect():
-            named = [f"{topic}:{partition}" for topic, partition in step.partitions or ()]
-            words = ["elect", "unclean" if step.unclean else "preferred", *named[:_NAMED_MAX]]
-            return shown_words(words) + (f" and {len(named) - _NAMED_MAX} more" if len(named) > _NAMED_MAX else "")
-        case FeatureUpgrade():
-            return f"feature {'downgrade' if step.downgrade else 'upgrade'} {shown_words([step.feature])} {step.level}"
-        case LoseController():
-            which = "" if step.controller is None else f" {step.controller}"
-            return f"lose-controller{which}" + _time_option("--back", step.back_after_ms)
-        case CreateTopic():
-            return shown_words(["topic", "create", step.topic])
-        case DeleteTopic():
-            return shown_words(["topic", "delete", step.topic])
-        case ConfigSet():
-            return shown_words([*_config_words(step)])
-        case _:
-            assert_never(step)
-
-
-def _time_option(name: str, ms: int | None) -> str:
-    return "" if ms is None else f" {name} {duration_word(ms)}"
-
-
-def _config_words(step: ConfigSet) -> list[str]:
-    """Values are left out: one may be a secret."""
-    type = next((name for name, code in RESOURCE_TYPES.items() if code == step.resource_type), str(step.resource_type))
-    verb = "unset" if all(value is None for _, value in step.values) else "set"
-    keys = [key if value is None else f"{key}=..." for key, value in step.values]
-    return ["config", verb, f"{type}:{step.resource_name or DEFAULT_NAME}", *keys]
 
 
 def with_all_partitions(step: Step, image: MetadataImage) -> Step:

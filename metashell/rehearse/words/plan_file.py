@@ -26,10 +26,10 @@ from typing import Any, Final
 from metashell.errors import UsageError
 from metashell.escape import terminal_line
 from metashell.options.values import did_you_mean
-from metashell.rehearse.step_times import AFTER, AT, StepTimes
-from metashell.rehearse.step_words import ParsedStep, ReadMoves, WordError, parse_step
 from metashell.rehearse.steps import StepError
-from metashell.rehearse.toml_places import Path, Place, find_places
+from metashell.rehearse.words.step_times import AFTER, AT, StepTimes
+from metashell.rehearse.words.step_words import ParsedStep, ReadMoves, WordError, parse_step
+from metashell.rehearse.words.toml_places import Path, Place, find_places
 
 _KEYS: Final = ("title", "assume", "step")
 _STEP_KEYS: Final = ("do", "at", "after", "note")
@@ -48,7 +48,7 @@ class PlanError(UsageError):
         shift = max(0, column - _EXCERPT_MAX // 2)
         shown = line[shift : shift + _EXCERPT_MAX]
         before = "".join("\t" if char == "\t" else " " for char in line[shift:column])
-        self.excerpt = (shown.replace("\t", _TAB), before.replace("\t", _TAB) + "^")
+        self.excerpt = (shown.replace("\t", _TAB), before.replace("\t", _TAB) + "^") if shown.strip() else ()
 
 
 @dataclass(frozen=True, slots=True)
