@@ -106,7 +106,11 @@ class Admin:
                 self._session = Session(self.kind, client, self._timeout_s, has_sasl=self._has_sasl)
             return await work(self._session)
 
-        answer: T = self._client.run(with_session)
+        try:
+            answer: T = self._client.run(with_session)
+        except KeyboardInterrupt:
+            # Without a word the operator would not know whether a change was asked for.
+            raise KeyboardInterrupt(*filter(None, (self._session and self._session.under_way,))) from None
         return answer
 
     def close(self) -> None:

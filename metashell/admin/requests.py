@@ -65,6 +65,11 @@ def java_api_name(key: int) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", api_name(key)).upper()
 
 
+def is_change(key: int, request: Any) -> bool:
+    """Whether a request changes something."""
+    return key not in _READS and not getattr(request, "validate_only", False)
+
+
 def may_repeat(key: int, request: Any) -> bool:
     """Whether a request may be sent again when nobody knows whether it was carried out; no, where nothing says so."""
     match key:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metashell.admin.errors import AdminError, UncertainError, UnsupportedError, WrongListenerError, check_answer
 from metashell.admin.nodes import BROKER_ENDPOINTS, CONTROLLER_ENDPOINTS, Kind, Node
-from metashell.admin.requests import api_name, java_api_name, lacks, may_repeat
+from metashell.admin.requests import api_name, is_change, java_api_name, lacks, may_repeat
 from metashell.admin.rights import REFUSALS
 from metashell.client.errors import ConnectError
 from metashell.codec.answers import all_errors
@@ -61,6 +61,11 @@ def has_moved(response: Any) -> bool:
     return bool(codes) and codes <= MOVED
 
 
+def uncertain(key: int) -> str:
+    """What to say of a change without an answer."""
+    return f"{api_name(key)} may or may not have been done: look before you try again"
+
+
 class Unanswered(Exception):
     """One try that had no answer."""
 
@@ -93,6 +98,8 @@ class Session:
 
     def __init__(self, kind: Kind, client: AsyncClient, timeout_s: float, *, has_sasl: bool = False) -> None:
         self.again = 0
+        self.under_way = ""
+        """What to say of a change whose answer was not waited for to the end."""
         self.refused = -1
         """The api key of the last request for which a right was missing."""
         self.cluster_id = ""
@@ -314,8 +321,10 @@ class Session:
             raise UnsupportedError(f"{address} {text}", api=api_name(key), since=since, java=java) from None
         # An answer to what must not be sent twice is waited for as long as there is time.
         patience = self._patience(ends_at, alone=alone) if may_repeat(key, request) else self._left(ends_at)
+        self.under_way = f"{address}: {uncertain(key)}" if is_change(key, request) else ""
         try:
             response = await connection.request(request, version=used, timeout_s=patience)
+            self.under_way = ""
         except EncodeError as error:
             java = f"Attempted to write a non-default {error.field_path[:1].lower()}{error.field_path[1:]} at version {used}"
             raise UnsupportedError(f"{address} has only version {used} of {api_name(key)}: {error}", api=api_name(key), java=java) from None
@@ -363,7 +372,7 @@ class Session:
         """Errors: UncertainError where the request must not be sent again."""
         key = api_key_of(request)
         if not may_repeat(key, request):
-            raise UncertainError(f"{address}: {error}; {api_name(key)} may or may not have been done: look before you try again") from None
+            raise UncertainError(f"{address}: {error}; {uncertain(key)}") from None
         self.again += 1
 
     # ---- time

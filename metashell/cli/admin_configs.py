@@ -206,7 +206,8 @@ def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change])
     resources = [resource for resource in resources if not _is_refused(work, resource, keys)]
     if not resources:
         return
-    results = alter_configs(work.admin, dict.fromkeys(resources, changes), validate_only=work.is_dry)
+    with work.looking_after(lambda: "`metashell configs get` shows what is set"):
+        results = alter_configs(work.admin, dict.fromkeys(resources, changes), validate_only=work.is_dry)
     after = {} if work.is_dry else _after(work, resources, changes, before)
     if work.asks_controllers and any(resource.node_id is not None for resource in resources):
         work.note("controllers do not check what only the broker itself can: a value that it refuses is in force nowhere (-b asks it)")
@@ -324,6 +325,8 @@ def _tell_changed(work: Work, resource: Resource, change: Change, before: Settin
         text += f", {was or 'nothing'} comes from elsewhere ({where})" if before.is_set else ""
     elif before is not None:
         text += f", {'nothing' if was is None else was or 'empty'} before ({where})"
+    if work.is_dry and change.operation is Operation.DELETE and not is_vain and before is not None and before.behind is not None:
+        text += f", {REDACTED if is_secret else before.behind or 'empty'} then"
     now = None
     if not work.is_dry and after is not None:
         now = _shown(after)

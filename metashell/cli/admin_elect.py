@@ -88,10 +88,11 @@ def _needed(work: Work, is_needed: Callable[[Partition], bool]) -> dict[Place, P
         return _those(all_topics(work), {}, is_needed)
     topics, errors = topics_named(work, named)
     for error in errors:
-        work.failed(error, type="partition", topic=error.thing)
         name, dash, number = error.thing.rpartition("-")
         if dash and number.isdigit():
-            work.note(f"a partition is written {name}:{number}")
+            work.fail(f"{error.thing}: there is no such topic; a partition is written {name}:{number}")
+        else:
+            work.failed(error, type="partition", topic=error.thing)
     for topic in topics:
         ids = {partition.id for partition in topic.partitions}
         for id in sorted((named[topic.name] or set()) - ids):
@@ -134,7 +135,8 @@ def _elect(work: Work, kind: ElectionType, needed: dict[Place, Partition]) -> No
         by_topic: dict[str, list[int]] = {}
         for topic, id in chunk:
             by_topic.setdefault(topic, []).append(id)
-        results = elect_leaders(work.admin, kind, by_topic)
+        with work.looking_after(lambda: "`metashell topics describe` shows who leads"):
+            results = elect_leaders(work.admin, kind, by_topic)
         leaders = {} if kind is ElectionType.PREFERRED else _new_leaders(work, by_topic)
         for elected in results:
             place = elected.topic, elected.partition

@@ -9,7 +9,7 @@ from metashell.cli.administering import Work, noun_tool
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from metashell.admin.features import Change
+    from metashell.admin.features import Change, Feature
 
 COLUMNS = ("feature", "finalized", "supported_min", "supported_max", "release")
 
@@ -97,22 +97,42 @@ def _with_level(word: str) -> str:
 def _of_release(work: Work, level: int, *, is_upgrade: bool) -> dict[str, int]:
     """What a release's levels change, of the features that the cluster supports."""
     from metashell.admin.features import describe_features
-    from metashell.codec.metadata_version import METADATA_VERSION
+    from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION
     from metashell.storage.features import FEATURES, default_level
 
     wanted = {METADATA_VERSION: level, **{name: default_level(name, level) for name in FEATURES}}
     found = {}
-    for feature in describe_features(work.admin).features:
+    supported = describe_features(work.admin).features
+    for feature in supported:
+        if feature.name == KRAFT_VERSION and not _may_raise_kraft_version(supported):
+            continue
         target = wanted.get(feature.name)
         if target is not None and (target > feature.level if is_upgrade else target < feature.level):
             found[feature.name] = target
     return found
 
 
+KRAFT_UPGRADE = "4.1"
+"""The first release that makes a static quorum a dynamic one. Older ones take the level, and stay as they are."""
+
+
+def _may_raise_kraft_version(supported: Iterable[Feature]) -> bool:
+    from metashell.codec.metadata_version import METADATA_VERSION
+    from metashell.storage.features import release_level
+
+    newest = next((feature.high for feature in supported if feature.name == METADATA_VERSION), 0)
+    return newest >= release_level(KRAFT_UPGRADE, unstable=True)
+
+
 def _update(work: Work, change: Change, levels: Mapping[str, int]) -> None:
     from metashell.admin.features import Change, describe_features, update_features
+    from metashell.codec.metadata_version import KRAFT_VERSION
+    from metashell.errors import MetashellError
 
-    before = {feature.name: feature.level for feature in describe_features(work.admin).features}
+    supported = describe_features(work.admin).features
+    before = {feature.name: feature.level for feature in supported}
+    if levels.get(KRAFT_VERSION, 0) > before.get(KRAFT_VERSION, 0) and not _may_raise_kraft_version(supported):
+        raise MetashellError(f"{KRAFT_VERSION}: a quorum whose voters are in server.properties stays so before Kafka {KRAFT_UPGRADE}")
     for name in [name for name, level in levels.items() if before.get(name) == level]:
         work.tell(f"{name}: is {_level(name, levels[name])} already", type="feature", feature=name, result="unchanged", level=levels[name])
         levels = {other: level for other, level in levels.items() if other != name}

@@ -32,7 +32,8 @@ def _list(work: Work) -> None:
     rows = [_row(topic, min_isr.get(topic.name)) for topic in topics]
     if work.values.unhealthy:
         rows = [row for row in rows if row["offline"] or row["under_replicated"]]
-    work.rows(rows, LIST_COLUMNS, none="no topic is unhealthy" if work.values.unhealthy else "no topics that this user may see")
+    none = "no topic is unhealthy" if work.values.unhealthy else "no such topic" if patterns else "no topics that this user may see"
+    work.rows(rows, LIST_COLUMNS, none=none)
 
 
 def _min_isr(work: Work, topics: Iterable[Topic]) -> Mapping[str, int]:
@@ -262,6 +263,8 @@ def _delete(work: Work) -> None:
             work.tell(f"{error.thing}: is not there", type="topic", topic=error.thing, result="is not there")
         else:
             work.failed(error, type="topic", topic=error.thing)
+            if set(error.thing) & set("*?["):
+                work.note("names are taken as they are: patterns are for `metashell topics list`")
     if not topics:
         return
     partitions = counted(sum(len(topic.partitions) for topic in topics), "partition")
@@ -273,7 +276,9 @@ def _delete(work: Work) -> None:
         return
     by_name = {topic.name: topic for topic in topics}
     deleted = []
-    for done in delete_topics(work.admin, {topic.name: topic.id for topic in topics}):
+    with work.looking_after(lambda: _what_is_there(work, by_name)):
+        results = delete_topics(work.admin, {topic.name: topic.id for topic in topics})
+    for done in results:
         if done.error is not None:
             work.failed(done.error, type="topic", topic=done.name)
         else:

@@ -338,12 +338,16 @@ class Work:
 
     @contextmanager
     def looking_after(self, look: Callable[[], str]) -> Iterator[None]:
-        """Around a change: where nobody knows whether it was made, the error says what is there now."""
+        """Around a change: where nobody knows whether it was made, the error says what is there now, and so does Ctrl-C."""
         from metashell.admin.errors import UncertainError
         from metashell.errors import MetashellError
 
         try:
             yield
+        except KeyboardInterrupt:
+            if not self.is_dry:
+                self.note("interrupted: what was asked for may or may not have been done; look before you try again")
+            raise
         except UncertainError as error:
             try:
                 found = look()
@@ -434,9 +438,9 @@ def agreed(question: str, place: str) -> bool:
     """Whether a person says yes to a change of the cluster at this place."""
     from metashell.escape import terminal_line
 
-    sys.stderr.write(terminal_line(f"{question} (cluster at {place}) [y/N] "))
-    sys.stderr.flush()
     try:
+        sys.stderr.write(terminal_line(f"{question} (cluster at {place}) [y/N] "))
+        sys.stderr.flush()
         return sys.stdin.readline().strip().lower() in _AGREED
     except KeyboardInterrupt:
         sys.stderr.write("\nnothing was changed\n")

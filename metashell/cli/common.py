@@ -73,7 +73,9 @@ class Tool:
             if self._answers_version and words == ["--version"]:
                 return print_version(self.name)
             return self._run(words)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
+            if error.args:
+                complain(self.name, str(error))
             return STATUS_INTERRUPTED
         except MetashellError as error:
             complain(self.name, str(error))

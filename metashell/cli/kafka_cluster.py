@@ -47,13 +47,13 @@ def run(words: list[str]) -> int:
 
 def _find_addresses(values: SimpleNamespace) -> bool:
     """Whether there are addresses: Kafka wants them on the command line, KIP-631 lets them stand in the property file too."""
-    if not (values.bootstrap_server or values.bootstrap_controller):
+    if values.bootstrap_server is None and values.bootstrap_controller is None:
         from metashell.cli.kafka_admin import read_properties
 
         found = read_properties(values.command_config or values.config)
         values.bootstrap_server = found.get("bootstrap.servers")
         values.bootstrap_controller = None if values.bootstrap_server else found.get("bootstrap.controllers")
-    return bool(values.bootstrap_server or values.bootstrap_controller)
+    return values.bootstrap_server is not None or values.bootstrap_controller is not None
 
 
 def _perform(command: str, values: SimpleNamespace) -> int:

@@ -31,7 +31,7 @@ def run(words: list[str]) -> int:
 
     try:
         command, values = parse_argparse4j_command(KAFKA_FEATURES, words)
-        if not values.help and command.name not in _OFFLINE and not (values.bootstrap_server or values.bootstrap_controller):
+        if not values.help and command.name not in _OFFLINE and not values.given & {"bootstrap_server", "bootstrap_controller"}:
             raise UsageError(_NO_ADDRESS)
     except UsageError as error:
         return say(f"Command line error: {error}. Type --help for help.")
@@ -43,17 +43,30 @@ def run(words: list[str]) -> int:
 
 def _perform(command: str, values: SimpleNamespace) -> int:
     from metashell.cli.kafka_admin import TerseError, open_admin
-    from metashell.storage.errors import StorageError
+    from metashell.storage.errors import ConfigError, StorageError
 
     try:
         if command in _OFFLINE:
-            from metashell.cli.storage_commands import run_storage_command
-
-            return run_storage_command(NAME, command, values)
+            return _look_up(command, values)
         with open_admin(NAME, values.command_config, values.bootstrap_server, values.bootstrap_controller) as admin:
             return _ONLINE[command](admin, values)
-    except StorageError as error:
+    except (ConfigError, StorageError) as error:
         raise TerseError(str(error)) from None
+
+
+def _look_up(command: str, values: SimpleNamespace) -> int:
+    """What needs no cluster, and is the storage tool's too, but for the words for a level that is none."""
+    from types import SimpleNamespace
+
+    from metashell.cli.storage_commands import run_storage_command
+    from metashell.storage.features import parse_feature_levels
+
+    if command == "version-mapping" or values.output == "json":
+        return run_storage_command(NAME, command, values)
+    for text in values.feature:
+        parse_feature_levels([text])
+        run_storage_command(NAME, command, SimpleNamespace(feature=(text,), output=values.output))
+    return STATUS_OK
 
 
 # ---- describe
@@ -186,8 +199,10 @@ def _check(levels: Mapping[str, int], verb: str) -> None:
         if level < 0:
             raise TerseError("Cannot specify a negative version level.")
         if level == 0 and verb == "upgrade":
-            text = f"The downgradeType flag should be set to SAFE or UNSAFE when the provided maxVersionLevel:{level} is < 1."
-            raise TerseError(text)
+            raise TerseError(
+                "The upgradeType flag should be set to SAFE_DOWNGRADE or UNSAFE_DOWNGRADE when the provided "
+                f"maxVersionLevel:{level} is < 1."
+            )
         if not name.strip():
             raise TerseError("Provided feature can not be empty.")
 

@@ -38,28 +38,35 @@ def quorum_of(admin: Admin, controllers: Sequence[Address]) -> QuorumDescription
 def leaderless(admin: Admin, controllers: Sequence[Address]) -> str | None:
     """What each of the controllers said, where some answer and nobody leads; None where that is not why there is no answer."""
     told = {address: _told_by(admin, address) for address in controllers}
-    if not any(answers for answers, _ in told.values()):
+    if None in told.values() or not any(words is not None and words.startswith(_ANSWERS) for words in told.values()):
         return None
-    each = "; ".join(f"{address} {words}" for address, (_, words) in told.items())
+    each = "; ".join(f"{address} {words}" for address, words in told.items())
     return f"no controller leads the quorum, so nothing can be changed: {each}"
 
 
-def _told_by(admin: Admin, address: Address) -> tuple[bool, str]:
-    """Whether a controller answers, and what it knows of the leader."""
+_ANSWERS: Final = "answers, "
+
+
+def _told_by(admin: Admin, address: Address) -> str | None:
+    """What a controller says of the leader, if it answers; None where there is one that answers it, or where it says something else."""
     from metashell.client.errors import ConnectError
+    from metashell.codec.error_codes import NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER
     from metashell.errors import MetashellError
     from metashell.live.discovery import describe_quorum_request
 
     try:
         answer = admin.ask(describe_quorum_request(), to=address)
     except ConnectError as error:
-        return False, f"does not answer ({'; '.join(reason for _, reason in error.attempts)})"
+        return f"does not answer ({'; '.join(reason for _, reason in error.attempts)})"
     except MetashellError as error:
-        return False, f"does not answer ({error})"
+        return f"does not answer ({error})"
     partition = next((partition for topic in answer.topics for partition in topic.partitions), None)
+    code = answer.error_code or (0 if partition is None else partition.error_code)
+    if code not in (NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER):
+        return None
     if partition is None or partition.leader_id < 0:
-        return True, "answers, and knows no leader"
-    return True, f"answers, and takes controller {partition.leader_id} for the leader"
+        return f"{_ANSWERS}and knows no leader"
+    return f"{_ANSWERS}and takes controller {partition.leader_id} for the leader"
 
 
 def now_of(quorum: QuorumDescription) -> int | None:

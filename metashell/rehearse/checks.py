@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metashell.codec.config_types import TOPIC_RESOURCE
+from metashell.controller.configs.keys import config_keys
 from metashell.image import MetadataImage
+from metashell.options.values import did_you_mean
 from metashell.rehearse.quorum import known_voters
 from metashell.rehearse.steps import (
     AddBroker,
@@ -96,10 +98,9 @@ class _Checks:
                 self._deleted.add(step.topic)
                 self._made.discard(step.topic)
             case ConfigSet():
-                if step.resource_type == TOPIC_RESOURCE:
-                    self._check_topic(step.resource_name, "resource_name")
+                self._check_settings(step)
             case FeatureUpgrade():
-                # The controller says what is wrong with it.
+                # The controller says what is wrong with these.
                 pass
 
     def _check_broker(self, broker: int, field_name: str = "broker") -> None:
@@ -136,6 +137,16 @@ class _Checks:
                 self._check_broker(broker, "moves")
         if step.throttle_bytes is not None and step.throttle_bytes < 1:
             raise self._error(f"with a throttle of {step.throttle_bytes} bytes a second nothing ever moves", "throttle_bytes")
+
+    def _check_settings(self, step: ConfigSet) -> None:
+        """What is wrong with other settings, and with values, the controller says."""
+        if step.resource_type != TOPIC_RESOURCE:
+            return
+        self._check_topic(step.resource_name, "resource_name")
+        known = config_keys("topic")
+        for key, _ in step.values:
+            if key not in known:
+                raise self._error(f"{key!r} is no setting of a topic{did_you_mean(key, list(known))}", "values")
 
     def _check_controller(self, step: LoseController) -> None:
         if not self._voters:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final, assert_never
 
 from metashell.codec.config_types import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from metashell.codec.redaction import is_sensitive_config
 from metashell.forms import counted
 from metashell.rehearse.amounts import duration_word
 from metashell.rehearse.steps import (
@@ -33,6 +34,7 @@ RESOURCE_TYPES: Final = {
     "client-metrics": CLIENT_METRICS_RESOURCE,
 }
 _NAMED_MAX: Final = 5
+_HIDDEN: Final = "..."
 
 
 def step_text(step: Step) -> str:
@@ -77,11 +79,25 @@ def _time_option(name: str, ms: int | None) -> str:
 
 
 def _config_words(step: ConfigSet) -> list[str]:
-    """Values are left out: one may be a secret."""
+    """Secrets are left out."""
     type = next((name for name, code in RESOURCE_TYPES.items() if code == step.resource_type), str(step.resource_type))
     verb = "unset" if all(value is None for _, value in step.values) else "set"
-    keys = [key if value is None else f"{key}=..." for key, value in step.values]
+    keys = [
+        key if value is None else f"{key}={_HIDDEN if is_sensitive_config(step.resource_type, key) else value}"
+        for key, value in step.values
+    ]
     return ["config", verb, f"{type}:{step.resource_name or DEFAULT_NAME}", *keys]
+
+
+def has_secrets(step: Step) -> bool:
+    """Whether a step sets something whose value must not be shown."""
+    match step:
+        case ConfigSet():
+            return any(value is not None and is_sensitive_config(step.resource_type, key) for key, value in step.values)
+        case CreateTopic():
+            return any(is_sensitive_config(TOPIC_RESOURCE, key) for key, _ in step.configs)
+        case _:
+            return False
 
 
 def shown_words(words: Sequence[str]) -> str:

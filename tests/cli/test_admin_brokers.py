@@ -7,10 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from metashell.admin.features import Feature
+from metashell.cli.admin_features import _may_raise_kraft_version
 from metashell.cli.administering import Work
 from metashell.embedded import EmbeddedQuorum
 from metashell.errors import MetashellError
 from metashell.image import MetadataImage
+from metashell.storage.features import release_level
 from tests.administering import command, lines, objects
 from tests.extra_broker import ExtraBroker
 
@@ -167,3 +170,9 @@ def test_what_cannot_be_taken_back_is_asked_about() -> None:
     with EmbeddedQuorum(controllers=1, static=True) as static:
         warning, refused = lines(static, "features", "upgrade", "kraft.version=1", status=2)
         assert "kraft.version cannot be lowered again" in warning and "--yes" in refused
+
+
+@pytest.mark.parametrize(("newest", "may"), [("3.9", False), ("4.0", False), ("4.1", True), ("4.3", True)])
+def test_only_clusters_that_can_make_a_static_quorum_dynamic_are_asked_to(newest: str, may: bool) -> None:
+    supported = [Feature(name="metadata.version", low=1, high=release_level(newest, unstable=False), level=1)]
+    assert _may_raise_kraft_version(supported) is may

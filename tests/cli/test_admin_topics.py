@@ -230,7 +230,7 @@ def test_a_partition_that_is_not_there_is_named(quorum: EmbeddedQuorum) -> None:
     quorum.create_topic("orders")
     told = lines(quorum, "elect", "preferred", "orders:7", "orders-0", status=1)
     assert "metashell elect preferred: orders:7: there is no such partition (the topic has 1)" in told
-    assert "metashell elect preferred: a partition is written orders:0" in told
+    assert "metashell elect preferred: orders-0: there is no such topic; a partition is written orders:0" in told
 
 
 def test_where_the_preferred_replica_is_not_in_sync_all_leaves_partitions_as_they_are(quorum: EmbeddedQuorum, extra: ExtraBroker) -> None:

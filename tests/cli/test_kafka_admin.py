@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 
 from metashell.codec.messages import DescribeClusterResponse
 from metashell.embedded import EmbeddedQuorum
-from tests.admin.peers import BROKER_APIS, CONTROLLER_APIS, peer
+from tests.admin.peers import BROKER_APIS, CONTROLLER_APIS, Silence, peer
 from tests.interop.admin_twins import ours
 
 
@@ -54,6 +56,20 @@ def test_addresses_may_stand_in_the_property_file_as_kip_631_has_it(quorum: Embe
     assert ours("kafka-cluster", ["unregister", "-c", "nowhere.properties", "--id", "3"], tmp_path).stderr.endswith(
         "one of the arguments --bootstrap-server/-b --bootstrap-controller/-C is required\n"
     )
+
+
+def test_ctrl_c_while_a_change_is_under_way_says_that_it_may_have_been_done(tmp_path: Path) -> None:
+    def interrupted(_: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        raise Silence
+
+    with peer(interrupted, BROKER_APIS) as broker:
+        done = ours("kafka-cluster", ["unregister", "-b", str(broker.address), "--id", "3"], tmp_path)
+        asked = ours("kafka-cluster", ["cluster-id", "-b", str(broker.address)], tmp_path)
+    assert (done.status, done.stdout) == (130, b"")
+    says = "UnregisterBroker may or may not have been done: look before you try again"
+    assert done.stderr == f"kafka-cluster: {broker.address}: {says}\n"
+    assert (asked.status, asked.stderr) == (130, "")
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_the_parts_that_may_be_asked_for_are_those_that_there_are() -> None:
 
 @pytest.mark.parametrize("part", SECTIONS)
 def test_each_part_has_rows_in_every_form(part: str) -> None:
-    steps = ["lose-controller", "then", "config", "set", "topic:orders", "a=b", "then", *KILL, "then", "restart-broker", "6"]
+    steps = ["lose-controller", "then", "config", "set", "topic:orders", "segment.ms=9000000", "then", *KILL, "then", "restart-broker", "6"]
     objects = json.loads(rehearse(*steps, "--show", part, "-o", "json").stdout)[part]
     assert objects and all(row["type"] for row in objects)
     if part not in ("diff", "assumptions"):
@@ -222,6 +222,12 @@ def test_the_page_of_a_large_answer_is_bounded(tmp_path: Path) -> None:
         (["--html", "page.html"], 2, "--html goes with a step or a plan"),
         (["-C", "127.0.0.1:1", "kill-broker", "6"], 2, "--bootstrap-controller and --demo exclude each other"),
         (["kill-broker", "6", "--html", "no/such/page.html"], 1, "no/such/page.html: No such file or directory"),
+        (["config", "set", "topic:nope", "retention.ms=1"], 2, "config set topic:nope retention.ms=1: there is no topic 'nope'"),
+        (
+            ["config", "set", "topic:orders", "retention.m=1"],
+            2,
+            "config set topic:orders retention.m=1: 'retention.m' is no setting of a topic (did you mean retention.ms?)",
+        ),
         (["."], 2, ". is a directory: name the metadata to rehearse on with --snapshot ."),
         (["no-such.toml"], 1, "no-such.toml: No such file or directory"),
     ],

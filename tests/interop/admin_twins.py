@@ -33,6 +33,12 @@ _OBSERVERS: Final = re.compile(r"(?<=CurrentObservers:)( *\[)(.*)(?=\])")
 _MEMBERS: Final = re.compile(r"(?<=set of voters \[)([^]]*)(?=\])")
 
 
+_OURS: Final = re.compile(
+    r"^kafka-[a-z-]+: (\S+:\d+(: | is a )|\d+: the cluster has no such |.*(No such file or directory|is not HOST:PORT|no address))"
+)
+"""What ours says instead of Kafka: who did not answer and why, which node or file is not there, which address is none."""
+
+
 def ours(tool: str, words: Sequence[str], folder: Path) -> Outcome:
     """What our tool of that name does."""
     main = import_module(MODULES[tool]).main
@@ -49,9 +55,10 @@ def settled(text: str) -> str:
 
 
 def first_line(stderr: str) -> str:
-    """What a tool says first on stderr, past log lines."""
+    """What a tool says first on stderr, past log lines and usage, without blanks: Java stretches long lines."""
     lines = [line for line in stderr.splitlines() if line.strip() and not re.match(r"\[\d{4}-|WARNING|usage:|\s", line)]
-    return lines[0] if lines else ""
+    found = settled(lines[0]) if lines else ""
+    return "".join(found.partition("error: ")[2].split() if "error: " in found else found.split())
 
 
 def differences(host: AdminHost, lines: Sequence[str], names: dict[str, str], folder: Path) -> list[str]:
@@ -69,6 +76,7 @@ def _difference(theirs: Printed, own: Outcome) -> str | None:
     stdout = own.stdout.decode()
     if theirs.status != own.status or settled(theirs.stdout) != settled(stdout):
         return f"theirs {theirs.status}:\n{theirs.stdout}{theirs.stderr[:600]}\nours {own.status}:\n{stdout}{own.stderr}"
-    if "Traceback" in own.stderr or (first_line(theirs.stderr) and not own.stderr):
+    says = first_line(theirs.stderr)
+    if "Traceback" in own.stderr or (says and not own.stderr) or not (_OURS.search(own.stderr) or first_line(own.stderr).startswith(says)):
         return f"stderr, theirs:\n{theirs.stderr[:600]}\nours:\n{own.stderr}"
     return None

@@ -1,6 +1,7 @@
 """Replays a seed, or searches many: `python -m tests.simulation SEED [--trace]`, `python -m tests.simulation FIRST --count N`.
 
-`--production` runs the server itself instead of the core alone, with seeds and planted bugs of its own.
+`--production` runs the server itself instead of the core alone, `--controller` controllers, `--brokers` brokers and their clients; each
+with seeds and planted bugs of its own.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class PlanError(UsageError):
         shift = max(0, column - _EXCERPT_MAX // 2)
         shown = line[shift : shift + _EXCERPT_MAX]
         before = "".join("\t" if char == "\t" else " " for char in line[shift:column])
-        self.excerpt = (shown.replace("\t", _TAB), before.replace("\t", _TAB) + "^")
+        self.excerpt = (shown.replace("\t", _TAB), before.replace("\t", _TAB) + "^") if shown.strip() else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from metashell.errors import PathError, UsageError
 from metashell.image import MetadataImage
 from metashell.options.values import did_you_mean, size, whole_number
 from metashell.rehearse.amounts import duration_ms
-from metashell.rehearse.step_text import DEFAULT_NAME, RESOURCE_TYPES, shown_words, step_text
+from metashell.rehearse.step_text import DEFAULT_NAME, RESOURCE_TYPES, has_secrets, shown_words, step_text
 from metashell.rehearse.steps import (
     AddBroker,
     ConfigSet,
@@ -68,9 +68,8 @@ class ParsedStep:
 
     @property
     def text(self) -> str:
-        """The step as it was written; values of settings, which may be secrets, are left out."""
-        has_settings = isinstance(self.step, ConfigSet) or (isinstance(self.step, CreateTopic) and self.step.configs)
-        return step_text(self.step) if has_settings else shown_words(self.words)
+        """The step as it was written, but for values that may be secrets."""
+        return step_text(self.step) if has_secrets(self.step) else shown_words(self.words)
 
 
 class _Words:

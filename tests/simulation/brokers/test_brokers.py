@@ -7,27 +7,19 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.seeds import shows
+from tests.simulation.brokers.handful import SEEDS, check
 from tests.simulation.brokers.options import Options, draw
 from tests.simulation.brokers.planted import BUGS, Planted
-from tests.simulation.brokers.run import RAISED, Result, run
+from tests.simulation.brokers.run import RAISED, run
 from tests.simulation.planted import patched
 from tests.simulation.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[3]
-SEEDS = (0, 4, 8, 10, 15, 20, 21)
-
-
-@cache
-def check(seed: int) -> Result:
-    result = run(seed)
-    assert result.violation is None, f"python -m tests.simulation {seed} --brokers --trace  # {result.violation}"
-    return result
 
 
 @shows(

@@ -8,8 +8,8 @@ from metashell.codec import messages
 from metashell.controller import Decision, Request
 from tests.controller.cluster import Cluster
 from tests.seeds import shows
+from tests.simulation.brokers.handful import SEEDS, check
 from tests.simulation.brokers.heartbeat_table import ROWS, expect, fault, leads
-from tests.simulation.brokers.test_brokers import SEEDS, check
 
 LEADS_WHILE_LEAVING = 10
 

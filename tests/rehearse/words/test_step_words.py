@@ -57,6 +57,7 @@ STEPS: list[tuple[str, Step]] = [
     ("lose-controller 2 --back 10s", LoseController(2, 10_000)),
     ("topic create orders", CreateTopic("orders")),
     ("topic delete orders", DeleteTopic("orders")),
+    ("config set topic:orders retention.ms=5", ConfigSet(2, "orders", (("retention.ms", "5"),))),
     ("config unset broker:default a.b c", ConfigSet(4, "", (("a.b", None), ("c", None)))),
 ]
 
@@ -87,9 +88,15 @@ def test_what_has_another_spelling() -> None:
     )
 
 
-def test_a_setting_is_told_without_its_value() -> None:
+def test_a_secret_setting_is_shown_without_its_value() -> None:
     step = parse_step(["config", "set", "broker:1", "ssl.keystore.password=hunter2"], read_moves)
     assert step.text == "config set broker:1 ssl.keystore.password=..."
+
+
+def test_a_topic_is_shown_with_its_settings_but_for_secrets() -> None:
+    plain = ["topic", "create", "t", "--partitions", "3", "--config", "retention.ms=5"]
+    assert parse_step(plain, read_moves).text == "topic create t --partitions 3 --config retention.ms=5"
+    assert parse_step([*plain, "--config", "sasl.jaas.config=hunter2"], read_moves).text == "topic create t"
 
 
 def test_a_wrong_setting_is_refused_without_its_value() -> None:
