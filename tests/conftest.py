@@ -9,6 +9,7 @@ them.
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,10 @@ from tests.golden_cases import full_root, golden_root
 settings.register_profile("default", derandomize=True, deadline=None, max_examples=10, database=None)
 settings.register_profile("soak", deadline=None, max_examples=500, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+# Where a script runs the tests in its background, SIGINT is ignored, and would be by every command that a test starts and interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

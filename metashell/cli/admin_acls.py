@@ -168,6 +168,7 @@ def _entries(values: SimpleNamespace) -> list[AclEntry]:
     who = [(_principal(name), "ALLOW") for name in values.allow_principal] + [(_principal(name), "DENY") for name in values.deny_principal]
     if not who:
         raise UsageError("name whom to allow or deny: --allow-principal or --deny-principal")
+    _check_names(values)
     entries: dict[AclEntry, None] = {}
     for (kind, name), (principal, permission), host in product(resources, who, values.host or ("*",)):
         for operation in _operations_on(values, kind):
@@ -175,6 +176,28 @@ def _entries(values: SimpleNamespace) -> list[AclEntry]:
             pattern = "LITERAL" if kind == _CLUSTER[0] else values.pattern.upper()
             entries[AclEntry(kind, name, pattern, principal, host, operation, permission)] = None
     return list(entries)
+
+
+def _check_names(values: SimpleNamespace) -> None:
+    """Errors: UsageError for half of what a client needs, and for names that fit nothing: there are no wildcards but `*` alone."""
+    from metashell.codec.topic_names import fault_of_name
+    from metashell.errors import UsageError
+
+    if values.producer and not values.topic:
+        raise UsageError("--producer needs --topic", "--producer")
+    if values.consumer and not (values.topic and values.group):
+        raise UsageError("--consumer needs --topic and --group", "--consumer")
+    for attribute, kind in _RESOURCES.items():
+        for name in getattr(values, attribute):
+            if name == "*" and values.pattern == "prefixed":
+                raise UsageError("'*': as a prefix it fits no name; the literal * is for all", name)
+            stem = name.removesuffix("*")
+            is_illegal = kind == "TOPIC" and fault_of_name(name) is not None
+            if not name or name == "*" or (stem == name and not is_illegal):
+                continue
+            if stem == name or "*" in stem:
+                raise UsageError(f"{name!r}: no {kind} can have this name", name)
+            raise UsageError(f"{name!r}: the name is no pattern; `--pattern prefixed` with {stem!r} fits all that begin so", name)
 
 
 def _operations_on(values: SimpleNamespace, kind: str) -> list[str]:

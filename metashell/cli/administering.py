@@ -438,9 +438,9 @@ def agreed(question: str, place: str) -> bool:
     """Whether a person says yes to a change of the cluster at this place."""
     from metashell.escape import terminal_line
 
-    sys.stderr.write(terminal_line(f"{question} (cluster at {place}) [y/N] "))
-    sys.stderr.flush()
     try:
+        sys.stderr.write(terminal_line(f"{question} (cluster at {place}) [y/N] "))
+        sys.stderr.flush()
         return sys.stdin.readline().strip().lower() in _AGREED
     except KeyboardInterrupt:
         sys.stderr.write("\nnothing was changed\n")

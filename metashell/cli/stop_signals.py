@@ -34,8 +34,9 @@ class StopSignals:
         self._raises = False
 
     def watch(self) -> None:
-        """From now on signals are noted, but for one that is ignored, as nohup has it."""
-        self.watched = [number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        """From now on signals are noted, but for SIGHUP where nohup has it ignored."""
+        is_detached = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        self.watched = [number for number in STOP_SIGNALS if number != signal.SIGHUP or not is_detached]
         for number in self.watched:
             signal.signal(number, self._note)
 

@@ -150,7 +150,14 @@ def test_more_entries_than_one_request_takes(quorum: EmbeddedQuorum) -> None:
     [
         (["add", "--allow", "a", "--operation", "raed", "--topic", "t"], "'raed' is not one of ALL, READ,"),
         (["add", "--allow", "a", "--topic", "t"], "name what may be done"),
-        (["add", "--allow", "a", "--consumer", "--cluster"], "CLUSTER: name an operation"),
+        (["add", "--allow", "a", "--consumer", "--topic", "t", "--group", "g", "--cluster"], "CLUSTER: name an operation"),
+        (["add", "--allow", "a", "--consumer", "--topic", "t"], "--consumer needs --topic and --group"),
+        (["add", "--allow", "a", "--producer", "--group", "g"], "--producer needs --topic"),
+        (["add", "--allow", "a", "--operation", "read", "--topic", "pay*"], "the name is no pattern; `--pattern prefixed` with 'pay'"),
+        (["add", "--deny", "a", "--operation", "read", "--topic", "pay*", "--yes"], "the name is no pattern"),
+        (["add", "--allow", "a", "--operation", "read", "--group", "app-*"], "the name is no pattern; `--pattern prefixed` with 'app-'"),
+        (["add", "--allow", "a", "--operation", "read", "--topic", "*", "--pattern", "prefixed"], "as a prefix it fits no name"),
+        (["add", "--allow", "a", "--operation", "read", "--topic", "a b"], "'a b': no TOPIC can have this name"),
         (
             ["add", "--allow", "a", "--operation", "write", "--topic", "t", "--group", "g"],
             "WRITE means nothing for GROUP, which has ALL, READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS",

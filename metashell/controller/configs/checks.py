@@ -12,13 +12,13 @@ from metashell.codec.config_def import Value
 from metashell.codec.config_types import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.error_codes import INVALID_CONFIG, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
 from metashell.codec.java_text import JAVA_BLANKS
+from metashell.codec.topic_names import fault_of_name
 from metashell.controller.configs.effective import topic_value
 from metashell.controller.configs.java_regex import is_java_pattern
 from metashell.controller.configs.keys import ConfigKey, check_value, config_keys, parse_value
 from metashell.controller.decision import ApiError
 from metashell.controller.java import java_int
 from metashell.controller.settings import Settings
-from metashell.controller.topic_names import fault_of_name
 from metashell.image import ConfigsImage
 
 _INTERVAL_MIN_MS: Final = 100

@@ -16,6 +16,7 @@ from metashell.codec.error_codes import (
     NONE,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from metashell.codec.topic_names import fault_of_name
 from metashell.controller.access.authorizer import Operation
 from metashell.controller.configs.alteration import check_right
 from metashell.controller.configs.effective import CLUSTER_SOURCE, DEFAULT_SOURCE, STATIC_SOURCE, TOPIC_SOURCE, layers, topic_value
@@ -25,7 +26,6 @@ from metashell.controller.java import java_int
 from metashell.controller.request import Request
 from metashell.controller.state import State
 from metashell.controller.steps import Steps
-from metashell.controller.topic_names import fault_of_name
 
 CLIENT_METRICS_SOURCE: Final = 7
 GROUP_SOURCE: Final = 8

@@ -25,6 +25,7 @@ from metashell.codec.error_codes import (
     TOPIC_ALREADY_EXISTS,
     TOPIC_AUTHORIZATION_FAILED,
 )
+from metashell.codec.topic_names import METADATA_TOPIC, fault_of_name
 from metashell.controller.access.authorizer import Operation, Resource
 from metashell.controller.chance import new_uuid
 from metashell.controller.configs.alteration import SET, ConfigChange, ConfigChecker
@@ -36,7 +37,6 @@ from metashell.controller.policies import PolicyRefusal, TopicToCreate
 from metashell.controller.request import Request
 from metashell.controller.state import State
 from metashell.controller.steps import PIECE, Steps
-from metashell.controller.topic_names import METADATA_TOPIC, fault_of_name
 from metashell.controller.topics.placement import Placer, usable_brokers
 from metashell.image.loss import VersionedRecord
 from metashell.values import ZERO_UUID
