@@ -142,8 +142,8 @@ def _refuse_static(work: Work, quorum: QuorumDescription) -> None:
     is_static = any(voter.directory_id is None for voter in quorum.voters)
     if is_static or not work.admin.features().finalized.get(KRAFT_VERSION, 0):
         raise MetashellError(
-            "kraft.version is 0 for the quorum: the voters are those of controller.quorum.voters in every server.properties, and no command changes them "
-            "(from Kafka 4.1 on, metashell features upgrade kraft.version=1 lets commands do it)"
+            "kraft.version is 0 for the quorum: the voters are those of controller.quorum.voters in every server.properties, and "
+            "no command changes them (from Kafka 4.1 on, metashell features upgrade kraft.version=1 lets commands do it)"
         )
 
 
