@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Options:
 
     def without(self, names: Iterable[str]) -> Options:
         """The same with the plain value of some options."""
-        plain = {field.name: field.default for field in fields(Options)}
+        plain: dict[str, Any] = {field.name: field.default for field in fields(Options)}
         return replace(self, **{name: plain[name] for name in names})
 
     def differences(self) -> list[str]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from metashell.codec.error_codes import INELIGIBLE_REPLICA, INVALID_UPDATE_VERSION, NONE
 from metashell.controller import QuorumController
 from metashell.controller.cluster import brokers
 from metashell.controller.cluster.heartbeats import Heartbeats
-from metashell.controller.controller import Schedule
 from metashell.controller.partitions import isr
 from metashell.controller.partitions.bulk import Changes
 from metashell.controller.partitions.change import PartitionChange
 from metashell.controller.records import FENCE, fencing
+from metashell.controller.schedule import Schedule
 from metashell.image import overlay
 from metashell.image.loss import VersionedRecord
 from metashell.image.partitions import fold_changes
@@ -178,7 +178,7 @@ class Planted(NamedTuple):
 
     make: Callable[[], list[Patch]]
     seed: int
-    special: dict[str, object] = {}  # noqa: RUF012
+    special: Mapping[str, object] = {}
     shows_outside: bool = False
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metashell.codec.error_codes import NOT_CONTROLLER
 from metashell.codec.metadata_version import METADATA_VERSION
@@ -20,6 +20,9 @@ from metashell.image import MetadataImage, Voter, VoterSet
 from metashell.image.loss import VersionedRecord
 from tests.simulation.brokers.options import Options
 from tests.simulation.brokers.world import Node, World
+
+if TYPE_CHECKING:
+    from tests.simulation.brokers.checks import Checks
 
 FIRST_ID = 3_001
 CLUSTER_ID = "a-cluster"
@@ -223,7 +226,7 @@ class Controller(Node):
 class Quorum:
     """The controllers, the committed log, and the image after each of its batches."""
 
-    def __init__(self, world: World, checks: Any) -> None:
+    def __init__(self, world: World, checks: Checks) -> None:
         self.world = world
         self.checks = checks
         self.log: list[Batch] = []

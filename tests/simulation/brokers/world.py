@@ -105,14 +105,15 @@ class World:
         """Nothing goes over these links for a while."""
         gone = list(links)
         self._cuts.update(gone)
-        self.at(for_ms, self._mend, gone)
+        self.at(for_ms, self._mend, self._cuts, gone)
 
-    def _mend(self, links: list[Link]) -> None:
-        self._cuts.subtract(links)
+    @staticmethod
+    def _mend(cuts: Counter[Link], links: list[Link]) -> None:
+        cuts.subtract(links)
 
     def mend_all(self) -> None:
+        """Every link is there; what was cut before is not mended a second time."""
         self._cuts = Counter()
-        self._mend = _nothing  # type: ignore[method-assign]
 
     def is_cut(self, sender: Node, receiver: Node) -> bool:
         return self._cuts[sender.name, receiver.name] > 0
@@ -130,10 +131,6 @@ class World:
     def _arrive(self, sender: Node, receiver: Node, life: int, act: Callable[..., None], args: tuple[Any, ...]) -> None:
         if not self.is_cut(sender, receiver):
             receiver._in_life(life, act, args)
-
-
-def _nothing(links: list[Link]) -> None:
-    """Links that were mended once are not mended again."""
 
 
 class Call:
