@@ -91,7 +91,7 @@ def add_controller(work: Work) -> None:
     quorum = describe_quorum(work.admin)
     if cluster_id not in (None, work.admin.cluster_id):
         raise MetashellError(f"{_text(key)}: it was formatted for another cluster, {cluster_id}; this one is {work.admin.cluster_id}")
-    _refuse_static(work)
+    _refuse_static(work, quorum)
     _refuse_known(quorum, key)
     follower = next((observer for observer in quorum.observers if _is(observer, key)), None)
     count = len(quorum.voters) + 1
@@ -133,15 +133,17 @@ def _behind(quorum: QuorumDescription, key: ReplicaKey) -> str | None:
     return None if is_caught_up(quorum, voter) else f"{quorum.lag_of(voter)} records left"
 
 
-def _refuse_static(work: Work) -> None:
+def _refuse_static(work: Work, quorum: QuorumDescription) -> None:
     """Errors: MetashellError for voters that are in every server's configuration: their records cannot change."""
     from metashell.codec.metadata_version import KRAFT_VERSION
     from metashell.errors import MetashellError
 
-    if not work.admin.features().finalized.get(KRAFT_VERSION, 0):
+    # Before 4.1 the level can be raised without the voters becoming dynamic: then they still have no directory ids.
+    is_static = any(voter.directory_id is None for voter in quorum.voters)
+    if is_static or not work.admin.features().finalized.get(KRAFT_VERSION, 0):
         raise MetashellError(
-            "kraft.version is 0: the voters are those of controller.quorum.voters in every server.properties, and no command changes them "
-            "(from Kafka 4.1 on, metashell features upgrade kraft.version=1 lets commands do it)"
+            "kraft.version is 0 for the quorum: the voters are those of controller.quorum.voters in every server.properties, and "
+            "no command changes them (from Kafka 4.1 on, metashell features upgrade kraft.version=1 lets commands do it)"
         )
 
 
@@ -208,7 +210,7 @@ def remove_controller(work: Work) -> None:
 
     values = work.values
     quorum = describe_quorum(work.admin)
-    _refuse_static(work)
+    _refuse_static(work, quorum)
     voter = _voter(quorum, values.id, None if values.directory_id is None else _uuid(values.directory_id))
     left = [other for other in quorum.voters if other is not voter]
     if not left:

@@ -130,7 +130,7 @@ def test_the_only_voter_and_the_voters_of_a_static_quorum_stay() -> None:
         assert "it is the only voter" in told
     with EmbeddedQuorum(controllers=1, static=True) as quorum:
         (told,) = lines(quorum, "quorum", "remove-controller", "1", "--yes", status=1)
-        assert "kraft.version is 0: the voters are those of controller.quorum.voters" in told
+        assert "kraft.version is 0 for the quorum: the voters are those of controller.quorum.voters" in told
 
 
 def test_a_majority_is_not_removed(quorum: EmbeddedQuorum) -> None:

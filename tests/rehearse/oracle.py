@@ -6,6 +6,8 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 
+from metashell.codec.config_types import BROKER_RESOURCE
+from metashell.controller.records import UNCLEAN_ELECTION
 from metashell.image import MetadataDelta, MetadataImage, PartitionRegistration
 from metashell.rehearse.outcome import BrokerState, Outcome, Trouble
 
@@ -62,8 +64,9 @@ def offline_at(image: MetadataImage, states: dict[int, BrokerState], *, unclean:
     return offline, needlessly
 
 
-def check(outcome: Outcome, *, unclean: bool = False) -> None:
+def check(outcome: Outcome) -> None:
     """Everything of an outcome that can be found out in another way."""
+    unclean = outcome.before.configs.get((BROKER_RESOURCE, ""), {}).get(UNCLEAN_ELECTION) == "true"
     images = list(replayed(outcome))
     assert images[-1][1].has_same_metadata(outcome.after)
     _check_intervals(outcome, images, unclean=unclean)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from metashell.codec.config_types import TOPIC_RESOURCE
+from metashell.codec.config_types import BROKER_RESOURCE, TOPIC_RESOURCE
+from metashell.controller.records import UNCLEAN_ELECTION
 from metashell.image import MetadataImage
 from metashell.image.partitions import PartitionRegistration
 from metashell.rehearse.steps import (
@@ -54,9 +55,11 @@ def images(draw: st.DrawFn, *, all_live: bool = False) -> MetadataImage:
     topics = {
         f"t{number}": draw(st.lists(partitions(brokers, fenced, elr), min_size=1, max_size=4)) for number in range(draw(st.integers(1, 3)))
     }
-    min_isr = {(TOPIC_RESOURCE, "t0"): {"min.insync.replicas": str(draw(st.integers(1, 3)))}}
+    settings = {(TOPIC_RESOURCE, "t0"): {"min.insync.replicas": str(draw(st.integers(1, 3)))}}
+    if draw(st.integers(0, 3)) == 0:
+        settings[BROKER_RESOURCE, ""] = {UNCLEAN_ELECTION: "true"}
     voters = draw(st.sampled_from([(3000,), (3000, 3001, 3002), (1, 2, 3), ()]))
-    return small_image(racks, topics, fenced=fenced, settings=min_isr, voters=voters, elr=elr)
+    return small_image(racks, topics, fenced=fenced, settings=settings, voters=voters, elr=elr)
 
 
 @st.composite

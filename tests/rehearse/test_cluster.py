@@ -51,6 +51,7 @@ def test_nothing_is_offline_while_somebody_in_sync_lives(image: MetadataImage, b
     outcome = rehearse_change(image, [KillBroker(broker)], QUICK)
     check(outcome)
     lost = {key for key, partition in partitions_of(image).items() if {*partition.isr} <= {broker}}
-    offline = {(one.topic, one.partition) for one in outcome.intervals_of(Trouble.OFFLINE)}
+    bad = [*outcome.intervals_of(Trouble.OFFLINE), *outcome.intervals_of(Trouble.UNCLEAN)]
+    offline = {(one.topic, one.partition) for one in bad}
     saved = {key for key, partition in partitions_of(image).items() if set(partition.elr) - {broker}}
     assert offline - saved == lost - saved
