@@ -152,13 +152,15 @@ class Checks:
                 leader = partition.leader
                 if leader != NOBODY and (leader in idle or leader not in brokers):
                     self.world.fail(
-                        "F1 FencedLeadsNothing", f"{topic.name}-{number}: {partition} is led by a broker that is fenced, leaves or is gone"
+                        "F1 FencedLeadsNothing",
+                        f"{topic.name}-{number}: {short(partition)} is led by a broker that is fenced, leaves or is gone",
                     )
                 if leader != NOBODY or self.world.options.has_elr:
                     wrong = [id for id in partition.isr if id in idle or id not in brokers]
                     if wrong:
                         self.world.fail(
-                            "F1 FencedLeadsNothing", f"{topic.name}-{number}: {partition} has {wrong} in sync, fenced, leaving or gone"
+                            "F1 FencedLeadsNothing",
+                            f"{topic.name}-{number}: {short(partition)} has {wrong} in sync, fenced, leaving or gone",
                         )
 
     def sweep(self) -> None:
