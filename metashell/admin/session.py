@@ -138,7 +138,7 @@ class Session:
                 except Broken as error:
                     self._repeat(address, request, error)
                     error.note(address, failures, silent)
-            if silent.issuperset(addresses) or not await self._pause(round_number, ends_at):
+            if silent.issuperset(addresses) or not await self._rest(round_number, ends_at):
                 break
         raise ConnectError(list(failures.items()))
 
@@ -165,10 +165,13 @@ class Session:
                 response = None
                 error.note(address, failures)
             self.active, avoided = None, address
-            is_hopeless = (self._last is None or self._refusal is not None) and round_number + 1 >= ROUNDS_MAX * len(self._candidates())
-            if is_hopeless or not await self._pause(round_number, ends_at):
-                break
             round_number += 1
+            count = len(self._candidates())
+            is_hopeless = (self._last is None or self._refusal is not None) and round_number >= ROUNDS_MAX * count
+            # As long as nobody has answered, all are tried before a pause.
+            rests = self._last is not None or round_number % count == 0
+            if is_hopeless or (rests and not await self._pause(round_number // count, ends_at)):
+                break
         if self._refusal is not None:
             raise self._refusal
         if response is not None:
@@ -209,7 +212,7 @@ class Session:
                     return await self._connect(address, ends_at)
                 except NotSent as error:
                     error.note(address, failures, silent)
-            if silent.issuperset(addresses) or not await self._pause(round_number, ends_at):
+            if silent.issuperset(addresses) or not await self._rest(round_number, ends_at):
                 break
         raise ConnectError(list(failures.items()))
 
@@ -275,7 +278,7 @@ class Session:
                         return
                     # A controller that has just started and has read nothing yet says so too; then the next one knows better.
                     refusal = answer
-            if self._last is not None or silent.issuperset(addresses) or not await self._pause(round_number, ends_at):
+            if self._last is not None or silent.issuperset(addresses) or not await self._rest(round_number, ends_at):
                 break
         if refusal is not None:
             check_answer(refusal.error_code, refusal.error_message, "DescribeCluster")
@@ -395,3 +398,7 @@ class Session:
             return False
         await asyncio.sleep(pause)
         return True
+
+    async def _rest(self, round_number: int, ends_at: float) -> bool:
+        """The same between ROUNDS_MAX rounds; False also after the last one."""
+        return round_number + 1 < ROUNDS_MAX and await self._pause(round_number, ends_at)

@@ -91,7 +91,7 @@ def add_controller(work: Work) -> None:
     quorum = describe_quorum(work.admin)
     if cluster_id not in (None, work.admin.cluster_id):
         raise MetashellError(f"{_text(key)}: it was formatted for another cluster, {cluster_id}; this one is {work.admin.cluster_id}")
-    _refuse_static(work)
+    _refuse_static(work, quorum)
     _refuse_known(quorum, key)
     follower = next((observer for observer in quorum.observers if _is(observer, key)), None)
     count = len(quorum.voters) + 1
@@ -133,15 +133,17 @@ def _behind(quorum: QuorumDescription, key: ReplicaKey) -> str | None:
     return None if is_caught_up(quorum, voter) else f"{quorum.lag_of(voter)} records left"
 
 
-def _refuse_static(work: Work) -> None:
+def _refuse_static(work: Work, quorum: QuorumDescription) -> None:
     """Errors: MetashellError for voters that are in every server's configuration: their records cannot change."""
     from metashell.codec.metadata_version import KRAFT_VERSION
     from metashell.errors import MetashellError
 
-    if not work.admin.features().finalized.get(KRAFT_VERSION, 0):
+    # Before 4.1 the level can be raised without the voters becoming dynamic: then they still have no directory ids.
+    is_static = any(voter.directory_id is None for voter in quorum.voters)
+    if is_static or not work.admin.features().finalized.get(KRAFT_VERSION, 0):
         raise MetashellError(
-            "kraft.version is 0: the voters are those of controller.quorum.voters in every server.properties, and no command changes them "
-            "(from Kafka 4.1 on, metashell features upgrade kraft.version=1 lets commands do it)"
+            "kraft.version is 0 for the quorum: the voters are those of controller.quorum.voters in every server.properties, and "
+            "no command changes them (from Kafka 4.1 on, metashell features upgrade kraft.version=1 lets commands do it)"
         )
 
 
@@ -208,17 +210,10 @@ def remove_controller(work: Work) -> None:
 
     values = work.values
     quorum = describe_quorum(work.admin)
-    _refuse_static(work)
-    voter = _voter(quorum, values.id, None if values.directory_id is None else _uuid(values.directory_id))
-    left = [other for other in quorum.voters if other is not voter]
-    if not left:
-        raise MetashellError(f"{_named(voter)}: it is the only voter: a quorum has at least one")
+    _refuse_static(work, quorum)
+    directory_id = None if values.directory_id is None else _uuid(values.directory_id)
+    voter, left = _without(quorum, values.id, directory_id, is_forced=values.force)
     spare = spare_of(quorum, left)
-    if spare < 0 and not values.force:
-        raise MetashellError(
-            f"{_named(voter)}: of the {len(left)} voters that remain {spare + majority(len(left))} are caught up, which is no majority: "
-            "the quorum would stop. Bring the others back first; --force removes it all the same"
-        )
     warnings = [f"{len(left)} voters remain, of which {max(spare, 0)} may fail"]
     if spare < 0:
         warnings.append("those that are caught up are no majority: the quorum will stop")
@@ -227,6 +222,10 @@ def remove_controller(work: Work) -> None:
     work.confirm(*warnings, question=f"Remove {_named(voter)} from the voters?")
     result = "would be removed" if work.is_dry else "removed"
     if not work.is_dry:
+        # A voter may have failed, or gone, while the question was open.
+        now = describe_quorum(work.admin)
+        if spare_of(now, _without(now, voter.id, voter.directory_id, is_forced=values.force)[1]) < spare and not values.force:
+            raise MetashellError("nothing was changed: fewer voters are caught up than when you were asked; look again")
         assert voter.directory_id is not None, "voters of a dynamic quorum have one"
         with work.looking_after(lambda: _voters_now(work)):
             remove_voter(work.admin, ReplicaKey(voter.id, voter.directory_id), cluster_id=work.admin.cluster_id)
@@ -236,6 +235,24 @@ def remove_controller(work: Work) -> None:
         work.note(
             f"controller {voter.id} follows on as an observer until it is stopped; with controller.quorum.auto.join.enable it votes again"
         )
+
+
+def _without(quorum: QuorumDescription, id: int, directory_id: bytes | None, *, is_forced: bool) -> tuple[Replica, list[Replica]]:
+    """The voter that is meant, and those that remain. Errors: MetashellError where these could not go on."""
+    from metashell.cli.quorum_health import majority, spare_of
+    from metashell.errors import MetashellError
+
+    voter = _voter(quorum, id, directory_id)
+    left = [other for other in quorum.voters if other is not voter]
+    if not left:
+        raise MetashellError(f"{_named(voter)}: it is the only voter: a quorum has at least one")
+    spare = spare_of(quorum, left)
+    if spare < 0 and not is_forced:
+        raise MetashellError(
+            f"{_named(voter)}: of the {len(left)} voters that remain {spare + majority(len(left))} are caught up, which is no majority: "
+            "the quorum would stop. Bring the others back first; --force removes it all the same"
+        )
+    return voter, left
 
 
 def _voter(quorum: QuorumDescription, id: int, directory_id: bytes | None) -> Replica:

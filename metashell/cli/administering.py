@@ -338,16 +338,12 @@ class Work:
 
     @contextmanager
     def looking_after(self, look: Callable[[], str]) -> Iterator[None]:
-        """Around a change: where nobody knows whether it was made, the error says what is there now, and so does Ctrl-C."""
+        """Around a change: where nobody knows whether it was made, the error says what is there now."""
         from metashell.admin.errors import UncertainError
         from metashell.errors import MetashellError
 
         try:
             yield
-        except KeyboardInterrupt:
-            if not self.is_dry:
-                self.note("interrupted: what was asked for may or may not have been done; look before you try again")
-            raise
         except UncertainError as error:
             try:
                 found = look()

@@ -309,14 +309,3 @@ def test_a_reader_that_leaves_does_not_stop_what_was_asked_for(capsys: pytest.Ca
             sys.stdout = out
         assert (status, made) == (1, ["a", "b", "c"])
         assert capsys.readouterr().err == "metashell things do: standard output is closed; going on\n"
-
-
-def test_ctrl_c_in_the_middle_of_a_change_says_what_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
-    def act(work: Work) -> None:
-        with work.looking_after(lambda: "nothing is there"):
-            raise KeyboardInterrupt
-
-    for is_dry, said in ((False, "interrupted: what was asked for may or may not have been done; look before you try again"), (True, "")):
-        with pytest.raises(KeyboardInterrupt):
-            ran(capsys, "text", act, dry_run=is_dry)
-        assert capsys.readouterr().err == (f"metashell things do: {said}\n" if said else "")

@@ -152,13 +152,15 @@ class Checks:
                 leader = partition.leader
                 if leader != NOBODY and (leader in idle or leader not in brokers):
                     self.world.fail(
-                        "F1 FencedLeadsNothing", f"{topic.name}-{number}: {partition} is led by a broker that is fenced, leaves or is gone"
+                        "F1 FencedLeadsNothing",
+                        f"{topic.name}-{number}: {short(partition)} is led by a broker that is fenced, leaves or is gone",
                     )
                 if leader != NOBODY or self.world.options.has_elr:
                     wrong = [id for id in partition.isr if id in idle or id not in brokers]
                     if wrong:
                         self.world.fail(
-                            "F1 FencedLeadsNothing", f"{topic.name}-{number}: {partition} has {wrong} in sync, fenced, leaving or gone"
+                            "F1 FencedLeadsNothing",
+                            f"{topic.name}-{number}: {short(partition)} has {wrong} in sync, fenced, leaving or gone",
                         )
 
     def sweep(self) -> None:
@@ -316,10 +318,10 @@ class Checks:
             history = self.history(key)
             if partition.leader == NOBODY:
                 if not history.is_excused:
-                    self.world.fail("V2 EverythingIsLed", f"{key}: nobody leads {partition}")
+                    self.world.fail("V2 EverythingIsLed", f"{key}: nobody leads {short(partition)}")
                 continue
             if set(partition.isr) != set(partition.replicas):
-                self.world.fail("V3 EverybodyCatchesUp", f"{key}: {partition}")
+                self.world.fail("V3 EverybodyCatchesUp", f"{key}: {short(partition)}")
             log = self.cluster.brokers[partition.leader].replicas[key].log
             for offset, record in history.acked.items():
                 if offset >= len(log) or log[offset] != record:
@@ -329,3 +331,8 @@ class Checks:
                     self.world.fail("D1 AcknowledgedSurvives", f"{key}: {record} is gone from {offset}")
             lost = sum(offset >= len(log) or log[offset] != record for offset, record in history.acked_by_one)
             self.world.counts["acks=1 writes that were lost"] += lost
+
+
+def short(partition: PartitionRegistration) -> str:
+    """A partition without its directories, which all look alike."""
+    return str(partition._replace(directories=()))
