@@ -36,7 +36,7 @@ def warnings_of(resources: Sequence[Resource], changes: Sequence[Change], before
     return found
 
 
-def _in_place_of(change: Change, before: Setting | None) -> str | None:
+def value_after(change: Change, before: Setting | None) -> str | None:
     """The value that a change makes; of a key that is unset, what stands behind it."""
     if change.operation is Operation.DELETE:
         if before is not None and before.behind is not None:
@@ -51,7 +51,7 @@ def _in_place_of(change: Change, before: Setting | None) -> str | None:
 
 def _cost(change: Change, before: Setting | None) -> str | None:
     key, was = change.name, None if before is None else before.value
-    value = _in_place_of(change, before) or ""
+    value = value_after(change, before) or ""
     is_whole = change.operation in (Operation.SET, Operation.DELETE)
     if key in _LESS_KEPT and is_whole:
         return f"{value} is less than {was or 'before'}: older records are deleted for good" if _is_less(value, was) else None

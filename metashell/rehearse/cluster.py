@@ -44,6 +44,8 @@ from metashell.rehearse.watch import PartitionKey, Watch
 
 RECORDS_KEPT: Final = 200_000
 INTERVALS_KEPT: Final = 200_000
+_LOOKED_UP_MAX: Final = 1000
+"""Where more partitions are in trouble, those of one broker are fewer."""
 _BEFORE_MS: Final = 10_000
 """The controller was active for so long before the first step."""
 Progress = Callable[[int, str], None]
@@ -198,7 +200,7 @@ class Rehearsal:
         for record, _ in batch.records:
             match type(record).__name__:
                 case "BrokerRegistrationChangeRecord" | "UnregisterBrokerRecord":
-                    self._look_at_broker(record.broker_id)
+                    self._look_at_troubled(record.broker_id)
                 case "PartitionChangeRecord":
                     self._on_partition(before, record)
                 case "PartitionRecord":
@@ -244,8 +246,19 @@ class Rehearsal:
         life = self._fleet.brokers[id].life
         self._clock.after(self._assumptions.replica_lag_ms, lambda: self._shrink(id, life), is_deadline=True)
 
+    def _look_at_troubled(self, id: int) -> None:
+        """A broker may lead again, or may not: see what that means for those without a living leader."""
+        troubled = self._watch.troubled
+        if len(troubled) > _LOOKED_UP_MAX:
+            self._look_at_broker(id)
+            return
+        for key in list(troubled):
+            topic, partition = self._last_image.topics.by_id.get(key[0]), self._quorum.controller.state.partition(*key)
+            if topic is not None and partition is not None and id in partition.replicas:
+                self._watch.look(key, topic, partition)
+
     def _look_at_broker(self, id: int) -> None:
-        """A broker died, or may lead again: see what that means for those that count on it, and for those without a living leader."""
+        """A broker died: see what that means for those that count on it, and for those without a living leader."""
         watch = self._watch
         for found in self._quorum.changes().with_replica(id):
             if found is not None:
