@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metashell.admin.errors import AdminError, UnsupportedError
 from metashell.codec import messages
-from metashell.codec.error_codes import NONE, UNKNOWN_TOPIC_ID
-from metashell.errors import MetashellError
+from metashell.codec.error_codes import NONE, UNKNOWN_SERVER_ERROR, UNKNOWN_TOPIC_ID
 from metashell.values import ZERO_UUID
 
 if TYPE_CHECKING:
@@ -125,7 +124,6 @@ def _describe_pages(admin: Admin, names: Sequence[str]) -> tuple[list[Topic], li
     found: dict[str, Any] = {}
     errors: list[AdminError] = []
     cursor = None
-    reached: tuple[str, int] | None = None
     while True:
         topics = tuple(make.TopicRequest(name=name) for name in sorted(set(names)))
         answer = admin.ask(make(topics=topics, response_partition_limit=PAGE, cursor=cursor))
@@ -137,10 +135,12 @@ def _describe_pages(admin: Admin, names: Sequence[str]) -> tuple[list[Topic], li
             partitions.setdefault(topic.name, []).extend(map(_partition, topic.partitions))
         if answer.next_cursor is None:
             break
-        place = (answer.next_cursor.topic_name, answer.next_cursor.partition_index)
-        if reached is not None and place <= reached:
-            raise MetashellError(f"DescribeTopicPartitions: the answer goes on at {place[0]}:{place[1]}, where it has been already")
-        reached, cursor = place, make.Cursor(topic_name=place[0], partition_index=place[1])
+        place = answer.next_cursor.topic_name, answer.next_cursor.partition_index
+        if cursor is not None and place <= (cursor.topic_name, cursor.partition_index):
+            raise AdminError(
+                UNKNOWN_SERVER_ERROR, f"the answer goes on at {place[0]}:{place[1]}, where it has been", "DescribeTopicPartitions"
+            )
+        cursor = make.Cursor(topic_name=answer.next_cursor.topic_name, partition_index=answer.next_cursor.partition_index)
     topics_found = [
         Topic(name=name, id=topic.topic_id, is_internal=topic.is_internal, partitions=_ordered(partitions[name]))
         for name, topic in sorted(found.items())

@@ -218,7 +218,7 @@ def test_pages_that_do_not_go_on_are_an_error_and_not_for_ever() -> None:
         return made(next_cursor=made.Cursor(topic_name="a", partition_index=3))
 
     with peer(answer, {**BROKER_APIS, 75: (0, 0)}) as one, admin_of(one, kind=Kind.BROKERS) as admin:
-        with pytest.raises(MetashellError, match="goes on at a:3, where it has been already"):
+        with pytest.raises(MetashellError, match="goes on at a:3, where it has been"):
             describe_topics(admin, ["a"])
         assert one.asked.count("DescribeTopicPartitions") == 2
 

@@ -109,6 +109,11 @@ def test_an_unknown_key_gets_a_suggestion(quorum: EmbeddedQuorum) -> None:
     ("words", "risk"),
     [
         (["retention.ms=1000"], "1000 is less than 604800000: older records are deleted for good"),
+        (["retention.ms= 1000"], "1000 is less than 604800000: older records are deleted for good"),
+        (["retention.ms=+1000"], "+1000 is less than 604800000: older records are deleted for good"),
+        (["unclean.leader.election.enable= TRUE "], "acknowledged records are lost"),
+        (["cleanup.policy= delete , compact"], "compact: all but the newest record of each key are deleted for good"),
+        (["max.message.bytes=1000"], "producers of larger batches are refused"),
         (["retention.bytes=1000"], "1000 is less than -1"),
         (["cleanup.policy=compact"], "all but the newest record of each key are deleted"),
         (["unclean.leader.election.enable=true"], "acknowledged records are lost"),
