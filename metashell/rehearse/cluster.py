@@ -14,8 +14,8 @@ from metashell.controller.partitions.change import RECOVERING
 from metashell.controller.partitions.reassignment import is_reassigning
 from metashell.controller.records import MIN_ISR, UNCLEAN_ELECTION
 from metashell.controller.state import partition_of
+from metashell.ids import NO_LEADER
 from metashell.image import BrokerRegistration, MetadataImage, PartitionRegistration, TopicImage
-from metashell.image.partitions import NO_RECOVERY_CHANGE
 from metashell.rehearse.brokers import Fleet
 from metashell.rehearse.checks import check_steps
 from metashell.rehearse.clock import Clock
@@ -37,6 +37,7 @@ from metashell.rehearse.steps import (
     RestartBroker,
     RollBrokers,
     Step,
+    Unregister,
 )
 from metashell.rehearse.survey import Counts, survey
 from metashell.rehearse.telling import Journal, broker_loads, notes_of, rack_loads, verdict_of
@@ -376,7 +377,7 @@ class Rehearsal:
         ended_ms = max(self._quorum.last_write_ms, max((event.at_ms for event in self._fleet.events), default=0))
         for index, report in enumerate(reports):
             if report.ended_ms is None:
-                unfinished = (*self._unfinished_restarts(index), *self._unfinished_moves(report))
+                unfinished = (*self._unfinished_restarts(index), *self._unfinished_moves(report), *self._given_up(report.step))
                 reports[index] = report._replace(ended_ms=max(report.began_ms, ended_ms), unfinished=unfinished)
         self._rolls.clear()
 
@@ -384,6 +385,19 @@ class Rehearsal:
         for roll in self._rolls:
             if roll.step == step:
                 yield from (Unfinished(f"broker {id}", why) for id, why in roll.unfinished)
+
+    def _given_up(self, step: Step) -> Iterator[Unfinished]:
+        """Partitions whose last replicas in sync were on brokers that are not registered any more."""
+        if not isinstance(step, Unregister):
+            return
+        registered = self._last_image.cluster.brokers
+        for found in self._quorum.changes().with_replica(step.broker):
+            if found is not None:
+                topic, partition_id, partition = found
+                last = {*partition.isr, *partition.elr}
+                if partition.leader == NO_LEADER and step.broker in last and not any(id in registered for id in last):
+                    why = f"nobody may lead any more: its last replica in sync is on broker {step.broker}, which is unregistered"
+                    yield Unfinished(f"{topic.name}-{partition_id}", why)
 
     def _unfinished_moves(self, report: StepReport) -> Iterator[Unfinished]:
         """Reassignments that never end, since a broker that is to have a replica does not serve."""
@@ -461,11 +475,14 @@ class Rehearsal:
 
 def _is_unclean(before: MetadataImage, record: Any) -> bool:
     """Whether the leader that a change names may lack committed records."""
-    if record.leader_recovery_state != NO_RECOVERY_CHANGE:
-        return bool(record.leader_recovery_state == RECOVERING)
+    if record.leader_recovery_state == RECOVERING:
+        return True
     topic = before.topics.by_id.get(record.topic_id)
     partition = None if topic is None else partition_of(topic, record.partition_id)
-    if partition is None or partition.leader_recovery_state != RECOVERING or record.replicas is not None:
+    if partition is None or record.replicas is not None or record.leader in partition.isr:
         return False
+    if record.leader in partition.adding_replicas:
+        # It was an eligible one once, was moved away, and has not copied anything since it came back.
+        return True
     # A second election of the kind, before the first leader had recovered.
-    return record.leader not in partition.isr and record.leader not in partition.elr
+    return partition.leader_recovery_state == RECOVERING and record.leader not in partition.elr

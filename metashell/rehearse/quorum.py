@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from functools import partial
 from random import Random
 from typing import Any, Final
 
@@ -39,6 +40,7 @@ class Quorum:
         self._failover_ms = assumptions.quorum_failover_ms
         self._commit_ms = assumptions.commit_ms
         self._dead = set(dead_voters(image, self.voters))
+        self._election = 0
         self._waiting: list[Action] = []
         self._gap_from_ms: int | None = None
         self._gap_why = ""
@@ -141,10 +143,12 @@ class Quorum:
             return
         self._dead.add(controller)
         if not self._has_majority():
+            # An election that was under way has too few votes now.
+            self._election += 1
             self._begin_gap(f"{why}: {self._left()}")
         elif controller == self.active:
             self._begin_gap(f"{why}: the quorum elects another leader")
-            self._clock.after(self._failover_ms, self._fail_over)
+            self._elect()
 
     def _left(self) -> str:
         return f"{len(self.living)} of {len(self.voters)} controllers are left, which is no majority"
@@ -155,7 +159,11 @@ class Quorum:
             had_majority = self._has_majority()
             self._dead.discard(controller)
             if not had_majority and self._has_majority():
-                self._clock.after(self._failover_ms, self._fail_over)
+                self._elect()
+
+    def _elect(self) -> None:
+        self._election += 1
+        self._clock.after(self._failover_ms, partial(self._fail_over, self._election))
 
     def when_active(self, action: Action) -> None:
         """Do something as soon as a controller is active, at once if one is."""
@@ -192,8 +200,8 @@ class Quorum:
             self.active = NOBODY
         self._gap_why = why
 
-    def _fail_over(self) -> None:
-        if self.is_active or not self._has_majority():
+    def _fail_over(self, election: int) -> None:
+        if election != self._election or self.is_active or not self._has_majority():
             return
         assert self._gap_from_ms is not None, "nobody leads"
         self.gaps.append(QuorumGap(self._gap_from_ms, self._clock.now_ms, self._gap_why))

@@ -314,6 +314,21 @@ def test_a_node_that_is_broker_and_controller_dies_as_both() -> None:
     assert leaders(back) == [1, 2, 3]
 
 
+def test_an_election_of_the_quorum_begins_anew_when_it_lost_its_majority_meanwhile() -> None:
+    steps = LoseController(3000, back_after_ms=1_000), LoseController(3001, at_ms=500)
+    outcome = rehearsed(cluster(), *steps, quorum_failover_ms=3_000)
+    assert [(gap.from_ms, gap.to_ms) for gap in outcome.quorum_gaps] == [(0, 4_000)]
+
+
+@pytest.mark.parametrize("elr", [True, False])
+def test_unregistering_the_last_broker_in_sync_gives_the_partition_up(elr: bool) -> None:
+    last = partition(3, 1, isr=[], leader=-1, elr=[3]) if elr else partition(3, 1, isr=[3], leader=-1)
+    outcome = rehearsed(cluster(elr=elr, fenced=[3], topics={"orders": [partition(1, 2)], "last": [last]}), Unregister(3))
+    [left] = outcome.steps[0].unfinished
+    assert left.thing == "last-0"
+    assert outcome.verdict.status == 1
+
+
 def test_the_controller_of_a_node_whose_broker_is_fenced_is_taken_for_dead_too() -> None:
     image = cluster(voters=(1, 2, 3), fenced=[3], topics={"orders": [partition(1, 2)]})
     outcome = rehearsed(image, KillBroker(2))
