@@ -18,7 +18,6 @@ import contextlib
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -33,6 +32,7 @@ from metashell.embedded.ports import reserve_these
 from metashell.errors import UsageError
 from tests.java import java
 from tests.live.demo_quorum import demo_quorum
+from tools.interop.nodes import free_ports
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", "CONTRIBUTING.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")))
@@ -139,8 +139,7 @@ def test_a_block_prints_what_it_shows(request: pytest.FixtureRequest, checkout: 
 def other_ports(first: int) -> dict[str, str]:
     """Free ports in a row, as text, for those that a page shows."""
     while True:
-        with socket.create_server(("localhost", 0)) as chosen:
-            base = int(chosen.getsockname()[1])
+        (base,) = free_ports(1)
         with contextlib.suppress(UsageError, OSError):
             reserve_these(range(base, base + QUORUM_SIZE)).close()
             return {str(first + number): str(base + number) for number in range(QUORUM_SIZE)}

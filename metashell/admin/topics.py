@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metashell.admin.errors import AdminError, UnsupportedError
 from metashell.codec import messages
-from metashell.codec.error_codes import NONE, UNKNOWN_TOPIC_ID
+from metashell.codec.error_codes import NONE, UNKNOWN_SERVER_ERROR, UNKNOWN_TOPIC_ID
 from metashell.values import ZERO_UUID
 
 if TYPE_CHECKING:
@@ -135,6 +135,11 @@ def _describe_pages(admin: Admin, names: Sequence[str]) -> tuple[list[Topic], li
             partitions.setdefault(topic.name, []).extend(map(_partition, topic.partitions))
         if answer.next_cursor is None:
             break
+        place = answer.next_cursor.topic_name, answer.next_cursor.partition_index
+        if cursor is not None and place <= (cursor.topic_name, cursor.partition_index):
+            raise AdminError(
+                UNKNOWN_SERVER_ERROR, f"the answer goes on at {place[0]}:{place[1]}, where it has been", "DescribeTopicPartitions"
+            )
         cursor = make.Cursor(topic_name=answer.next_cursor.topic_name, partition_index=answer.next_cursor.partition_index)
     topics_found = [
         Topic(name=name, id=topic.topic_id, is_internal=topic.is_internal, partitions=_ordered(partitions[name]))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from metashell.cli.administering import Work, noun_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from metashell.admin.brokers import Broker, Load, LogDirectory
     from metashell.admin.errors import AdminError
@@ -195,16 +195,16 @@ def _unregister(work: Work) -> None:
             warnings.append(
                 f"broker {id} still has {carried}: their partitions stay under-replicated until they are moved (metashell reassign)"
             )
-        if last := _last_copies(topics, id):
-            shown = ", ".join(last[:10]) + (f" and {len(last) - 10} more" if len(last) > 10 else "")
-            warnings.append(
-                f"broker {id} has the only copy that is in sync of {counted(len(last), 'partition')}, which is lost for good: {shown}"
-            )
-            if work.is_dry:
-                work.fail()
         chosen.append(id)
     if not chosen:
         return
+    if last := _last_copies(topics, chosen, found):
+        shown = ", ".join(last[:10]) + (f" and {len(last) - 10} more" if len(last) > 10 else "")
+        who = " and ".join(f"broker {id}" for id in chosen)
+        have = "has" if len(chosen) == 1 else "have"
+        warnings.append(f"{who} {have} the only copies that are in sync of {counted(len(last), 'partition')}, lost for good: {shown}")
+        if work.is_dry:
+            work.fail()
     work.confirm(*warnings, question=f"Unregister {', '.join(f'broker {id}' for id in chosen)}?")
     refusals = _rehearse(work, chosen) if work.is_dry else {}
     for id in chosen:
@@ -222,13 +222,15 @@ def _unregister(work: Work) -> None:
             work.tell(f"broker {id}: {result}", type="broker", id=id, result=result, replicas=load.replicas[id])
 
 
-def _last_copies(topics: Sequence[Topic], id: int) -> list[str]:
-    """The partitions of which nobody else has everything."""
+def _last_copies(topics: Sequence[Topic], ids: Sequence[int], registered: Collection[int]) -> list[str]:
+    """The partitions of which no other broker that is registered has everything."""
+    gone = set(ids)
+    others = set(registered) - gone
     return [
         f"{topic.name}:{partition.id}"
         for topic in topics
         for partition in topic.partitions
-        if id in partition.replicas and not (set(partition.isr) | set(partition.elr or ())) - {id}
+        if gone & set(partition.replicas) and not (set(partition.isr) | set(partition.elr or ())) & others
     ]
 
 

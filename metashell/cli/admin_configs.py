@@ -304,6 +304,7 @@ def _in_force(work: Work, resources: Sequence[Resource], keys: Sequence[str]) ->
 
 def _tell_changed(work: Work, resource: Resource, change: Change, before: Setting | None, after: Setting | None) -> None:
     from metashell.admin.configs import SOURCES, Operation
+    from metashell.cli.config_costs import value_after
     from metashell.codec.redaction import REDACTED, is_sensitive_config
 
     is_secret = is_sensitive_config(resource.kind, change.name)
@@ -325,8 +326,9 @@ def _tell_changed(work: Work, resource: Resource, change: Change, before: Settin
         text += f", {was or 'nothing'} comes from elsewhere ({where})" if before.is_set else ""
     elif before is not None:
         text += f", {'nothing' if was is None else was or 'empty'} before ({where})"
-    if work.is_dry and change.operation is Operation.DELETE and not is_vain and before is not None and before.behind is not None:
-        text += f", {REDACTED if is_secret else before.behind or 'empty'} then"
+    if work.is_dry and change.operation is Operation.DELETE and not is_vain and before is not None and not is_secret:
+        then, is_sure = value_after(change, before), before.behind is not None
+        text += "" if then is None else f", {then or 'empty'} then" + ("" if is_sure else " (Kafka's default, unless brokers have another)")
     now = None
     if not work.is_dry and after is not None:
         now = _shown(after)

@@ -211,16 +211,9 @@ def remove_controller(work: Work) -> None:
     values = work.values
     quorum = describe_quorum(work.admin)
     _refuse_static(work, quorum)
-    voter = _voter(quorum, values.id, None if values.directory_id is None else _uuid(values.directory_id))
-    left = [other for other in quorum.voters if other is not voter]
-    if not left:
-        raise MetashellError(f"{_named(voter)}: it is the only voter: a quorum has at least one")
+    directory_id = None if values.directory_id is None else _uuid(values.directory_id)
+    voter, left = _without(quorum, values.id, directory_id, is_forced=values.force)
     spare = spare_of(quorum, left)
-    if spare < 0 and not values.force:
-        raise MetashellError(
-            f"{_named(voter)}: of the {len(left)} voters that remain {spare + majority(len(left))} are caught up, which is no majority: "
-            "the quorum would stop. Bring the others back first; --force removes it all the same"
-        )
     warnings = [f"{len(left)} voters remain, of which {max(spare, 0)} may fail"]
     if spare < 0:
         warnings.append("those that are caught up are no majority: the quorum will stop")
@@ -229,6 +222,10 @@ def remove_controller(work: Work) -> None:
     work.confirm(*warnings, question=f"Remove {_named(voter)} from the voters?")
     result = "would be removed" if work.is_dry else "removed"
     if not work.is_dry:
+        # A voter may have failed, or gone, while the question was open.
+        now = describe_quorum(work.admin)
+        if spare_of(now, _without(now, voter.id, voter.directory_id, is_forced=values.force)[1]) < spare and not values.force:
+            raise MetashellError("nothing was changed: fewer voters are caught up than when you were asked; look again")
         assert voter.directory_id is not None, "voters of a dynamic quorum have one"
         with work.looking_after(lambda: _voters_now(work)):
             remove_voter(work.admin, ReplicaKey(voter.id, voter.directory_id), cluster_id=work.admin.cluster_id)
@@ -238,6 +235,24 @@ def remove_controller(work: Work) -> None:
         work.note(
             f"controller {voter.id} follows on as an observer until it is stopped; with controller.quorum.auto.join.enable it votes again"
         )
+
+
+def _without(quorum: QuorumDescription, id: int, directory_id: bytes | None, *, is_forced: bool) -> tuple[Replica, list[Replica]]:
+    """The voter that is meant, and those that remain. Errors: MetashellError where these could not go on."""
+    from metashell.cli.quorum_health import majority, spare_of
+    from metashell.errors import MetashellError
+
+    voter = _voter(quorum, id, directory_id)
+    left = [other for other in quorum.voters if other is not voter]
+    if not left:
+        raise MetashellError(f"{_named(voter)}: it is the only voter: a quorum has at least one")
+    spare = spare_of(quorum, left)
+    if spare < 0 and not is_forced:
+        raise MetashellError(
+            f"{_named(voter)}: of the {len(left)} voters that remain {spare + majority(len(left))} are caught up, which is no majority: "
+            "the quorum would stop. Bring the others back first; --force removes it all the same"
+        )
+    return voter, left
 
 
 def _voter(quorum: QuorumDescription, id: int, directory_id: bytes | None) -> Replica:

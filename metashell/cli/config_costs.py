@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metashell.admin.configs import Operation
+from metashell.codec.java_text import java_int
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ def warnings_of(resources: Sequence[Resource], changes: Sequence[Change], before
     return found
 
 
-def _in_place_of(change: Change, before: Setting | None) -> str | None:
+def value_after(change: Change, before: Setting | None) -> str | None:
     """The value that a change makes; of a key that is unset, what stands behind it."""
     if change.operation is Operation.DELETE:
         if before is not None and before.behind is not None:
@@ -51,34 +52,46 @@ def _in_place_of(change: Change, before: Setting | None) -> str | None:
 
 def _cost(change: Change, before: Setting | None) -> str | None:
     key, was = change.name, None if before is None else before.value
-    value = _in_place_of(change, before) or ""
+    value = value_after(change, before) or ""
     is_whole = change.operation in (Operation.SET, Operation.DELETE)
     if key in _LESS_KEPT and is_whole:
-        return f"{value} is less than {was or 'before'}: older records are deleted for good" if _is_less(value, was) else None
+        return f"{value.strip()} is less than {was or 'before'}: older records are deleted for good" if _keeps_less(value, was) else None
     if key in ("cleanup.policy", "log.cleanup.policy") and change.operation is not Operation.SUBTRACT:
-        added = [policy for policy in value.split(",") if policy.strip() and policy.strip() not in (was or "").split(",")]
+        added = _words(value) - _words(was or "")
         lost = {"delete": "records older than the retention are deleted", "compact": "all but the newest record of each key are deleted"}
-        return "; ".join(f"{policy}: {lost[policy]} for good" for policy in added if policy in lost) or None
-    if key == "unclean.leader.election.enable" and value.lower() == "true" and was != "true":
+        return "; ".join(f"{policy}: {lost[policy]} for good" for policy in sorted(added & lost.keys())) or None
+    if key == "unclean.leader.election.enable" and _is(value, "true") and not _is(was, "true"):
         return "a replica that is not in sync may then lead, and acknowledged records are lost"
-    if key == "min.insync.replicas" and is_whole and _is_number(value) and _is_number(was):
-        if int(value) < int(was or 0):
+    if key == "min.insync.replicas" and is_whole and (now := _number(value)) is not None:
+        then = _number(was)
+        if then is not None and now < then:
             return "records are acknowledged with fewer copies than before"
-        return "producers with acks=all are refused where fewer replicas are in sync" if int(value) > int(was or 0) else None
-    if key == "remote.storage.enable" and value.lower() == "false" and was == "true":
+        return "producers with acks=all are refused where fewer replicas are in sync" if now > (then or 1) else None
+    if key in ("max.message.bytes", "message.max.bytes") and is_whole and (now := _number(value)) is not None:
+        then = _number(was)
+        return "producers of larger batches are refused" if then is not None and now < then else None
+    if key == "remote.storage.enable" and _is(value, "false") and _is(was, "true"):
         return "what lies in the remote storage is deleted or cannot be read any more"
     return None
 
 
-def _is_number(text: str | None) -> bool:
-    return text is not None and text.lstrip("-").isascii() and text.lstrip("-").isdigit()
+def _words(text: str) -> set[str]:
+    """The entries of a list, as Kafka trims them."""
+    return {word.strip() for word in text.split(",")} - {""}
 
 
-def _is_less(value: str, was: str | None) -> bool:
+def _is(text: str | None, word: str) -> bool:
+    return text is not None and text.strip().lower() == word
+
+
+def _number(text: str | None) -> int | None:
+    """A number as Kafka takes it: blanks around it, and a plus, do not count."""
+    return None if text is None else java_int(text.strip(), 64)
+
+
+def _keeps_less(value: str, was: str | None) -> bool:
     """Whether less is kept than before; -1 is for ever. What cannot be compared is taken for less."""
-    if not _is_number(value):
+    now, then = _number(value), _number(was)
+    if now is None or now < 0:
         return False
-    if not _is_number(was):
-        return int(value) >= 0
-    now, then = int(value), int(was or 0)
-    return now >= 0 and (then < 0 or now < then)
+    return then is None or then < 0 or now < then

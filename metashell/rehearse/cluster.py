@@ -14,8 +14,8 @@ from metashell.controller.partitions.change import RECOVERING
 from metashell.controller.partitions.reassignment import is_reassigning
 from metashell.controller.records import MIN_ISR, UNCLEAN_ELECTION
 from metashell.controller.state import partition_of
+from metashell.ids import NO_LEADER
 from metashell.image import BrokerRegistration, MetadataImage, PartitionRegistration, TopicImage
-from metashell.image.partitions import NO_RECOVERY_CHANGE
 from metashell.rehearse.brokers import Fleet
 from metashell.rehearse.checks import check_steps
 from metashell.rehearse.clock import Clock
@@ -37,6 +37,7 @@ from metashell.rehearse.steps import (
     RestartBroker,
     RollBrokers,
     Step,
+    Unregister,
 )
 from metashell.rehearse.survey import Counts, survey
 from metashell.rehearse.telling import Journal, broker_loads, notes_of, rack_loads, verdict_of
@@ -44,6 +45,8 @@ from metashell.rehearse.watch import PartitionKey, Watch
 
 RECORDS_KEPT: Final = 200_000
 INTERVALS_KEPT: Final = 200_000
+_LOOKED_UP_MAX: Final = 1000
+"""Where more partitions are in trouble, those of one broker are fewer."""
 _BEFORE_MS: Final = 10_000
 """The controller was active for so long before the first step."""
 Progress = Callable[[int, str], None]
@@ -198,7 +201,7 @@ class Rehearsal:
         for record, _ in batch.records:
             match type(record).__name__:
                 case "BrokerRegistrationChangeRecord" | "UnregisterBrokerRecord":
-                    self._look_at_broker(record.broker_id)
+                    self._look_at_troubled(record.broker_id)
                 case "PartitionChangeRecord":
                     self._on_partition(before, record)
                 case "PartitionRecord":
@@ -244,8 +247,19 @@ class Rehearsal:
         life = self._fleet.brokers[id].life
         self._clock.after(self._assumptions.replica_lag_ms, lambda: self._shrink(id, life), is_deadline=True)
 
+    def _look_at_troubled(self, id: int) -> None:
+        """A broker may lead again, or may not: see what that means for those without a living leader."""
+        troubled = self._watch.troubled
+        if len(troubled) > _LOOKED_UP_MAX:
+            self._look_at_broker(id)
+            return
+        for key in list(troubled):
+            topic, partition = self._last_image.topics.by_id.get(key[0]), self._quorum.controller.state.partition(*key)
+            if topic is not None and partition is not None and id in partition.replicas:
+                self._watch.look(key, topic, partition)
+
     def _look_at_broker(self, id: int) -> None:
-        """A broker died, or may lead again: see what that means for those that count on it, and for those without a living leader."""
+        """A broker died: see what that means for those that count on it, and for those without a living leader."""
         watch = self._watch
         for found in self._quorum.changes().with_replica(id):
             if found is not None:
@@ -363,7 +377,7 @@ class Rehearsal:
         ended_ms = max(self._quorum.last_write_ms, max((event.at_ms for event in self._fleet.events), default=0))
         for index, report in enumerate(reports):
             if report.ended_ms is None:
-                unfinished = (*self._unfinished_restarts(index), *self._unfinished_moves(report))
+                unfinished = (*self._unfinished_restarts(index), *self._unfinished_moves(report), *self._given_up(report.step))
                 reports[index] = report._replace(ended_ms=max(report.began_ms, ended_ms), unfinished=unfinished)
         self._rolls.clear()
 
@@ -371,6 +385,26 @@ class Rehearsal:
         for roll in self._rolls:
             if roll.step == step:
                 yield from (Unfinished(f"broker {id}", why) for id, why in roll.unfinished)
+
+    def _given_up(self, step: Step) -> Iterator[Unfinished]:
+        """Partitions without a leader, now for good: their last replicas in sync were on a broker that is not registered any more.
+
+        Those that went offline here are told as that.
+        """
+        if not isinstance(step, Unregister):
+            return
+        registered = self._last_image.cluster.brokers
+        for found in self._quorum.changes().with_replica(step.broker):
+            if found is not None:
+                topic, partition_id, partition = found
+                last = {*partition.isr, *partition.elr}
+                if partition.leader != NO_LEADER or step.broker not in last or any(id in registered for id in last):
+                    continue
+                was = self._image.topics.by_id.get(topic.id)
+                old = None if was is None else partition_of(was, partition_id)
+                if old is not None and old.leader == NO_LEADER:
+                    why = f"nobody may lead any more: its last replica in sync is on broker {step.broker}, which is unregistered"
+                    yield Unfinished(f"{topic.name}-{partition_id}", why)
 
     def _unfinished_moves(self, report: StepReport) -> Iterator[Unfinished]:
         """Reassignments that never end, since a broker that is to have a replica does not serve."""
@@ -448,11 +482,14 @@ class Rehearsal:
 
 def _is_unclean(before: MetadataImage, record: Any) -> bool:
     """Whether the leader that a change names may lack committed records."""
-    if record.leader_recovery_state != NO_RECOVERY_CHANGE:
-        return bool(record.leader_recovery_state == RECOVERING)
+    if record.leader_recovery_state == RECOVERING:
+        return True
     topic = before.topics.by_id.get(record.topic_id)
     partition = None if topic is None else partition_of(topic, record.partition_id)
-    if partition is None or partition.leader_recovery_state != RECOVERING or record.replicas is not None:
+    if partition is None or record.replicas is not None or record.leader in partition.isr:
         return False
+    if record.leader in partition.adding_replicas:
+        # It was an eligible one once, was moved away, and has not copied anything since it came back.
+        return True
     # A second election of the kind, before the first leader had recovered.
-    return record.leader not in partition.isr and record.leader not in partition.elr
+    return partition.leader_recovery_state == RECOVERING and record.leader not in partition.elr

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from random import Random
 from typing import Any, Final
 
@@ -38,7 +39,8 @@ class Quorum:
         self._on_written = on_written
         self._failover_ms = assumptions.quorum_failover_ms
         self._commit_ms = assumptions.commit_ms
-        self._dead: set[int] = set()
+        self._dead = set(dead_voters(image, self.voters))
+        self._election = 0
         self._waiting: list[Action] = []
         self._gap_from_ms: int | None = None
         self._gap_why = ""
@@ -55,11 +57,13 @@ class Quorum:
         self.controller = QuorumController(self.settings, Random(assumptions.seed), keeps_objects=True)
         self.controller.load(image, self._offset)
         self._claim()
+        if not self._has_majority():
+            self._begin_gap(f"at the beginning: {self._left()}")
 
     def _first_leader(self, image: MetadataImage) -> int:
-        if image.leader is not None and (image.leader.id in self.voters or not self.voters):
+        if image.leader is not None and (image.leader.id in self.living or not self.voters):
             return image.leader.id
-        return min(self.voters, default=0)
+        return min(self.living, default=0)
 
     @property
     def image(self) -> MetadataImage:
@@ -139,10 +143,15 @@ class Quorum:
             return
         self._dead.add(controller)
         if not self._has_majority():
-            self._begin_gap(f"{why}: {len(self.living)} of {len(self.voters)} controllers are left, which is no majority")
+            # An election that was under way has too few votes now.
+            self._election += 1
+            self._begin_gap(f"{why}: {self._left()}")
         elif controller == self.active:
             self._begin_gap(f"{why}: the quorum elects another leader")
-            self._clock.after(self._failover_ms, self._fail_over)
+            self._elect()
+
+    def _left(self) -> str:
+        return f"{len(self.living)} of {len(self.voters)} controllers are left, which is no majority"
 
     def revive(self, controller: int) -> None:
         """A voter is back; with a majority again, somebody leads soon."""
@@ -150,7 +159,11 @@ class Quorum:
             had_majority = self._has_majority()
             self._dead.discard(controller)
             if not had_majority and self._has_majority():
-                self._clock.after(self._failover_ms, self._fail_over)
+                self._elect()
+
+    def _elect(self) -> None:
+        self._election += 1
+        self._clock.after(self._failover_ms, partial(self._fail_over, self._election))
 
     def when_active(self, action: Action) -> None:
         """Do something as soon as a controller is active, at once if one is."""
@@ -182,13 +195,13 @@ class Quorum:
 
     def _begin_gap(self, why: str) -> None:
         if self._gap_from_ms is None:
-            self._gap_from_ms = self._clock.now_ms
+            self._gap_from_ms = max(0, self._clock.now_ms)
             self.controller.renounce()
             self.active = NOBODY
         self._gap_why = why
 
-    def _fail_over(self) -> None:
-        if self.is_active or not self._has_majority():
+    def _fail_over(self, election: int) -> None:
+        if election != self._election or self.is_active or not self._has_majority():
             return
         assert self._gap_from_ms is not None, "nobody leads"
         self.gaps.append(QuorumGap(self._gap_from_ms, self._clock.now_ms, self._gap_why))
@@ -214,3 +227,9 @@ def known_voters(image: MetadataImage) -> tuple[int, ...]:
     if image.leader is not None and image.leader.voter_ids:
         return image.leader.voter_ids
     return tuple(sorted(image.cluster.controllers))
+
+
+def dead_voters(image: MetadataImage, voters: Iterable[int]) -> frozenset[int]:
+    """The controllers that are taken for dead: those of nodes whose broker is fenced, for that is taken for dead too."""
+    brokers = image.cluster.brokers
+    return frozenset(id for id in voters if id in brokers and brokers[id].fenced)

@@ -5,7 +5,7 @@ Source: kafka.cluster.Partition (maybeExpandIsr), kafka.server.AlterPartitionMan
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from metashell.codec import messages
 from metashell.controller.partitions.change import without
@@ -26,6 +26,20 @@ _TICK_MS: Final = 1000
 """New replicas of one broker that are whole within the same second ask together."""
 
 
+class _Copy(NamedTuple):
+    """A new replica: what it had, and what it fetches from when to when."""
+
+    had_bytes: int
+    lacking_bytes: int
+    from_ms: int
+    until_ms: int
+
+    def bytes_at(self, now_ms: int) -> int:
+        if now_ms >= self.until_ms:
+            return self.had_bytes + self.lacking_bytes
+        return self.had_bytes + self.lacking_bytes * max(0, now_ms - self.from_ms) // (self.until_ms - self.from_ms)
+
+
 class Replication:
     """Who is behind, and until when. Where nobody leads, nobody is behind: whoever leads again may be followed then.
 
@@ -41,7 +55,9 @@ class Replication:
         self._sizes = sizes
         self._behind: dict[int, dict[PartitionKey, int]] = {}
         self._due: dict[tuple[int, int], list[PartitionKey]] = {}
-        self._busy_until_ms: dict[int, int] = {}
+        self._copies: dict[tuple[int, PartitionKey], _Copy] = {}
+        self._receiving_until_ms: dict[int, int] = {}
+        self._sending_until_ms: dict[int, int] = {}
         self._waiting: dict[int, list[Action]] = {}
         self.stuck: set[tuple[PartitionKey, int]] = set()
         self.throttle_bytes: int | None = None
@@ -63,9 +79,14 @@ class Replication:
         return sum(map(len, self._behind.values()))
 
     def forget(self, broker: int) -> None:
-        """A broker does not follow any more."""
-        self._behind.pop(broker, None)
+        """A broker does not follow any more; what it has copied lies on its disk."""
         self._waiting.pop(broker, None)
+        self._receiving_until_ms.pop(broker, None)
+        now_ms = self._clock.now_ms
+        for key in self._behind.pop(broker, ()):
+            copy = self._copies.get((broker, key))
+            if copy is not None:
+                self._copies[broker, key] = _Copy(copy.bytes_at(now_ms), 0, now_ms, now_ms)
 
     def join(self, broker: int) -> None:
         """A broker serves again: it fetches what it lacks."""
@@ -74,7 +95,7 @@ class Replication:
         away_ms = self._clock.now_ms - model.away_ms
         ready_ms = self._clock.now_ms + max(assumed.catch_up_min_ms, away_ms * assumed.catch_up_percent // 100)
         count = 0
-        new: list[tuple[str, PartitionKey]] = []
+        new: list[tuple[str, PartitionKey, int]] = []
         for found in self._quorum.changes().with_replica(broker):
             if found is None:
                 continue
@@ -83,12 +104,12 @@ class Replication:
                 key = topic.id, partition_id
                 self.stuck.discard((key, broker))
                 if broker in partition.adding_replicas:
-                    new.append((topic.name, key))
+                    new.append((topic.name, key, partition.leader))
                 elif partition.leader != NO_LEADER:
                     count += 1
                     self._plan(broker, key, ready_ms)
-        for name, key in sorted(new):
-            self._copy(broker, key, name)
+        for name, key, leader in sorted(new):
+            self._copy(broker, key, name, leader)
         self._count(broker, count, None, is_catch_up=True)
 
     def look(self, key: PartitionKey, topic: TopicImage, partition: PartitionRegistration) -> None:
@@ -105,9 +126,12 @@ class Replication:
                 continue
             ready_ms = self._behind.get(id, {}).get(key)
             if ready_ms is None:
+                if id in self._fleet.joining:
+                    # `join` follows at once.
+                    continue
                 if id in partition.adding_replicas:
-                    self._copy(id, key, topic.name)
-                elif id not in self._fleet.joining:
+                    self._copy(id, key, topic.name, partition.leader)
+                else:
                     self._plan(id, key, self._clock.now_ms + self._assumptions.catch_up_min_ms)
             elif ready_ms == _READY and partition.leader in self._fleet.serving:
                 self._plan(id, key, self._clock.now_ms + self._assumptions.catch_up_min_ms)
@@ -135,18 +159,31 @@ class Replication:
             self._clock.at(ready_ms, lambda: self._catch_up(broker, ready_ms))
         due.append(key)
 
-    def _copy(self, broker: int, key: PartitionKey, topic: str) -> None:
-        """Let a new replica fetch all of its partition, after what the broker fetches already."""
+    def _copy(self, broker: int, key: PartitionKey, topic: str, leader: int) -> None:
+        """Let a new replica fetch what it lacks of its partition, after what the broker fetches already.
+
+        A throttle also limits what the leader sends, to all others together, as leader.replication.throttled.rate does.
+        """
         size_bytes = self._sizes.of(topic, key[1])
-        rate = self._assumptions.copy_rate
-        if self.throttle_bytes is not None:
-            rate = min(rate, self.throttle_bytes)
-        wanted_bytes = self._assumptions.partition_bytes if size_bytes is None else size_bytes
-        from_ms = max(self._clock.now_ms, self._busy_until_ms.get(broker, 0))
-        until_ms = from_ms + -(-wanted_bytes * 1000 // max(1, rate))
-        self._busy_until_ms[broker] = until_ms
+        whole_bytes = self._assumptions.partition_bytes if size_bytes is None else size_bytes
+        known = self._copies.get((broker, key))
+        if known is None:
+            self._count(broker, 1, size_bytes, is_catch_up=False)
+        lacking_bytes = max(0, whole_bytes - (0 if known is None else known.had_bytes))
+        throttle = self.throttle_bytes
+        rate = self._assumptions.copy_rate if throttle is None else min(self._assumptions.copy_rate, throttle)
+        from_ms, until_ms = self._take_turn(self._receiving_until_ms, broker, lacking_bytes, rate)
+        if throttle is not None:
+            from_ms, sent_ms = self._take_turn(self._sending_until_ms, leader, lacking_bytes, throttle)
+            until_ms = max(until_ms, sent_ms)
+        self._copies[broker, key] = _Copy(whole_bytes - lacking_bytes, lacking_bytes, from_ms, until_ms)
         self._plan(broker, key, max(-(-until_ms // _TICK_MS) * _TICK_MS, self._clock.now_ms + self._assumptions.commit_ms))
-        self._count(broker, 1, size_bytes, is_catch_up=False)
+
+    def _take_turn(self, until_ms: dict[int, int], broker: int, size_bytes: int, rate: int) -> tuple[int, int]:
+        """From when to when a broker is busy with some bytes, after what it does already."""
+        from_ms = max(self._clock.now_ms, until_ms.get(broker, 0))
+        until_ms[broker] = from_ms + -(-size_bytes * 1000 // max(1, rate))
+        return from_ms, until_ms[broker]
 
     def _count(self, broker: int, partitions: int, size_bytes: int | None, *, is_catch_up: bool) -> None:
         if not partitions:

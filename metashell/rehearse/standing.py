@@ -19,6 +19,7 @@ from metashell.controller.settings import Settings
 from metashell.ids import NO_LEADER
 from metashell.image import MetadataImage, PartitionRegistration, TopicImage
 from metashell.image.partitions import fold_changes
+from metashell.rehearse.quorum import dead_voters, known_voters
 from metashell.rehearse.steps import Assumptions
 from metashell.values import UNASSIGNED_DIRECTORY
 
@@ -218,9 +219,10 @@ def standing_answers(image: MetadataImage, assumptions: Assumptions | None = Non
     survey = _Survey(image, Settings(dict(assumptions.settings), "", -1))
     survey.run()
     brokers = image.cluster.brokers
-    quorum = voter_ids(image) or assumptions.voters
-    losses = [_loss(group, tally, quorum) for group, tally in zip(survey.groups, survey.tallies, strict=True)]
-    losses += [Loss(kind=CONTROLLER, name=str(id), voters=(id,), keeps_quorum=_keeps_quorum(quorum, (id,))) for id in quorum]
+    quorum = tuple(sorted(known_voters(image) or assumptions.voters))
+    dead = dead_voters(image, quorum)
+    losses = [_loss(group, tally, quorum, dead) for group, tally in zip(survey.groups, survey.tallies, strict=True)]
+    losses += [Loss(kind=CONTROLLER, name=str(id), voters=(id,), keeps_quorum=_keeps_quorum(quorum, dead, (id,))) for id in quorum]
     return Standing(
         faults=len(image.faults),
         partitions=survey.partitions,
@@ -233,20 +235,14 @@ def standing_answers(image: MetadataImage, assumptions: Assumptions | None = Non
     )
 
 
-def voter_ids(image: MetadataImage) -> tuple[int, ...]:
-    """Who votes, as far as records say so."""
-    if image.voters is not None:
-        return tuple(voter.id for voter in image.voters.voters)
-    return () if image.leader is None else image.leader.voter_ids
+def _keeps_quorum(quorum: Sequence[int], dead: Collection[int], lost: Collection[int]) -> bool | None:
+    """Whether a majority is left; None where no living voter is lost."""
+    living = [id for id in quorum if id not in dead]
+    left = sum(id not in lost for id in living)
+    return None if left == len(living) else left > len(quorum) // 2
 
 
-def _keeps_quorum(quorum: Sequence[int], lost: Collection[int]) -> bool | None:
-    """Whether a majority is left; None where no voter is lost."""
-    left = sum(id not in lost for id in quorum)
-    return None if left == len(quorum) else left > len(quorum) // 2
-
-
-def _loss(group: _Group, tally: _Tally, quorum: Sequence[int]) -> Loss:
+def _loss(group: _Group, tally: _Tally, quorum: Sequence[int], dead: Collection[int]) -> Loss:
     return Loss(
         kind=group.kind,
         name=group.name,
@@ -257,5 +253,5 @@ def _loss(group: _Group, tally: _Tally, quorum: Sequence[int]) -> Loss:
         under_min_isr=tally.under_min_isr,
         leaders=tally.leaders,
         examples=tuple(name for names in tally.examples for name in names)[:EXAMPLES_MAX],
-        keeps_quorum=_keeps_quorum(quorum, group.brokers),
+        keeps_quorum=_keeps_quorum(quorum, dead, group.brokers),
     )

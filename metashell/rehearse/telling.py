@@ -9,6 +9,7 @@ from typing import Final
 from metashell.forms import counted
 from metashell.image import BrokerRegistration, MetadataImage
 from metashell.rehearse.outcome import Batch, BrokerLoads, Load, QuorumGap, RackLoads, Refusal, StepReport, Toll, Trouble, Verdict
+from metashell.rehearse.quorum import dead_voters
 from metashell.rehearse.survey import Counts
 
 _IDS_MAX: Final = 20
@@ -161,6 +162,8 @@ def notes_of(
         yield "nothing says who the controllers are: that the quorum keeps a majority was not checked"
     else:
         yield f"the controllers are {_ids(ids)}" + ("" if voters_named else ", which the metadata does not say")
+        if dead_ones := sorted(dead_voters(image, ids)):
+            yield f"controllers of nodes whose broker is fenced are taken for dead too: {_ids(dead_ones)}"
         if combined := sorted(set(ids).intersection(image.cluster.brokers)):
             yield f"nodes that are broker and controller at once, and die and restart as both: {_ids(combined)}"
     if copied_unknown:

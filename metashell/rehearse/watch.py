@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection, Container
 from typing import Final
 
 from metashell.controller.state import State
@@ -127,6 +127,11 @@ class Watch:
 
     def has_trouble(self, key: PartitionKey) -> bool:
         return key in self._open
+
+    @property
+    def troubled(self) -> Collection[PartitionKey]:
+        """The partitions that are in trouble now."""
+        return self._open.keys()
 
     def forget_topic(self, topic_id: bytes) -> None:
         """A topic is deleted: what was wrong with it is over."""

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from metashell.admin.features import Feature
+from metashell.admin.topics import Partition, Topic
+from metashell.cli.admin_brokers import _last_copies
 from metashell.cli.admin_features import _may_raise_kraft_version
 from metashell.cli.administering import Work
 from metashell.embedded import EmbeddedQuorum
@@ -176,3 +178,16 @@ def test_what_cannot_be_taken_back_is_asked_about() -> None:
 def test_only_clusters_that_can_make_a_static_quorum_dynamic_are_asked_to(newest: str, may: bool) -> None:
     supported = [Feature(name="metadata.version", low=1, high=release_level(newest, unstable=False), level=1)]
     assert _may_raise_kraft_version(supported) is may
+
+
+def test_the_last_copies_on_all_brokers_that_go_are_counted_together() -> None:
+    def topic(*, isr: tuple[int, ...], elr: tuple[int, ...] | None = None) -> Topic:
+        partition = Partition(id=0, leader=-1, leader_epoch=1, replicas=(4, 5, 6), isr=isr, elr=elr)
+        return Topic(name="orders", id=bytes(16), partitions=(partition,))
+
+    assert _last_copies([topic(isr=(5,), elr=(4,))], [4], {4, 5, 6}) == []
+    assert _last_copies([topic(isr=(5,), elr=(4,))], [4, 5], {4, 5, 6}) == ["orders:0"]
+    assert _last_copies([topic(isr=(5, 6))], [4, 5], {4, 5, 6}) == []
+    # Who is not registered does not come back with it.
+    assert _last_copies([topic(isr=(5, 6))], [5], {4, 5}) == ["orders:0"]
+    assert _last_copies([topic(isr=(5,))], [9], {4, 5, 9}) == []

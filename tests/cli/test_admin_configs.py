@@ -109,6 +109,11 @@ def test_an_unknown_key_gets_a_suggestion(quorum: EmbeddedQuorum) -> None:
     ("words", "risk"),
     [
         (["retention.ms=1000"], "1000 is less than 604800000: older records are deleted for good"),
+        (["retention.ms= 1000"], "1000 is less than 604800000: older records are deleted for good"),
+        (["retention.ms=+1000"], "+1000 is less than 604800000: older records are deleted for good"),
+        (["unclean.leader.election.enable= TRUE "], "acknowledged records are lost"),
+        (["cleanup.policy= delete , compact"], "compact: all but the newest record of each key are deleted for good"),
+        (["max.message.bytes=1000"], "producers of larger batches are refused"),
         (["retention.bytes=1000"], "1000 is less than -1"),
         (["cleanup.policy=compact"], "all but the newest record of each key are deleted"),
         (["unclean.leader.election.enable=true"], "acknowledged records are lost"),
@@ -194,6 +199,14 @@ def test_what_comes_back_when_a_key_is_unset_can_cost_records_too(quorum: Embedd
     lines(quorum, "configs", "set", "topic:orders", "retention.ms=-1")
     warning, refused = lines(quorum, "configs", "unset", "topic:orders", "retention.ms", status=2)
     assert "retention.ms: 604800000 is less than -1: older records are deleted for good" in warning and "--yes" in refused
+    told = lines(quorum, "configs", "unset", "topic:orders", "retention.ms", "--dry-run")
+    assert told[0] == (
+        "topic:orders: retention.ms: would be unset, -1 before (topic), 604800000 then (Kafka's default, unless brokers have another)"
+    )
+    lines(quorum, "configs", "set", "topic:orders", "cleanup.policy=compact", "--yes")
+    warning, refused = lines(quorum, "configs", "unset", "topic:orders", "cleanup.policy", status=2)
+    assert "delete: records older than the retention are deleted for good" in warning and "--yes" in refused
+    assert lines(quorum, "configs", "unset", "topic:orders", "cleanup.policy", "--dry-run")[0].endswith(", delete then")
     lines(quorum, "configs", "set", "topic:orders", "retention.ms=5", "--yes")
     assert lines(quorum, "configs", "unset", "topic:orders", "retention.ms") == [
         "topic:orders: retention.ms: unset, 5 before (topic), now 604800000 (default)"

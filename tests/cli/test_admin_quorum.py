@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from metashell.admin.quorum import QuorumDescription, Replica
+from metashell.admin.admin import Admin
+from metashell.admin.quorum import QuorumDescription, Replica, describe_quorum
 from metashell.cli.quorum_health import is_caught_up, problems_of_quorum, spare_of
 from metashell.embedded import EmbeddedQuorum
 from metashell.values import uuid_text
@@ -154,3 +156,22 @@ def test_a_quorum_without_a_leader_says_what_each_controller_says(quorum: Embedd
         (told,) = lines(quorum, noun, verb, "--timeout=1", status=1)
         assert told.startswith(f"metashell {noun} {verb}: no controller leads the quorum, so nothing can be changed: ")
         assert f"{addresses[first]} does not answer (Connection refused)" in told and f"{addresses[last]} answers, and " in told
+
+
+def test_a_voter_that_fails_while_the_question_is_open_is_noticed(quorum: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing, removed = (id for id in (1, 2, 3) if id != quorum.wait_for_leader())
+    asked: list[Admin] = []
+
+    def later(admin: Admin) -> QuorumDescription:
+        """The quorum, from the second time on with a voter that was last seen a minute ago."""
+        asked.append(admin)
+        found = describe_quorum(admin)
+        before_ms = NOW_MS - 60_000_000
+        silent = [replace(one, last_fetch_ms=before_ms, last_caught_up_ms=before_ms) if one.id == failing else one for one in found.voters]
+        return found if len(asked) == 1 else replace(found, voters=tuple(silent))
+
+    monkeypatch.setattr("metashell.admin.quorum.describe_quorum", later)
+    told = lines(quorum, "quorum", "remove-controller", str(removed), "--yes", status=1)
+    assert "of the 2 voters that remain 1 are caught up, which is no majority" in told[-1]
+    assert len(asked) == 2
+    assert quorum.image.voters is not None and len(quorum.image.voters.voters) == 3

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from metashell.admin.admin import Admin
-from metashell.admin.errors import UncertainError
+from metashell.admin.errors import AdminError, UncertainError
 from metashell.admin.topics import describe_topics
 from metashell.codec import messages
 from metashell.embedded import EmbeddedQuorum
@@ -298,6 +298,18 @@ def test_large_topics_are_described_page_by_page() -> None:
     assert ([partition.id for partition in topic.partitions], errors, len(asked)) == ([0, 1, 2, 3, 4], [], 3)
 
 
+def test_pages_that_do_not_go_on_are_an_error() -> None:
+    class Stuck:
+        """Gives the same cursor for ever."""
+
+        def ask(self, request: messages.DescribeTopicPartitionsRequest) -> messages.DescribeTopicPartitionsResponse:
+            made = messages.DescribeTopicPartitionsResponse
+            return made(next_cursor=made.Cursor(topic_name="orders", partition_index=5))
+
+    with pytest.raises(AdminError, match="the answer goes on at orders:5, where it has been"):
+        describe_topics(cast("Admin", Stuck()), ["orders"])
+
+
 def test_what_is_unhealthy_is_found_in_all_topics(quorum: EmbeddedQuorum, extra: ExtraBroker) -> None:
     lines(quorum, "topics", "create", "lone", "--assignment", "201")
     lines(quorum, "topics", "create", "well", "--assignment", "101")
@@ -310,8 +322,6 @@ def test_what_is_unhealthy_is_found_in_all_topics(quorum: EmbeddedQuorum, extra:
         (told,) = lines(quorum, "elect", "unclean", "--all", "--yes", status=1)
         assert told == "metashell elect unclean: lone:0: none of its replicas is alive: start one of the brokers 201 first"
         warnings = lines(quorum, "brokers", "unregister", "201", "--dry-run", status=1)
-        assert any(
-            "broker 201 has the only copy that is in sync of 1 partition, which is lost for good: lone:0" in line for line in warnings
-        )
+        assert any("broker 201 has the only copies that are in sync of 1 partition, lost for good: lone:0" in line for line in warnings)
     finally:
         extra.fence(False)

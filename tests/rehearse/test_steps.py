@@ -6,11 +6,13 @@ from itertools import pairwise
 
 import pytest
 
+from metashell.codec import messages
 from metashell.codec.config_types import TOPIC_RESOURCE
 from metashell.codec.error_codes import INVALID_REPLICATION_FACTOR, NOT_CONTROLLER
-from metashell.image import MetadataImage
+from metashell.image import MetadataDelta, MetadataImage
 from metashell.rehearse import Assumptions, Outcome, Rehearsal, StepError, check_steps, rehearse_change
 from metashell.rehearse.outcome import BrokerState, Trouble
+from metashell.rehearse.standing import standing_answers
 from metashell.rehearse.steps import (
     AddBroker,
     ConfigSet,
@@ -172,6 +174,25 @@ def test_a_throttle_makes_it_slower() -> None:
     assert outcome.steps[0].ended_ms == 60_000
 
 
+def test_a_throttle_limits_what_one_broker_sends() -> None:
+    racks = dict.fromkeys(range(1, 12))
+    image = small_image(racks, {"big": [partition(1) for _ in range(10)]}, voters=(3000,))
+    moves = tuple(Move("big", number, (number + 2,)) for number in range(10))
+    sizes = {("big", number): 1_000_000 for number in range(10)}
+    outcome = rehearse_change(image, [Reassign(moves, throttle_bytes=10_000)], None, sizes)
+    assert outcome.steps[0].ended_ms == 1_000_000
+
+
+def test_what_was_copied_before_a_restart_is_not_copied_again() -> None:
+    image = cluster(topics={"big": [partition(1), partition(1)]})
+    sizes = {("big", 0): 1_000_000_000, ("big", 1): 1_000_000_000}
+    steps = [Reassign((Move("big", 0, (2,)), Move("big", 1, (2,)))), RestartBroker(2, at_ms=150_000)]
+    outcome = rehearse_change(image, steps, Assumptions(copy_rate=10_000_000), sizes)
+    [copied] = [one for one in outcome.copied if not one.is_catch_up]
+    assert (copied.partitions, copied.size_bytes) == (2, 2_000_000_000)
+    assert outcome.steps[0].ended_ms is not None and 235_000 <= outcome.steps[0].ended_ms <= 245_000
+
+
 def test_a_move_to_a_dead_broker_never_ends_and_is_told() -> None:
     outcome = rehearsed(cluster(fenced=[3], topics={"big": [partition(1)]}), Reassign((Move("big", 0, (3,)),)))
     [left] = outcome.steps[0].unfinished
@@ -291,6 +312,40 @@ def test_a_node_that_is_broker_and_controller_dies_as_both() -> None:
     assert outcome.verdict.status == 1
     back = rehearsed(cluster(voters=(1, 2, 3)), KillBroker(1), RestartBroker(1))
     assert leaders(back) == [1, 2, 3]
+
+
+def test_an_election_of_the_quorum_begins_anew_when_it_lost_its_majority_meanwhile() -> None:
+    steps = LoseController(3000, back_after_ms=1_000), LoseController(3001, at_ms=500)
+    outcome = rehearsed(cluster(), *steps, quorum_failover_ms=3_000)
+    assert [(gap.from_ms, gap.to_ms) for gap in outcome.quorum_gaps] == [(0, 4_000)]
+
+
+@pytest.mark.parametrize("elr", [True, False])
+def test_unregistering_the_last_broker_in_sync_gives_the_partition_up(elr: bool) -> None:
+    last = partition(3, 1, isr=[], leader=-1, elr=[3]) if elr else partition(3, 1, isr=[3], leader=-1)
+    outcome = rehearsed(cluster(elr=elr, fenced=[3], topics={"orders": [partition(1, 2)], "last": [last]}), Unregister(3))
+    [left] = outcome.steps[0].unfinished
+    assert left.thing == "last-0"
+    assert outcome.verdict.status == 1
+
+
+def test_the_controller_of_a_node_whose_broker_is_fenced_is_taken_for_dead_too() -> None:
+    image = cluster(voters=(1, 2, 3), fenced=[3], topics={"orders": [partition(1, 2)]})
+    outcome = rehearsed(image, KillBroker(2))
+    assert [gap.to_ms for gap in outcome.quorum_gaps] == [None]
+    assert outcome.verdict.status == 1
+    assert not [loss for loss in standing_answers(image).losses if loss.voters and 2 in loss.voters and loss.keeps_quorum]
+    assert rehearsed(image, RestartBroker(3), KillBroker(2)).verdict.status == 0
+
+
+def test_controllers_that_are_known_by_their_registrations_vote() -> None:
+    made = messages.RegisterControllerRecord(controller_id=1, incarnation_id=bytes(16))
+    delta = MetadataDelta(cluster(voters=()))
+    delta.replay(made)
+    image = delta.apply()
+    assert rehearsed(image, KillBroker(1)).verdict.status == 1
+    [loss] = [loss for loss in standing_answers(image).losses if loss.kind == "broker" and loss.name == "1"]
+    assert loss.keeps_quorum is False
 
 
 def test_a_controller_comes_back() -> None:

@@ -13,12 +13,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import SystemRandom
 
 CommandOf = Callable[..., list[str]]
 """`(tool, *arguments) -> command line`."""
 
 POLL_S = 0.2
 START_LIMIT_S = 60.0
+PORTS = (10_000, 32_000)
 
 
 class NodeFailedError(Exception):
@@ -98,17 +100,17 @@ def server_command(*words: str) -> list[str]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback interface that nobody listens on now."""
-    sockets = []
-    try:
-        for _ in range(count):
-            opened = socket.socket()
-            sockets.append(opened)
-            opened.bind(("127.0.0.1", 0))
-        return [opened.getsockname()[1] for opened in sockets]
-    finally:
-        for opened in sockets:
-            opened.close()
+    """Ports of the loopback interface that nobody listens on now.
+
+    They are below those that the system gives to whoever connects somewhere: a node that is down for a moment gets its own again.
+    """
+    chance, found = SystemRandom(), set[int]()
+    while len(found) < count:
+        port = chance.randrange(*PORTS)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            found.add(port)
+    return sorted(found)
 
 
 def write_config(path: Path, settings: Mapping[str, object], *more: Mapping[str, object]) -> Path:
