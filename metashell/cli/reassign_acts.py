@@ -383,7 +383,7 @@ def _clear_when_done(work: Work, plan: Plan) -> None:
 def cancel(work: Work) -> None:
     """Stop moves."""
     from metashell.admin.reassign import CHUNK, alter_reassignments
-    from metashell.cli.reassign_throttle import clear_throttle
+    from metashell.cli.reassign_throttle import clear_throttle, how_to_clear
     from metashell.forms import counted
 
     if (work.values.plan is None) != work.values.all:
@@ -393,6 +393,8 @@ def cancel(work: Work) -> None:
     plan, moves = _moves_of(work)
     if not moves:
         work.note("no move is under way" if plan is None else "no move of the plan is under way")
+        if work.values.throttle is not None:
+            work.note(f"what is set of its throttle stays until {how_to_clear(work)}")
         return
     if plan is None:
         work.confirm("moves that others began are stopped too", question=f"Cancel {counted(len(moves), 'move')}?")

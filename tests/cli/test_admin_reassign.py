@@ -233,6 +233,11 @@ def test_cancel_goes_back_and_apply_begins_again(quorum: EmbeddedQuorum, plan: s
     assert lines(quorum, "reassign", "cancel", plan, "--throttle", "1k") == ["orders:2: cancelled", "orders:3: cancelled"]
     quorum.wait_for(lambda image: not configs(quorum))
     assert lines(quorum, "reassign", "cancel", plan) == ["metashell reassign cancel: no move of the plan is under way"]
+    told = lines(quorum, "reassign", "cancel", plan, "--throttle", "1k")
+    assert told[1:] == [
+        f"metashell reassign cancel: what is set of its throttle stays until `metashell reassign status {plan} "
+        "--clear-throttle --throttle 1024`"
+    ]
     assert lines(quorum, "reassign", "status", plan, status=1)[0] == "3 partitions: 1 done, 2 waiting"
     assert len(objects(quorum, "reassign", "apply", plan)) == 2
     warning, refused = lines(quorum, "reassign", "cancel", "--all", status=2)
