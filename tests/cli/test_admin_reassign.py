@@ -10,14 +10,22 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from metashell.admin.errors import AdminError
 from metashell.codec import messages
+from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from metashell.embedded import EmbeddedQuorum
+from metashell.errors import MetashellError
 from metashell.placement import Assignment, write_plan
 from tests.administering import command, lines, objects
 from tests.extra_broker import ExtraBroker
+
+if TYPE_CHECKING:
+    from metashell.cli.administering import Work
 
 FOUR = "101:102,102:103,101:103,101:102"
 
@@ -355,6 +363,19 @@ def test_a_source_that_is_down_gets_no_throttle(quorum: EmbeddedQuorum, tmp_path
     lines(quorum, "topics", "delete", "lost", "--yes")
     lines(quorum, "brokers", "unregister", "202", "--yes")
     quorum.wait_for(lambda image: 202 not in image.cluster.brokers and not configs(quorum))
+
+
+def test_what_brokers_cannot_say_is_an_error_and_a_deleted_topic_has_nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    from metashell.admin import configs as asked
+    from metashell.cli.reassign_view import settings
+
+    topic, broker, down = asked.Resource(2, "gone"), asked.Resource(4, "1"), asked.Resource(4, "3")
+    error = MetashellError("broker:3: no answer")
+    rate = asked.Setting(name="leader.replication.throttled.rate", value="7", source=2)
+    answers = {topic: AdminError(UNKNOWN_TOPIC_OR_PARTITION, None, "topic:gone"), broker: (rate,), down: error}
+    monkeypatch.setattr(asked, "describe_configs", lambda *_: answers)
+    work = cast("Work", SimpleNamespace(asks_controllers=False, admin=None))
+    assert settings(work, list(answers)) == {topic: {}, broker: {rate.name: "7"}, down: error}
 
 
 @pytest.mark.parametrize(
