@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from metashell.admin.errors import check_answer
 from metashell.admin.nodes import BROKER_ENDPOINTS, CONTROLLER_ENDPOINTS, Kind, Node
+from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED
 from metashell.codec.messages import DescribeClusterRequest, UnregisterBrokerRequest
 from metashell.net.addresses import Address
 
@@ -44,4 +45,7 @@ def describe_cluster(admin: Admin, *, fenced: bool = False) -> ClusterDescriptio
 def unregister_broker(admin: Admin, broker_id: int) -> None:
     """Remove a broker's registration; partitions keep naming it as a replica. Errors: AdminError; see `Admin`."""
     answer = admin.ask_active(UnregisterBrokerRequest(broker_id=broker_id))
+    if admin.again and answer.error_code == BROKER_ID_NOT_REGISTERED:
+        # It was asked twice, and is gone.
+        return
     check_answer(answer.error_code, answer.error_message, f"broker {broker_id}")

@@ -14,8 +14,8 @@ class AdminError(MetashellError):
     """The cluster answered with an error: `orders: TOPIC_ALREADY_EXISTS: Topic 'orders' already exists.`
 
     `code` is Kafka's number and `name` its name; `words` are the message that came with it, or Kafka's own for the code; `thing` is what it
-    is about, empty for the cluster as a whole; `right` the right that was missing, where it is known
-    (`Admin.right_refused`); `advice` is what to do, often empty.
+    is about, empty for the cluster as a whole; `advice` is what to do, often empty. For the advice, whoever knows it may set `right`, the
+    right that was missing (`Admin.right_refused`), and `was_asked_again`, that the request had to be sent twice (`Admin.again`).
     """
 
     def __init__(self, code: int, message: str | None = None, thing: str = "") -> None:
@@ -24,11 +24,14 @@ class AdminError(MetashellError):
         self.words = message or error_message(code)
         self.thing = thing
         self.right = ""
+        self.was_asked_again = False
         super().__init__(": ".join(part for part in (thing, self.name, self.words) if part))
 
     @property
     def advice(self) -> str:
         """What to do about it."""
+        if self.was_asked_again and self.code in _OWN_WORK:
+            return _ASKED_AGAIN
         if self.right and self.code in REFUSALS:
             return f"It needs the right {self.right}. {advice(self.code)}"
         if self.code == codes.POLICY_VIOLATION and _TOO_LARGE in self.words:
@@ -72,6 +75,19 @@ def advice(code: int) -> str:
 
 _TOO_LARGE: Final = "Excessively large"
 _SMALLER: Final = "One request may change about 10 000 records: ask for less at once."
+_OWN_WORK: Final = frozenset(
+    {
+        codes.TOPIC_ALREADY_EXISTS,
+        codes.UNKNOWN_TOPIC_OR_PARTITION,
+        codes.INVALID_PARTITIONS,
+        codes.RESOURCE_NOT_FOUND,
+        codes.BROKER_ID_NOT_REGISTERED,
+        codes.DUPLICATE_VOTER,
+        codes.VOTER_NOT_FOUND,
+    }
+)
+"""What a change is answered with that has been made already."""
+_ASKED_AGAIN: Final = "It was asked for twice, since the controller or the connection was lost: the first time may have done it. Look."
 _UNKNOWN_RESOURCE: Final = "Unknown resource type"
 _TOO_OLD: Final = "The cluster may be too old for it: settings of groups need Kafka 4.0, those of client metrics 3.7."
 _RIGHTS: Final = "Ask an administrator for the right, or use a --command-config of a user who has it."

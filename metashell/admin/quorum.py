@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.admin.errors import AdminError, check_answer
-from metashell.codec.error_codes import UNKNOWN_SERVER_ERROR
+from metashell.codec.error_codes import DUPLICATE_VOTER, UNKNOWN_SERVER_ERROR, VOTER_NOT_FOUND
 from metashell.codec.messages import AddRaftVoterRequest, DescribeQuorumRequest, RemoveRaftVoterRequest
 from metashell.net.addresses import Address
 from metashell.values import ZERO_UUID, ReplicaKey
@@ -118,10 +118,18 @@ def add_voter(admin: Admin, voter: ReplicaKey, endpoints: Sequence[Endpoint], *,
             listeners=tuple(listener(name=one.name, host=one.address.host, port=one.address.port) for one in endpoints),
         )
     )
+    if admin.again and answer.error_code == DUPLICATE_VOTER:
+        # It was asked twice: is it this one?
+        known = {(one.id, one.directory_id) for one in describe_quorum(admin).voters}
+        if (voter.id, voter.directory_id) in known:
+            return
     check_answer(answer.error_code, answer.error_message, f"controller {voter.id}")
 
 
 def remove_voter(admin: Admin, voter: ReplicaKey, *, cluster_id: str | None = None) -> None:
     """Take a voter's vote away; as long as it runs it is an observer. Errors: AdminError; see `Admin`."""
     answer = admin.ask_active(RemoveRaftVoterRequest(cluster_id=cluster_id, voter_id=voter.id, voter_directory_id=voter.directory_id))
+    if admin.again and answer.error_code == VOTER_NOT_FOUND:
+        # It was asked twice, and is none.
+        return
     check_answer(answer.error_code, answer.error_message, f"controller {voter.id}")

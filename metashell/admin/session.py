@@ -156,7 +156,7 @@ class Session:
                     return response
                 failures[address] = "it does not lead the quorum"
                 # Who has just lost the lead may have appended it before, and that may yet be committed.
-                self.again += 0 if may_repeat(api_key_of(request), request) else 1
+                self.again += is_change(api_key_of(request), request)
             except NotSent as error:
                 response = None
                 error.note(address, failures)

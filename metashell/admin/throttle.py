@@ -7,23 +7,23 @@ Source: KIP-73, org.apache.kafka.tools.reassign.ReassignPartitionsCommand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.admin.configs import Change, Operation, Resource, alter_configs
 from metashell.codec.config_types import BROKER_RESOURCE, TOPIC_RESOURCE
+from metashell.errors import MetashellError
 
 if TYPE_CHECKING:
     from metashell.admin.admin import Admin
-    from metashell.errors import MetashellError
 
 RATES: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 LEADERS: Final = "leader.replication.throttled.replicas"
 FOLLOWERS: Final = "follower.replication.throttled.replicas"
 _EVERY_REPLICA: Final = "*"
 
-Values = Callable[[Sequence[Resource]], Mapping[Resource, Mapping[str, str]]]
-"""What is set for some resources, as far as it can be had."""
+Values = Callable[[Sequence[Resource]], Mapping[Resource, Mapping[str, str] | MetashellError]]
+"""What is set for some resources, or why it cannot be had; one that is left out cannot be had either."""
 
 
 class Copy(NamedTuple):
@@ -36,10 +36,11 @@ class Copy(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What came of it: what could not be changed, and in words what was left alone."""
+    """What came of it: what could not be read or changed, in words what was left alone, and the brokers that keep a rate."""
 
     errors: dict[Resource, MetashellError]
     notes: list[str]
+    kept: tuple[int, ...] = ()
 
 
 class Throttle:
@@ -51,21 +52,40 @@ class Throttle:
         self._rate = rate
         # What was set a moment ago may not be seen yet where the metadata log is read.
         self._set: dict[Resource, dict[str, str]] = {}
+        self._brokers: set[int] = set()
+        self._down: set[int] = set()
 
-    def set(self, copies: Iterable[Copy]) -> Found:
-        """Hold these copies to the rate. A broker that has another rate already keeps it."""
+    @property
+    def is_set(self) -> bool:
+        """Whether anything was asked for that `clear` would have to remove."""
+        return bool(self._set)
+
+    def set(self, copies: Iterable[Copy], down: Collection[int] = ()) -> Found:
+        """Hold these copies to the rate. A broker that has another rate keeps it; sources that are down send nothing and get none.
+
+        If any settings cannot be read, nothing is changed.
+        """
         assert self._rate is not None
         copies = [copy for copy in copies if copy.targets]
+        targets = {broker for copy in copies for broker in copy.targets}
+        self._down = {broker for copy in copies for broker in copy.sources if broker in down and broker not in targets}
+        copies = [copy._replace(sources=tuple(broker for broker in copy.sources if broker not in self._down)) for copy in copies]
+        self._brokers = targets | {broker for copy in copies for broker in copy.sources}
         rate, notes = str(self._rate), []
+        if self._down:
+            notes.append(f"down, so without a throttle: {_named(self._down)}")
         changes: dict[Resource, list[Change]] = {}
-        brokers = sorted({broker for copy in copies for broker in (*copy.sources, *copy.targets)})
-        for resource, present in self._read([Resource(BROKER_RESOURCE, str(broker)) for broker in brokers]).items():
+        lists = _lists(copies)
+        brokers, errors = self._read(_resources(self._brokers))
+        topics, more = self._read(list(lists))
+        if errors or more:
+            return Found({**errors, **more}, notes)
+        for resource, present in brokers.items():
             others = sorted({present[name] for name in RATES if name in present} - {rate})
             if others:
                 notes.append(f"{resource} keeps the throttle that it has: {', '.join(others)} bytes/s")
             changes[resource] = [Change(name, Operation.SET, rate) for name in RATES if name not in present]
-        lists = _lists(copies)
-        for resource, present in self._read(list(lists)).items():
+        for resource, present in topics.items():
             for name, entries in lists[resource].items():
                 now = _split(present.get(name, ""))
                 new = [entry for entry in entries if entry not in now]
@@ -77,43 +97,83 @@ class Throttle:
             known |= {one.name: one.value or "" for one in made if one.name in RATES}
         return Found(self._change(changes), notes)
 
-    def clear(self, places: Iterable[tuple[str, int]], busy: Iterable[int]) -> Found:
-        """Remove the throttled replicas of these partitions, and the rates of their brokers, except of those that other moves keep `busy`.
+    def clear(self, places: Iterable[tuple[str, int]], brokers: Iterable[int], busy: Iterable[int]) -> Found:
+        """Remove the throttled replicas of these partitions, and the rate from their brokers, except from those that moves keep `busy`.
 
-        With a rate, other rates stay.
+        Only the very rate is removed, and none where it is not known: any other is somebody else's. The brokers are those given, those of
+        `set` and those that the lists name. Rates go first: a broker that fails stays in the lists, so that doing it again finds it.
         """
         partitions: dict[Resource, set[str]] = {}
         for topic, partition in places:
             partitions.setdefault(Resource(TOPIC_RESOURCE, topic), set()).add(str(partition))
-        changes: dict[Resource, list[Change]] = {}
-        brokers: set[int] = set()
-        for resource, present in self._read(list(partitions)).items():
+        topics, errors = self._read(list(partitions))
+        ours: dict[Resource, dict[str, list[str]]] = {}
+        named: set[int] = set()
+        for resource, present in topics.items():
             for name in (LEADERS, FOLLOWERS):
-                now = _split(present.get(name, ""))
-                ours = [entry for entry in now if entry.partition(":")[0] in partitions[resource]]
-                brokers |= {int(id) for entry in ours if (id := entry.partition(":")[2]).isdigit()}
-                if ours:
+                entries = [one for one in _split(present.get(name, "")) if one.partition(":")[0] in partitions[resource]]
+                ours.setdefault(resource, {})[name] = entries
+                named |= {int(id) for entry in entries if (id := entry.partition(":")[2]).isdigit()}
+        kept, failed = self._clear_rates(((set(brokers) | self._brokers) - self._down) | named, set(busy))
+        errors |= failed
+        changes: dict[Resource, list[Change]] = {}
+        stay = {one.name for one in failed}
+        for resource, lists in ours.items():
+            for name, entries in lists.items():
+                gone = [entry for entry in entries if entry.partition(":")[2] not in stay]
+                if gone:
                     # An empty list would stay behind.
-                    change = Change(name, Operation.DELETE) if ours == now else Change(name, Operation.SUBTRACT, ",".join(ours))
+                    is_all = gone == _split(topics[resource].get(name, ""))
+                    change = Change(name, Operation.DELETE) if is_all else Change(name, Operation.SUBTRACT, ",".join(gone))
                     changes.setdefault(resource, []).append(change)
-        needed, notes = set(busy), []
-        for resource, present in self._read([Resource(BROKER_RESOURCE, str(broker)) for broker in sorted(brokers)]).items():
-            names = [name for name in RATES if name in present and self._rate in (None, int(present[name]))]
-            if names and int(resource.name) in needed:
-                notes.append(f"{resource} keeps its throttle: other moves need it")
+        errors |= self._change(changes)
+        if not errors:
+            self._set.clear()
+        return Found(errors, [f"{why}: {_named(ids)}" for why, ids in kept.items()], tuple(sorted(set().union(*kept.values()))))
+
+    def _clear_rates(self, brokers: Iterable[int], busy: Collection[int]) -> tuple[dict[str, list[int]], dict[Resource, MetashellError]]:
+        """The brokers that keep a rate, by why they do, and those that failed."""
+        settings, errors = self._read(_resources(brokers))
+        changes: dict[Resource, list[Change]] = {}
+        kept: dict[str, list[int]] = {}
+        for resource, present in settings.items():
+            id = int(resource.name)
+            rates = {name: present[name] for name in RATES if name in present}
+            names = [name for name, rate in rates.items() if rate == str(self._rate)]
+            others = sorted(set(rates.values()) - {str(self._rate)})
+            if others:
+                kept.setdefault(f"a rate of {', '.join(others)} bytes/s stays", []).append(id)
+            if names and id in busy:
+                kept.setdefault("the rate stays, for other moves need it", []).append(id)
             elif names:
                 changes[resource] = [Change(name, Operation.DELETE) for name in names]
-        self._set.clear()
-        return Found(self._change(changes), notes)
+        return kept, errors | self._change(changes)
 
-    def _read(self, resources: Sequence[Resource]) -> dict[Resource, dict[str, str]]:
-        found = self._values(resources) if resources else {}
-        return {resource: {**self._set.get(resource, {}), **found.get(resource, {})} for resource in resources}
+    def _read(self, resources: Sequence[Resource]) -> tuple[dict[Resource, dict[str, str]], dict[Resource, MetashellError]]:
+        """What is set, and the error of what cannot be read."""
+        answers = self._values(resources) if resources else {}
+        found: dict[Resource, dict[str, str]] = {}
+        errors: dict[Resource, MetashellError] = {}
+        for resource in resources:
+            answer = answers.get(resource, MetashellError(f"{resource}: its settings cannot be read"))
+            if isinstance(answer, MetashellError):
+                errors[resource] = answer
+            else:
+                found[resource] = {**self._set.get(resource, {}), **answer}
+        return found, errors
 
     def _change(self, changes: Mapping[Resource, Sequence[Change]]) -> dict[Resource, MetashellError]:
         wanted = {resource: made for resource, made in changes.items() if made}
         answers = alter_configs(self._admin, wanted) if wanted else {}
         return {resource: error for resource, error in answers.items() if error is not None}
+
+
+def _resources(brokers: Iterable[int]) -> list[Resource]:
+    return [Resource(BROKER_RESOURCE, str(broker)) for broker in sorted(brokers)]
+
+
+def _named(brokers: Iterable[int]) -> str:
+    return ", ".join(map(str, _resources(brokers)))
 
 
 def _lists(copies: Iterable[Copy]) -> dict[Resource, dict[str, list[str]]]:

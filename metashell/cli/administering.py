@@ -255,6 +255,7 @@ class Work:
         self._end_progress()
         if isinstance(error, AdminError):
             error.right = error.right or (self._opened.right_refused if self._opened is not None else "")
+            error.was_asked_again = self._opened is not None and self._opened.again > 0
             text = _with_advice(error)
             reason: dict[str, object] = {"error": error.name, "message": error.words, "advice": error.advice}
         else:

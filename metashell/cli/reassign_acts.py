@@ -9,13 +9,14 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from metashell.cli.reassign_view import look
 from metashell.errors import MetashellError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from metashell.admin.reassign import Place
-    from metashell.admin.throttle import Found, Throttle
+    from metashell.admin.throttle import Throttle
     from metashell.cli.administering import Work
     from metashell.placement import Plan
     from metashell.placement.progress import Standing
@@ -29,6 +30,7 @@ MOVING_COLUMNS = ("topic", "partition", "target", "replicas", "adding", "removin
 
 def apply(work: Work) -> None:
     """Begin what is not begun."""
+    from metashell.cli.reassign_throttle import how_to_clear, set_throttle
     from metashell.cli.reassign_view import read_plan_file
     from metashell.forms import counted
     from metashell.placement.progress import Stage
@@ -40,7 +42,7 @@ def apply(work: Work) -> None:
     plan = read_plan_file(values.plan)
     if plan.directories:
         work.note(f"brokers choose directories themselves: the log_dirs of {counted(plan.directories, 'replica')} are ignored")
-    standings = _look(work, plan)
+    standings = look(work, plan)
     _check_brokers(work, standings)
     if not _is_as_assumed(work, standings):
         return
@@ -51,9 +53,11 @@ def apply(work: Work) -> None:
         return
     if not waiting and not moving:
         work.tell(f"nothing to do: {_of(plan, standings)}", type="reassignment_plan", result="done", partitions=len(standings))
+        if values.throttle is not None:
+            work.note(f"a throttle that an earlier `apply` has set stays until {how_to_clear(work)}")
         return
     _confirm(work, waiting)
-    throttle = _set_throttle(work, plan, [*waiting, *moving])
+    throttle = set_throttle(work, plan, [*waiting, *moving])
     _Run(work, plan, waiting, moving, throttle).run()
 
 
@@ -63,15 +67,6 @@ def _of(plan: Plan, standings: Iterable[Standing]) -> str:
     done = count_stages(standings)[Stage.DONE]
     total = len(plan.assignments)
     return f"all {total} partitions are where they should be" if done == total else f"{done} of {total} partitions are where they should be"
-
-
-def _look(work: Work, plan: Plan, only: Iterable[Standing] | None = None) -> list[Standing]:
-    """Each partition of the plan beside the cluster as it is now."""
-    from metashell.cli.reassign_view import partitions
-    from metashell.placement.progress import compare
-
-    wanted = plan.assignments if only is None else [one.wanted for one in only]
-    return compare(wanted, partitions(work, sorted({one.topic for one in wanted})))
 
 
 def _check_brokers(work: Work, standings: Sequence[Standing]) -> None:
@@ -152,31 +147,6 @@ def _confirm(work: Work, waiting: Sequence[Standing]) -> None:
     work.confirm(*warnings, question=f"Begin to move {counted(len(waiting), 'partition')}?")
 
 
-def _set_throttle(work: Work, plan: Plan, standings: Sequence[Standing]) -> Throttle | None:
-    """Errors: MetashellError if it could not be set everywhere; then nothing is moved."""
-    from metashell.admin.throttle import Copy, Throttle
-    from metashell.cli.reassign_view import settings
-
-    if work.values.throttle is None:
-        return None
-    throttle = Throttle(work.admin, partial(settings, work), work.values.throttle)
-    copies = [Copy(one.wanted.topic, one.wanted.partition, one.now.goal, one.adding) for one in standings if one.now is not None]
-    found = throttle.set(copies)
-    if _tell_found(work, found):
-        _clear(work, throttle, plan)
-        raise MetashellError("nothing was begun: the throttle could not be set everywhere")
-    return throttle
-
-
-def _tell_found(work: Work, found: Found) -> bool:
-    """Tell what came of a change of throttles; whether anything failed."""
-    for note in found.notes:
-        work.note(note)
-    for resource, error in found.errors.items():
-        work.failed(error, type="throttle", resource=str(resource))
-    return bool(found.errors)
-
-
 class _Run:
     """Moves of a plan: which are begun, which are over, and what a person who stops it has to know."""
 
@@ -211,13 +181,17 @@ class _Run:
         if values.wait is not None or values.batch is not None:
             self._wait(0)
             self._end()
+        elif self._throttle is not None:
+            from metashell.cli.reassign_throttle import how_to_clear
+
+            self._work.note(f"the throttle stays until {how_to_clear(self._work)}")
 
     def _still_waiting(self, chunk: Sequence[Standing]) -> list[Standing]:
         """Those of a chunk that nobody has touched since, be it while a person was asked: the protocol replaces moves without a word."""
         from metashell.placement.progress import Stage
 
         found = []
-        for one in _look(self._work, self._plan, chunk):
+        for one in look(self._work, self._plan, chunk):
             if one.stage is Stage.WAITING:
                 found.append(one)
             elif one.stage is Stage.MOVING:
@@ -263,7 +237,7 @@ class _Run:
         """Take out of those that are moving what is over."""
         from metashell.placement.progress import Stage
 
-        for one in _look(self._work, self._plan, list(self._moving.values())) if self._moving else ():
+        for one in look(self._work, self._plan, list(self._moving.values())) if self._moving else ():
             key = _key(one)
             if one.stage is Stage.MOVING:
                 self._unseen.pop(key, None)
@@ -276,15 +250,20 @@ class _Run:
                 del self._moving[key]
 
     def _end(self) -> None:
+        from metashell.cli.reassign_throttle import clear_throttle
         from metashell.forms import counted
 
         if self._throttle is not None:
-            _clear(self._work, self._throttle, self._plan)
+            clear_throttle(self._work, self._plan, self._throttle)
         if self._done:
             self._work.tell(f"{counted(self._done, 'partition')} moved", type="reassignment_plan", result="done", partitions=self._done)
 
     def _tell_stopped(self) -> None:
         """What was done and what was not, and how it goes on."""
+        from shlex import quote
+
+        from metashell.cli.reassign_throttle import how_to_clear
+
         total = len(self._plan.assignments)
         parts = [f"{len(self._moving)} of {total} partitions are being moved, which goes on in the cluster"] if self._moving else []
         if self._done:
@@ -293,14 +272,8 @@ class _Run:
             parts.append(f"{len(self._asking)} may have been begun")
         parts.append(f"{len(self._waiting)} were not begun")
         if self._throttle is not None:
-            parts.append(f"the throttle stays until `{_command('status', self._work)} --clear-throttle`")
-        self._work.note(f"stopped: {'; '.join(parts)}. `{_command('apply', self._work)}` goes on")
-
-
-def _command(verb: str, work: Work) -> str:
-    from shlex import quote
-
-    return f"metashell reassign {verb} {quote(work.values.plan)}"
+            parts.append(f"the throttle stays until {how_to_clear(self._work)}")
+        self._work.note(f"stopped: {'; '.join(parts)}. `metashell reassign apply {quote(self._work.values.plan)}` goes on")
 
 
 def _key(one: Standing) -> Place:
@@ -316,15 +289,6 @@ def _ids(replicas: Iterable[int]) -> str:
     return ",".join(map(str, replicas))
 
 
-def _clear(work: Work, throttle: Throttle, plan: Plan) -> bool:
-    """Remove the throttle of a plan, except where other moves need it; whether anything failed."""
-    from metashell.admin.reassign import list_reassignments
-
-    ours = {(one.topic, one.partition) for one in plan.assignments}
-    busy = {id for key, one in list_reassignments(work.admin).items() if key not in ours for id in one.replicas}
-    return _tell_found(work, throttle.clear(ours, busy))
-
-
 # ---- status
 
 
@@ -333,6 +297,8 @@ def status(work: Work) -> None:
     from metashell.cli.reassign_view import STDIN, read_plan_file
 
     path, is_cleared = work.values.plan, work.values.clear_throttle
+    if work.values.throttle is not None and not is_cleared:
+        raise UsageError("--throttle goes with --clear-throttle", "--throttle")
     if path is None:
         if is_cleared:
             raise UsageError("--clear-throttle needs the plan", "--clear-throttle")
@@ -370,7 +336,7 @@ def _show_plan(work: Work, plan: Plan) -> bool:
     """Show how far a plan is; whether there is more to look at."""
     from metashell.placement.progress import Stage, count_stages
 
-    standings = _look(work, plan)
+    standings = look(work, plan)
     counts = count_stages(standings)
     is_done = counts[Stage.DONE] == len(standings)
     if not is_done:
@@ -394,16 +360,20 @@ def _show_plan(work: Work, plan: Plan) -> bool:
 
 
 def _clear_when_done(work: Work, plan: Plan) -> None:
-    from metashell.admin.throttle import Throttle
-    from metashell.cli.reassign_view import settings
+    from metashell.cli.reassign_throttle import clear_throttle
     from metashell.placement.progress import Stage
 
-    standings = _look(work, plan)
+    standings = look(work, plan)
     moving = [one for one in standings if one.stage is Stage.MOVING]
     if moving:
         work.fail(f"the throttle stays: {len(moving)} of {len(standings)} partitions are being moved")
         return
-    if not _clear(work, Throttle(work.admin, partial(settings, work), None), plan):
+    found = clear_throttle(work, plan)
+    if found.errors:
+        return
+    if found.notes:
+        work.tell("the rest of the throttle is removed", type="throttle", result="removed in part", kept=list(found.kept))
+    else:
         work.tell("the throttle is removed", type="throttle", result="removed")
 
 
@@ -413,10 +383,13 @@ def _clear_when_done(work: Work, plan: Plan) -> None:
 def cancel(work: Work) -> None:
     """Stop moves."""
     from metashell.admin.reassign import CHUNK, alter_reassignments
+    from metashell.cli.reassign_throttle import clear_throttle
     from metashell.forms import counted
 
     if (work.values.plan is None) != work.values.all:
         raise UsageError("name a plan, or give --all" if work.values.plan is None else "--all and a plan exclude each other")
+    if work.values.all and work.values.throttle is not None:
+        raise UsageError("--throttle needs a plan", "--throttle")
     plan, moves = _moves_of(work)
     if not moves:
         work.note("no move is under way" if plan is None else "no move of the plan is under way")
@@ -436,7 +409,7 @@ def cancel(work: Work) -> None:
                 result = "would be cancelled" if work.is_dry else "cancelled"
                 work.tell(f"{topic}:{partition}: {result}", **fields, result=result)
     if plan is not None and not work.is_dry:
-        _clear_quietly(work, plan)
+        clear_throttle(work, plan)
 
 
 def _moves_of(work: Work) -> tuple[Plan | None, list[Place]]:
@@ -448,18 +421,11 @@ def _moves_of(work: Work) -> tuple[Plan | None, list[Place]]:
     if work.values.plan is None:
         return None, sorted(list_reassignments(work.admin))
     plan = read_plan_file(work.values.plan)
-    standings = _look(work, plan)
+    standings = look(work, plan)
     for one in standings:
         if one.stage is Stage.CHANGED:
             work.fail(f"{one.wanted.place}: {one.why}")
     return plan, [_key(one) for one in standings if one.stage is Stage.MOVING]
-
-
-def _clear_quietly(work: Work, plan: Plan) -> None:
-    from metashell.admin.throttle import Throttle
-    from metashell.cli.reassign_view import settings
-
-    _clear(work, Throttle(work.admin, partial(settings, work), None), plan)
 
 
 def _chunks(places: Sequence[Place], count: int) -> Iterator[Sequence[Place]]:

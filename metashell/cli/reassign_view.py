@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from metashell.errors import PathError, UsageError
+from metashell.errors import MetashellError, PathError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from metashell.admin.topics import Topic
     from metashell.cli.administering import Work
     from metashell.placement import BrokerState, Plan, Situation
+    from metashell.placement.progress import Standing
     from metashell.placement.situation import PartitionState
 
 STDIN = "-"
@@ -67,21 +68,33 @@ def _states(work: Work, topics: Sequence[Topic]) -> list[PartitionState]:
     return found
 
 
-def settings(work: Work, resources: Sequence[Resource]) -> Mapping[Resource, Mapping[str, str]]:
-    """What commands have set of throttles."""
+def look(work: Work, plan: Plan, only: Iterable[Standing] | None = None) -> list[Standing]:
+    """Each partition of the plan beside the cluster as it is now. Errors: MetashellError."""
+    from metashell.placement.progress import compare
+
+    wanted = plan.assignments if only is None else [one.wanted for one in only]
+    return compare(wanted, partitions(work, sorted({one.topic for one in wanted})))
+
+
+def settings(work: Work, resources: Sequence[Resource]) -> dict[Resource, Mapping[str, str] | MetashellError]:
+    """What commands have set of throttles, or why that is not known; of a topic that is not there, nothing."""
     from metashell.admin.configs import describe_configs
+    from metashell.admin.errors import AdminError
     from metashell.admin.throttle import FOLLOWERS, LEADERS, RATES
-    from metashell.errors import MetashellError
+    from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 
     if work.asks_controllers:
         configs = work.image().configs
         return {one: dict(configs.get((one.kind, one.name), {})) for one in resources}
-    found = describe_configs(work.admin, resources, (*RATES, LEADERS, FOLLOWERS))
-    return {
-        resource: {one.name: one.value for one in values if one.is_dynamic and one.value}
-        for resource, values in found.items()
-        if not isinstance(values, MetashellError)
-    }
+    found: dict[Resource, Mapping[str, str] | MetashellError] = {}
+    for resource, values in describe_configs(work.admin, resources, (*RATES, LEADERS, FOLLOWERS)).items():
+        if not isinstance(values, MetashellError):
+            found[resource] = {one.name: one.value for one in values if one.is_dynamic and one.value}
+        elif isinstance(values, AdminError) and values.code == UNKNOWN_TOPIC_OR_PARTITION:
+            found[resource] = {}
+        else:
+            found[resource] = values
+    return found
 
 
 def read_plan_file(path: str) -> Plan:

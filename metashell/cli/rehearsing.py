@@ -24,7 +24,7 @@ RECORDS_MAX = 10_000
 _TABLE_SECTION = "troubles"
 _CLEAR_LINE = "\r\x1b[K"
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
-_VERDICTS = {"SAFE: ": "\x1b[1;32m", "NO WORSE: ": "\x1b[1;33m", "NOT SAFE: ": "\x1b[1;31m"}
+_VERDICTS = {"SAFE: ": "\x1b[1;32m", "NO WORSE: ": "\x1b[1;33m", "WRITES REFUSED: ": "\x1b[1;33m", "NOT SAFE: ": "\x1b[1;31m"}
 
 
 class Subject(NamedTuple):

@@ -9,6 +9,7 @@ EVEN = ("topics", "replicas", "leaders")
 _THROTTLE = Option(
     names=("--throttle",), metavar="BYTES", type="size", help="let no broker send or receive more than this a second for the moves: 50M"
 )
+_CLEARED = _THROTTLE._replace(help="the rate that apply was given: only this rate is removed from brokers; without it all rates stay")
 _PLAN = path_argument("plan", "PLAN", "1", "a plan: from `reassign plan`, or from kafka-reassign-partitions; - is standard input")
 
 PLAN = command(
@@ -53,7 +54,8 @@ APPLY = command(
         nothing is done without --skip-changed. Moves go on in the cluster when this command ends.
 
         With --batch only so many partitions move at a time. --throttle limits the copies: rates on the brokers that take part, and the
-        replicas that move in lists of their topics. It is removed at the end with --wait or --batch, else by `status --clear-throttle`.
+        replicas that move in lists of their topics. It is removed at the end with --wait or --batch, else by
+        `status --clear-throttle --throttle RATE`. Brokers that are down, and that nothing is copied to, get no rate.
         With --dry-run the plan is rehearsed on a copy of the cluster's metadata.
         """,
     options=(
@@ -76,14 +78,23 @@ STATUS = command(
     """
         With a plan: each partition that is not where it should be, and why; the status is 0 when all are. Without: all moves under
         way in the cluster.
+
+        --clear-throttle removes the throttled replicas of the plan, and with --throttle RATE this rate from the plan's brokers. Any other
+        rate is somebody else's: it stays, and the brokers are named. So do all rates without --throttle, and what moves under way need.
+        If a broker's settings cannot be read or changed, the status is 1, and the same command again goes on.
         """,
     options=(
         WATCH,
-        flag("--clear-throttle", help="remove the throttle of the plan, if all of it is done"),
+        flag(
+            "--clear-throttle",
+            help="remove the plan's throttled replicas, and --throttle's rate, if none of it is being moved",
+        ),
+        _CLEARED,
     ),
     arguments=(_PLAN._replace(nargs="?"),),
     examples=(
         ("metashell reassign status plan.json --watch -b localhost:9092", "look until it is done"),
+        ("metashell reassign status plan.json --clear-throttle --throttle 50M -b localhost:9092", "remove what apply has set"),
         ("metashell reassign status -C localhost:9093 -o jsonl", "every move under way"),
     ),
 )
@@ -92,12 +103,13 @@ CANCEL = command(
     "stop moves that are under way, and go back",
     """
         Cancels the moves of a plan, or with --all every move: the replicas that were being added are dropped, the old ones stay. What is
-        done already stays done. Moves of the same partitions to other brokers than the plan's are left alone.
+        done already stays done. Moves of the same partitions to other brokers than the plan's are left alone. The plan's throttled
+        replicas are removed too, and with --throttle RATE this rate from its brokers; without it rates stay, and the brokers are named.
         """,
-    options=(flag("--all", help="every move under way in the cluster"), DRY_RUN, YES),
+    options=(flag("--all", help="every move under way in the cluster"), _CLEARED, DRY_RUN, YES),
     arguments=(_PLAN._replace(nargs="?"),),
     examples=(
-        ("metashell reassign cancel plan.json -b localhost:9092", "stop a plan"),
+        ("metashell reassign cancel plan.json --throttle 50M -b localhost:9092", "stop a plan, and remove its throttle"),
         ("metashell reassign cancel --all --yes -b localhost:9092", "stop everything"),
     ),
 )

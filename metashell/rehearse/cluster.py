@@ -387,7 +387,10 @@ class Rehearsal:
                 yield from (Unfinished(f"broker {id}", why) for id, why in roll.unfinished)
 
     def _given_up(self, step: Step) -> Iterator[Unfinished]:
-        """Partitions whose last replicas in sync were on brokers that are not registered any more."""
+        """Partitions without a leader, now for good: their last replicas in sync were on a broker that is not registered any more.
+
+        Those that went offline here are told as that.
+        """
         if not isinstance(step, Unregister):
             return
         registered = self._last_image.cluster.brokers
@@ -395,7 +398,11 @@ class Rehearsal:
             if found is not None:
                 topic, partition_id, partition = found
                 last = {*partition.isr, *partition.elr}
-                if partition.leader == NO_LEADER and step.broker in last and not any(id in registered for id in last):
+                if partition.leader != NO_LEADER or step.broker not in last or any(id in registered for id in last):
+                    continue
+                was = self._image.topics.by_id.get(topic.id)
+                old = None if was is None else partition_of(was, partition_id)
+                if old is not None and old.leader == NO_LEADER:
                     why = f"nobody may lead any more: its last replica in sync is on broker {step.broker}, which is unregistered"
                     yield Unfinished(f"{topic.name}-{partition_id}", why)
 

@@ -10,14 +10,22 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from metashell.admin.errors import AdminError
 from metashell.codec import messages
+from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from metashell.embedded import EmbeddedQuorum
+from metashell.errors import MetashellError
 from metashell.placement import Assignment, write_plan
 from tests.administering import command, lines, objects
 from tests.extra_broker import ExtraBroker
+
+if TYPE_CHECKING:
+    from metashell.cli.administering import Work
 
 FOUR = "101:102,102:103,101:103,101:102"
 
@@ -112,15 +120,77 @@ def test_apply_throttles_goes_on_and_takes_the_throttle_away(quorum: EmbeddedQuo
     assert [row["partition"] for row in objects(quorum, "reassign", "status")] == [0, 2, 3]
     catch_up(quorum, "orders", 0)
     # Once more: what is under way is left alone, what is done too.
-    assert lines(quorum, "reassign", "apply", plan, "--throttle", "1k") == []
+    stays = f"metashell reassign apply: the throttle stays until `metashell reassign status {plan} --clear-throttle --throttle 1024`"
+    assert lines(quorum, "reassign", "apply", plan, "--throttle", "1k") == [stays]
     assert lines(quorum, "reassign", "status", plan, status=1)[0] == "3 partitions: 1 done, 2 moving"
     told = lines(quorum, "reassign", "status", plan, "--clear-throttle", status=1)
     assert told == ["metashell reassign status: the throttle stays: 2 of 3 partitions are being moved"]
     catch_up(quorum, "orders", 2, 3)
     assert lines(quorum, "reassign", "apply", plan) == ["nothing to do: all 3 partitions are where they should be"]
     assert lines(quorum, "reassign", "status", plan) == ["3 partitions: 3 done"]
-    assert lines(quorum, "reassign", "status", plan, "--clear-throttle") == ["the throttle is removed"]
+    assert lines(quorum, "reassign", "status", plan, "--clear-throttle", "--throttle", "1k") == ["the throttle is removed"]
     quorum.wait_for(lambda image: not any("throttled" in key for values in image.configs.values() for key in values))
+
+
+def test_rates_of_others_stay_and_are_named(quorum: EmbeddedQuorum, plan: str) -> None:
+    rate = "leader.replication.throttled.rate"
+    lines(quorum, "configs", "set", "broker:102", f"{rate}=7", "--yes")
+    lines(quorum, "reassign", "apply", plan, "--throttle", "1k")
+    catch_up(quorum, "orders", 0, 2, 3)
+    told = lines(quorum, "reassign", "status", plan, "--clear-throttle")
+    by = "metashell reassign status: "
+    again = f"`metashell reassign status {plan} --clear-throttle --throttle RATE`"
+    assert told == [
+        "the rest of the throttle is removed",
+        f"{by}a rate of 1024 bytes/s stays: broker:101, broker:103, broker:104",
+        f"{by}a rate of 1024, 7 bytes/s stays: broker:102",
+        f"{by}rates are removed only if --throttle names them: {again}",
+    ]
+    quorum.wait_for(lambda image: not image.configs.get((2, "orders")))
+    assert len(configs(quorum)) == 4
+    told = lines(quorum, "reassign", "status", plan, "--clear-throttle", "--throttle", "1k")
+    assert told == ["the rest of the throttle is removed", f"{by}a rate of 7 bytes/s stays: broker:102"]
+    quorum.wait_for(lambda image: configs(quorum) == {(4, "102"): {rate: "7"}})
+    lines(quorum, "configs", "unset", "broker:102", rate, "--yes")
+
+
+def test_rates_are_found_after_the_topic_is_deleted(quorum: EmbeddedQuorum, plan: str) -> None:
+    lines(quorum, "reassign", "apply", plan, "--throttle", "1k")
+    lines(quorum, "topics", "delete", "orders", "--yes")
+    quorum.wait_for(lambda image: "orders" not in image.topics.by_name)
+    assert len(configs(quorum)) == 4
+    assert lines(quorum, "reassign", "status", plan, "--clear-throttle", "--throttle", "1k") == ["the throttle is removed"]
+    quorum.wait_for(lambda image: not configs(quorum))
+    lines(quorum, "topics", "create", "orders", "--assignment", FOUR)
+
+
+def test_rates_are_found_where_a_list_has_every_replica(quorum: EmbeddedQuorum, plan: str) -> None:
+    every = "leader.replication.throttled.replicas=*", "follower.replication.throttled.replicas=*"
+    lines(quorum, "configs", "set", "topic:orders", *every, "--yes")
+    lines(quorum, "reassign", "apply", plan, "--throttle", "1k")
+    lines(quorum, "reassign", "cancel", plan, "--throttle", "1k")
+    quorum.wait_for(lambda image: configs(quorum) == {(2, "orders"): dict(one.split("=") for one in every)})
+
+
+def test_partitions_that_others_move_keep_their_throttle(quorum: EmbeddedQuorum, plan: str, tmp_path: Path) -> None:
+    lines(quorum, "reassign", "apply", plan, "--throttle", "1k")
+    catch_up(quorum, "orders", 0, 2, 3)
+    other = tmp_path / "other.json"
+    other.write_text(write_plan([Assignment("orders", 0, (103, 102))]))
+    lines(quorum, "reassign", "apply", str(other), "--throttle", "1k")
+    told = lines(quorum, "reassign", "status", plan, "--clear-throttle", "--throttle", "1k")
+    by = "metashell reassign status: "
+    assert told == [
+        "the rest of the throttle is removed",
+        f"{by}the rate stays, for other moves need it: broker:102, broker:103, broker:104",
+        f"{by}orders:0: its throttled replicas stay: it is being moved",
+    ]
+    quorum.wait_for(lambda image: (4, "101") not in configs(quorum))
+    entries = configs(quorum)[2, "orders"]["follower.replication.throttled.replicas"].split(",")
+    assert "0:103" in entries and all(entry.startswith("0:") for entry in entries)
+    catch_up(quorum, "orders", 0)
+    assert lines(quorum, "reassign", "status", str(other), "--clear-throttle", "--throttle", "1k") == ["the throttle is removed"]
+    quorum.wait_for(lambda image: not configs(quorum))
 
 
 def test_batches_wait_for_each_other(quorum: EmbeddedQuorum, plan: str) -> None:
@@ -160,7 +230,7 @@ def test_cancel_goes_back_and_apply_begins_again(quorum: EmbeddedQuorum, plan: s
     lines(quorum, "reassign", "apply", plan, "--throttle", "1k")
     catch_up(quorum, "orders", 0)
     assert lines(quorum, "reassign", "cancel", plan, "--dry-run") == ["orders:2: would be cancelled", "orders:3: would be cancelled"]
-    assert lines(quorum, "reassign", "cancel", plan) == ["orders:2: cancelled", "orders:3: cancelled"]
+    assert lines(quorum, "reassign", "cancel", plan, "--throttle", "1k") == ["orders:2: cancelled", "orders:3: cancelled"]
     quorum.wait_for(lambda image: not configs(quorum))
     assert lines(quorum, "reassign", "cancel", plan) == ["metashell reassign cancel: no move of the plan is under way"]
     assert lines(quorum, "reassign", "status", plan, status=1)[0] == "3 partitions: 1 done, 2 waiting"
@@ -189,7 +259,7 @@ def test_what_ctrl_c_leaves_is_told_and_apply_goes_on(quorum: EmbeddedQuorum, pl
     assert process.returncode == 130
     (line,) = stderr.splitlines()
     assert line.startswith("metashell reassign apply: stopped: ") and " being moved, which goes on in the cluster; " in line
-    assert line.endswith(f"`metashell reassign status {plan} --clear-throttle`. `metashell reassign apply {plan}` goes on")
+    assert line.endswith(f"`metashell reassign status {plan} --clear-throttle --throttle 1024`. `metashell reassign apply {plan}` goes on")
     thread = threading.Timer(0.2, catch_up, (quorum, "orders", 2))
     thread.start()
     assert lines(quorum, "reassign", "apply", plan, "--throttle", "1k", "--wait", "20")[-1] == "1 partition moved"
@@ -279,6 +349,35 @@ def test_a_broker_that_is_down_gets_nothing(quorum: EmbeddedQuorum, topic: str, 
     quorum.wait_for(lambda image: 201 not in image.cluster.brokers)
 
 
+def test_a_source_that_is_down_gets_no_throttle(quorum: EmbeddedQuorum, tmp_path: Path) -> None:
+    extra = ExtraBroker(quorum, 202)
+    lines(quorum, "topics", "create", "lost", "--assignment", "102:202")
+    extra.fence()
+    path = tmp_path / "plan.json"
+    path.write_text(write_plan([Assignment("lost", 0, (102, 103), (102, 202))]))
+    told = lines(quorum, "reassign", "apply", str(path), "--throttle", "1k")
+    assert told[:2] == ["lost:0: 102,202 -> 102,103", "metashell reassign apply: down, so without a throttle: broker:202"]
+    quorum.wait_for(lambda image: {(4, "102"), (4, "103")} == {key for key in configs(quorum) if key[0] == 4})
+    assert configs(quorum)[2, "lost"]["leader.replication.throttled.replicas"] == "0:102"
+    lines(quorum, "reassign", "cancel", str(path), "--throttle", "1k")
+    lines(quorum, "topics", "delete", "lost", "--yes")
+    lines(quorum, "brokers", "unregister", "202", "--yes")
+    quorum.wait_for(lambda image: 202 not in image.cluster.brokers and not configs(quorum))
+
+
+def test_what_brokers_cannot_say_is_an_error_and_a_deleted_topic_has_nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    from metashell.admin import configs as asked
+    from metashell.cli.reassign_view import settings
+
+    topic, broker, down = asked.Resource(2, "gone"), asked.Resource(4, "1"), asked.Resource(4, "3")
+    error = MetashellError("broker:3: no answer")
+    rate = asked.Setting(name="leader.replication.throttled.rate", value="7", source=2)
+    answers = {topic: AdminError(UNKNOWN_TOPIC_OR_PARTITION, None, "topic:gone"), broker: (rate,), down: error}
+    monkeypatch.setattr(asked, "describe_configs", lambda *_: answers)
+    work = cast("Work", SimpleNamespace(asks_controllers=False, admin=None))
+    assert settings(work, list(answers)) == {topic: {}, broker: {rate.name: "7"}, down: error}
+
+
 @pytest.mark.parametrize(
     ("words", "status", "text"),
     [
@@ -293,6 +392,8 @@ def test_a_broker_that_is_down_gets_nothing(quorum: EmbeddedQuorum, topic: str, 
         (["apply", "nope.json"], 1, "nope.json: No such file or directory"),
         (["cancel"], 2, "name a plan, or give --all"),
         (["status", "--clear-throttle"], 2, "--clear-throttle needs the plan"),
+        (["status", "--throttle", "1k"], 2, "--throttle goes with --clear-throttle"),
+        (["cancel", "--all", "--throttle", "1k"], 2, "--throttle needs a plan"),
     ],
 )
 def test_mistakes_are_one_line(quorum: EmbeddedQuorum, words: list[str], status: int, text: str) -> None:

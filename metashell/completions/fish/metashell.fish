@@ -110,9 +110,9 @@ function __metashell_valued
         case metashell-reassign:apply
             string split ' ' -- '--throttle --batch --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-reassign:status
-            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+            string split ' ' -- '--throttle --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-reassign:cancel
-            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+            string split ' ' -- '--throttle --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-acls:list
             string split ' ' -- '--topic --group --transactional-id --delegation-token --user-principal --pattern --principal --host --operation --permission --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-acls:add
@@ -943,7 +943,8 @@ complete -c metashell-reassign -n '__metashell_command_is apply' -l help -s h -d
 complete -c metashell-reassign -n '__metashell_command_is apply; and __metashell_words_are 1' -F
 complete -c metashell-reassign -n '__metashell_words_are 0' -x -a status -d 'show moves that are under way, or how far a plan is'
 complete -c metashell-reassign -n '__metashell_command_is status' -l watch -d 'show it again every so often (2), until Ctrl-C'
-complete -c metashell-reassign -n '__metashell_command_is status' -l clear-throttle -d 'remove the throttle of the plan, if all of it is done'
+complete -c metashell-reassign -n '__metashell_command_is status' -l clear-throttle -d 'remove the plan’s throttled replicas, and --throttle’s rate, if none of it is being moved'
+complete -c metashell-reassign -n '__metashell_command_is status' -l throttle -x -d 'the rate that apply was given: only this rate is removed from brokers; without it all rates stay'
 complete -c metashell-reassign -n '__metashell_command_is status' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-reassign -n '__metashell_command_is status' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-reassign -n '__metashell_command_is status' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
@@ -954,6 +955,7 @@ complete -c metashell-reassign -n '__metashell_command_is status' -l help -s h -
 complete -c metashell-reassign -n '__metashell_command_is status; and __metashell_words_are 1' -F
 complete -c metashell-reassign -n '__metashell_words_are 0' -x -a cancel -d 'stop moves that are under way, and go back'
 complete -c metashell-reassign -n '__metashell_command_is cancel' -l all -d 'every move under way in the cluster'
+complete -c metashell-reassign -n '__metashell_command_is cancel' -l throttle -x -d 'the rate that apply was given: only this rate is removed from brokers; without it all rates stay'
 complete -c metashell-reassign -n '__metashell_command_is cancel' -l dry-run -d 'change nothing: show what would be done, and whether the cluster would refuse it'
 complete -c metashell-reassign -n '__metashell_command_is cancel' -l yes -s y -d 'do it without asking, also what can lose data or availability'
 complete -c metashell-reassign -n '__metashell_command_is cancel' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'

@@ -45,9 +45,16 @@ def verdict_line(outcome: Outcome) -> str:
         return f"NOT SAFE: {'; '.join(list(_grave(outcome)) or outcome.verdict.reasons[:1])}"
     if before := outcome.verdict.offline_before:
         lead = f"NO WORSE: {counted(before, 'partition was', 'partitions were')} offline before, and nothing else goes offline"
+    elif _toll(outcome, Trouble.UNDER_MIN_ISR).at_end:
+        lead = "WRITES REFUSED: nothing goes offline"
     else:
         lead = "SAFE: nothing goes offline"
     return "; ".join([lead, *_bearable(outcome)])
+
+
+def is_safe(outcome: Outcome) -> bool:
+    """Whether the first line says that it is safe: not where the status is 0 and something is wrong all the same."""
+    return not (status_of(outcome) or outcome.verdict.offline_before or _toll(outcome, Trouble.UNDER_MIN_ISR).at_end)
 
 
 def status_of(outcome: Outcome) -> int:

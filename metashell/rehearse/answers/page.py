@@ -17,9 +17,9 @@ from metashell.rehearse.answers.answer_text import (
     MEANINGS,
     assumption_lines,
     change_lines,
+    is_safe,
     load_rows,
     numbers_text,
-    status_of,
     step_lines,
     trouble_lines,
     verdict_line,
@@ -91,8 +91,7 @@ def _page(outcome: Outcome, texts: Sequence[str], label: str, heading: str, note
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
     yield f"<title>{_text(heading)}</title>\n<style>{_CSS}{_color_rules()}</style>\n</head>\n<body>\n"
     yield f'<h1>{_text(heading)}</h1>\n<p class="faint">metashell rehearse: {_text(label)}</p>\n'
-    is_safe = status_of(outcome) == 0
-    yield f'<p class="verdict {"safe" if is_safe else "unsafe"}">{_text(verdict_line(outcome))}</p>\n'
+    yield f'<p class="verdict {"safe" if is_safe(outcome) else "unsafe"}">{_text(verdict_line(outcome))}</p>\n'
     yield from _list(outcome.verdict.reasons[1:])
     yield "<h2>Steps</h2>\n"
     yield _pre(step_lines(outcome, texts))

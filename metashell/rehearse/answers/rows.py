@@ -13,7 +13,7 @@ from metashell.codec.error_codes import error_text
 from metashell.codec.redaction import REDACTED, is_sensitive_config, redact
 from metashell.codec.registry import message_type
 from metashell.image import BrokerRegistration, PartitionRegistration
-from metashell.rehearse.answers.answer_text import status_of, verdict_line
+from metashell.rehearse.answers.answer_text import is_safe, status_of, verdict_line
 from metashell.rehearse.answers.data_loss import data_losses
 from metashell.rehearse.outcome import ImageDiff, Load, Outcome, Refusal, Written
 from metashell.rehearse.step_text import step_text
@@ -28,7 +28,7 @@ def verdict_row(outcome: Outcome) -> Row:
     return {
         "type": "verdict",
         "status": status_of(outcome),
-        "safe": not status_of(outcome) and not verdict.offline_before,
+        "safe": is_safe(outcome),
         "verdict": verdict_line(outcome),
         "reasons": [*data_losses(outcome), *verdict.reasons],
         "troubles": {trouble.value: toll._asdict() for trouble, toll in verdict.tolls.items()},

@@ -34,7 +34,7 @@ CASES: list[tuple[MetadataImage, Sequence[Step], int, str]] = [
         small_image(THREE, {"orders": [partition(1, 2)]}, settings=MIN_ISR, voters=VOTERS),
         [KillBroker(2)],
         0,
-        "SAFE: nothing goes offline; 1 partition refuses writes with acks=all to the end",
+        "WRITES REFUSED: nothing goes offline; 1 partition refuses writes with acks=all to the end",
     ),
     (SOUND, [LoseController()], 0, "SAFE: nothing goes offline; no active controller for 3 s"),
     (SOUND, [LoseController(11), LoseController(12)], 1, "NOT SAFE: no active controller any more: "),
