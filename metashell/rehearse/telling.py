@@ -73,7 +73,7 @@ def _sum(loads: Iterator[Load | None]) -> Load:
 _DONE = {
     Trouble.OFFLINE: "went offline",
     Trouble.UNCLEAN: "got a leader that may lack records (unclean election)",
-    Trouble.FAILOVER: "were led by a dead broker until the controller moved the leadership",
+    Trouble.FAILOVER: "had a dead leader until the controller moved the leadership",
     Trouble.STALLED: "made writes with acks=all wait for a dead broker",
     Trouble.UNDER_MIN_ISR: "had fewer replicas in sync than min.insync.replicas, and refused writes with acks=all",
 }

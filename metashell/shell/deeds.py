@@ -72,7 +72,7 @@ def set_deeds(subjects: Sequence[Subject], words: Sequence[str], image: Metadata
             case ("feature", name):
                 deeds.append(_level(name, words[0], image))
             case ("config", _, _, str(key)):
-                deeds.append(Deed("configs", "set", (_resource(subject), f"{key}={words[0]}")))
+                deeds.append(Deed("configs", "set", ("--", _resource(subject), f"{key}={words[0]}")))
             case ("quota", entity, key):
                 settings = words if key is None else (f"{key}={words[0]}",)
                 keys = ", ".join(word.partition("=")[0] for word in settings)
@@ -128,7 +128,7 @@ def _is_whole(subject: Subject) -> bool:
 def _together(verb: str, subjects: Sequence[Subject], words: Sequence[str]) -> list[Deed]:
     """One command for all resources, so that one question is asked. Errors: UsageError for what has no settings."""
     resources = [_resource(subject) for subject in subjects]
-    return [Deed("configs", verb, (*resources, *words))] if resources else []
+    return [Deed("configs", verb, ("--", *resources, *words))] if resources else []
 
 
 def _removal(subject: Subject, keys: tuple[str, ...]) -> Deed:
@@ -137,7 +137,7 @@ def _removal(subject: Subject, keys: tuple[str, ...]) -> Deed:
             question = f"Remove {', '.join(keys)} of {_entity_text(entity)}?"
             return Deed("quotas", "unset", (*_entity_options(entity), "--", *keys), question)
         case _:
-            return Deed("configs", "unset", (_resource(subject), *keys))
+            return Deed("configs", "unset", ("--", _resource(subject), *keys))
 
 
 def delete_deeds(subjects: Sequence[Subject], image: MetadataImage) -> list[Deed]:

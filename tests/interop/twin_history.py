@@ -60,17 +60,6 @@ def _codes(left: Any, right: Any) -> list[str]:
     return [f"kafka{sorted(kafkas - ours)}", f"ours{sorted(ours - kafkas)}"] if kafkas != ours else []
 
 
-def brings_back(outcome: Outcome) -> bool:
-    """Whether the two differ in that Kafka leaves a replica eligible that was taken away and is added again: see test_returning_replica."""
-
-    def without(side: dict[str, Any]) -> list[Any]:
-        return [{**record, "data": {**record.get("data", {}), "eligibleLeaderReplicas": None}} for record in side["records"]]
-
-    adds = any(record.get("data", {}).get("addingReplicas") for record in outcome.golden["records"])
-    is_same = outcome.golden["response"] == outcome.actual["response"] and without(outcome.golden) == without(outcome.actual)
-    return adds and is_same and outcome.golden["records"] != outcome.actual["records"]
-
-
 def own_uuid(text: str) -> str:
     """A uuid of the history's own, by name."""
     raw = bytearray(hashlib.sha256(text.encode()).digest()[:16])
@@ -163,9 +152,6 @@ class TwinHistory(RuleBasedStateMachine):
             return
         if breaks(outcome.golden["response"]) and not breaks(outcome.actual["response"]):
             # The real one gave up over one of several items; ours refused that one, and did the others.
-            self.is_over = True
-            return
-        if brings_back(outcome):
             self.is_over = True
             return
         if not self.ignored(outcome):

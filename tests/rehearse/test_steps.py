@@ -314,6 +314,14 @@ def test_a_node_that_is_broker_and_controller_dies_as_both() -> None:
     assert leaders(back) == [1, 2, 3]
 
 
+def test_a_replica_that_a_reassignment_brings_back_and_that_was_eligible_once_may_lack_everything() -> None:
+    coming_back = partition(1, 3, isr=[1], elr=[3])._replace(adding_replicas=(3,))
+    outcome = rehearse_change(cluster(topics={"back": [coming_back]}), [KillBroker(1)])
+    assert leaders(outcome, "back") == [3]
+    assert [one.topic for one in outcome.intervals_of(Trouble.UNCLEAN)] == ["back"]
+    assert outcome.verdict.status == 1
+
+
 def test_an_election_of_the_quorum_begins_anew_when_it_lost_its_majority_meanwhile() -> None:
     steps = LoseController(3000, back_after_ms=1_000), LoseController(3001, at_ms=500)
     outcome = rehearsed(cluster(), *steps, quorum_failover_ms=3_000)

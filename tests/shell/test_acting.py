@@ -86,18 +86,18 @@ def asked(image: MetadataImage, line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "commands"),
     [
-        ("set /image/configs/TOPIC:orders retention.ms=1 a=b=c", ["configs set topic:orders retention.ms=1 a=b=c"]),
-        ("set /image/configs/TOPIC:not-there retention.ms=1", ["configs set topic:not-there retention.ms=1"]),
-        ("set /image/configs/TOPIC:orders/cleanup.policy compact", ["configs set topic:orders cleanup.policy=compact"]),
-        ("set /image/topics/byName/orders retention.ms=1", ["configs set topic:orders retention.ms=1"]),
+        ("set /image/configs/TOPIC:orders retention.ms=1 a=b=c", ["configs set -- topic:orders retention.ms=1 a=b=c"]),
+        ("set /image/configs/TOPIC:not-there retention.ms=1", ["configs set -- topic:not-there retention.ms=1"]),
+        ("set /image/configs/TOPIC:orders/cleanup.policy compact", ["configs set -- topic:orders cleanup.policy=compact"]),
+        ("set /image/topics/byName/orders retention.ms=1", ["configs set -- topic:orders retention.ms=1"]),
         (
             "set /image/topics/byName/{orders,reassigned-1} retention.ms=1",
-            ["configs set topic:orders topic:reassigned-1 retention.ms=1"],
+            ["configs set -- topic:orders topic:reassigned-1 retention.ms=1"],
         ),
-        ("set /topics/orders retention.ms=1", ["configs set topic:orders retention.ms=1"]),
-        ("set /image/cluster/brokers/4 log.cleaner.threads=2", ["configs set broker:4 log.cleaner.threads=2"]),
-        ("set /image/configs/BROKER log.cleaner.threads=2", ["configs set broker:default log.cleaner.threads=2"]),
-        ("set /image/configs/CLIENT_METRICS:m interval.ms=100", ["configs set client-metrics:m interval.ms=100"]),
+        ("set /topics/orders retention.ms=1", ["configs set -- topic:orders retention.ms=1"]),
+        ("set /image/cluster/brokers/4 log.cleaner.threads=2", ["configs set -- broker:4 log.cleaner.threads=2"]),
+        ("set /image/configs/BROKER log.cleaner.threads=2", ["configs set -- broker:default log.cleaner.threads=2"]),
+        ("set /image/configs/CLIENT_METRICS:m interval.ms=100", ["configs set -- client-metrics:m interval.ms=100"]),
         ("set /image/clientQuotas/user(alice) producer_byte_rate=1", ["quotas set --user=alice -- producer_byte_rate=1"]),
         (
             "set /image/clientQuotas/clientId(<default>)_user(a) request_percentage=1",
@@ -111,14 +111,14 @@ def asked(image: MetadataImage, line: str) -> list[str]:
         ("set /image/features/metadataVersion 4.2-IV1", ["features downgrade -- metadata.version=4.2-IV1"]),
         ("set /image/features/metadataVersion 4", ["features downgrade -- metadata.version=4"]),
         ("delete /image/features/finalized_share.version", ["features disable -- share.version"]),
-        ("unset /image/configs/TOPIC:orders retention.ms x", ["configs unset topic:orders retention.ms x"]),
-        ("unset /image/configs/TOPIC:orders/cleanup.policy", ["configs unset topic:orders cleanup.policy"]),
+        ("unset /image/configs/TOPIC:orders retention.ms x", ["configs unset -- topic:orders retention.ms x"]),
+        ("unset /image/configs/TOPIC:orders/cleanup.policy", ["configs unset -- topic:orders cleanup.policy"]),
         ("unset /image/clientQuotas/user(alice) producer_byte_rate", ["quotas unset --user=alice -- producer_byte_rate"]),
         ("create /image/topics/byName/new", ["topics create -- new"]),
         ("create /image/topics/byName/new a=b -p 3 -r 2", ["topics create --partitions=3 --replication-factor=2 --config=a=b -- new"]),
         ("alter /image/topics/byName/orders --partitions 9", ["topics alter --partitions=9 -- orders"]),
         ("delete /image/topics/byName/{orders,payments}", ["topics delete -- orders payments"]),
-        ("rm /image/configs/TOPIC:orders/cleanup.policy", ["configs unset topic:orders cleanup.policy"]),
+        ("rm /image/configs/TOPIC:orders/cleanup.policy", ["configs unset -- topic:orders cleanup.policy"]),
         ("delete /image/scram/SCRAM-SHA-256/carol", ["scram delete --mechanism=SCRAM-SHA-256 -- carol"]),
         ("delete /image/clientQuotas/user(alice)", ["quotas unset --user=alice --all"]),
         ("elect /image/topics/byName/orders", ["elect preferred -- orders"]),
@@ -136,7 +136,7 @@ def test_a_verb_is_an_administration_command(line: str, commands: list[str], ima
 
 def test_all_that_is_set_is_removed(image: MetadataImage) -> None:
     keys = sorted(image.configs[2, "orders"])
-    assert asked(image, "delete /image/configs/TOPIC:orders") == [shlex.join(["configs", "unset", "topic:orders", *keys])]
+    assert asked(image, "delete /image/configs/TOPIC:orders") == [shlex.join(["configs", "unset", "--", "topic:orders", *keys])]
 
 
 def test_an_entry_of_access_is_removed_alone(image: MetadataImage) -> None:

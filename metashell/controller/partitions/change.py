@@ -148,9 +148,8 @@ class PartitionChange:
         partition = self.partition
         isr = self.isr
         candidates = hash_order((*self.elr, *partition.isr))
-        # Kafka leaves a replica eligible that a reassignment took away. When it is added again its log is empty, and it must not lead.
-        added = () if self.replicas is partition.replicas else without(self.replicas, *partition.replicas)
-        self.elr = tuple(id for id in candidates if id not in isr and id not in self.unclean_replicas and id not in added)
+        # As in Kafka, a replica stays eligible that a reassignment took away, also when another one brings it back with an empty log.
+        self.elr = tuple(id for id in candidates if id not in isr and id not in self.unclean_replicas)
 
     def _elect(self) -> tuple[int, bool]:
         """The leader from now on, -1 for none, and whether it may lack committed records."""

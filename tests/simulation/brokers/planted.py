@@ -17,7 +17,7 @@ from metashell.controller.schedule import Schedule
 from metashell.image import overlay
 from metashell.image.loss import VersionedRecord
 from metashell.image.partitions import fold_changes
-from tests.simulation.brokers import leading
+from tests.simulation.brokers import leading, mended
 from tests.simulation.brokers.broker import Broker
 from tests.simulation.brokers.replica import Replica
 from tests.simulation.planted import Patch
@@ -131,15 +131,7 @@ def nobody_looks_at_sessions() -> list[Patch]:
 
 def a_replica_that_comes_back_empty_is_eligible() -> list[Patch]:
     """A replica stays in the ELR when a reassignment takes it away, and is there when another one brings it back, as in Kafka."""
-
-    def move_to_elr(change: PartitionChange) -> None:
-        before = change.replicas
-        change.replicas = change.partition.replicas
-        original(change)
-        change.replicas = before
-
-    original = PartitionChange._move_to_elr
-    return [(PartitionChange, "_move_to_elr", move_to_elr)]
+    return [(mended, "mends", list)]
 
 
 def a_leader_forgets_what_it_asked_for() -> list[Patch]:

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tests.simulation.brokers import mended
 from tests.simulation.brokers.cluster import Cluster
 from tests.simulation.brokers.options import RUN_MS, Options, draw
+from tests.simulation.planted import patched
 from tests.simulation.run import place
 from tests.simulation.trace import Trace
 from tests.simulation.violation import Violation
@@ -50,7 +52,8 @@ def run(
     try:
         if stop_ms:
             world.at(stop_ms, _stop)
-        play(cluster, run_ms)
+        with patched(mended.mends()):
+            play(cluster, run_ms)
     except _Stopped:
         pass
     except Violation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from metashell.image import PartitionRegistration
@@ -26,6 +27,14 @@ class Story:
     def pass_time(self, ms: int) -> None:
         """Let so much time pass; a rule that breaks ends the test."""
         self.cluster.world.run(self.cluster.world.now + ms)
+
+    def pass_until(self, holds: Callable[[], bool]) -> None:
+        """Let time pass until something holds, which it does within a minute."""
+        for _ in range(60_000):
+            if holds():
+                return
+            self.pass_time(1)
+        raise AssertionError("not within a minute")
 
     @property
     def partition(self) -> PartitionRegistration:
@@ -113,8 +122,7 @@ def test_a_broker_starts_recovers_and_serves_nobody_before_it_is_unfenced() -> N
     story = Story()
     broker = story.others(story.leader)[0]
     broker.leave()
-    while broker.is_up:
-        story.pass_time(1)
+    story.pass_until(lambda: not broker.is_up)
     broker.come_back()
     seen: list[State] = []
     for _ in range(20_000):
@@ -281,8 +289,8 @@ def test_a_member_whose_power_failed_is_neither_in_sync_nor_eligible_when_it_com
 
     second.come_back()
     registered = len(second.incarnations)
-    while story.cluster.quorum.image.cluster.brokers[second.id].incarnation_id != second.incarnations[registered - 1]:
-        story.pass_time(1)
+    known = second.incarnations[registered - 1]
+    story.pass_until(lambda: story.cluster.quorum.image.cluster.brokers[second.id].incarnation_id == known)
 
     assert second.id not in (*story.partition.isr, *story.partition.elr)
     story.end()
