@@ -22,9 +22,10 @@ settings.register_profile("default", derandomize=True, deadline=None, max_exampl
 settings.register_profile("soak", deadline=None, max_examples=500, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-# Where a script runs the tests in its background, SIGINT is ignored, and would be by every command that a test starts and interrupts.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# In the background of a script SIGINT is ignored, below nohup SIGHUP, and so they would be by every command that a test starts and ends.
+for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -61,6 +61,7 @@ class Listener:
         # A dict, for its order: connections are closed in the order in which they came.
         self._numbers = 0
         self._server: asyncio.Server | None = None
+        self._is_stopped = False
         self._answered = asyncio.Event()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -70,7 +71,9 @@ class Listener:
         return ServerConnection(self._terms)
 
     def admit(self, connection: AcceptedConnection) -> bool:
-        """Whether there is room for a connection."""
+        """Whether there is room for a connection. One that was accepted right before the listener stopped comes too late."""
+        if self._is_stopped:
+            return False
         host = connection.host
         options = self.options
         of_host_max = options.connections_max_of.get(host, options.connections_max_per_host)
@@ -131,6 +134,7 @@ class Listener:
     async def stop(self, grace_s: float = 0.0) -> None:
         """Accept no more; wait up to `grace_s` for open requests to be answered; then close what is left."""
         assert self._server is not None
+        self._is_stopped = True
         self._server.close()
         for connection in list(self._connections):
             if not connection.core.in_flight:

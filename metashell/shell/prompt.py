@@ -54,7 +54,8 @@ def run_prompt(ctx: Context, *, input: Input | None = None, output: Output | Non
         ctx.complain(greeting(ctx), 0)
     while not ctx.leaving:
         try:
-            line = session.prompt()
+            # The handler of prompt_toolkit would ask for ENTER with a prompt of its own, for ever where nobody types.
+            line = session.prompt(set_exception_handler=False)
             _run(ctx, line)
         except KeyboardInterrupt:
             ctx.out.write("^C\n")

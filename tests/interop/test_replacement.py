@@ -117,5 +117,5 @@ def test_kafkas_controllers_are_replaced_by_ours_and_ours_by_kafkas(quorum: Repl
     assert quorum.assert_logs_agree(*KAFKAS, BROKER) > 10
 
     writer.end()
-    assert writer.count > written and not writer.refused
+    assert writer.count > written and not writer.errors
     check_written(writer, read_topic(quorum.broker, TOPIC, PARTITIONS))

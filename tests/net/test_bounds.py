@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import struct
 from typing import Any
 
@@ -16,7 +17,7 @@ from metashell.codec.messages import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
-from metashell.net.accepted_connection import ServerRequest
+from metashell.net.accepted_connection import AcceptedConnection, ServerRequest
 from metashell.net.addresses import Address
 from metashell.net.api_versions import supported_ranges
 from metashell.net.frames import FrameReader, decode_response, encode_request, frame
@@ -244,3 +245,19 @@ def test_the_core_of_an_idle_connection_is_small() -> None:
     finally:
         tracemalloc.stop()
     assert size / len(kept) < 1000
+
+
+def test_a_connection_that_was_accepted_right_before_the_listener_stopped_is_closed() -> None:
+    """Its protocol is made a turn of the loop after the socket was accepted; nobody would ever answer it or close it."""
+
+    async def main() -> None:
+        async with listening() as (listener, _):
+            await listener.stop()
+            ours, theirs = socket.socketpair()
+            with ours:
+                await asyncio.get_running_loop().connect_accepted_socket(lambda: AcceptedConnection(listener), theirs)
+                ours.setblocking(False)
+                async with asyncio.timeout(10):
+                    assert await asyncio.get_running_loop().sock_recv(ours, 1) == b""
+
+    run(main)
