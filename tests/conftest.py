@@ -8,10 +8,8 @@ them.
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,21 +31,6 @@ for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--rewrite`: transcripts, README and docs take what is printed now as what is expected."""
     parser.addoption("--rewrite", action="store_true", default=False, help="accept new output in tests/transcripts, README.md and docs/")
-
-
-DESCRIPTORS_MAX = 300
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_descriptors() -> Iterator[None]:
-    """Close the files of logs that tests let crash: where garbage was frozen, or its collection is off, they stay open.
-
-    With more than 1024 of them no prompt can read its keys in this process, for select() knows no larger ones.
-    """
-    yield
-    if len(os.listdir("/proc/self/fd")) > DESCRIPTORS_MAX:
-        gc.unfreeze()
-        gc.collect()
 
 
 @pytest.fixture(scope="session")
