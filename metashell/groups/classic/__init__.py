@@ -1,0 +1,1 @@
+"""Groups of the classic protocol: joins that wait, syncs, static members."""

@@ -1,0 +1,34 @@
+"""What every decision is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from metashell.groups.decision import Decision
+from metashell.groups.request import Request
+from metashell.groups.settings import Settings
+from metashell.groups.state import State
+from metashell.groups.timers import Timers
+
+
+class Chance(Protocol):
+    """Where new ids come from."""
+
+    def uuid(self) -> bytes:
+        """16 bytes: the ids that the coordinator makes for members hold them, as Java's text or as Kafka's."""
+        ...
+
+
+class Context:
+    """The parts of one coordinator."""
+
+    def __init__(self, settings: Settings, chance: Chance, state: State) -> None:
+        self.settings = settings
+        self.chance = chance
+        self.state = state
+        self.timers = Timers()
+
+
+Handler = Callable[[Context, Request, int], Decision]
+"""`(context, request, now_ms)`; the answer may be missing from the decision, and comes with a later one."""

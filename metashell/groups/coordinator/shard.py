@@ -1,0 +1,64 @@
+"""A coordinator with its log in memory: what it decides is written at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from metashell.groups.coordinator.coordinator import GroupCoordinator
+from metashell.groups.decision import Decision, Effect, Producer
+from metashell.groups.record import Place, Record
+from metashell.groups.request import Answer, Request
+from metashell.groups.topics import Topics
+
+
+class Written(NamedTuple):
+    """A batch as it was appended. Shape: `marker` is None unless this is a transaction's end, which has no records."""
+
+    base_offset: int
+    timestamp_ms: int
+    records: tuple[Record, ...]
+    producer: Producer | None = None
+    marker: bool | None = None
+
+
+class Shard:
+    """Shape: `written` has every batch, oldest first; `effects` what others have to do, until they take it out."""
+
+    def __init__(self, coordinator: GroupCoordinator, written: Iterable[Written] = (), now_ms: int = 0) -> None:
+        self.coordinator = coordinator
+        self.written: list[Written] = []
+        self.effects: list[Effect] = []
+        self.end_offset = 0
+        for batch in written:
+            self._write(batch)
+        coordinator.loaded(now_ms)
+
+    def submit(self, request: Request, now_ms: int) -> list[Answer]:
+        """What is answered now, to this request or to others that waited."""
+        return self._perform(self.coordinator.decide(request, now_ms), now_ms)
+
+    def run_due(self, now_ms: int) -> list[Answer]:
+        """Run every timer that is due, one after the other."""
+        answers: list[Answer] = []
+        while (decision := self.coordinator.run_due(now_ms)) is not None:
+            answers += self._perform(decision, now_ms)
+        return answers
+
+    def topics_changed(self, topics: Topics, changed: Collection[str], deleted: Collection[str], now_ms: int) -> list[Answer]:
+        return self._perform(self.coordinator.topics_changed(topics, changed, deleted, now_ms), now_ms)
+
+    def _perform(self, decision: Decision, now_ms: int) -> list[Answer]:
+        if decision.records or decision.marker is not None:
+            self._write(Written(self.end_offset, now_ms, tuple(decision.records), decision.producer, decision.marker))
+        self.effects += decision.effects
+        return decision.answers
+
+    def _write(self, batch: Written) -> None:
+        self.written.append(batch)
+        producer_id = -1 if batch.producer is None else batch.producer.id
+        for offset, record in enumerate(batch.records, batch.base_offset):
+            self.coordinator.replay(record, Place(offset, batch.timestamp_ms, producer_id))
+        if batch.marker is not None and batch.producer is not None:
+            self.coordinator.replay_end_of_transaction(batch.producer.id, batch.marker)
+        self.end_offset = batch.base_offset + (len(batch.records) or 1)

@@ -1,0 +1,71 @@
+"""What every kind of group is to the rest of the coordinator.
+
+Source: org.apache.kafka.coordinator.group.Group.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, NamedTuple
+
+from metashell.groups.record import Record
+
+
+class CommitClaim(NamedTuple):
+    """Who says to commit or to fetch offsets. `epoch` is a generation in classic groups; -1 and "" where nothing is claimed."""
+
+    member_id: str = ""
+    instance_id: str | None = None
+    epoch: int = -1
+    is_transactional: bool = False
+    version: int = 9
+    """That of the OffsetCommit request."""
+
+
+class Group(ABC):
+    """A group of one kind. Everything here only reads."""
+
+    type: ClassVar[str]
+    """`classic`, `consumer`, `share` or `streams`, as ListGroups names it."""
+    group_id: str
+
+    @abstractmethod
+    def state_name(self) -> str:
+        """The state as ListGroups shows it."""
+
+    @property
+    @abstractmethod
+    def protocol_type(self) -> str:
+        """`consumer` and the like; "" where a classic group has none."""
+
+    @property
+    @abstractmethod
+    def is_empty(self) -> bool: ...
+
+    @abstractmethod
+    def check_commit(self, claim: CommitClaim, topic: str | None = None, topic_id: bytes = b"", partition: int = -1) -> None:
+        """Errors: GroupError for a commit that is refused. With a topic, for that partition (epochs that are behind)."""
+
+    @abstractmethod
+    def check_fetch(self, claim: CommitClaim) -> None:
+        """Errors: GroupError for a fetch of offsets that is refused."""
+
+    @abstractmethod
+    def check_delete(self) -> None:
+        """Errors: GroupError for a group that DeleteGroups may not delete."""
+
+    @abstractmethod
+    def check_delete_offsets(self) -> None:
+        """Errors: GroupError for a group whose offsets OffsetDelete may not touch at all."""
+
+    @abstractmethod
+    def is_subscribed(self, topic: str) -> bool:
+        """Whether offsets of this topic are kept from expiry and OffsetDelete."""
+
+    @abstractmethod
+    def expiry_base_ms(self, commit_ms: int) -> int | None:
+        """From when on the retention of an offset that was committed then counts; None for offsets that do not expire now."""
+
+    @abstractmethod
+    def tombstones(self) -> list[Record]:
+        """The records that delete the group, in Kafka's order, without those of its offsets."""

@@ -1,0 +1,1 @@
+"""Offsets: commits, fetches, what a transaction holds back, expiry and deletion."""

@@ -1,0 +1,1 @@
+"""Share groups: members, targets, and which partitions have share state."""
