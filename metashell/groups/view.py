@@ -64,8 +64,10 @@ def _parts_object(parts: Parts) -> dict[str, list[int]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSummary:
-    """A row of a list of groups. `epoch` is the generation of a classic group and the group epoch of the others; `offsets` and `pending` count
-    partitions. `partition` is that of `__consumer_offsets`, `coordinator` the node that leads it.
+    """A row of a list of groups.
+
+    `epoch` is the generation of a classic group and the group epoch of the others; `offsets` and `pending` count partitions. `partition`
+    is that of `__consumer_offsets`, `coordinator` the node that leads it, `findings` how much is odd about what was read.
     """
 
     group_id: str
@@ -101,8 +103,8 @@ class GroupSummary:
 class MemberDescription:
     """A member. `member_type` is the protocol it speaks; `state` is empty where its kind of group has none.
 
-    `target` is None where there is none (classic groups); `revoking` is what it was told to give up and has not yet; `details` has what else
-    its blobs or records say, as JSON values; `findings` what could not be read of it.
+    `target` is None where there is none (classic groups); `revoking` is what it was told to give up and has not yet; `details` has what
+    else its blobs or records say, as JSON values; `findings` what could not be read of it.
     """
 
     member_id: str
