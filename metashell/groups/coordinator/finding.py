@@ -9,8 +9,6 @@ from typing import Final
 
 from metashell.codec import messages
 from metashell.codec.error_codes import COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST, NONE
-from metashell.codec.error_messages import error_message
-from metashell.errors import MetashellError
 from metashell.groups.context import Context
 from metashell.groups.decision import Decision, GroupError
 from metashell.groups.error_answers import coordinator_error, refused
@@ -33,9 +31,7 @@ def find_coordinator(context: Context, request: Request, now_ms: int) -> Decisio
         if code != NONE:
             return Decision(answers=[refused(request, GroupError(code))])
         settings = context.settings
-        found = messages.FindCoordinatorResponse(
-            error_message="NONE", node_id=settings.node_id, host=settings.host, port=settings.port
-        )
+        found = messages.FindCoordinatorResponse(error_message="NONE", node_id=settings.node_id, host=settings.host, port=settings.port)
         return Decision(answers=[Answer(request.ticket, found)])
     coordinators = tuple(_coordinator(context.settings, body.key_type, key, request.version) for key in body.coordinator_keys)
     return Decision(answers=[Answer(request.ticket, messages.FindCoordinatorResponse(coordinators=coordinators))])
@@ -69,5 +65,5 @@ def _names_share_partition(key: str) -> bool:
     try:
         uuid_from_text(parts[1])
         return int(parts[2]) >= 0
-    except (MetashellError, ValueError):
+    except ValueError:
         return False

@@ -30,7 +30,10 @@ from metashell.groups.state import PartitionKey, State
 def delete_offsets(context: Context, request: Request, now_ms: int) -> Decision:
     """Decide an OffsetDelete. A partition that the broker does not know, or that is subscribed, is refused by itself."""
     state, body = context.state, request.body
-    asked = [(topic.name, [(row.partition_index, _is_known(state, topic.name, row.partition_index)) for row in topic.partitions]) for topic in body.topics]
+    asked = [
+        (topic.name, [(row.partition_index, _is_known(state, topic.name, row.partition_index)) for row in topic.partitions])
+        for topic in body.topics
+    ]
     records: list[Record] = []
     group: Group | None = None
     if any(is_known for _, rows in asked for _, is_known in rows):
