@@ -150,5 +150,5 @@ def test_a_quorum_without_groups_says_so() -> None:
         pytest.raises(QuorumError, match=r"no group coordinator runs \(group.coordinator=embedded starts one\)"),
     ):
         _ = plain.bootstrap_servers
-    with pytest.raises(UsageError, match="group.coordinator=foo: must be embedded"):
+    with pytest.raises(UsageError, match=r"group\.coordinator=foo: must be embedded"):
         EmbeddedQuorum(1, properties={"group.coordinator": "foo"})
