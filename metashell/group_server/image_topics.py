@@ -44,7 +44,7 @@ class ImageTopics:
     def _racks_of(self, topic: TopicImage) -> tuple[tuple[str, ...], ...]:
         found = []
         for _, partition in sorted(topic.partitions.items()):
-            racks = {self._racks.get(id) for id in partition.replicas}
+            racks = (self._racks.get(id) for id in partition.replicas)
             found.append(tuple(sorted(rack for rack in racks if rack is not None)))
         return tuple(found)
 
