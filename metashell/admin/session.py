@@ -8,8 +8,8 @@ Source: org.apache.kafka.clients.admin.KafkaAdminClient (its node providers and 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from metashell.admin.errors import AdminError, UncertainError, UnsupportedError, WrongListenerError, check_answer
 from metashell.admin.nodes import BROKER_ENDPOINTS, CONTROLLER_ENDPOINTS, Kind, Node
@@ -36,6 +36,7 @@ from metashell.net.transport import Connection, ConnectionFailedError
 if TYPE_CHECKING:
     from metashell.client.async_client import AsyncClient
 
+T = TypeVar("T")
 ROUNDS_MAX: Final = 3
 """How often addresses are tried of which none has ever answered."""
 BACKOFF_S: Final = 0.05
@@ -126,17 +127,25 @@ class Session:
         return await self._ask(request, to, version, self._deadline())
 
     async def _ask(self, request: Any, to: int | Address | None, version: int | None, ends_at: float) -> Any:
+        async def ask_once(address: Address) -> Any:
+            try:
+                return await self._try(address, request, version, ends_at, alone=to is not None)
+            except Broken as error:
+                self._repeat(address, request, error)
+                raise
+
+        return await self._first(to, ends_at, ask_once)
+
+    async def _first(self, to: int | Address | None, ends_at: float, attempt: Callable[[Address], Coroutine[Any, Any, T]]) -> T:
+        """What the first of all addresses gives that answers, or the node that is named. Errors: ConnectError; what `attempt` raises."""
         addresses = [await self._address_of(to, ends_at)] if isinstance(to, int) else [to] if to else self._candidates()
         failures: dict[Address, str] = {}
         silent: set[Address] = set()
         for round_number in range(ROUNDS_MAX):
             for address in (address for address in addresses if address not in silent):
                 try:
-                    return await self._try(address, request, version, ends_at, alone=to is not None)
-                except NotSent as error:
-                    error.note(address, failures, silent)
-                except Broken as error:
-                    self._repeat(address, request, error)
+                    return await attempt(address)
+                except Unanswered as error:
                     error.note(address, failures, silent)
             if silent.issuperset(addresses) or not await self._rest(round_number, ends_at):
                 break
@@ -203,18 +212,7 @@ class Session:
     async def connection(self, to: int | Address | None = None) -> Connection:
         """The connection to a node, or to the first that answers. Errors: see `Admin`."""
         ends_at = self._deadline()
-        addresses = [await self._address_of(to, ends_at)] if isinstance(to, int) else [to] if to else self._candidates()
-        failures: dict[Address, str] = {}
-        silent: set[Address] = set()
-        for round_number in range(ROUNDS_MAX):
-            for address in (address for address in addresses if address not in silent):
-                try:
-                    return await self._connect(address, ends_at)
-                except NotSent as error:
-                    error.note(address, failures, silent)
-            if silent.issuperset(addresses) or not await self._rest(round_number, ends_at):
-                break
-        raise ConnectError(list(failures.items()))
+        return await self._first(to, ends_at, lambda address: self._connect(address, ends_at))
 
     # ---- who is asked
 

@@ -159,6 +159,8 @@ class _Run:
         self._asking: list[Standing] = []
         self._done = 0
         self._unseen: dict[Place, float] = {}
+        # One deadline for all batches.
+        self._ends_at = None if work.values.wait is None else time.monotonic() + int(work.values.wait)
 
     def run(self) -> None:
         """Errors: MetashellError; what was done until then is told."""
@@ -222,14 +224,12 @@ class _Run:
         """Return once no more than so many moves are under way. Errors: MetashellError after --wait."""
         from metashell.cli.administering import POLL_MAX_S
 
-        limit_s = self._work.values.wait
-        ends_at = None if limit_s is None else time.monotonic() + int(limit_s)
         while True:
             self._count()
             if len(self._moving) <= left:
                 return
-            if ends_at is not None and time.monotonic() > ends_at:
-                raise MetashellError(f"not within {limit_s} s: {len(self._moving)} partitions are still being moved")
+            if self._ends_at is not None and time.monotonic() > self._ends_at:
+                raise MetashellError(f"not within {self._work.values.wait} s: {len(self._moving)} partitions are still being moved")
             self._work.progress(f"{self._done} moved, {len(self._moving)} being moved, {len(self._waiting)} to come")
             time.sleep(min(POLL_MAX_S, 0.1 + len(self._moving) / 1000))
 

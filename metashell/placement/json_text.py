@@ -27,7 +27,9 @@ class _TwiceError(Exception):
 
 
 def parse_json(text: str, source: str) -> Any:
-    """The value of a JSON text. Errors: JsonTextError; UsageError for a key that an object has twice."""
+    """The value of a JSON text. Errors: JsonTextError; UsageError for no text, and for a key that an object has twice."""
+    if not text.strip():
+        raise UsageError(f"{source}: there is nothing in it", source)
     try:
         return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:

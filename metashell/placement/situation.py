@@ -82,16 +82,19 @@ def cluster_of(situation: Situation, wishes: Wishes, sizes: Mapping[tuple[str, i
             notes.append(f"broker {broker.id} {broker.trouble}: it keeps what it has and gets nothing (--off {broker.id} empties it)")
         brokers.append(Broker(broker.id, broker.rack, not is_left and not broker.trouble, is_left))
     brokers += [Broker(id, None, False, True) for id in gone]
-    partitions, moving = [], 0
+    partitions, moving, unsized = [], 0, 0
     for found in situation.partitions:
         is_fixed = wishes.topics is not None and found.topic not in wishes.topics
         # What is under way stays under way, except to or from brokers that are to be left.
         if found.is_moving and not is_fixed and not left & set(found.goal):
             is_fixed, moving = True, moving + 1
-        size = sizes.get((found.topic, found.partition), 0)
-        partitions.append(Partition(found.topic, found.partition, found.goal, size, is_fixed))
+        size = sizes.get((found.topic, found.partition))
+        unsized += size is None
+        partitions.append(Partition(found.topic, found.partition, found.goal, size or 0, is_fixed))
     if moving:
         notes.append(f"partitions that are being moved already stay as that leaves them: {moving}")
+    if sizes and unsized:
+        notes.append(f"no size is given of {unsized} of {len(partitions)} partitions: they count as 0 bytes")
     takers = [broker for broker in brokers if broker.takes]
     named = sum(broker.rack is not None for broker in takers)
     if 0 < named < len(takers):

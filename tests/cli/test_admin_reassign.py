@@ -98,6 +98,9 @@ def test_a_plan_goes_by_sizes(quorum: EmbeddedQuorum, topic: str, tmp_path: Path
     told = lines(quorum, "reassign", "plan", "--sizes", str(sizes), "--throttle", "50M")
     assert any("2 of 8 replicas are copied (3 GB)" in line for line in told), told
     assert any(line.startswith("at 52.4 MB/s for each broker that takes at least 58 s") for line in told), told
+    sizes.write_text(text.replace("orders-2", "other-2"))
+    told = lines(quorum, "reassign", "plan", "--sizes", str(sizes))
+    assert any(line.endswith("no size is given of 1 of 4 partitions: they count as 0 bytes") for line in told), told
     sizes.write_text(text.replace("orders-", "other-"))
     (told_,) = lines(quorum, "reassign", "plan", "--sizes", str(sizes), status=2)
     assert told_.endswith("sizes.json: sizes of unknown topics: other: of another cluster?")
@@ -281,6 +284,24 @@ def test_waiting_has_an_end_and_says_what_is_left(quorum: EmbeddedQuorum, plan: 
     lines(quorum, "reassign", "cancel", plan)
 
 
+def test_the_end_of_waiting_is_one_for_all_batches(quorum: EmbeddedQuorum, plan: str) -> None:
+    done = threading.Event()
+
+    def copy() -> None:
+        while not done.wait(1.2):
+            catch_up(quorum, "orders", *(id for id, one in quorum.image.topics.by_name["orders"].partitions.items() if one.adding_replicas))
+
+    thread = threading.Thread(target=copy)
+    thread.start()
+    try:
+        told = lines(quorum, "reassign", "apply", plan, "--batch", "1", "--wait", "2", status=1)
+    finally:
+        done.set()
+        thread.join()
+    assert told[-1] == "metashell reassign apply: not within 2 s: 1 partitions are still being moved"
+    lines(quorum, "reassign", "cancel", plan)
+
+
 def test_status_is_watched_until_the_plan_is_done(quorum: EmbeddedQuorum, plan: str) -> None:
     lines(quorum, "reassign", "apply", plan)
     thread = threading.Timer(0.3, catch_up, (quorum, "orders", 0, 2, 3))
@@ -410,6 +431,13 @@ def test_a_plan_that_does_not_parse_is_shown(quorum: EmbeddedQuorum, tmp_path: P
     path.write_text('{"version": 1,\n "partitions": [}]}\n')
     told = lines(quorum, "reassign", "apply", str(path), status=2)
     assert told == [f"metashell reassign apply: {path}:2:17: expecting value", '     "partitions": [}]}', "                    ^"]
+
+
+def test_a_plan_with_nothing_in_it_is_refused(quorum: EmbeddedQuorum, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text("\n")
+    told = lines(quorum, "reassign", "apply", str(path), status=2)
+    assert told == [f"metashell reassign apply: {path}: there is nothing in it"]
 
 
 def test_a_plan_is_read_from_standard_input(quorum: EmbeddedQuorum, plan: str) -> None:

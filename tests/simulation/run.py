@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tests.simulation import faults
 from tests.simulation.checkers import clients, liveness
@@ -23,10 +23,11 @@ EVENTS = 4_000
 FAULTY_PART = 0.65
 PHASE_MS = 600_000
 REST_MS = 20 * PHASE_MS
+OptionsT = TypeVar("OptionsT")
 
 
 @dataclass(slots=True)
-class Result:
+class Result(Generic[OptionsT]):
     """What a run came to; `violation` is None where all rules held."""
 
     seed: int
@@ -34,7 +35,7 @@ class Result:
     ms: int
     counts: Counter[str]
     violation: Violation | None
-    options: Options
+    options: OptionsT
 
 
 def run(
@@ -45,7 +46,7 @@ def run(
     trace: Trace | None = None,
     options: Options | None = None,
     profile: str | None = None,
-) -> Result:
+) -> Result[Options]:
     """Run a seed. `without` names options that are to have their plain value; what a rule finds ends the run."""
     options = (options or draw(seed, profile)).without(without)
     world = build(options, trace)

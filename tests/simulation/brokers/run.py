@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from tests.simulation.brokers import mended
 from tests.simulation.brokers.cluster import Cluster
 from tests.simulation.brokers.options import RUN_MS, Options, draw
 from tests.simulation.planted import patched
-from tests.simulation.run import place
+from tests.simulation.run import Result, place
 from tests.simulation.trace import Trace
 from tests.simulation.violation import Violation
 
 RAISED = "an exception left the core"
-
-
-@dataclass(slots=True)
-class Result:
-    """What a run came to; `violation` is None where all rules held."""
-
-    seed: int
-    events: int
-    ms: int
-    counts: Counter[str]
-    violation: Violation | None
-    options: Options
 
 
 def run(
@@ -40,7 +26,7 @@ def run(
     is_black_box: bool = False,
     run_ms: int = RUN_MS,
     stop_ms: int = 0,
-) -> Result:
+) -> Result[Options]:
     """Run a seed; what a rule finds ends it. `is_black_box`: nobody looks into the controllers; `stop_ms` ends it early.
 
     `events` and `profile` are those of the other simulations; here a run goes by time, and there are no profiles.

@@ -1,0 +1,220 @@
+"""What an operator sees of groups, whoever it was learned from: logs, a live cluster, or a coordinator in memory.
+
+`as_object` gives the JSON object of each, which commands, nodes and reports print; keys are a contract. None says that the source cannot
+know; it is never a guess. Topics stand by their name, or by their id as text where no name is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from metashell.groups.topics import Topics
+from metashell.values import uuid_text
+
+Parts = tuple[tuple[str, tuple[int, ...]], ...]
+"""Topics (for streams groups: subtopologies) with partitions, both sorted."""
+
+KINDS = ("classic", "consumer", "share", "streams")
+"""The types of groups, as ListGroups names them."""
+
+
+def parts_of(partitions: Iterable[tuple[str, int]]) -> Parts:
+    """Single partitions by topic."""
+    found: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        found.setdefault(topic, []).append(partition)
+    return tuple((topic, tuple(numbers)) for topic, numbers in found.items())
+
+
+def named_parts(by_id: Iterable[tuple[bytes, Iterable[int]]], topics: Topics) -> Parts:
+    """Partitions by topic id, with the topics' names where they are known."""
+    return tuple(sorted((topic_text(id, topics), tuple(sorted(partitions))) for id, partitions in by_id if partitions))
+
+
+def topic_text(id: bytes, topics: Topics) -> str:
+    """A topic's name, or its id where that is not known."""
+    topic = topics.with_id(id)
+    return uuid_text(id) if topic is None else topic.name
+
+
+def parts_text(parts: Parts) -> str:
+    """`orders:0-2,5 audit:0`; empty for nothing."""
+    return " ".join(f"{topic}:{ranges_text(partitions)}" for topic, partitions in parts)
+
+
+def ranges_text(numbers: Iterable[int]) -> str:
+    """`0-2,5` for sorted numbers."""
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+
+
+def part_count(parts: Parts) -> int:
+    """How many partitions these are."""
+    return sum(len(partitions) for _, partitions in parts)
+
+
+def _parts_object(parts: Parts) -> dict[str, list[int]]:
+    return {topic: list(partitions) for topic, partitions in parts}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSummary:
+    """A row of a list of groups.
+
+    `epoch` is the generation of a classic group and the group epoch of the others; `offsets` and `pending` count partitions. `partition`
+    is that of `__consumer_offsets`, `coordinator` the node that leads it, `findings` how much is odd about what was read.
+    """
+
+    group_id: str
+    kind: str
+    state: str
+    protocol_type: str = ""
+    epoch: int | None = None
+    members: int | None = None
+    offsets: int | None = None
+    pending: int | None = None
+    partition: int | None = None
+    coordinator: int | None = None
+    findings: int = 0
+
+    def as_object(self) -> dict[str, Any]:
+        return {
+            "type": "group",
+            "group": self.group_id,
+            "group_type": self.kind,
+            "state": self.state,
+            "protocol_type": self.protocol_type,
+            "epoch": self.epoch,
+            "members": self.members,
+            "offsets": self.offsets,
+            "pending": self.pending,
+            "partition": self.partition,
+            "coordinator": self.coordinator,
+            "findings": self.findings,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberDescription:
+    """A member. `member_type` is the protocol it speaks; `state` is empty where its kind of group has none.
+
+    `target` is None where there is none (classic groups); `revoking` is what it was told to give up and has not yet; `details` has what
+    else its blobs or records say, as JSON values; `findings` what could not be read of it.
+    """
+
+    member_id: str
+    member_type: str
+    client_id: str = ""
+    client_host: str = ""
+    instance_id: str | None = None
+    rack: str | None = None
+    epoch: int | None = None
+    state: str = ""
+    topics: tuple[str, ...] = ()
+    regex: str | None = None
+    assigned: Parts = ()
+    target: Parts | None = None
+    revoking: Parts = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    findings: tuple[str, ...] = ()
+
+    def as_object(self, group_id: str) -> dict[str, Any]:
+        return {
+            "type": "member",
+            "group": group_id,
+            "member": self.member_id,
+            "instance": self.instance_id,
+            "client": self.client_id,
+            "host": self.client_host,
+            "rack": self.rack,
+            "member_type": self.member_type,
+            "epoch": self.epoch,
+            "state": self.state,
+            "topics": list(self.topics),
+            "regex": self.regex,
+            "assigned": _parts_object(self.assigned),
+            "target": None if self.target is None else _parts_object(self.target),
+            "revoking": _parts_object(self.revoking),
+            "details": dict(self.details),
+            "findings": list(self.findings),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDescription:
+    """A group with its members. `assignor` is the protocol of a classic group; `leader` its leader's member id.
+
+    `details` has what only its kind has, as JSON values.
+    """
+
+    summary: GroupSummary
+    members: tuple[MemberDescription, ...] = ()
+    assignor: str | None = None
+    leader: str | None = None
+    assignment_epoch: int | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    findings: tuple[str, ...] = ()
+
+    def as_object(self) -> dict[str, Any]:
+        return {
+            **self.summary.as_object(),
+            "assignor": self.assignor,
+            "leader": self.leader,
+            "assignment_epoch": self.assignment_epoch,
+            "details": dict(self.details),
+            "members": [member.as_object(self.summary.group_id) for member in self.members],
+            "findings": list(self.findings),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetRow:
+    """A committed offset. `pending_producer` is the producer whose open transaction holds it back, None for an offset that counts.
+
+    `end_offset` is where the partition's log ends. `member_id` and `client_id` are those of who has the partition. Units: ms.
+    """
+
+    group_id: str
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+    commit_ms: int | None = None
+    expire_ms: int | None = None
+    topic_id: bytes = bytes(16)
+    pending_producer: int | None = None
+    end_offset: int | None = None
+    member_id: str | None = None
+    client_id: str | None = None
+
+    @property
+    def lag(self) -> int | None:
+        """Records that are left to read, None where that is not known. A commit past the end of the log has none left."""
+        return None if self.end_offset is None or self.offset < 0 else max(self.end_offset - self.offset, 0)
+
+    def as_object(self) -> dict[str, Any]:
+        return {
+            "type": "offset",
+            "group": self.group_id,
+            "topic": self.topic,
+            "partition": self.partition,
+            "offset": self.offset,
+            "leader_epoch": None if self.leader_epoch < 0 else self.leader_epoch,
+            "metadata": self.metadata,
+            "committed_at": self.commit_ms,
+            "expires_at": self.expire_ms,
+            "topic_id": None if self.topic_id == bytes(16) else uuid_text(self.topic_id),
+            "pending_producer": self.pending_producer,
+            "log_end_offset": self.end_offset,
+            "lag": self.lag,
+            "member": self.member_id,
+            "client": self.client_id,
+        }
