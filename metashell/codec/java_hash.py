@@ -1,7 +1,7 @@
 """Orders that show in answers, records and output because Kafka iterates over Java's hash sets and maps.
 
-A java.util.HashMap has a power of two of buckets, and doubles when it is three quarters full; it never shrinks. It iterates by bucket, and in
-a bucket in the order in which keys came. So the order follows from the keys in that order, their hashes and the number of buckets.
+A java.util.HashMap has a power of two of buckets, and doubles when it is three quarters full; it never shrinks. It iterates by bucket, and
+in a bucket in the order in which keys came. So the order follows from the keys in that order, their hashes and the number of buckets.
 """
 
 from __future__ import annotations

@@ -13,11 +13,11 @@ __all__ = ["SERVER_ASSIGNORS", "Assigned", "ServerGroup", "ServerMember", "are_h
 
 
 def _uniform(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
-    return (uniform if group.is_homogeneous else uniform_uneven).assign(group, partition_count)
+    return (uniform.assign if group.is_homogeneous else uniform_uneven.assign)(group, partition_count)
 
 
 def _simple(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
-    return (simple if group.is_homogeneous else simple_uneven).assign(group, partition_count)
+    return (simple.assign if group.is_homogeneous else simple_uneven.assign)(group, partition_count)
 
 
 SERVER_ASSIGNORS: Final[dict[str, Callable[[ServerGroup, PartitionCount], Assigned]]] = {

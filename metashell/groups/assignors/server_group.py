@@ -60,5 +60,5 @@ def known_count(topic_id: bytes, partition_count: PartitionCount) -> int:
 def sorted_targets(targets: Mapping[str, Mapping[bytes, Iterable[int]]]) -> Assigned:
     """An assignment in the form of `Assigned`."""
     return {
-        member_id: {topic_id: tuple(sorted(partitions)) for topic_id, partitions in by_topic.items()} for member_id, by_topic in targets.items()
+        member_id: {topic_id: tuple(sorted(partitions)) for topic_id, partitions in target.items()} for member_id, target in targets.items()
     }

@@ -14,16 +14,13 @@ from metashell.groups.assignors.server_group import Assigned, PartitionCount, Se
 def assign(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
     """Members with an instance id come first, by it; then the others, by member id. What they had before plays no part."""
     order = sorted(group.members, key=lambda member_id: _sort_key(member_id, group.members[member_id].instance_id))
-    if group.is_homogeneous:
-        topic_ids = group.members[order[0]].topic_ids
-        subscribers = dict.fromkeys(topic_ids, len(order))
-    else:
-        subscribers = Counter(topic_id for member_id in order for topic_id in group.members[member_id].topic_ids)
+    topics_of = {member_id: group.members[order[0] if group.is_homogeneous else member_id].topic_ids for member_id in order}
+    subscribers = Counter(topic_id for topic_ids in topics_of.values() for topic_id in topic_ids)
     ranges = {topic_id: _Ranges(partition_count(topic_id), count) for topic_id, count in subscribers.items()}
     assigned: Assigned = {}
-    for member_id in order:
-        taken = {topic_id: ranges[topic_id].take() for topic_id in (topic_ids if group.is_homogeneous else group.members[member_id].topic_ids)}
-        assigned[member_id] = {topic_id: partitions for topic_id, partitions in taken.items() if partitions}
+    for member_id, topic_ids in topics_of.items():
+        taken = ((topic_id, ranges[topic_id].take()) for topic_id in topic_ids)
+        assigned[member_id] = {topic_id: partitions for topic_id, partitions in taken if partitions}
     return assigned
 
 

@@ -63,8 +63,8 @@ class _Builder:
 
         def key(topic_id: bytes) -> tuple[float, int, int, int]:
             subscribers = len(self.subscribers[topic_id])
-            halves = (int.from_bytes(half, "big", signed=True) for half in (topic_id[:8], topic_id[8:]))
-            return -len(self.owners[topic_id]) / subscribers, subscribers, *halves
+            most, least = (int.from_bytes(half, "big", signed=True) for half in (topic_id[:8], topic_id[8:]))
+            return -len(self.owners[topic_id]) / subscribers, subscribers, most, least
 
         return sorted(topic_ids, key=key)
 
