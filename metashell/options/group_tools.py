@@ -66,4 +66,5 @@ GROUPS = CommandSpec(
     commands=COMMANDS,
     examples=tuple(each.examples[0] for each in COMMANDS),
     epilog=(("COMMANDS", shared.listed({each.name: each.summary for each in COMMANDS})), shared.EXIT_STATUS),
+    files=(("GROUP.json", "members and topics for assign, or rows with them, one on each line"),),
 )
