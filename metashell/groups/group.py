@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
 
 from metashell.groups.record import Record
+from metashell.groups.timers import Timers
 from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, GroupSummary
 
@@ -71,6 +72,10 @@ class Group(ABC):
     @abstractmethod
     def tombstones(self) -> list[Record]:
         """The records that delete the group, in Kafka's order, without those of its offsets."""
+
+    def committed(self, member_id: str, timers: Timers, now_ms: int) -> None:
+        """A member committed offsets, which may keep its session."""
+        return None
 
     def summary(self) -> GroupSummary:
         """The group as a row of a list; its kind adds what it knows (epoch, number of members). Offsets are not in it."""
