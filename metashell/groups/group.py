@@ -26,11 +26,13 @@ class CommitClaim(NamedTuple):
 
 
 class Group(ABC):
-    """A group of one kind. Everything here only reads."""
+    """A group of one kind. Everything here but `committed` only reads."""
 
     type: ClassVar[str]
     """`classic`, `consumer`, `share` or `streams`, as ListGroups names it."""
     group_id: str
+    is_expiring: ClassVar[bool] = True
+    """Whether the group itself goes when it is empty and has no offsets."""
 
     @abstractmethod
     def state_name(self) -> str:
@@ -48,6 +50,10 @@ class Group(ABC):
     @abstractmethod
     def check_commit(self, claim: CommitClaim, topic: str | None = None, topic_id: bytes = b"", partition: int = -1) -> None:
         """Errors: GroupError for a commit that is refused. With a topic, for that partition (epochs that are behind)."""
+
+    def committed(self, member_id: str, timers: Timers, now_ms: int) -> None:
+        """A member's commit was accepted: what a session is kept alive by, where commits do that."""
+        return None
 
     @abstractmethod
     def check_fetch(self, claim: CommitClaim) -> None:
@@ -72,10 +78,6 @@ class Group(ABC):
     @abstractmethod
     def tombstones(self) -> list[Record]:
         """The records that delete the group, in Kafka's order, without those of its offsets."""
-
-    def committed(self, member_id: str, timers: Timers, now_ms: int) -> None:
-        """A member committed offsets, which may keep its session."""
-        return None
 
     def summary(self) -> GroupSummary:
         """The group as a row of a list; its kind adds what it knows (epoch, number of members). Offsets are not in it."""

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from metashell.groups.classic.metadata_record import GROUP_METADATA
 from metashell.groups.classic.replay import make_simple, replay_group_metadata
+from metashell.groups.offsets.records import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT
+from metashell.groups.offsets.replay import replay_commit
 from metashell.groups.record import Place, Record
 from metashell.groups.state import State
 
 Replay = Callable[[State, Record, Place], None]
 
 REPLAYS: dict[int, Replay] = {
-    2: replay_group_metadata,
+    LEGACY_OFFSET_COMMIT: replay_commit,
+    OFFSET_COMMIT: replay_commit,
+    GROUP_METADATA: replay_group_metadata,
 }
 """By record type. Types that are not here are skipped."""
 
