@@ -44,8 +44,8 @@ class Ledger:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every partition that somebody subscribes to has an owner."""
-        return not self._without
+        """Whether every partition that somebody subscribes to has an owner, and no other has."""
+        return not self._without and len(self.owner) == len(self.expected)
 
     @property
     def without(self) -> Collection[PartitionKey]:
@@ -69,8 +69,9 @@ class Ledger:
             self._lane(client, self._state_of(client))
 
     def end(self, now_ms: int) -> None:
-        """Count up to here."""
+        """Count up to here, but time without work only up to the last change: after it the group is as it wants to be."""
         self._pass(now_ms)
+        self.figures.idle_member_ms -= len(self._idle) * (now_ms - max(self.changed_ms, self._begin_ms))
         for since_ms in self._without.values():
             self.figures.gap_max_ms = max(self.figures.gap_max_ms, now_ms - max(since_ms, self._begin_ms))
         for slot in list(self._states):

@@ -80,7 +80,12 @@ class Network:
         if not connection.is_open:
             return
         connection.is_open = False
-        for ticket in connection.in_flight:
+        for ticket in list(connection.in_flight):
+            self.lose(connection, ticket)
+
+    def lose(self, connection: Connection, ticket: int) -> None:
+        """Tell a client that a request on a broken connection gets no answer."""
+        if connection.in_flight.pop(ticket, ticket) is None:
             self._clock.after(self.delay_ms(), _unanswered, (connection.peer, ticket))
 
 

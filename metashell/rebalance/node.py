@@ -64,8 +64,8 @@ class Listener(Protocol):
 
     def answering(self, connection: Connection, sent: Sent, body: Any) -> None: ...
 
-    def replaced(self, old: State, new: State) -> None:
-        """A new coordinator has read the log that the old one wrote."""
+    def replaced(self, old: State, new: State, *, is_whole: bool) -> None:
+        """A new coordinator has read the log that the old one wrote, or what is left of it."""
         ...
 
 
@@ -100,7 +100,7 @@ class Node:
         """Take a request from a connection, in its turn."""
         connection, sent = arrived
         if not connection.is_open:
-            self._network.drop(connection)
+            self._network.lose(connection, sent.ticket)
         elif connection.served >= 0 or connection.waiting:
             connection.waiting.append(sent)
         else:
@@ -145,7 +145,7 @@ class Node:
             self.written.append(batch)
             self._end_offset += len(batch.records) or 1
             self._committed_ms = now_ms + self._commit_ms
-            replay(self.coordinator, batch)
+            replay(self.coordinator, batch, has_records=decision.replays)
             self._listener.written(batch, connection, sent)
         leaves_ms = max(now_ms, self._committed_ms)
         for answer in decision.answers:
@@ -200,44 +200,47 @@ class Node:
             elif connection.waiting:
                 self._clock.after(0, self._next, connection)
         self._pending.clear()
-        self._leave(NodeState.MOVED, away_ms, load_ms)
+        self._leave(NodeState.MOVED, away_ms, load_ms, is_whole=True)
 
     def crash(self, away_ms: int, load_ms: int) -> None:
         """The broker dies: connections break, and batches that were not committed are lost."""
         now_ms = self._clock.now_ms
+        whole = len(self.written)
         while self.written and self.written[-1].timestamp_ms + self._commit_ms > now_ms:
             self.written.pop()
+        is_whole = len(self.written) == whole
         for connection in self._connections:
             self._network.drop(connection)
         self._connections.clear()
         self._pending.clear()
-        self._leave(NodeState.DOWN, away_ms, load_ms)
+        self._leave(NodeState.DOWN, away_ms, load_ms, is_whole=is_whole)
 
-    def _leave(self, state: NodeState, away_ms: int, load_ms: int) -> None:
+    def _leave(self, state: NodeState, away_ms: int, load_ms: int, *, is_whole: bool) -> None:
         self.state = state
         self._wake_ms = -1
-        self._clock.after(away_ms, self._load, load_ms)
+        self._clock.after(away_ms, self._load, (load_ms, is_whole))
 
-    def _load(self, load_ms: int) -> None:
+    def _load(self, how: tuple[int, bool]) -> None:
         self.state = NodeState.LOADING
-        self._clock.after(load_ms, self._begin)
+        load_ms, is_whole = how
+        self._clock.after(load_ms, self._begin, is_whole)
 
-    def _begin(self, nothing: None) -> None:
+    def _begin(self, is_whole: bool) -> None:
         old = self.coordinator
         self.coordinator = GroupCoordinator(self._settings, self._chance, self._topics)
         for batch in self.written:
             replay(self.coordinator, batch)
-        self._listener.replaced(old.state, self.coordinator.state)
+        self._listener.replaced(old.state, self.coordinator.state, is_whole=is_whole)
         self.coordinator.loaded(self._clock.now_ms)
         self._end_offset = self.written[-1].base_offset + (len(self.written[-1].records) or 1) if self.written else 0
         self.state = NodeState.ACTIVE
         self._plan()
 
 
-def replay(coordinator: GroupCoordinator, batch: Written) -> None:
-    """Let a coordinator take in a batch that was written."""
+def replay(coordinator: GroupCoordinator, batch: Written, *, has_records: bool = True) -> None:
+    """Let a coordinator take in a batch that was written; without its records, where its state has them already."""
     producer_id = -1 if batch.producer is None else batch.producer.id
-    for offset, record in enumerate(batch.records, batch.base_offset):
+    for offset, record in enumerate(batch.records if has_records else (), batch.base_offset):
         coordinator.replay(record, Place(offset, batch.timestamp_ms, producer_id))
     if batch.marker is not None and batch.producer is not None:
         coordinator.replay_end_of_transaction(batch.producer.id, batch.marker)

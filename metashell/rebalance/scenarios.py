@@ -285,7 +285,7 @@ SCENARIOS: Final = {
             "twin", "two processes have the same instance id", _twin, sets={"is_static": True}, expects_failures=True
         ),
         Scenario("more-partitions", "a topic gets twice as many partitions", _more_partitions),
-        Scenario("topic-deleted", "a topic is deleted", _topic_deleted),
+        Scenario("topic-deleted", "a topic is deleted", _topic_deleted, sets=dict(_SHORT)),
         Scenario("failover", "the coordinator moves to another broker, at rest and within a rebalance", _failover),
         Scenario("coordinator-crash", "the coordinator's broker dies, at rest and within a rebalance", _coordinator_crash),
         Scenario("bad-network", "connections break for two minutes, while one member joins and one leaves", _bad_network),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from metashell.groups.members.classic import ClassicMember
 from metashell.groups.members.consumer import ConsumerMember
 from metashell.groups.members.settings import MemberSettings
-from metashell.groups.members.strategy import strategies
+from metashell.groups.members.built_in import strategies
 from metashell.groups.settings import Settings
 from metashell.groups.topics import KnownTopics, Topic
 from metashell.rebalance.client import Client
@@ -159,7 +159,7 @@ class World:
     def run(self, scenario: str, steps: Callable[[World], Steps], *, is_warm: bool = True) -> Outcome:
         """Play a scenario, on a group that has settled before where it is `is_warm`, and say what came of it."""
         self._steps = self._play(steps, is_warm)
-        self._advance(None)
+        self.clock.at(0, self._advance)
         self.clock.run_until(1 << 62, self._ask_over)
         return self._outcome(scenario)
 
@@ -176,6 +176,7 @@ class World:
 
     def _advance(self, nothing: None) -> None:
         """Go on with the scenario."""
+        self.clock.events -= 1
         self._last_step_ms = self.clock.now_ms
         self._deadline_ms = self._last_step_ms + self.plan.patience_ms
         try:
@@ -193,7 +194,7 @@ class World:
         """The scenario waits until the group has settled."""
         self.clock.events -= 1
         if self.is_settled:
-            self._advance(None)
+            self.clock.after(0, self._advance)
         elif self.clock.now_ms >= self._deadline_ms:
             self._report_unsettled()
             self._is_over = True
