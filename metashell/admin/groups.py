@@ -56,7 +56,7 @@ _DEAD: Final = "Dead"
 def list_groups(
     admin: Admin, states: Iterable[str] = (), kinds: Iterable[str] = ()
 ) -> tuple[list[GroupSummary], list[tuple[int, MetashellError]]]:
-    """All groups of all brokers by id, and for each broker that did not answer why. Errors: UnsupportedError for filters that are too new."""
+    """All groups of all brokers by id, and for each broker that did not answer why. Errors: UnsupportedError for filters too new."""
     states, kinds = tuple(states), tuple(kinds)
     wanted = max(_STATES_SINCE if states else 0, _TYPES_SINCE if kinds else 0)
     found: list[GroupSummary] = []
@@ -310,7 +310,7 @@ _DESCRIPTIONS: Final[Mapping[str, tuple[Callable[[str], Any], Callable[[Any, int
 
 def committed_offsets(admin: Admin, group_id: str) -> list[OffsetRow]:
     """All that a group has committed, by topic and partition. Errors: AdminError; those of `Admin`."""
-    low, high = admin.ranges()[OFFSET_FETCH]
+    high = admin.ranges()[OFFSET_FETCH][1]
     make = messages.OffsetFetchRequest
     # Later versions name topics by ids alone, which this command shows to nobody.
     version = min(high, _NAMES_UNTIL)
