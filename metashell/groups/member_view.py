@@ -5,17 +5,16 @@ For the room of classic groups, which has them from joins and records, and for w
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from metashell.codec.blobs.consumer_protocol import read_assignment, read_subscription
-from metashell.codec.blobs.embedded import CONSUMER, decode_assignment, decode_subscription
-from metashell.errors import DecodeError
-from metashell.groups.view import MemberDescription, parts_of
+from metashell.codec.blobs.embedded import decode_assignment, decode_subscription
+from metashell.groups.view import MemberDescription, Parts, parts_of
 
 
 def classic_member(
     protocol_type: str,
-    protocol: str | None,
+    protocol_name: str | None,
     *,
     member_id: str,
     instance_id: str | None,
@@ -23,35 +22,27 @@ def classic_member(
     client_host: str,
     subscription: bytes,
     assignment: bytes,
+    details: Mapping[str, Any] | None = None,
 ) -> MemberDescription:
-    """The member; its blobs stand in `details`, and what does not decode is a finding. Never raises for what they hold."""
-    told = decode_subscription(protocol_type, protocol, subscription)
-    given = decode_assignment(protocol_type, protocol, assignment)
-    details: dict[str, Any] = {}
-    if told.value is not None:
-        details["subscription"] = told.value
-    if given.value is not None:
-        details["assignment"] = given.value
-    topics: tuple[str, ...] = ()
-    partitions: tuple[tuple[str, int], ...] = ()
-    rack = None
-    if protocol_type == CONSUMER:
-        try:
-            if subscription:
-                read = read_subscription(subscription)
-                topics, rack = tuple(sorted(read.topics)), read.rack
-            partitions = read_assignment(assignment).partitions
-        except DecodeError:
-            pass  # it is among the findings
+    """The member; its blobs stand in `details` beside what is given. Never raises: what does not decode is a finding."""
+    told = decode_subscription(protocol_type, protocol_name, subscription)
+    given = decode_assignment(protocol_type, protocol_name, assignment)
+    said = told.value if isinstance(told.value, dict) else {}
     return MemberDescription(
         member_id=member_id,
-        member_type="classic",
+        instance_id=instance_id,
         client_id=client_id,
         client_host=client_host,
-        instance_id=instance_id,
-        rack=rack,
-        topics=topics,
-        assigned=parts_of(partitions),
-        details=details,
-        findings=(*told.findings, *given.findings),
+        rack=said.get("rackId"),
+        member_type="classic",
+        topics=tuple(said.get("topics", ())),
+        assigned=_assigned(given.value),
+        details={**(details or {}), "subscription": told.value, "assignment": given.value},
+        findings=told.findings + given.findings,
     )
+
+
+def _assigned(value: object) -> Parts:
+    """The partitions of a consumer's assignment."""
+    topics = value.get("assignedPartitions", ()) if isinstance(value, dict) else ()
+    return parts_of((topic["topic"], partition) for topic in topics for partition in topic["partitions"])
