@@ -7,12 +7,12 @@ from typing import Any, Final
 from metashell.codec.coordinator import PREFIX_SIZE, int16_at
 from metashell.codec.coordinator_text import CoordinatorTexts
 from metashell.errors import DecodeError
+from metashell.groups.offsets.records import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT, committed_of
 from metashell.groups.record import Record
 from metashell.groups.record_bytes import read_record
 from metashell.groups.state import Committed, PartitionKey
 
-OFFSET_COMMIT: Final = 1
-COMMIT_TYPES: Final = (OFFSET_COMMIT, 0)
+COMMIT_TYPES: Final = (OFFSET_COMMIT, LEGACY_OFFSET_COMMIT)
 """Records of committed offsets; type 0 is that of the oldest brokers."""
 GROUP_METADATA: Final = 2
 
@@ -72,9 +72,7 @@ class Decoder:
         if len(value) < PREFIX_SIZE or not low <= version <= high:
             raise DecodeError("the value has no version" if len(value) < PREFIX_SIZE else f"version {version} is not known")
         read = self._commit_value.reader(version)(value, PREFIX_SIZE, len(value))
-        return Committed(
-            read.offset, read.leader_epoch, read.metadata, read.commit_timestamp, read.expire_timestamp, read.topic_id, record_offset
-        )
+        return committed_of(Record(OFFSET_COMMIT, None, read, version), record_offset)
 
 
 def _as_today(found: Any, cls: type[Any]) -> Any:

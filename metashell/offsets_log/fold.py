@@ -28,10 +28,11 @@ from metashell.codec.control import ABORT, COMMIT, control_type
 from metashell.codec.coordinator import int16_at
 from metashell.codec.crc32c import crc32c
 from metashell.codec.framing import MAGIC_MAX
+from metashell.codec.primitives import kafka_text
 from metashell.errors import DecodeError
-from metashell.groups.coordinator.routes import REPLAYS
-from metashell.groups.record import Finding, Place
-from metashell.groups.state import Committed, PartitionKey, State
+from metashell.groups.coordinator.replays import REPLAYS, make_state
+from metashell.groups.record import Place
+from metashell.groups.state import Committed, PartitionKey
 from metashell.log.order import OrderCheck
 from metashell.log.segment import TakesFrame
 from metashell.offsets_log.decoding import COMMIT_TYPES, GROUP_METADATA, Decoder, UnknownTypeError, group_of_key
@@ -56,6 +57,7 @@ class RawRecord(NamedTuple):
 
 Entry = tuple[int, bytes]
 """Where a commit lies, and its value."""
+_NOTHING: Final = (-1, b"")
 
 
 class Fold:
@@ -66,7 +68,7 @@ class Fold:
     """
 
     def __init__(self, decoder: Decoder, wants: Callable[[bytes], bool] | None = None, max_decompressed: int = MAX_DECOMPRESSED) -> None:
-        self.state = State()
+        self.state = make_state()
         self.unknown_types: Counter[int] = Counter()
         self.records: list[RawRecord] = []
         self.end_offset = 0
@@ -184,11 +186,13 @@ class Fold:
         replay = REPLAYS.get(type_id)
         if replay is None:
             return
-        groups, group = self.state.groups, group_of_key(key)
-        count = len(groups)
+        count = len(self.state.groups)
         replay(self.state, record, Place(raw.offset, raw.timestamp_ms, raw.producer_id))
-        if record.value is None and (type_id == GROUP_METADATA or len(groups) < count):
-            self._gone[group] = raw.offset
+        # Of a simple group there is no object that a tombstone could take away.
+        if len(self.state.groups) < count or (
+            type_id == GROUP_METADATA and record.value is None and record.key.group not in self.state.groups
+        ):
+            self._gone[group_of_key(key)] = raw.offset
 
     def _take_commit(self, key: bytes, raw: RawRecord) -> None:
         value = raw.value
@@ -200,7 +204,7 @@ class Fold:
         elif raw.producer_id >= 0:
             self._pending.setdefault(raw.producer_id, {})[key] = (raw.offset, value)
             self._touch(key, raw.offset)
-        else:
+        elif self._newest.get(key, _NOTHING)[0] < raw.offset:
             self._newest[key] = (raw.offset, value)
 
     def _forget(self, key: bytes, before: int) -> None:
@@ -218,7 +222,7 @@ class Fold:
 
     def _find(self, kind: str, key: bytes, text: str, raw: RawRecord) -> None:
         place = Place(raw.offset, raw.timestamp_ms, raw.producer_id)
-        self.state.findings.append(Finding(kind, group_of_key(key).decode("utf-8", "replace"), text, place))
+        self.state.find(kind, kafka_text(group_of_key(key)), text, place)
 
     # ---- what is there
 
