@@ -21,7 +21,7 @@ from metashell.offsets_log.fold import Fold
 
 GROUPS = ("g", "h", "ä", "")
 Step = tuple[str, int, int, int, int]
-"""What is written (a commit, a tombstone of one, a group or its tombstone, the end of a transaction), group, partition, producer, number."""
+"""What is written (commit, its tombstone, group, its tombstone, end of a transaction); group, partition, producer, number."""
 
 
 def offset_key(group: int, partition: int, type: int = 1) -> bytes:
