@@ -70,7 +70,7 @@ class GroupRecords:
             self.given.clear()
             self._generation = -1
             return
-        if value.protocol_type != _CONSUMER_PROTOCOL or value.generation == self._generation and not value.members:
+        if value.protocol_type != _CONSUMER_PROTOCOL or (value.generation == self._generation and not value.members):
             return
         self.given = {member.member_id: self._classic_member(member, value.generation) for member in value.members}
         if value.generation == self._generation:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from metashell.rebalance.plan import STRATEGIES, Strategy
@@ -17,9 +18,8 @@ class Scenario(NamedTuple):
     steps: Callable[[World], Steps]
     is_warm: bool = True
     strategies: tuple[str, ...] = ()
-    sets: dict[str, int | bool] = {}
+    sets: Mapping[str, int | bool] = MappingProxyType({})
     expects_failures: bool = False
-    needs_classic: bool = False
 
 
 # ---- members come and go
@@ -281,9 +281,7 @@ SCENARIOS: Final = {
         Scenario("stuck-member", "the same, where it needs longer than its rebalance timeout", _stuck, sets=dict(_SHORT)),
         Scenario("no-poll", "the application of one member does not poll for longer than max.poll.interval.ms", _stall, sets=dict(_SHORT)),
         Scenario("pause", "the process of one member stops for longer than its session, and goes on", _pause),
-        Scenario(
-            "twin", "two processes have the same instance id", _twin, sets={"is_static": True}, expects_failures=True
-        ),
+        Scenario("twin", "two processes have the same instance id", _twin, sets={"is_static": True}, expects_failures=True),
         Scenario("more-partitions", "a topic gets twice as many partitions", _more_partitions),
         Scenario("topic-deleted", "a topic is deleted", _topic_deleted, sets=dict(_SHORT)),
         Scenario("failover", "the coordinator moves to another broker, at rest and within a rebalance", _failover),
@@ -297,7 +295,9 @@ SCENARIOS: Final = {
             strategies=("eager",),
             expects_failures=True,
         ),
-        Scenario("to-consumer", "from the classic to the consumer protocol in one bounce (KIP-848)", _to_consumer, strategies=("cooperative",)),
+        Scenario(
+            "to-consumer", "classic to consumer protocol in one bounce (KIP-848)", _to_consumer, strategies=("cooperative",)
+        ),
         Scenario("to-classic", "and back", _to_classic, strategies=("consumer",)),
     )
 }

@@ -7,10 +7,10 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Final
 
+from metashell.groups.members.built_in import strategies
 from metashell.groups.members.classic import ClassicMember
 from metashell.groups.members.consumer import ConsumerMember
 from metashell.groups.members.settings import MemberSettings
-from metashell.groups.members.built_in import strategies
 from metashell.groups.settings import Settings
 from metashell.groups.topics import KnownTopics, Topic
 from metashell.rebalance.client import Client
@@ -42,9 +42,7 @@ class World:
         self.clock = Clock()
         self.clients: dict[str, Client] = {}
         self._make_member = make_member or new_member
-        self._topics = {
-            name: Topic(self.chance.randbytes(16), name, ((RACK,),) * count) for name, count in plan.topic_sizes().items()
-        }
+        self._topics = {name: Topic(self.chance.randbytes(16), name, ((RACK,),) * count) for name, count in plan.topic_sizes().items()}
         self._version = 1
         self._known = KnownTopics(self._topics.values(), self._version)
         self._expected: tuple[frozenset[str], int] = (frozenset(), 0)
@@ -84,9 +82,7 @@ class World:
             server_assignor=strategy.assignors[0] if strategy.is_consumer else None,
         )
         member = self._make_member(strategy, settings)
-        client = Client(
-            self.clock, self.network, self.node, self.watch, slot=slot, member=member, rate=plan.rate, instance_id=instance_id
-        )
+        client = Client(self.clock, self.network, self.node, self.watch, slot=slot, member=member, rate=plan.rate, instance_id=instance_id)
         client.is_incremental = strategy.is_consumer or getattr(member, "is_cooperative", False)
         client.revoke_ms = client.assign_ms = plan.callback_ms
         self.clients[slot] = client
