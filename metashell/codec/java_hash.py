@@ -22,11 +22,11 @@ def string_hash_order(texts: Iterable[str], capacity: int = 16) -> tuple[str, ..
     """Strings as a java.util.HashMap keyed by them iterates, which was made for `capacity` of them."""
     by_hash: dict[int, list[str]] = {}
     for text in dict.fromkeys(texts):
-        by_hash.setdefault(_string_hash(text), []).append(text)
+        by_hash.setdefault(string_hash(text), []).append(text)
     return tuple(text for number in hash_order(by_hash, capacity) for text in by_hash[number])
 
 
-def _string_hash(text: str) -> int:
+def string_hash(text: str) -> int:
     """What String.hashCode gives: over UTF-16 units, in 32 bits."""
     number = 0
     raw = text.encode("utf-16-be", "surrogatepass")

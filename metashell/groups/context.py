@@ -19,6 +19,10 @@ class Chance(Protocol):
         """16 bytes: the ids that the coordinator makes for members hold them, as Java's text or as Kafka's."""
         ...
 
+    def producer_id(self) -> int:
+        """A producer id that was never given out."""
+        ...
+
 
 class Context:
     """The parts of one coordinator."""

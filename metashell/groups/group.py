@@ -9,6 +9,8 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
 
 from metashell.groups.record import Record
+from metashell.groups.topics import Topics
+from metashell.groups.view import GroupDescription, GroupSummary
 
 
 class CommitClaim(NamedTuple):
@@ -69,3 +71,11 @@ class Group(ABC):
     @abstractmethod
     def tombstones(self) -> list[Record]:
         """The records that delete the group, in Kafka's order, without those of its offsets."""
+
+    def summary(self) -> GroupSummary:
+        """The group as a row of a list; its kind adds what it knows (epoch, number of members). Offsets are not in it."""
+        return GroupSummary(group_id=self.group_id, kind=self.type, state=self.state_name(), protocol_type=self.protocol_type)
+
+    def description(self, topics: Topics) -> GroupDescription:
+        """The group with its members, as its kind describes them; what a blob or record holds never raises here."""
+        return GroupDescription(summary=self.summary())

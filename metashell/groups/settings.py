@@ -44,3 +44,9 @@ class Settings:
     offsets_retention_ms: int = 10_080 * 60_000
     offsets_retention_check_interval_ms: int = 600_000
     partitions: int = 50
+    node_id: int = 1
+    host: str = "localhost"
+    port: int = 9092
+    """Where the coordinator listens, as FindCoordinator says."""
+    has_transactions: bool = False
+    """Whether FindCoordinator names this node for transactions too: their state is in memory only."""

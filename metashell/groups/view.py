@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from metashell.groups.topics import Topics
 from metashell.values import uuid_text
 
 Parts = tuple[tuple[str, tuple[int, ...]], ...]
@@ -27,14 +28,15 @@ def parts_of(partitions: Iterable[tuple[str, int]]) -> Parts:
     return tuple((topic, tuple(numbers)) for topic, numbers in found.items())
 
 
-def named_parts(by_id: Iterable[tuple[bytes, Iterable[int]]], names: Mapping[bytes, str]) -> Parts:
+def named_parts(by_id: Iterable[tuple[bytes, Iterable[int]]], topics: Topics) -> Parts:
     """Partitions by topic id, with the topics' names where they are known."""
-    return tuple(sorted((topic_text(id, names), tuple(sorted(partitions))) for id, partitions in by_id))
+    return tuple(sorted((topic_text(id, topics), tuple(sorted(partitions))) for id, partitions in by_id if partitions))
 
 
-def topic_text(id: bytes, names: Mapping[bytes, str]) -> str:
+def topic_text(id: bytes, topics: Topics) -> str:
     """A topic's name, or its id where that is not known."""
-    return names.get(id) or uuid_text(id)
+    topic = topics.with_id(id)
+    return uuid_text(id) if topic is None else topic.name
 
 
 def parts_text(parts: Parts) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from metashell.codec.blobs.consumer_protocol import LATEST_VERSION as CONSUMER_LATEST_VERSION
+from metashell.codec.blobs.consumer_protocol import blob_version, read_consumer_blob
 from metashell.codec.blobs.streams_assignment import LATEST_VERSION, read_streams_assignment, streams_assignment_json
 from metashell.codec.json_forms import base64_text
-from metashell.codec.plain import TrailingBytesError
 from metashell.codec.registry import message_type
 from metashell.errors import DecodeError
 
@@ -19,7 +20,6 @@ CONSUMER = "consumer"
 CONNECT = "connect"
 STREAMS_ASSIGNOR = "stream"
 _STREAMS_PROBING_SINCE = 3
-_CONSUMER_VERSION_MAX = 3
 _CONNECT_VERSION_MAX = 2
 _VERSION_SIZE = 2
 
@@ -56,19 +56,12 @@ def _decode(what: str, protocol_type: str, protocol: str | None, blob: bytes) ->
 
 def _consumer(what: str, protocol: str | None, blob: bytes) -> Embedded:
     message = message_type("data", "ConsumerProtocolSubscription" if what == "subscription" else "ConsumerProtocolAssignment")
-    version = _version(blob)
-    layout = min(version, _CONSUMER_VERSION_MAX)
-    left_over = 0
-    try:
-        value = message.read(blob, layout, _VERSION_SIZE)
-    except TrailingBytesError as error:
-        left_over = error.left_over
-        value = message.read(blob, layout, _VERSION_SIZE, len(blob) - left_over)
-    shown = {"version": version, **message.to_json_value(value, layout)}
+    version, value, left_over = read_consumer_blob(message.name, blob)
+    shown = {"version": version, **message.to_json_value(value, min(version, CONSUMER_LATEST_VERSION))}
     if left_over:
         shown["trailingBytes"] = left_over
     findings: tuple[str, ...] = ()
-    if left_over and version <= _CONSUMER_VERSION_MAX:
+    if left_over and version <= CONSUMER_LATEST_VERSION:
         findings = (f"{what}: {left_over} byte(s) left over after version {version}",)
     read_user_data = _USER_DATA.get((what, protocol or ""))
     if value.user_data and read_user_data is not None:
@@ -97,19 +90,10 @@ def _connect(what: str, blob: bytes) -> Embedded:
 
 
 def _read_connect(name: str, blob: bytes) -> tuple[int, Any]:
-    version = _version(blob)
+    version = blob_version(blob)
     if version > _CONNECT_VERSION_MAX:
         raise DecodeError(f"{name} version {version} is not known")
     return version, message_type("blobs", name).read(blob, version, _VERSION_SIZE)
-
-
-def _version(blob: bytes) -> int:
-    if len(blob) < _VERSION_SIZE:
-        raise DecodeError(f"{len(blob)} byte(s) hold no version")
-    version = int.from_bytes(blob[:_VERSION_SIZE], "big", signed=True)
-    if version < 0:
-        raise DecodeError(f"version {version} is not known")
-    return version
 
 
 def _sticky(raw: bytes) -> dict[str, Any]:

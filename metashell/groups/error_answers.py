@@ -1,0 +1,205 @@
+"""Answers that consist of an error: the one table of what each API answers where a request is refused as a whole.
+
+Source: the getErrorResponse methods of org.apache.kafka.common.requests of 4.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from metashell.codec import messages
+from metashell.codec.api_keys import (
+    ADD_OFFSETS_TO_TXN,
+    CONSUMER_GROUP_DESCRIBE,
+    CONSUMER_GROUP_HEARTBEAT,
+    DELETE_GROUPS,
+    DESCRIBE_GROUPS,
+    END_TXN,
+    FIND_COORDINATOR,
+    HEARTBEAT,
+    INIT_PRODUCER_ID,
+    JOIN_GROUP,
+    LEAVE_GROUP,
+    LIST_GROUPS,
+    OFFSET_COMMIT,
+    OFFSET_DELETE,
+    OFFSET_FETCH,
+    SHARE_GROUP_DESCRIBE,
+    SHARE_GROUP_HEARTBEAT,
+    STREAMS_GROUP_DESCRIBE,
+    STREAMS_GROUP_HEARTBEAT,
+    SYNC_GROUP,
+    TXN_OFFSET_COMMIT,
+)
+from metashell.codec.error_messages import error_message
+from metashell.groups.decision import GroupError
+from metashell.groups.request import Answer, Request
+
+
+def error_body(request: Request, code: int, message: str | None = None) -> Any:
+    """The response object that refuses a request. `message` is for APIs that have one; without it theirs is null.
+
+    Errors: KeyError for an API that is not the coordinator's.
+    """
+    return _BODIES[request.api_key](request, code, message)
+
+
+def refused(request: Request, error: GroupError) -> Answer:
+    """The answer to a request that failed as a whole."""
+    return Answer(request.ticket, error_body(request, error.code, error.message))
+
+
+def commit_error_topics(body: Any, code: int, topic_kind: Any, partition_kind: Any) -> tuple[Any, ...]:
+    """One code for each partition of a commit."""
+    return tuple(
+        topic_kind(
+            name=topic.name,
+            partitions=tuple(partition_kind(partition_index=partition.partition_index, error_code=code) for partition in topic.partitions),
+            **({"topic_id": topic.topic_id} if hasattr(topic, "topic_id") else {}),
+        )
+        for topic in body.topics
+    )
+
+
+def fetch_error_group(group: Any, code: int) -> messages.OffsetFetchResponse.OffsetFetchResponseGroup:
+    """A group whose offsets are refused, as OffsetFetch answers from version 8 on."""
+    return messages.OffsetFetchResponse.OffsetFetchResponseGroup(group_id=group.group_id, error_code=code)
+
+
+def coordinator_error(key: str, code: int, message: str | None) -> messages.FindCoordinatorResponse.Coordinator:
+    """A key whose coordinator is not named, as FindCoordinator answers from version 4 on."""
+    return messages.FindCoordinatorResponse.Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code, error_message=message)
+
+
+def _join(request: Request, code: int, message: str | None) -> messages.JoinGroupResponse:
+    name = None if request.version >= 7 else ""
+    return messages.JoinGroupResponse(error_code=code, member_id=request.body.member_id, protocol_name=name)
+
+
+def _sync(request: Request, code: int, message: str | None) -> messages.SyncGroupResponse:
+    return messages.SyncGroupResponse(error_code=code)
+
+
+def _heartbeat(request: Request, code: int, message: str | None) -> messages.HeartbeatResponse:
+    return messages.HeartbeatResponse(error_code=code)
+
+
+def _leave(request: Request, code: int, message: str | None) -> messages.LeaveGroupResponse:
+    return messages.LeaveGroupResponse(error_code=code)
+
+
+def _offset_commit(request: Request, code: int, message: str | None) -> messages.OffsetCommitResponse:
+    kind = messages.OffsetCommitResponse
+    topics = commit_error_topics(request.body, code, kind.OffsetCommitResponseTopic, kind.OffsetCommitResponsePartition)
+    return kind(topics=topics)
+
+
+def _txn_offset_commit(request: Request, code: int, message: str | None) -> messages.TxnOffsetCommitResponse:
+    kind = messages.TxnOffsetCommitResponse
+    topics = commit_error_topics(request.body, code, kind.TxnOffsetCommitResponseTopic, kind.TxnOffsetCommitResponsePartition)
+    return kind(topics=topics)
+
+
+def _offset_fetch(request: Request, code: int, message: str | None) -> messages.OffsetFetchResponse:
+    body, kind = request.body, messages.OffsetFetchResponse
+    if request.version >= 8:
+        return kind(groups=tuple(fetch_error_group(group, code) for group in body.groups))
+    if request.version >= 2:
+        return kind(error_code=code)
+    return kind(
+        topics=tuple(
+            kind.OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=tuple(
+                    kind.OffsetFetchResponsePartition(partition_index=index, committed_offset=-1, metadata="", error_code=code)
+                    for index in topic.partition_indexes
+                ),
+            )
+            for topic in body.topics or ()
+        )
+    )
+
+
+def _offset_delete(request: Request, code: int, message: str | None) -> messages.OffsetDeleteResponse:
+    return messages.OffsetDeleteResponse(error_code=code)
+
+
+def _list_groups(request: Request, code: int, message: str | None) -> messages.ListGroupsResponse:
+    return messages.ListGroupsResponse(error_code=code)
+
+
+def _delete_groups(request: Request, code: int, message: str | None) -> messages.DeleteGroupsResponse:
+    kind = messages.DeleteGroupsResponse
+    names = dict.fromkeys(request.body.groups_names)
+    return kind(results=tuple(kind.DeletableGroupResult(group_id=name, error_code=code) for name in names))
+
+
+def _describe_groups(request: Request, code: int, message: str | None) -> messages.DescribeGroupsResponse:
+    kind = messages.DescribeGroupsResponse
+    return kind(groups=tuple(kind.DescribedGroup(group_id=name, error_code=code, error_message=message) for name in request.body.groups))
+
+
+def _describe(kind: Any) -> Callable[[Request, int, str | None], Any]:
+    def answer(request: Request, code: int, message: str | None) -> Any:
+        ids = request.body.group_ids
+        return kind(groups=tuple(kind.DescribedGroup(group_id=id, error_code=code, error_message=message) for id in ids))
+
+    return answer
+
+
+def _modern_heartbeat(kind: Any) -> Callable[[Request, int, str | None], Any]:
+    def answer(request: Request, code: int, message: str | None) -> Any:
+        return kind(error_code=code, error_message=message)
+
+    return answer
+
+
+def _streams_heartbeat(request: Request, code: int, message: str | None) -> messages.StreamsGroupHeartbeatResponse:
+    return messages.StreamsGroupHeartbeatResponse(error_code=code, error_message=message, status=())
+
+
+def _find_coordinator(request: Request, code: int, message: str | None) -> messages.FindCoordinatorResponse:
+    message = error_message(code) if message is None else message
+    if request.version >= 4:
+        return messages.FindCoordinatorResponse(
+            coordinators=tuple(coordinator_error(key, code, message) for key in request.body.coordinator_keys)
+        )
+    return messages.FindCoordinatorResponse(error_code=code, error_message=message, node_id=-1, host="", port=-1)
+
+
+def _init_producer_id(request: Request, code: int, message: str | None) -> messages.InitProducerIdResponse:
+    return messages.InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1)
+
+
+def _add_offsets_to_txn(request: Request, code: int, message: str | None) -> messages.AddOffsetsToTxnResponse:
+    return messages.AddOffsetsToTxnResponse(error_code=code)
+
+
+def _end_txn(request: Request, code: int, message: str | None) -> messages.EndTxnResponse:
+    return messages.EndTxnResponse(error_code=code)
+
+
+_BODIES: Final[dict[int, Callable[[Request, int, str | None], Any]]] = {
+    OFFSET_COMMIT: _offset_commit,
+    OFFSET_FETCH: _offset_fetch,
+    FIND_COORDINATOR: _find_coordinator,
+    JOIN_GROUP: _join,
+    HEARTBEAT: _heartbeat,
+    LEAVE_GROUP: _leave,
+    SYNC_GROUP: _sync,
+    DESCRIBE_GROUPS: _describe_groups,
+    LIST_GROUPS: _list_groups,
+    INIT_PRODUCER_ID: _init_producer_id,
+    ADD_OFFSETS_TO_TXN: _add_offsets_to_txn,
+    END_TXN: _end_txn,
+    TXN_OFFSET_COMMIT: _txn_offset_commit,
+    DELETE_GROUPS: _delete_groups,
+    OFFSET_DELETE: _offset_delete,
+    CONSUMER_GROUP_HEARTBEAT: _modern_heartbeat(messages.ConsumerGroupHeartbeatResponse),
+    CONSUMER_GROUP_DESCRIBE: _describe(messages.ConsumerGroupDescribeResponse),
+    SHARE_GROUP_HEARTBEAT: _modern_heartbeat(messages.ShareGroupHeartbeatResponse),
+    SHARE_GROUP_DESCRIBE: _describe(messages.ShareGroupDescribeResponse),
+    STREAMS_GROUP_HEARTBEAT: _streams_heartbeat,
+    STREAMS_GROUP_DESCRIBE: _describe(messages.StreamsGroupDescribeResponse),
+}
