@@ -5,12 +5,29 @@ Source: java.util.HashMap of OpenJDK 17, without its trees: in a table of 64 buc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from typing import Generic, TypeVar
 
 from metashell.codec.java_hash import string_hash
 
 V = TypeVar("V")
+
+
+def timeline_order(keys: Iterable[str], most: int) -> list[str]:
+    """Strings as Kafka's TimelineHashMap has them, which the modern groups use; `keys` came in this order, `most` at one time.
+
+    The table begins with 2 slots, doubles before it is more than three quarters full, and never shrinks; in a slot, the last is first.
+    """
+    slots = 2
+    while most * 0.75 > slots:
+        slots *= 2
+    shift = 65 - slots.bit_length()
+    placed = [((_signed(string_hash(key)) * -7046029254386353131 & 0xFFFFFFFFFFFFFFFF) >> shift, key) for key in keys]
+    return [key for _, key in sorted(reversed(placed), key=lambda one: one[0])]
+
+
+def _signed(number: int) -> int:
+    return number - (1 << 32) if number >> 31 else number
 
 
 class JavaMap(MutableMapping[str, V], Generic[V]):

@@ -59,6 +59,11 @@ class Member(NamedTuple):
     server_assignor: str | None = None
     classic: ClassicProtocols | None = None
 
+    @property
+    def subscription(self) -> tuple[object, ...]:
+        """What counts of subscribers are made from."""
+        return self.names, self.regex, self.server_assignor, self.classic
+
     def is_reconciled_to(self, assignment_epoch: int) -> bool:
         return self.state == STABLE and self.epoch == assignment_epoch
 
