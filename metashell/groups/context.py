@@ -10,6 +10,7 @@ from metashell.groups.request import Request
 from metashell.groups.settings import Settings
 from metashell.groups.state import State
 from metashell.groups.timers import Timers
+from metashell.groups.transactions import Transactions
 
 
 class Chance(Protocol):
@@ -32,6 +33,7 @@ class Context:
         self.chance = chance
         self.state = state
         self.timers = Timers()
+        self.transactions = Transactions()
 
 
 Handler = Callable[[Context, Request, int], Decision]

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
 
 from metashell.groups.record import Record
+from metashell.groups.timers import Timers
 from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, GroupSummary
 
@@ -25,11 +26,13 @@ class CommitClaim(NamedTuple):
 
 
 class Group(ABC):
-    """A group of one kind. Everything here only reads."""
+    """A group of one kind. Everything here but `committed` only reads."""
 
     type: ClassVar[str]
     """`classic`, `consumer`, `share` or `streams`, as ListGroups names it."""
     group_id: str
+    is_expiring: ClassVar[bool] = True
+    """Whether the group itself goes when it is empty and has no offsets."""
 
     @abstractmethod
     def state_name(self) -> str:
@@ -47,6 +50,10 @@ class Group(ABC):
     @abstractmethod
     def check_commit(self, claim: CommitClaim, topic: str | None = None, topic_id: bytes = b"", partition: int = -1) -> None:
         """Errors: GroupError for a commit that is refused. With a topic, for that partition (epochs that are behind)."""
+
+    def committed(self, member_id: str, timers: Timers, now_ms: int) -> None:
+        """A member's commit was accepted: what a session is kept alive by, where commits do that."""
+        return None
 
     @abstractmethod
     def check_fetch(self, claim: CommitClaim) -> None:

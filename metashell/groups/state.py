@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from metashell.groups.group import Group
@@ -26,8 +27,8 @@ PartitionKey = tuple[str, int]
 
 
 class State:
-    """Shape: `offsets` by group, then by topic and partition; `pending` by group, then producer, then topic and partition. A group id may
-    be in `offsets` and not in `groups` only while a log is loaded.
+    """Shape: `offsets` by group, then by topic and partition; `pending` by group, then producer, then topic and partition. A group may be
+    in `offsets` and not in `groups`: a compacted log can hold the tombstone of a group behind its offsets.
     """
 
     def __init__(self) -> None:
@@ -38,3 +39,5 @@ class State:
         self.findings: list[Finding] = []
         self.group_configs: dict[str, dict[str, Any]] = {}
         """Configs of resource type GROUP, by group."""
+        self.make_simple: Callable[[str], Group] | None = None
+        """Makes the group that a commit to an unknown group brings into being: a classic one without members and without a type."""

@@ -5,7 +5,7 @@ Source: org.apache.kafka.coordinator.group.OffsetMetadataManager.replayEndTransa
 
 from __future__ import annotations
 
-from metashell.groups.state import State
+from metashell.groups.state import PartitionKey, State
 
 
 def end_transaction(state: State, producer_id: int, is_committed: bool) -> None:
@@ -20,3 +20,13 @@ def end_transaction(state: State, producer_id: int, is_committed: bool) -> None:
                 known = offsets.get(key)
                 if known is None or known.record_offset < committed.record_offset:
                     offsets[key] = committed
+
+
+def is_pending(state: State, group_id: str, key: PartitionKey) -> bool:
+    """Whether an open transaction has an offset for this partition."""
+    return any(key in pending for pending in state.pending.get(group_id, {}).values())
+
+
+def pending_keys(state: State, group_id: str) -> set[PartitionKey]:
+    """The partitions for which open transactions have offsets."""
+    return {key for pending in state.pending.get(group_id, {}).values() for key in pending}
