@@ -263,5 +263,3 @@ def _refuse_epoch(is_classic: bool, text: str, epoch: int) -> None:
     if is_classic:
         raise GroupError(ILLEGAL_GENERATION, f"Received generation id {epoch} {text}")
     raise GroupError(STALE_MEMBER_EPOCH, f"Received member epoch {epoch} {text}")
-
-

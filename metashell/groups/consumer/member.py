@@ -92,7 +92,9 @@ def with_metadata(member: Member, value: messages.ConsumerGroupMemberMetadataVal
         server_assignor=value.server_assignor,
         classic=None
         if classic is None
-        else ClassicProtocols(classic.session_timeout_ms, tuple((protocol.name, protocol.metadata) for protocol in classic.supported_protocols)),
+        else ClassicProtocols(
+            classic.session_timeout_ms, tuple((protocol.name, protocol.metadata) for protocol in classic.supported_protocols)
+        ),
     )
 
 

@@ -27,7 +27,9 @@ Target = Mapping[bytes, tuple[int, ...]]
 
 def group_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
     return Record(
-        GROUP, messages.ConsumerGroupMetadataKey(group_id=group_id), messages.ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
+        GROUP,
+        messages.ConsumerGroupMetadataKey(group_id=group_id),
+        messages.ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash),
     )
 
 
@@ -47,7 +49,8 @@ def member_record(group_id: str, member: Member) -> Record:
         else messages.ConsumerGroupMemberMetadataValue.ClassicMemberMetadata(
             session_timeout_ms=classic.session_timeout_ms,
             supported_protocols=tuple(
-                messages.ConsumerGroupMemberMetadataValue.ClassicProtocol(name=name, metadata=metadata) for name, metadata in classic.protocols
+                messages.ConsumerGroupMemberMetadataValue.ClassicProtocol(name=name, metadata=metadata)
+                for name, metadata in classic.protocols
             ),
         ),
     )
