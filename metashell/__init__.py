@@ -7,8 +7,9 @@ The packages, from the bottom up:
   `columns` (records as tables), `reports` (questions over those tables), `demo` (a real directory to try them on);
 - `net` (Kafka's wire), `raft` (the consensus), `controller` (what the quorum decides), `groups` (what a group coordinator decides),
   `server` (a replica on sockets and disk), `controller_server` (the controller on such a replica), `client` (requests to a cluster),
-  `embedded` (a quorum inside a process), `live` (an observer of a quorum), `admin` (what an operator asks of a live cluster),
-  `rehearse` (the controller on a copy of a state, on a clock that nobody waits for), `placement` (plans of reassignment);
+  `group_server` (a broker without data, for clients of groups), `embedded` (a quorum inside a process), `live` (an observer of a quorum),
+  `admin` (what an operator asks of a live cluster), `rehearse` (the controller on a copy of a state, on a clock that nobody waits for),
+  `placement` (plans of reassignment);
 - `options` (declared command lines), `cli` (argv and exit statuses).
 
 Beside them modules that every package may import: `values`, `ids`, `errors`, `escape` (text that is safe for a terminal) and `forms` (text,

@@ -18,6 +18,7 @@ QUORUM = (
     "metashell.net",
     "metashell.server",
     "metashell.controller_server",
+    "metashell.group_server",
     "metashell.embedded",
     "metashell.live",
     "metashell.client",

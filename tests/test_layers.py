@@ -45,7 +45,7 @@ LAYERS: dict[str, set[str]] = {
     "admin": {"client", "groups", "codec", "net"},
     "server": {"raft", "controller", "groups", "image", "log", "net", "codec"},
     "controller_server": {"server", "controller", "raft", "image", "log", "storage", "net", "codec"},
-    "embedded": {"controller_server", "server", "controller", "raft", "image", "log", "storage", "client", "net", "codec"},
+    "embedded": {"group_server", "controller_server", "server", "controller", "raft", "image", "log", "storage", "client", "net", "codec"},
     "columns": {"codec", "log"},
     "reports": {"codec", "log", "columns", "options"},
     "placement": {"image", "codec"},
@@ -133,6 +133,9 @@ LATE_MODULES = {
     "metashell.embedded.members": {"asyncio"},
     "metashell.embedded.requests": {"asyncio"},
     "metashell.embedded.fake_brokers": {"asyncio"},
+    "metashell.embedded.groups": {"asyncio"},
+    "metashell.group_server.machine": {"asyncio"},
+    "metashell.group_server.server": {"asyncio"},
 }
 # Of the heavy ones, only these packages may use them at all.
 OWNERS = {

@@ -32,12 +32,25 @@ def _serve(values: SimpleNamespace) -> int:
 
     overrides = named_values("--override", values.override)
     config = load_config(values.config, overrides, allow_plaintext=values.allow_plaintext, accept_loss=values.accept_loss)
+    _check_groups(config)
     metrics = None if values.metrics_port is None else _metrics_socket(values.metrics_port)
     import asyncio
 
     from metashell.controller_server.event_log import EventLog
 
     return asyncio.run(_run(config, EventLog(values.log_format), metrics, signals))
+
+
+def _check_groups(config: ControllerConfig) -> None:
+    """Errors: MetashellError for settings of a group coordinator that cannot be, before the controller takes part in anything."""
+    from metashell.errors import MetashellError, UsageError
+    from metashell.group_server.config import is_wanted, read_config
+
+    try:
+        if is_wanted(config.properties):
+            read_config(config.node.values)
+    except UsageError as error:
+        raise MetashellError(f"{config.name}: {error}") from None
 
 
 def _metrics_socket(port: int) -> socket.socket:
@@ -60,6 +73,7 @@ async def _run(config: ControllerConfig, log: EventLog, metrics: socket.socket |
 
     from metashell.controller_server.garbage import Garbage
     from metashell.controller_server.server import ControllerServer
+    from metashell.embedded.groups import groups_beside
     from metashell.errors import MetashellError, UsageError
 
     loop = asyncio.get_running_loop()
@@ -87,7 +101,7 @@ async def _run(config: ControllerConfig, log: EventLog, metrics: socket.socket |
             await starting
             Garbage(server.replica.driver.held)
             log.event(ready_line(config, server.ports))
-            async with _watched(server, log, metrics):
+            async with _watched(server, log, metrics), groups_beside(server, log.event):
                 await asyncio.wait((server.failure, signalled), return_when=asyncio.FIRST_COMPLETED)
         await server.stop()
         if (failure := server.failure.result()) is not None:

@@ -16,8 +16,8 @@ Promises:
 - Importing this package costs nothing; asyncio and the controller are imported when a quorum is started.
 
 Modules: `quorum` (`EmbeddedQuorum`), `layout` (files and formatting), `ports`, `members` (the controllers on the loop), `loop_thread`,
-`requests`, `topics`, `fake_brokers`, `background` (the quorum that `metashell quorum start` leaves running), `pytest_plugin` (the fixture
-`kafka_quorum`), `errors`.
+`requests`, `topics`, `fake_brokers`, `groups` (a broker without data that lets clients form groups), `background` (the quorum that
+`metashell quorum start` leaves running), `pytest_plugin` (the fixture `kafka_quorum`), `errors`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Fake brokers: they register and send heartbeats, so that a controller places partitions on them. They serve no client, and no
-partition has any data.
+"""Fake brokers: they register and send heartbeats, so that a controller places partitions on them. No partition has any data; only the
+one that a group server registers as serves clients.
 
 This module imports asyncio, so it is itself imported inside functions.
 Source: kafka.server.BrokerLifecycleManager.
@@ -16,35 +16,50 @@ from metashell.client.errors import ConnectError
 from metashell.codec import messages
 from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED, NONE, STALE_BROKER_EPOCH
 from metashell.codec.metadata_version import METADATA_VERSION
+from metashell.net.addresses import Address
 from metashell.storage.features import FEATURES, NEWEST_TESTING_LEVEL, OLDEST_RELEASE_LEVEL
 
 if TYPE_CHECKING:
     from metashell.client.async_client import AsyncClient
-    from metashell.net.addresses import Address
 
 FIRST_ID: Final = 101
 """Far from the controllers' ids, which a registration may not have."""
 HEARTBEAT_S: Final = 1.0
 RETRY_S: Final = 0.02
-NO_PORT: Final = 1
+NOWHERE: Final = Address("localhost", 1)
 """What they advertise: nothing listens there."""
 
 ActiveController = Callable[[], "Address | None"]
 
 
 class FakeBroker:
-    """One of them. `is_unfenced` says that it takes partitions."""
+    """One of them. `is_unfenced` says that it takes partitions; `refusal` is the error code with which controllers refuse it, 0 for none.
 
-    def __init__(self, id: int, cluster_id: str, active: ActiveController, client: AsyncClient, on_change: Callable[[], None]) -> None:
+    `origin` is who runs it: another one of the same id is refused as long as the first lives, the same one may come back at once.
+    """
+
+    def __init__(
+        self,
+        id: int,
+        cluster_id: str,
+        active: ActiveController,
+        client: AsyncClient,
+        on_change: Callable[[], None],
+        *,
+        address: Address = NOWHERE,
+        origin: str = "",
+    ) -> None:
         self.id = id
         self.is_unfenced = False
+        self.refusal = NONE
+        self._address = address
         self._active = active
         self._client = client
         self._on_change = on_change
         self._epoch = -1
         self._cluster_id = cluster_id
         # The same ones after a restart of the quorum: a controller takes another incarnation only when the session of the last is over.
-        self._incarnation_id, self._directory_id = _uuids(cluster_id, id)
+        self._incarnation_id, self._directory_id = _uuids(f"{cluster_id} {id}{origin}")
 
     async def run(self) -> None:
         """Stay registered until cancelled."""
@@ -58,8 +73,11 @@ class FakeBroker:
                 self._epoch = response.broker_epoch
             elif error == NONE:
                 self.is_unfenced = not response.is_fenced
-                self._on_change()
-            is_settled = error == NONE and self.is_unfenced
+            elif error is not None:
+                self.is_unfenced = False
+            self.refusal = error if error not in (None, BROKER_ID_NOT_REGISTERED, STALE_BROKER_EPOCH) else NONE
+            self._on_change()
+            is_settled = self.is_unfenced if error == NONE else self.refusal != NONE
             await asyncio.sleep(HEARTBEAT_S if is_settled else RETRY_S)
 
     async def _ask(self, request: Any) -> Any:
@@ -80,7 +98,7 @@ class FakeBroker:
             broker_id=self.id,
             cluster_id=self._cluster_id,
             incarnation_id=self._incarnation_id,
-            listeners=(listener(name="PLAINTEXT", host="localhost", port=NO_PORT, security_protocol=0),),
+            listeners=(listener(name="PLAINTEXT", host=self._address.host, port=self._address.port, security_protocol=0),),
             features=tuple(
                 feature(name=name, min_supported_version=low, max_supported_version=high) for name, (low, high) in ranges.items()
             ),
@@ -95,8 +113,8 @@ class FakeBroker:
         )
 
 
-def _uuids(cluster_id: str, id: int) -> Sequence[bytes]:
+def _uuids(origin: str) -> Sequence[bytes]:
     """Two ids that are always the same for a broker of a cluster."""
-    digest = hashlib.sha256(f"{cluster_id} {id}".encode()).digest()
+    digest = hashlib.sha256(origin.encode()).digest()
     # Neither is one that Kafka reserves: these begin with 15 zero bytes.
     return digest[:16], digest[16:]

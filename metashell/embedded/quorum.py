@@ -17,6 +17,7 @@ from metashell.embedded.loop_thread import LoopThread
 from metashell.embedded.ports import HOST, ReservedPorts, reserve, reserve_these
 from metashell.errors import PathError, UsageError
 from metashell.forms import counted
+from metashell.group_server.config import COORDINATOR, EMBEDDED, is_wanted
 from metashell.image import EMPTY_IMAGE
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from metashell.client.async_client import AsyncClient
     from metashell.embedded.fake_brokers import FakeBroker
+    from metashell.embedded.groups import Groups
     from metashell.embedded.members import Members
     from metashell.image import MetadataImage
     from metashell.net.addresses import Address
@@ -65,10 +67,14 @@ class EmbeddedQuorum:
         static: bool = False,
         linger_ms: int | None = None,
         fake_brokers: int = 0,
+        groups: bool = False,
         on_event: Callable[[int, str], None] = lambda id, line: None,
     ) -> None:
         """Nothing is started or written here. Errors: UsageError."""
         settings = {name: _text(value) for name, value in (properties or {}).items()}
+        if groups:
+            settings[COORDINATOR] = EMBEDDED
+        is_wanted(settings)  # a kind of coordinator that there is not is refused here
         if linger_ms is not None:
             settings["controller.quorum.append.linger.ms"] = str(linger_ms)
         self._options = Options(
@@ -97,6 +103,7 @@ class EmbeddedQuorum:
         self._thrown_away: str | None = None
         self._members: Members | None = None
         self._client: AsyncClient | None = None
+        self._groups: Groups | None = None
         self._fake_brokers: list[FakeBroker] = []
         self._broker_tasks: list[asyncio.Task[None]] = []
 
@@ -137,7 +144,7 @@ class EmbeddedQuorum:
             directory = self._thrown_away = tempfile.mkdtemp(prefix=PREFIX)
         layout = self._layout = self._open_layout(directory)
         self._thread = self._newest_thread = LoopThread("embedded quorum")
-        members = self._members = Members(layout, self._changed, self._on_event)
+        members = self._members = Members(layout, self._stepped, self._on_event)
         self._run(members.start_all(), "all controllers", START_S)
         self.wait_for_leader(START_S)
         # The first records of a new cluster say its features, which answers depend on.
@@ -145,6 +152,8 @@ class EmbeddedQuorum:
         if self._fake_brokers_count:
             self._run(self._start_brokers(), "fake brokers", START_S)
             self._wait("fake brokers", lambda: all(broker.is_unfenced for broker in self._fake_brokers), START_S)
+        if is_wanted(layout.places[0].properties):
+            self._start_groups(layout)
 
     def _open_layout(self, directory: str) -> Layout:
         found = read_layout(directory, self._options.properties)
@@ -187,7 +196,7 @@ class EmbeddedQuorum:
                     self._ports.close()
                 if self._thrown_away is not None:
                     shutil.rmtree(self._thrown_away, ignore_errors=True)
-                self._ports = self._thrown_away = self._members = self._client = None
+                self._ports = self._thrown_away = self._members = self._client = self._groups = None
                 self._fake_brokers.clear()
                 atexit.unregister(self._at_exit)
         self._changed()
@@ -196,6 +205,8 @@ class EmbeddedQuorum:
         for task in self._broker_tasks:
             task.cancel()
         self._broker_tasks.clear()
+        if self._groups is not None:
+            await self._groups.close()
         if self._client is not None:
             await self._client.close()
         if members is not None:
@@ -217,6 +228,13 @@ class EmbeddedQuorum:
     def bootstrap_controllers(self) -> str:
         """`localhost:PORT,...` of all controllers, running or not: for --bootstrap-controller and controller.quorum.bootstrap.servers."""
         return self._known_layout().bootstrap_controllers
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`localhost:PORT` of the group server, for clients of groups. Errors: QuorumError where there is none."""
+        if self._groups is None:
+            raise QuorumError(f"no group coordinator runs ({COORDINATOR}={EMBEDDED} starts one)")
+        return str(self._groups.address)
 
     @property
     def directory(self) -> str:
@@ -334,8 +352,14 @@ class EmbeddedQuorum:
         except Exception as error:
             self._event_error = error
 
+    def _stepped(self) -> None:
+        """Something may have changed; called on the loop after each step of a controller."""
+        if self._groups is not None:
+            self._groups.look()
+        self._changed()
+
     def _changed(self) -> None:
-        """Something may have changed; called on the loop after each of its steps."""
+        """As `_stepped`, from any thread."""
         with self._change:
             self._changes += 1
             self._change.notify_all()
@@ -388,6 +412,21 @@ class EmbeddedQuorum:
         leader_id = self.leader_id
         port = next((place.port for place in self._known_layout().places if place.id == leader_id), None)
         return None if port is None else Address(HOST, port)
+
+    def _start_groups(self, layout: Layout) -> None:
+        from metashell.embedded.groups import QUICK, Groups
+
+        properties = {**QUICK, **layout.places[0].properties}
+
+        async def begin() -> None:
+            groups = Groups.of_quorum(
+                properties, layout.cluster_id, lambda: self.image, self._active_address, self._connected(), self._changed, self._on_event
+            )
+            self._groups = groups
+            await groups.open()
+
+        self._run(begin(), "the group coordinator", START_S)
+        self._wait("the group coordinator", lambda: self._groups is not None and self._groups.is_serving, START_S)
 
     async def _start_brokers(self) -> None:
         import asyncio

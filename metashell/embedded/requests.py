@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 RETRY_S: Final = 0.01
 
 
-async def ask_active(client: AsyncClient, active: ActiveController, request: Any) -> Any:
+async def ask_active(client: AsyncClient, active: ActiveController, request: Any, version: int | None = None) -> Any:
     """What the active controller answers; asked again while there is none, or another one. Errors: EncodeError."""
     while True:
         address = active()
         if address is not None:
             try:
-                response = await client.request(request, node=address)
+                response = await client.request(request, node=address, version=version)
             except ConnectError:
                 response = None
             if response is not None and first_error(response) != NOT_CONTROLLER:

@@ -30,6 +30,10 @@ SERVER = CommandSpec(
         line when its disk or directory fails. Events go to standard error, one line each.
 
         A listener that other machines reach has to authenticate who connects, by SASL or certificates; --allow-plaintext overrides that.
+
+        For tests, `group.coordinator=embedded` also lets clients form groups, without any broker: the server registers as broker 100
+        (`group.coordinator.broker.id`) and listens on localhost:9092 (`group.coordinator.listener`). Groups and offsets are in memory and
+        are lost with the process; topics have no data. The settings of groups are those of Kafka's brokers (`group.*`, `offsets.*`).
         """,
     options=(
         _OVERRIDE,
@@ -49,6 +53,7 @@ SERVER = CommandSpec(
         ("metashell server controller.properties", "a controller on a formatted directory"),
         ("metashell server controller.properties --log-format json 2> controller.log", "with one JSON object for each event"),
         ("metashell server controller.properties --override controller.quorum.append.linger.ms=0", "with another setting"),
+        ("metashell server controller.properties --override group.coordinator=embedded", "with groups, for tests of consumers"),
     ),
     epilog=(
         (

@@ -17,7 +17,10 @@ from typing import IO
 import pytest
 
 from metashell.cli.server import place_of
+from metashell.client.client import Client
+from metashell.codec import messages
 from metashell.controller_server.config import load_config
+from metashell.net.addresses import Address, parse_address
 from tests.cli.conftest import command_line, environment
 
 pytestmark = pytest.mark.slow
@@ -190,6 +193,7 @@ def test_a_second_signal_does_not_wait_for_the_others(place: Callable[[str], Pla
         ("listeners=CONTROLLER://:{port}", "{config}: 0.0.0.0: a PLAINTEXT listener that others can reach must be allowed explicitly"),
         ("controller.quorum.fetch.timeout.ms=soon", "{config}: Invalid value soon for configuration controller.quorum.fetch.timeout.ms"),
         ("controller.listener.names=OTHER", "{config}: "),
+        ("group.coordinator=other", "{config}: group.coordinator=other: must be embedded"),
     ],
 )
 def test_what_it_cannot_run_with_is_one_line(place: Callable[[str], Place], override: str, message: str) -> None:
@@ -246,3 +250,30 @@ def test_a_password_in_a_setting_is_never_repeated(place: Callable[[str], Place]
     for wrong in (jaas, f"hunter2 {jaas}", "hunter2"):
         assert "hunter2" not in failed(mine.run(*secured, "--override", f"listener.name.controller.plain.sasl.jaas.config={wrong}"))
     assert "hunter2" not in failed(mine.run("--override", "hunter2"), 2)
+
+
+GROUPS = ("--override", "group.coordinator=embedded")
+
+
+def test_groups_are_served_beside_a_controller_which_says_what_is_lost(place: Callable[[str], Place]) -> None:
+    mine = place("mine")
+    mine.format()
+    for setting, why in (
+        ("group.coordinator.listener=here", "group.coordinator.listener: 'here' is not HOST:PORT"),
+        ("group.coordinator.listener=0.0.0.0:1", "group.coordinator.listener=0.0.0.0:1: must name a host that clients can connect to"),
+        ("group.coordinator.broker.id=x", "group.coordinator.broker.id=x: must be a number from 0 to 2147483647"),
+    ):
+        assert failed(mine.run(*GROUPS, "--override", setting)) == f"{mine.config}: {why}"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listener = f"group.coordinator.listener=localhost:{taken.getsockname()[1]}"
+        bound = mine.run(*GROUPS, "--override", listener)
+    assert bound.returncode == 1 and bound.stderr.splitlines()[-1].endswith("Address already in use"), bound
+    server = mine.begin(*GROUPS, "--override", listener)
+    lines = wait_for(server.stderr, "groups: ")
+    address = listener.partition("=")[2]
+    assert f"groups: broker 100 on {address}; groups and offsets are in memory and are lost with this process" in lines[-1]
+    with Client([parse_address(address)], deadline_ms=LIMIT_S * 1000, attempts_max=0) as client:
+        answer = client.request(messages.MetadataRequest(topics=None))
+    assert [str(Address(broker.host, broker.port)) for broker in answer.brokers] == [address]
+    server.send_signal(signal.SIGTERM)
+    assert ended(server)[0] == 0

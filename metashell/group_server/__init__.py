@@ -1,0 +1,19 @@
+"""A broker without data: clients of groups find their coordinator here, and topics that hold nothing. For tests only.
+
+Promises:
+- What consumers ask between their start and their end is answered as Kafka 4.3.1 answers it: versions, metadata, coordinator, joins,
+  heartbeats, commits, fetches of offsets, positions in logs. What decides is `metashell.groups`, on one loop, one request at a time.
+- Groups and offsets are in memory, and are lost with the process. The offsets topic is what was decided, and can be fetched.
+- Topics are those of the metadata image. No partition has a record, and none can be produced to: the end of each log is the largest
+  offset that a group has committed for it, so that a consumer continues where it was.
+- Topics are made and changed by the active controller, which gets such requests as they come.
+- It does not authorize, it bounds what peers may make it hold (`metashell.net`), and listens on loopback unless told otherwise.
+
+Modules (those that import asyncio are imported inside functions):
+
+- `config`: `read_config(values)` gives a `GroupServerConfig`, from the names that Kafka's brokers have.
+- `server`: `GroupServer`: `await open()` binds, `look()` takes the newest image, `await close()` ends it.
+- `machine`: `GroupMachine` drives the coordinator: requests, timers, answers, effects.
+- `cluster`: the cluster as its one broker shows it; `metadata`, `reading`: the answers that need no coordinator; `image_topics`: the image
+  as `metashell.groups` wants it; `offsets_log`: the batches of the offsets topic.
+"""

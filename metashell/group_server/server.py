@@ -1,0 +1,261 @@
+"""The listener of a group server, and which part answers what.
+
+This module imports asyncio, so it is itself imported inside functions.
+Source: kafka.server.KafkaApis.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from metashell.codec import messages
+from metashell.codec.config_types import GROUP_RESOURCE
+from metashell.codec.error_codes import UNSUPPORTED_VERSION
+from metashell.errors import EncodeError, MetashellError
+from metashell.group_server.cluster import Cluster
+from metashell.group_server.config import GroupServerConfig
+from metashell.group_server.image_topics import ImageTopics, changes
+from metashell.group_server.machine import GroupMachine, asked_of
+from metashell.group_server.metadata import describe_cluster, find_coordinator, metadata, unknown_names
+from metashell.group_server.reading import Logs
+from metashell.groups.coordinator.routes import HANDLERS
+from metashell.groups.decision import CreateTopics, Effect
+from metashell.groups.error_answers import error_body
+from metashell.image import MetadataImage
+from metashell.net.accepted_connection import ServerRequest
+from metashell.net.addresses import Address
+from metashell.net.api_versions import ALL_RANGES, NodeFeatures
+from metashell.net.limits import ConnectionLimits
+from metashell.net.listener import Listener, serve
+from metashell.net.listener_options import ListenerOptions
+
+FETCH: Final = 1
+LIST_OFFSETS: Final = 2
+METADATA: Final = 3
+FIND_COORDINATOR: Final = 10
+INIT_PRODUCER_ID: Final = 22
+OFFSET_FOR_LEADER_EPOCH: Final = 23
+DESCRIBE_CLUSTER: Final = 60
+FORWARDED: Final = (19, 20, 32, 37, 44)
+"""CreateTopics, DeleteTopics, DescribeConfigs, CreatePartitions and IncrementalAlterConfigs: the active controller answers them."""
+FEATURE_OF: Final = {
+    **dict.fromkeys((68, 69), "group.version"),
+    **dict.fromkeys((76, 77), "share.version"),
+    **dict.fromkeys((88, 89), "streams.version"),
+}
+"""The feature without which heartbeats and descriptions of a kind of group are refused."""
+NARROWER: Final = {INIT_PRODUCER_ID: (0, 5)}
+"""Where 4.3.1 serves fewer versions than there are."""
+FORWARD_S: Final = 30.0
+STOP_S: Final = 0.1
+
+Ask = Callable[[Any, int | None], Awaitable[Any]]
+"""`(request, version) -> what the active controller answers`; version None for the newest that both have."""
+Image = Callable[[], MetadataImage]
+
+
+class GroupServer:
+    """See the package. `features` is what ApiVersions says of features; `on_event` gets a line for what an operator wants to see."""
+
+    def __init__(
+        self,
+        config: GroupServerConfig,
+        cluster_id: str,
+        image: Image,
+        ask: Ask,
+        features: Callable[[], NodeFeatures],
+        on_event: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self.config = config
+        self.is_serving = False
+        """Whether clients are answered: until it is known as a broker, and while another one is, they are sent away."""
+        self._image = image
+        self._ask = ask
+        self._features = features
+        self._on_event = on_event
+        self._cluster = Cluster(cluster_id, config.node_id, config.address, image())
+        self._topics = ImageTopics(self._cluster.image, 0)
+        self._begun_ms = int(time.time() * 1000)
+        self._begun_s = asyncio.get_running_loop().time()
+        self.machine = GroupMachine(config.settings, self._topics, self._now_ms, self._send, self._perform)
+        self._take_group_configs()
+        self._logs = Logs(self._cluster, self.machine.shard)
+        self._listener: Listener | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._pauses: set[asyncio.TimerHandle] = set()
+        self._made: set[str] = set()
+        """Topics that were asked for and that no image has so far."""
+        self._answers: Mapping[int, Callable[[ServerRequest], None]] = {
+            FETCH: self._fetch,
+            LIST_OFFSETS: lambda request: self._send(request, self._logs.list_offsets(request.message)),
+            METADATA: self._metadata,
+            FIND_COORDINATOR: self._plain(find_coordinator),
+            OFFSET_FOR_LEADER_EPOCH: lambda request: self._send(request, self._logs.end_offsets_of_epochs(request.message)),
+            DESCRIBE_CLUSTER: self._plain(describe_cluster),
+            **dict.fromkeys(FORWARDED, self._forward),
+        }
+
+    @property
+    def address(self) -> Address:
+        """Where clients find it."""
+        return self._cluster.address
+
+    async def open(self) -> Address:
+        """Listen; where clients find it. Errors: MetashellError where the address cannot be had; UsageError."""
+        host, port = self.config.address
+        keys = self._answers.keys() | HANDLERS.keys()
+        options = ListenerOptions(
+            ranges={key: NARROWER.get(key, ALL_RANGES[key]) for key in sorted(keys)},
+            host=host,
+            port=port,
+            features=self._features,
+            # One request of a connection at a time, as Kafka does: what comes behind a join waits for it.
+            limits=ConnectionLimits(requests_max=1, frame_limits={}),
+            allow_plaintext=self.config.allow_plaintext,
+        )
+        try:
+            self._listener = await serve(self._take, options)
+        except OSError as error:
+            raise MetashellError(f"{self.config.address}: {os.strerror(error.errno) if error.errno else error}") from None
+        return self.address
+
+    async def close(self) -> None:
+        """Listen no more, and forget everything."""
+        self.machine.close()
+        for pause in self._pauses:
+            pause.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._listener is not None:
+            await self._listener.stop(STOP_S)
+
+    def look(self) -> None:
+        """The image may be another one."""
+        before, after = self._cluster.image, self._image()
+        if after is before:
+            return
+        self._cluster.image = after
+        if before.configs is not after.configs:
+            self._take_group_configs()
+        changed, deleted = changes(before, after)
+        if changed or deleted:
+            self._made -= changed
+            self._topics = ImageTopics(after, self._topics.version + 1, self._topics)
+            self.machine.topics_changed(self._topics, changed, deleted)
+
+    def _take_group_configs(self) -> None:
+        configs = self._cluster.image.configs
+        self.machine.shard.coordinator.state.group_configs = {
+            name: dict(values) for (kind, name), values in configs.items() if kind == GROUP_RESOURCE
+        }
+
+    def _now_ms(self) -> int:
+        """Unix ms that never go back."""
+        return self._begun_ms + int((asyncio.get_running_loop().time() - self._begun_s) * 1000)
+
+    # ---- requests
+
+    def _take(self, request: ServerRequest) -> None:
+        if not self.is_serving:
+            request.close_connection("the group server is not registered as a broker")
+            return
+        self.look()
+        key = request.header.api_key
+        if (answer := self._answers.get(key)) is not None:
+            answer(request)
+        elif (feature := FEATURE_OF.get(key)) is not None and not self._cluster.image.features.levels.get(feature):
+            self._send(request, error_body(asked_of(request, 0), UNSUPPORTED_VERSION))
+        else:
+            self.machine.take(request)
+
+    def _send(self, request: ServerRequest, message: Any) -> None:
+        if request.cancelled:
+            return
+        try:
+            request.respond(message)
+        except EncodeError as error:
+            self._on_event(f"groups: an answer to api key {request.header.api_key} does not fit: {error}")
+            request.close_connection(f"the answer does not fit: {error}")
+
+    def _plain(self, make: Callable[[Cluster, Any, int], Any]) -> Callable[[ServerRequest], None]:
+        return lambda request: self._send(request, make(self._cluster, request.message, request.header.api_version))
+
+    def _metadata(self, request: ServerRequest) -> None:
+        message, version = request.message, request.header.api_version
+        if self.config.creates_topics and message.allow_auto_topic_creation:
+            self._create(dict.fromkeys(unknown_names(self._cluster, message, version), (self.config.partitions, -1, ())))
+        self._send(request, metadata(self._cluster, message, version))
+
+    def _fetch(self, request: ServerRequest) -> None:
+        message, version = request.message, request.header.api_version
+        answer, is_said = self._logs.fetch(message, version)
+        if is_said or message.max_wait_ms <= 0:
+            return self._send(request, answer)
+
+        def wake() -> None:
+            self._pauses.discard(pause)
+            self._send(request, self._logs.fetch(message, version)[0])
+
+        pause = asyncio.get_running_loop().call_later(message.max_wait_ms / 1000, wake)
+        self._pauses.add(pause)
+
+    # ---- what the active controller does
+
+    def _forward(self, request: ServerRequest) -> None:
+        self._begin(self._forwarded(request))
+
+    async def _forwarded(self, request: ServerRequest) -> None:
+        try:
+            async with asyncio.timeout(FORWARD_S):
+                answer = await self._ask(request.message, request.header.api_version)
+        except (TimeoutError, EncodeError) as error:
+            request.close_connection(f"no answer of an active controller: {error}")
+        else:
+            self.look()
+            self._send(request, answer)
+
+    def _perform(self, effect: Effect) -> None:
+        if isinstance(effect, CreateTopics):
+            self._create(effect.topics)
+
+    def _create(self, topics: Mapping[str, tuple[int, int, tuple[tuple[str, str], ...]]]) -> None:
+        """Have topics made that are not being made; nobody waits for the answer."""
+        wanted = {name: how for name, how in topics.items() if name not in self._made}
+        if wanted:
+            self._made |= wanted.keys()
+            self._begin(self._created(wanted))
+
+    async def _created(self, topics: Mapping[str, tuple[int, int, tuple[tuple[str, str], ...]]]) -> None:
+        made = messages.CreateTopicsRequest
+        request = made(
+            topics=tuple(
+                made.CreatableTopic(
+                    name=name,
+                    num_partitions=partitions,
+                    replication_factor=1 if factor < 1 else factor,
+                    configs=tuple(made.CreatableTopicConfig(name=key, value=value) for key, value in configs),
+                )
+                for name, (partitions, factor, configs) in topics.items()
+            ),
+            timeout_ms=int(FORWARD_S * 1000),
+        )
+        try:
+            async with asyncio.timeout(FORWARD_S):
+                answer = await self._ask(request, None)
+        except TimeoutError:
+            self._made -= topics.keys()
+            return
+        for topic in answer.topics:
+            if topic.error_code:
+                self._made.discard(topic.name)
+                self._on_event(f"groups: topic {topic.name} was not made: {topic.error_message or topic.error_code}")
+
+    def _begin(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
