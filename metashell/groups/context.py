@@ -34,6 +34,8 @@ class Context:
         self.state = state
         self.timers = Timers()
         self.transactions = Transactions()
+        self.new_topics_version = -1
+        """The version of the metadata in which topics were last made."""
 
 
 Handler = Callable[[Context, Request, int], Decision]

@@ -5,7 +5,7 @@ Source: org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple
 
@@ -16,12 +16,16 @@ from metashell.codec.error_codes import (
     UNKNOWN_MEMBER_ID,
     UNSUPPORTED_VERSION,
 )
+from metashell.groups.consumer.description import describe_group
 from metashell.groups.consumer.member import Member
 from metashell.groups.consumer.partitions import Held
 from metashell.groups.consumer.records import Target, group_tombstones
 from metashell.groups.decision import GroupError
 from metashell.groups.group import CommitClaim, Group
+from metashell.groups.java_map import TimelineMap
 from metashell.groups.record import Record
+from metashell.groups.topics import Topics
+from metashell.groups.view import GroupDescription, GroupSummary
 
 PROTOCOL_TYPE: Final = "consumer"
 FIRST_EPOCH: Final = 1
@@ -47,8 +51,7 @@ class Resolved(NamedTuple):
 class ConsumerGroup(Group):
     """Shape: `owners` has for each topic and partition the epoch of the member that holds it, or has yet to give it up.
 
-    Three fields are not from records alone: until `refresh_ms`, and from the group epoch `refresh_epoch` on, the metadata hash needs no
-    look; `most_members` is how large Kafka's table of members has become, for it shows in orders.
+    Only `refresh_ms` and `refresh_epoch` are not from records: until then, and from that group epoch on, the metadata hash needs no look.
     """
 
     type: ClassVar[str] = "consumer"
@@ -58,7 +61,7 @@ class ConsumerGroup(Group):
     metadata_hash: int = 0
     assignment_epoch: int = FIRST_EPOCH
     assignment_ms: int = 0
-    members: dict[str, Member] = field(default_factory=dict)
+    members: TimelineMap[Member] = field(default_factory=TimelineMap)
     statics: dict[str, str] = field(default_factory=dict)
     targets: dict[str, Target] = field(default_factory=dict)
     resolved: dict[str, Resolved] = field(default_factory=dict)
@@ -66,12 +69,11 @@ class ConsumerGroup(Group):
     owners: dict[tuple[bytes, int], int] = field(default_factory=dict)
     subscribers: dict[str, Subscribers] = field(default_factory=dict)
     regexes: dict[str, int] = field(default_factory=dict)
-    assignors: dict[str, int] = field(default_factory=dict)
+    assignors: TimelineMap[int] = field(default_factory=TimelineMap)
     classic_protocols: dict[str, int] = field(default_factory=dict)
     classic_count: int = 0
     refresh_ms: int = field(default=0, compare=False)
     refresh_epoch: int = field(default=0, compare=False)
-    most_members: int = field(default=0, compare=False)
 
     # ---- what records change
 
@@ -79,7 +81,6 @@ class ConsumerGroup(Group):
         """Take a member as it is now; gives the partitions that another one held in the same or a later epoch."""
         known = self.members.get(member.member_id)
         self.members[member.member_id] = member
-        self.most_members = max(self.most_members, len(self.members))
         if known is None or known.subscription != member.subscription:
             if known is not None:
                 self._count(known, -1)
@@ -221,6 +222,19 @@ class ConsumerGroup(Group):
     def tombstones(self) -> list[Record]:
         return group_tombstones(self.group_id, self.members, self.resolved)
 
+    def summary(self) -> GroupSummary:
+        return GroupSummary(
+            group_id=self.group_id,
+            kind=self.type,
+            state=self.state_name(),
+            protocol_type=PROTOCOL_TYPE,
+            epoch=self.epoch,
+            members=len(self.members),
+        )
+
+    def description(self, topics: Topics) -> GroupDescription:
+        return describe_group(self.summary(), self.members.values(), self.targets, self.assignors, self.assignment_epoch, topics)
+
 
 def count_name(subscribers: dict[str, Subscribers], name: str, by: int) -> None:
     """Count one member more or less that names a topic."""
@@ -250,7 +264,7 @@ def _set_count(subscribers: dict[str, Subscribers], name: str, count: Subscriber
         subscribers[name] = count
 
 
-def add_count(counts: dict[str, int], key: str, by: int) -> None:
+def add_count(counts: MutableMapping[str, int], key: str, by: int) -> None:
     """Count one more or less; what nobody has is not in the counts."""
     count = counts.get(key, 0) + by
     if count > 0:

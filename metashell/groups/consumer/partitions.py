@@ -20,8 +20,11 @@ NOTHING: Held = {}
 class TopicPartitions(Protocol):
     """Partitions of one topic as requests and records have them."""
 
-    topic_id: bytes
-    partitions: tuple[int, ...]
+    @property
+    def topic_id(self) -> bytes: ...
+
+    @property
+    def partitions(self) -> tuple[int, ...]: ...
 
 
 def held(entries: Iterable[tuple[int, int]], buckets: int = 16) -> dict[int, int]:

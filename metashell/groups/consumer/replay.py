@@ -5,12 +5,14 @@ Source: org.apache.kafka.coordinator.group.GroupMetadataManager.replay; where th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from metashell.groups.consumer.group import ConsumerGroup, Resolved
 from metashell.groups.consumer.member import LEAVE_EPOCH, Member, with_assignment, with_metadata
 from metashell.groups.consumer.partitions import NOTHING
-from metashell.groups.record import Finding, Place, Record
+from metashell.groups.consumer.records import CURRENT, GROUP, MEMBER, PARTITION_METADATA, REGEX, TARGET, TARGET_MEMBER
+from metashell.groups.record import Place, Record
 from metashell.groups.state import State
 from metashell.values import uuid_text
 
@@ -29,7 +31,7 @@ def replay_group(state: State, record: Record, place: Place) -> None:
     if known is None:
         return
     if known.members or known.targets or known.assignment_epoch != NO_ASSIGNMENT:
-        _find(state, "GROUP_NOT_EMPTY", group_id, f"deleted with {len(known.members)} members and {len(known.targets)} targets", place)
+        state.find("GROUP_NOT_EMPTY", group_id, f"deleted with {len(known.members)} members and {len(known.targets)} targets", place)
     del state.groups[group_id]
 
 
@@ -51,7 +53,7 @@ def replay_member(state: State, record: Record, place: Place) -> None:
     if known is None or member_id not in known.members:
         return
     if known.members[member_id].epoch != LEAVE_EPOCH or member_id in known.targets:
-        _find(state, "MEMBER_NOT_GONE", group_id, f"member {member_id} deleted while it has an assignment or a target", place)
+        state.find("MEMBER_NOT_GONE", group_id, f"member {member_id} deleted while it has an assignment or a target", place)
     known.remove(member_id)
 
 
@@ -66,7 +68,7 @@ def replay_target(state: State, record: Record, place: Place) -> None:
     if known is None:
         return
     if known.targets:
-        _find(state, "TARGETS_NOT_GONE", group_id, f"target deleted while {len(known.targets)} members have one", place)
+        state.find("TARGETS_NOT_GONE", group_id, f"target deleted while {len(known.targets)} members have one", place)
     known.assignment_epoch, known.assignment_ms = NO_ASSIGNMENT, 0
 
 
@@ -88,7 +90,7 @@ def replay_current(state: State, record: Record, place: Place) -> None:
         group = _made(state, group_id, place)
         for topic_id, partition in group.put(with_assignment(group.members.get(member_id) or Member(member_id), record.value)):
             text = f"{uuid_text(topic_id)}-{partition} goes to {member_id} with epoch {record.value.member_epoch} while it is held"
-            _find(state, "OWNERSHIP_OVERLAP", group_id, text, place)
+            state.find("OWNERSHIP_OVERLAP", group_id, text, place)
         return
     known = _known(state, group_id)
     member = None if known is None else known.members.get(member_id)
@@ -119,10 +121,17 @@ def _made(state: State, group_id: str, place: Place) -> ConsumerGroup:
     if isinstance(group, ConsumerGroup):
         return group
     if group is not None and not (group.type == "classic" and group.is_empty and not group.protocol_type):
-        _find(state, "GROUP_TYPE_CHANGED", group_id, f"a record of a consumer group for a {group.type} group", place)
+        state.find("GROUP_TYPE_CHANGED", group_id, f"a record of a consumer group for a {group.type} group", place)
     made = state.groups[group_id] = ConsumerGroup(group_id)
     return made
 
 
-def _find(state: State, kind: str, group_id: str, text: str, place: Place) -> None:
-    state.findings.append(Finding(kind, group_id, text, place))
+CONSUMER_REPLAYS: Final[dict[int, Callable[[State, Record, Place], None]]] = {
+    GROUP: replay_group,
+    PARTITION_METADATA: replay_partition_metadata,
+    MEMBER: replay_member,
+    TARGET: replay_target,
+    TARGET_MEMBER: replay_target_member,
+    CURRENT: replay_current,
+    REGEX: replay_regex,
+}

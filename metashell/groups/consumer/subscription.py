@@ -11,10 +11,10 @@ from enum import Enum, auto
 from typing import Final
 
 from metashell.codec.error_codes import INVALID_REGULAR_EXPRESSION
+from metashell.groups.consumer.change import Change
 from metashell.groups.consumer.group import ConsumerGroup, Subscribers, add_count, count_name, count_regex, is_homogeneous
 from metashell.groups.consumer.member import Member
 from metashell.groups.consumer.records import group_record, member_record, partition_metadata_tombstone, regex_record, regex_tombstone
-from metashell.groups.consumer.change import Change
 from metashell.groups.consumer.regex import Regex, RegexError
 from metashell.groups.context import Context
 from metashell.groups.decision import Decision, GroupError
@@ -121,7 +121,7 @@ def _check(text: str) -> None:
 
 
 def _resolve_when_due(context: Context, group: ConsumerGroup, old: str | None, new: str | None, is_new: bool, now_ms: int) -> None:
-    key, settings = f"{group.group_id}-regex", context.settings
+    key, settings = ("regex", group.group_id), context.settings
     resolved_ms = next((one.timestamp_ms for one in group.resolved.values()), -(2**63))
     if key in context.timers or now_ms <= resolved_ms + settings.regex_refresh_interval_ms:
         return

@@ -5,7 +5,7 @@ Source: org.apache.kafka.coordinator.group.modern.TargetAssignmentBuilder and Gr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from metashell.codec.error_codes import UNKNOWN_SERVER_ERROR
@@ -30,7 +30,10 @@ class MemberTarget(NamedTuple):
 
 
 def update_target(change: Change, topics: Topics, settings: KindSettings, now_ms: int, records: list[Record]) -> MemberTarget:
-    """The member's target, from a new assignment where one is due; its records are added. Errors: GroupError -1 where the assignor fails."""
+    """The member's target, from a new assignment where one is due; its records are added.
+
+    Errors: GroupError -1 where the assignor fails.
+    """
     group, updated = change.group, change.updated
     if change.epoch <= group.assignment_epoch or not _may_compute(group, settings.assignment_interval_ms, now_ms):
         return MemberTarget(group.assignment_epoch, group.target_of(updated.member_id, updated.instance_id))
@@ -65,11 +68,6 @@ def subscribed_names(group: ConsumerGroup, member: Member) -> Sequence[str]:
     return tuple(dict.fromkeys((*first, *second)))
 
 
-def preferred_assignor(group: ConsumerGroup) -> str | None:
-    """The assignor that most members ask for, as the group is described."""
-    return _most_wanted(group.assignors)
-
-
 def _may_compute(group: ConsumerGroup, interval_ms: int, now_ms: int) -> bool:
     return group.assignment_ms == 0 or interval_ms == 0 or now_ms >= group.assignment_ms + interval_ms
 
@@ -99,7 +97,7 @@ def _assignor(change: Change, assignors: Sequence[str]) -> str:
     return assignors[0] if wanted is None else wanted
 
 
-def _most_wanted(counts: dict[str, int]) -> str | None:
+def _most_wanted(counts: Mapping[str, int]) -> str | None:
     return max(string_hash_order(counts), key=lambda name: counts[name], default=None)
 
 

@@ -19,12 +19,15 @@ from metashell.groups.settings import KindSettings
 
 def settings_of(context: Context, group_id: str) -> KindSettings:
     """The settings of consumer groups, with those of this group's own that were set."""
-    own = context.state.group_configs.get(group_id)
+    own, kind = context.state.group_configs.get(group_id), context.settings.consumer
     if not own:
-        return context.settings.consumer
-    names = {"session_timeout_ms": "session.timeout.ms", "heartbeat_interval_ms": "heartbeat.interval.ms", "assignment_interval_ms": "assignment.interval.ms"}
-    found = {field: int(own[f"consumer.{name}"]) for field, name in names.items() if f"consumer.{name}" in own}
-    return replace(context.settings.consumer, **found)
+        return kind
+    return replace(
+        kind,
+        session_timeout_ms=int(own.get("consumer.session.timeout.ms", kind.session_timeout_ms)),
+        heartbeat_interval_ms=int(own.get("consumer.heartbeat.interval.ms", kind.heartbeat_interval_ms)),
+        assignment_interval_ms=int(own.get("consumer.assignment.interval.ms", kind.assignment_interval_ms)),
+    )
 
 
 def restart_session(context: Context, group_id: str, member: Member, now_ms: int) -> None:
@@ -54,16 +57,6 @@ def expect_join(context: Context, group_id: str, member: Member, now_ms: int) ->
 def expect_sync(context: Context, group_id: str, member_id: str, timeout_ms: int, now_ms: int) -> None:
     """Give a member up that has joined and does not sync."""
     _schedule(context, SYNC, group_id, member_id, now_ms + timeout_ms)
-
-
-def loaded(context: Context, now_ms: int) -> None:
-    """Begin to watch the members that a log has."""
-    for group in context.state.groups.values():
-        if isinstance(group, ConsumerGroup):
-            for member in group.members.values():
-                restart_session(context, group.group_id, member._replace(classic=None), now_ms)
-                if member.state == UNREVOKED:
-                    watch_revocation(context, group.group_id, member._replace(classic=None), now_ms)
 
 
 def _schedule(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from metashell.groups.classic.metadata_record import GROUP_METADATA
 from metashell.groups.classic.replay import make_simple, replay_group_metadata
+from metashell.groups.consumer.replay import CONSUMER_REPLAYS
 from metashell.groups.offsets.records import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT
 from metashell.groups.offsets.replay import replay_commit
 from metashell.groups.record import Place, Record
@@ -20,6 +21,7 @@ REPLAYS: dict[int, Replay] = {
     LEGACY_OFFSET_COMMIT: replay_commit,
     OFFSET_COMMIT: replay_commit,
     GROUP_METADATA: replay_group_metadata,
+    **CONSUMER_REPLAYS,
 }
 """By record type. Types that are not here are skipped."""
 

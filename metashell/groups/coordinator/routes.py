@@ -6,6 +6,9 @@ from collections.abc import Callable, Collection
 
 from metashell.codec import api_keys
 from metashell.groups.classic.load import begin_sessions, end_waits
+from metashell.groups.consumer.describe import describe as consumer_describe
+from metashell.groups.consumer.heartbeat import heartbeat as consumer_heartbeat
+from metashell.groups.consumer.loading import begin_consumers, consumer_topics_changed
 from metashell.groups.context import Context, Handler
 from metashell.groups.coordinator import dispatch
 from metashell.groups.coordinator.finding import find_coordinator
@@ -30,6 +33,8 @@ HANDLERS: dict[int, Handler] = {
     api_keys.HEARTBEAT: dispatch.heartbeat,
     api_keys.LEAVE_GROUP: dispatch.leave,
     api_keys.SYNC_GROUP: dispatch.sync,
+    api_keys.CONSUMER_GROUP_HEARTBEAT: consumer_heartbeat,
+    api_keys.CONSUMER_GROUP_DESCRIBE: consumer_describe,
     api_keys.OFFSET_COMMIT: commit,
     api_keys.OFFSET_FETCH: fetch,
     api_keys.FIND_COORDINATOR: find_coordinator,
@@ -43,13 +48,13 @@ HANDLERS: dict[int, Handler] = {
 }
 """By api key."""
 
-ON_LOADED: tuple[OnLoaded, ...] = (begin_sessions, begin_expiry)
+ON_LOADED: tuple[OnLoaded, ...] = (begin_sessions, begin_consumers, begin_expiry)
 """What begins when a log has been read to its end: `(context, now_ms)` sets timers."""
 
 ON_UNLOADED: tuple[OnUnloaded, ...] = (end_waits,)
 """What is answered to those who wait when the coordinator goes: `(context, now_ms)`."""
 
-ON_TOPICS: tuple[OnTopics, ...] = (topics_deleted,)
+ON_TOPICS: tuple[OnTopics, ...] = (topics_deleted, consumer_topics_changed)
 """What other metadata come to: `(context, old, new, changed names, deleted names, now_ms)` gives records of one batch."""
 
 ON_EFFECTS: dict[type[Effect], OnEffect] = {}
