@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from metashell.codec import api_keys
+from metashell.groups.classic.describe import describe_groups
 from metashell.groups.classic.load import begin_sessions, end_waits
 from metashell.groups.consumer.describe import describe as consumer_describe
 from metashell.groups.consumer.heartbeat import heartbeat as consumer_heartbeat
@@ -35,6 +36,7 @@ HANDLERS: dict[int, Handler] = {
     api_keys.SYNC_GROUP: dispatch.sync,
     api_keys.CONSUMER_GROUP_HEARTBEAT: consumer_heartbeat,
     api_keys.CONSUMER_GROUP_DESCRIBE: consumer_describe,
+    api_keys.DESCRIBE_GROUPS: describe_groups,
     api_keys.OFFSET_COMMIT: commit,
     api_keys.OFFSET_FETCH: fetch,
     api_keys.FIND_COORDINATOR: find_coordinator,
