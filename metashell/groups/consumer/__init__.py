@@ -6,6 +6,6 @@ Promises:
 - A partition is given only when nobody holds it: each member first gives up what is not its own any more, and says so.
 - Client input never reaches Python's `re`: regular expressions are RE2/J's, and take a time that grows with the text.
 
-`group` and `replay` are what a log says; `heartbeat`, `classic_member` and `describe` are the APIs; `step` has the stages that both protocols
-share: `subscription`, `target`, `reconcile`. `leaving` and `timeouts` put members out, `upgrade` and `downgrade` change the kind of group.
+`group` and `replay` are what a log says; `heartbeat`, `classic_member` and `describe` are the APIs; `step` has the stages that both
+protocols share: `subscription`, `target`, `reconcile`. `leaving` and `timeouts` put members out, `upgrade` and `downgrade` change the kind of group.
 """
