@@ -7,5 +7,6 @@ Promises:
 - Client input never reaches Python's `re`: regular expressions are RE2/J's, and take a time that grows with the text.
 
 `group` and `replay` are what a log says; `heartbeat`, `classic_member` and `describe` are the APIs; `step` has the stages that both
-protocols share: `subscription`, `target`, `reconcile`. `leaving` and `timeouts` put members out, `upgrade` and `downgrade` change the kind of group.
+protocols share: `subscription`, `target`, `reconcile`. `leaving` and `timeouts` put members out, `upgrade` and `downgrade` change the kind
+of group.
 """
