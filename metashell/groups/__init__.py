@@ -12,7 +12,7 @@ Flow of a write:
 
     decision = coordinator.decide(request, now_ms)
     base_offset = log.append(decision.records)                # one batch; if that fails: coordinator.failed(decision, code, now_ms)
-    for offset, record in enumerate(decision.records, base_offset):
+    for offset, record in enumerate(decision.records if decision.replays else (), base_offset):
         coordinator.replay(record, Place(offset, now_ms, ...))
     for answer in decision.answers: ...
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from metashell.errors import MetashellError
 from metashell.groups.record import Record
-from metashell.groups.request import Answer
+from metashell.groups.request import Answer, Request
 
 
 class Producer(NamedTuple):
@@ -31,7 +31,14 @@ class InitializeShareState(NamedTuple):
     partitions: dict[bytes, tuple[int, ...]]
 
 
-Effect = CreateTopics | InitializeShareState
+class DeleteShareState(NamedTuple):
+    """Share partitions whose state the share coordinator has to delete: topic id -> partitions."""
+
+    group_id: str
+    partitions: dict[bytes, tuple[int, ...]]
+
+
+Effect = CreateTopics | InitializeShareState | DeleteShareState
 
 
 @dataclass(slots=True)
@@ -39,7 +46,9 @@ class Decision:
     """Records of one atomic batch, in order, and what is answered once they are written.
 
     Shape: `producer` for a transactional batch. `marker` ends that producer's transaction: True commits, False aborts; it has no records.
-    `on_failure` gives what is answered instead when the batch could not be written, by error code.
+    `replays` is False where the coordinator's state is already what the records say: a classic group knows more than its record, which
+    would replace it. `request` is what was decided. `on_failure` gives what happens instead when the batch could not be written, by error
+    code and time; without it the request is answered with the error, and the other answers stay.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -47,7 +56,9 @@ class Decision:
     effects: list[Effect] = field(default_factory=list)
     producer: Producer | None = None
     marker: bool | None = None
-    on_failure: Callable[[int], list[Answer]] | None = None
+    replays: bool = True
+    request: Request | None = None
+    on_failure: Callable[[int, int], Decision] | None = None
 
 
 class GroupError(MetashellError):

@@ -1,39 +1,48 @@
-"""A dictionary that iterates as java.util.HashMap does: Kafka lists members in this order, and by it chooses leaders and protocols.
+"""Dictionaries that iterate as Java's do: Kafka lists members in this order, and by it elects leaders and chooses protocols.
 
-Source: java.util.HashMap of OpenJDK 17, without its trees: in a table of 64 buckets and more, eight keys of one bucket are sorted.
+Source: java.util.HashMap of OpenJDK 17 without its trees (in a table of 64 buckets and more, eight keys of one bucket are sorted);
+org.apache.kafka.timeline.BaseHashTable of 4.3.1.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, MutableMapping
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from metashell.codec.java_hash import string_hash
 
 V = TypeVar("V")
+_GOLDEN_RATIO: Final = -7046029254386353131
+_64_BITS: Final = (1 << 64) - 1
 
 
-class JavaMap(MutableMapping[str, V], Generic[V]):
-    """Shape: the table doubles when it is three quarters full and never shrinks; in a bucket, the key that came first is first."""
+class _HashedMap(MutableMapping[str, V], Generic[V]):
+    """Shape: `_slots` is the size of the table; it grows with the number of keys and never shrinks."""
 
-    __slots__ = ("_buckets", "_hashes", "_items", "_order")
+    __slots__ = ("_hashes", "_items", "_order", "_slots")
 
-    def __init__(self) -> None:
+    def __init__(self, slots: int) -> None:
         self._items: dict[str, V] = {}
         self._hashes: dict[str, int] = {}
         self._order: list[str] | None = None
-        self._buckets = 16
+        self._slots = slots
+
+    @abstractmethod
+    def _grown(self, count: int) -> int:
+        """The size of the table once it holds this many keys."""
+
+    @abstractmethod
+    def _ordered(self) -> list[str]: ...
 
     def __getitem__(self, key: str) -> V:
         return self._items[key]
 
     def __setitem__(self, key: str, value: V) -> None:
         if key not in self._items:
-            number = string_hash(key)
-            self._hashes[key] = number ^ number >> 16
+            self._hashes[key] = string_hash(key)
             self._order = None
-            if len(self._items) + 1 > self._buckets * 3 // 4:
-                self._buckets *= 2
+            self._slots = self._grown(len(self._items) + 1)
         self._items[key] = value
 
     def __delitem__(self, key: str) -> None:
@@ -43,8 +52,7 @@ class JavaMap(MutableMapping[str, V], Generic[V]):
 
     def __iter__(self) -> Iterator[str]:
         if self._order is None:
-            hashes, mask = self._hashes, self._buckets - 1
-            self._order = sorted(self._items, key=lambda key: hashes[key] & mask)
+            self._order = self._ordered()
         return iter(self._order)
 
     def __contains__(self, key: object) -> bool:
@@ -52,3 +60,45 @@ class JavaMap(MutableMapping[str, V], Generic[V]):
 
     def __len__(self) -> int:
         return len(self._items)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({dict(self)!r})"
+
+
+class JavaMap(_HashedMap[V]):
+    """java.util.HashMap, filled by `put`: in a bucket, the key that came first is first."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(16)
+
+    def _grown(self, count: int) -> int:
+        return self._slots * 2 if count > self._slots * 3 // 4 else self._slots
+
+    def _ordered(self) -> list[str]:
+        hashes, mask = self._hashes, self._slots - 1
+        return sorted(self._items, key=lambda key: (hashes[key] ^ hashes[key] >> 16) & mask)
+
+
+class TimelineMap(_HashedMap[V]):
+    """TimelineHashMap of modern groups: in a slot, the key that came last is first."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(2)
+
+    def _grown(self, count: int) -> int:
+        return self._slots * 2 if count * 3 > self._slots * 4 else self._slots
+
+    def _ordered(self) -> list[str]:
+        shift, hashes = 65 - self._slots.bit_length(), self._hashes
+
+        def slot(key: str) -> int:
+            number = hashes[key]
+            signed = number - (1 << 32) if number >> 31 else number
+            return (signed * _GOLDEN_RATIO & _64_BITS) >> shift
+
+        newest_first = list(self._items)[::-1]
+        return sorted(newest_first, key=slot)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from metashell.groups.group import Group
-from metashell.groups.record import Finding
+from metashell.groups.record import Finding, Place
 from metashell.groups.topics import KnownTopics, Topics
 
 
@@ -26,18 +27,30 @@ PartitionKey = tuple[str, int]
 """Topic and partition."""
 
 
+FINDINGS_MAX: Final = 1_000
+
+
 class State:
-    """Shape: `offsets` by group, then by topic and partition; `pending` by group, then producer, then topic and partition. A group may be
-    in `offsets` and not in `groups`: a compacted log can hold the tombstone of a group behind its offsets.
+    """What the log says, and nothing else. `make_simple` makes the classic group that a commit without a group belongs to.
+
+    Shape: `offsets` by group, then by topic and partition; `pending` by group, then producer, then topic and partition. A group id may
+    be in `offsets` and not in `groups`: a compacted log can hold only the group's tombstone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, make_simple: Callable[[str], Group]) -> None:
         self.groups: dict[str, Group] = {}
         self.offsets: dict[str, dict[PartitionKey, Committed]] = {}
         self.pending: dict[str, dict[int, dict[PartitionKey, Committed]]] = {}
         self.topics: Topics = KnownTopics()
         self.findings: list[Finding] = []
+        """The first of them; `finding_counts` has them all, by kind."""
+        self.finding_counts: Counter[str] = Counter()
         self.group_configs: dict[str, dict[str, Any]] = {}
         """Configs of resource type GROUP, by group."""
-        self.make_simple: Callable[[str], Group] | None = None
-        """Makes the group that a commit to an unknown group brings into being: a classic one without members and without a type."""
+        self.make_simple = make_simple
+
+    def find(self, kind: str, group_id: str, text: str, place: Place) -> None:
+        """Note what is wrong with a log."""
+        self.finding_counts[kind] += 1
+        if len(self.findings) < FINDINGS_MAX:
+            self.findings.append(Finding(kind, group_id, text, place))

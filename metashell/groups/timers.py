@@ -6,40 +6,70 @@ Source: org.apache.kafka.coordinator.common.runtime.CoordinatorTimer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from metashell.groups.decision import Decision
 
 Action = Callable[[int], Decision]
 """`now_ms -> what it came to`."""
+TimerKey = tuple[str, ...]
+"""What kind of timer, the group, and the member where it has one."""
 
 
-class _Timer(NamedTuple):
-    due_ms: int
-    number: int
+class Due(NamedTuple):
+    """A timer that was taken."""
+
+    key: TimerKey
     action: Action
 
 
+class _Timer:
+    """Shape: `queued_ms` is when the heap brings it up, which is never later than `due_ms`."""
+
+    __slots__ = ("action", "due_ms", "number", "queued_ms")
+
+    def __init__(self, due_ms: int, number: int, action: Action) -> None:
+        self.due_ms = due_ms
+        self.queued_ms = due_ms
+        self.number = number
+        self.action = action
+
+
 class Timers:
-    """One timer for each key: to schedule it again replaces it."""
+    """One timer for each key: to schedule it again replaces it.
+
+    A session's timer is put off with each heartbeat and hardly ever runs: its place in the heap is mended when it comes up.
+    """
 
     def __init__(self) -> None:
-        self._timers: dict[str, _Timer] = {}
-        self._heap: list[tuple[int, int, str]] = []
+        self._timers: dict[TimerKey, _Timer] = {}
+        self._heap: list[tuple[int, int, TimerKey, _Timer]] = []
         self._count = 0
 
-    def schedule(self, key: str, due_ms: int, action: Action) -> None:
+    def schedule(self, key: TimerKey, due_ms: int, action: Action) -> None:
         self._count += 1
-        self._timers[key] = _Timer(due_ms, self._count, action)
-        heappush(self._heap, (due_ms, self._count, key))
-        if len(self._heap) > 64 + 4 * len(self._timers):
-            self._heap = sorted((timer.due_ms, timer.number, key) for key, timer in self._timers.items())
+        known = self._timers.get(key)
+        if known is not None and known.queued_ms <= due_ms:
+            known.due_ms, known.number, known.action = due_ms, self._count, action
+            return
+        timer = self._timers[key] = _Timer(due_ms, self._count, action)
+        heappush(self._heap, (due_ms, timer.number, key, timer))
+        if len(self._heap) > 64 + 2 * len(self._timers):
+            self._heap = [(timer.queued_ms, timer.number, key, timer) for key, timer in self._timers.items()]
+            heapify(self._heap)
 
-    def cancel(self, key: str) -> None:
+    def restart(self, key: TimerKey, due_ms: int) -> bool:
+        """Put a timer off, with what it does; whether there was one."""
+        known = self._timers.get(key)
+        if known is not None:
+            self.schedule(key, due_ms, known.action)
+        return known is not None
+
+    def cancel(self, key: TimerKey) -> None:
         self._timers.pop(key, None)
 
-    def __contains__(self, key: str) -> bool:
+    def __contains__(self, key: TimerKey) -> bool:
         return key in self._timers
 
     def clear(self) -> None:
@@ -49,16 +79,21 @@ class Timers:
     def next_due_ms(self) -> int | None:
         """When `pop` has something to give, None for never."""
         while self._heap:
-            due_ms, number, key = self._heap[0]
-            timer = self._timers.get(key)
-            if timer is not None and timer.number == number:
-                return due_ms
-            heappop(self._heap)
+            queued_ms, number, key, timer = self._heap[0]
+            if self._timers.get(key) is not timer:
+                heappop(self._heap)
+            elif number == timer.number and queued_ms == timer.due_ms:
+                return queued_ms
+            else:
+                heappop(self._heap)
+                timer.queued_ms = timer.due_ms
+                heappush(self._heap, (timer.due_ms, timer.number, key, timer))
         return None
 
-    def pop(self, now_ms: int) -> Action | None:
+    def pop(self, now_ms: int) -> Due | None:
         """Take the timer that was due first, None where none is due. Of equal times the one that was scheduled first."""
         due_ms = self.next_due_ms()
         if due_ms is None or due_ms > now_ms:
             return None
-        return self._timers.pop(heappop(self._heap)[2]).action
+        key = heappop(self._heap)[2]
+        return Due(key, self._timers.pop(key).action)

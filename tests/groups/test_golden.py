@@ -9,12 +9,12 @@ from tests.groups.golden import play, scenarios
 
 # Those that are equal; `*` for all of a file.
 EQUAL: dict[str, set[str]] = {
-    "classic/classic": set(),
+    "classic/classic": {"find-coordinator", "heartbeat-checks", "rejoin-in-stable"},
     "classic/delay": set(),
-    "classic/offsets": set(),
+    "classic/offsets": {"commit-by-members", "fetch-many-groups", "offset-delete", "topic-deleted", "txn-abort", "txn-commit"},
     "classic/small": set(),
     "classic/timed": set(),
-    "classic/walks": set(),
+    "classic/walks": {"walk-classic-8"},
     "consumer/consumer": set(),
     "consumer/delay": set(),
     "consumer/migration": set(),

@@ -1,27 +1,35 @@
-"""Which function decides a request of which API, and which one replays a record of which type."""
+"""Which function decides a request of which API, and what else the coordinator hears of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from metashell.codec import api_keys
+from metashell.groups.classic.load import begin_sessions, end_waits
 from metashell.groups.context import Context, Handler
+from metashell.groups.coordinator import dispatch
 from metashell.groups.coordinator.finding import find_coordinator
 from metashell.groups.coordinator.inventory import delete_groups, list_groups
+from metashell.groups.decision import Decision, Effect
 from metashell.groups.offsets.commit import commit
-from metashell.groups.offsets.deletion import delete_offsets
+from metashell.groups.offsets.deletion import delete_offsets, topics_deleted
 from metashell.groups.offsets.expiry import begin_expiry
 from metashell.groups.offsets.fetch import fetch
-from metashell.groups.offsets.records import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT
-from metashell.groups.offsets.replay import replay_commit
 from metashell.groups.offsets.transactions import add_offsets, end_txn, init_producer_id, txn_offset_commit
-from metashell.groups.record import Place, Record
-from metashell.groups.state import State
+from metashell.groups.record import Record
+from metashell.groups.request import Answer
+from metashell.groups.topics import Topics
 
-Replay = Callable[[State, Record, Place], None]
 OnLoaded = Callable[[Context, int], None]
+OnUnloaded = Callable[[Context, int], list[Answer]]
+OnTopics = Callable[[Context, Topics, Topics, Collection[str], Collection[str], int], list[Record]]
+OnEffect = Callable[[Context, Effect, bool, int], Decision]
 
 HANDLERS: dict[int, Handler] = {
+    api_keys.JOIN_GROUP: dispatch.join,
+    api_keys.HEARTBEAT: dispatch.heartbeat,
+    api_keys.LEAVE_GROUP: dispatch.leave,
+    api_keys.SYNC_GROUP: dispatch.sync,
     api_keys.OFFSET_COMMIT: commit,
     api_keys.OFFSET_FETCH: fetch,
     api_keys.FIND_COORDINATOR: find_coordinator,
@@ -35,8 +43,14 @@ HANDLERS: dict[int, Handler] = {
 }
 """By api key."""
 
-REPLAYS: dict[int, Replay] = {LEGACY_OFFSET_COMMIT: replay_commit, OFFSET_COMMIT: replay_commit}
-"""By record type. Types that are not here are skipped."""
-
-ON_LOADED: tuple[OnLoaded, ...] = (begin_expiry,)
+ON_LOADED: tuple[OnLoaded, ...] = (begin_sessions, begin_expiry)
 """What begins when a log has been read to its end: `(context, now_ms)` sets timers."""
+
+ON_UNLOADED: tuple[OnUnloaded, ...] = (end_waits,)
+"""What is answered to those who wait when the coordinator goes: `(context, now_ms)`."""
+
+ON_TOPICS: tuple[OnTopics, ...] = (topics_deleted,)
+"""What other metadata come to: `(context, old, new, changed names, deleted names, now_ms)` gives records of one batch."""
+
+ON_EFFECTS: dict[type[Effect], OnEffect] = {}
+"""What follows once an effect was performed, by its type: `(context, effect, is_ok, now_ms)`."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from metashell.groups.coordinator.coordinator import GroupCoordinator
-from metashell.groups.decision import Decision, Effect, Producer
+from metashell.groups.decision import Decision, DeleteShareState, Effect, InitializeShareState, Producer
 from metashell.groups.record import Place, Record
 from metashell.groups.request import Answer, Request
 from metashell.groups.topics import Topics
@@ -23,7 +23,10 @@ class Written(NamedTuple):
 
 
 class Shard:
-    """Shape: `written` has every batch, oldest first; `effects` what others have to do, until they take it out."""
+    """Shape: `written` has every batch, oldest first; `effects` what others have to do, until they take it out.
+
+    Share state is kept by nobody here: what is asked for is done at once.
+    """
 
     def __init__(self, coordinator: GroupCoordinator, written: Iterable[Written] = (), now_ms: int = 0) -> None:
         self.coordinator = coordinator
@@ -31,7 +34,7 @@ class Shard:
         self.effects: list[Effect] = []
         self.end_offset = 0
         for batch in written:
-            self._write(batch)
+            self._write(batch, replays=True)
         coordinator.loaded(now_ms)
 
     def submit(self, request: Request, now_ms: int) -> list[Answer]:
@@ -39,10 +42,14 @@ class Shard:
         return self._perform(self.coordinator.decide(request, now_ms), now_ms)
 
     def run_due(self, now_ms: int) -> list[Answer]:
-        """Run every timer that is due, one after the other."""
+        """Run every timer that is due, one after the other, each at its own time, and those that this makes due by now."""
         answers: list[Answer] = []
-        while (decision := self.coordinator.run_due(now_ms)) is not None:
-            answers += self._perform(decision, now_ms)
+        at_ms = -1
+        while (due_ms := self.coordinator.next_due_ms()) is not None and due_ms <= now_ms:
+            at_ms = max(at_ms, due_ms)
+            decision = self.coordinator.run_due(at_ms)
+            assert decision is not None
+            answers += self._perform(decision, at_ms)
         return answers
 
     def topics_changed(self, topics: Topics, changed: Collection[str], deleted: Collection[str], now_ms: int) -> list[Answer]:
@@ -50,14 +57,20 @@ class Shard:
 
     def _perform(self, decision: Decision, now_ms: int) -> list[Answer]:
         if decision.records or decision.marker is not None:
-            self._write(Written(self.end_offset, now_ms, tuple(decision.records), decision.producer, decision.marker))
-        self.effects += decision.effects
-        return decision.answers
+            batch = Written(self.end_offset, now_ms, tuple(decision.records), decision.producer, decision.marker)
+            self._write(batch, replays=decision.replays)
+        answers = decision.answers
+        for effect in decision.effects:
+            if isinstance(effect, InitializeShareState | DeleteShareState):
+                answers = answers + self._perform(self.coordinator.effect_done(effect, True, now_ms), now_ms)
+            else:
+                self.effects.append(effect)
+        return answers
 
-    def _write(self, batch: Written) -> None:
+    def _write(self, batch: Written, *, replays: bool) -> None:
         self.written.append(batch)
         producer_id = -1 if batch.producer is None else batch.producer.id
-        for offset, record in enumerate(batch.records, batch.base_offset):
+        for offset, record in enumerate(batch.records if replays else (), batch.base_offset):
             self.coordinator.replay(record, Place(offset, batch.timestamp_ms, producer_id))
         if batch.marker is not None and batch.producer is not None:
             self.coordinator.replay_end_of_transaction(batch.producer.id, batch.marker)

@@ -25,6 +25,7 @@ from metashell.groups.offsets.records import commit_tombstone
 from metashell.groups.record import Record
 from metashell.groups.request import Answer, Request
 from metashell.groups.state import PartitionKey, State
+from metashell.groups.topics import Topics
 
 
 def delete_offsets(context: Context, request: Request, now_ms: int) -> Decision:
@@ -61,8 +62,11 @@ def group_tombstones(state: State, group_id: str) -> list[Record]:
     return [commit_tombstone(group_id, *key) for key in [*sorted(offsets), *sorted(waiting)]]
 
 
-def topic_tombstones(state: State, deleted: Collection[str]) -> list[Record]:
+def topics_deleted(
+    context: Context, old: Topics, new: Topics, changed: Collection[str], deleted: Collection[str], now_ms: int
+) -> list[Record]:
     """The records that delete all offsets of topics that are gone, in every group."""
+    state = context.state
     group_ids = dict.fromkeys([*state.offsets, *state.pending])
     return [
         commit_tombstone(group_id, *key)

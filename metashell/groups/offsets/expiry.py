@@ -15,7 +15,7 @@ from metashell.groups.offsets.records import commit_tombstone
 from metashell.groups.record import Record
 from metashell.groups.state import Committed, State
 
-TIMER: Final = "expire-group-metadata"
+TIMER: Final = ("expire-group-metadata",)
 
 
 def begin_expiry(context: Context, now_ms: int) -> None:

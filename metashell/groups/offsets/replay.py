@@ -16,7 +16,7 @@ def replay_commit(state: State, record: Record, place: Place) -> None:
     if record.value is None:
         _drop(state, group_id, key)
         return
-    if group_id not in state.groups and state.make_simple is not None:
+    if group_id not in state.groups:
         state.groups[group_id] = state.make_simple(group_id)
     if place.producer_id < 0:
         offsets = state.offsets.setdefault(group_id, {})

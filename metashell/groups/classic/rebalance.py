@@ -1,0 +1,233 @@
+"""How a classic group comes to its next generation: joins are gathered, then the leader's assignment is waited for.
+
+Every function adds to the decision that is being made. A record of a live group is not replayed: the group knows more than it says.
+Source: org.apache.kafka.coordinator.group.GroupMetadataManager (prepareRebalance, completeClassicGroupJoin, ...).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from metashell.codec.error_codes import REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID
+from metashell.groups.classic.answers import JoinMember
+from metashell.groups.classic.group import ClassicGroup, ClassicState, session_key
+from metashell.groups.classic.member import ClassicMember
+from metashell.groups.classic.metadata_record import group_metadata_record
+from metashell.groups.context import Context
+from metashell.groups.decision import Decision
+from metashell.groups.record import Record
+from metashell.groups.request import Answer
+from metashell.groups.timers import Action, TimerKey
+
+
+def join_key(group_id: str) -> TimerKey:
+    return ("join", group_id)
+
+
+def sync_key(group_id: str) -> TimerKey:
+    return ("sync", group_id)
+
+
+def live_group(context: Context, group_id: str) -> ClassicGroup | None:
+    """The classic group of that name as it is now."""
+    group = context.state.groups.get(group_id)
+    return group if isinstance(group, ClassicGroup) else None
+
+
+def classic_decision(*answers: Answer) -> Decision:
+    """The decision of a classic group, to be added to."""
+    return Decision(answers=list(answers), replays=False)
+
+
+def record_of(group: ClassicGroup, assignments: Mapping[str, bytes]) -> Record:
+    """The group as it is, with these assignments."""
+    return group_metadata_record(
+        group.group_id,
+        group.protocol_type,
+        group.generation,
+        group.protocol_name,
+        group.leader,
+        group.state_ms,
+        group.members.values(),
+        assignments,
+    )
+
+
+def rebalance_or_complete(context: Context, group: ClassicGroup, decision: Decision, now_ms: int) -> None:
+    """Somebody came or changed: begin a rebalance, or see whether the one that goes on is now complete."""
+    if group.can_rebalance:
+        prepare_rebalance(context, group, decision, now_ms)
+    else:
+        complete_if_all_joined(context, group, decision, now_ms)
+
+
+def rebalance_after_leave(context: Context, group: ClassicGroup, decision: Decision, now_ms: int) -> None:
+    """Somebody is gone."""
+    if group.state in (ClassicState.STABLE, ClassicState.COMPLETING):
+        prepare_rebalance(context, group, decision, now_ms)
+    elif group.state is ClassicState.PREPARING:
+        complete_if_all_joined(context, group, decision, now_ms)
+
+
+def prepare_rebalance(context: Context, group: ClassicGroup, decision: Decision, now_ms: int) -> None:
+    """Ask everybody to join again. A group that was empty waits a while for those who come with the first one."""
+    if group.state is ClassicState.COMPLETING:
+        decision.answers += reset_assignments(context, group, REBALANCE_IN_PROGRESS, now_ms)
+    end_sync_phase(context, group)
+    was_empty = group.is_empty
+    if was_empty:
+        delay_ms = context.settings.initial_rebalance_delay_ms
+        left_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
+        context.timers.schedule(join_key(group.group_id), now_ms + delay_ms, _extend(context, group, delay_ms, left_ms))
+    group.move_to(ClassicState.PREPARING, now_ms)
+    if was_empty:
+        return
+    if group.have_all_joined:
+        complete_join(context, group, decision, now_ms)
+    else:
+        _complete_later(context, group, now_ms)
+
+
+def complete_if_all_joined(context: Context, group: ClassicGroup, decision: Decision, now_ms: int) -> None:
+    """The initial delay is always waited for."""
+    if group.state is ClassicState.PREPARING and group.have_all_joined and group.previous_state is not ClassicState.EMPTY:
+        complete_join(context, group, decision, now_ms)
+
+
+def complete_join(context: Context, group: ClassicGroup, decision: Decision, now_ms: int) -> None:
+    """The next generation of those who joined; dynamic members that did not are gone, static ones stay."""
+    context.timers.cancel(join_key(group.group_id))
+    late = [member for member in group.members.values() if member.awaiting_join is None and member.instance_id is None]
+    for member in late:
+        group.remove(member.member_id)
+        context.timers.cancel(session_key(group.group_id, member.member_id))
+    if not group.elect_leader() and group.members:
+        # Only static members are left, and none has joined again: their sessions have to end first.
+        _complete_later(context, group, now_ms)
+        return
+    group.begin_generation(now_ms)
+    if group.is_empty:
+        decision.records.append(record_of(group, {}))
+        return
+    shown = group.shown_members()
+    nobody: tuple[JoinMember, ...] = ()
+    for member in group.members.values():
+        decision.answers += group.answer_join(member, shown if member.member_id == group.leader else nobody)
+        restart_session(context, group, member, now_ms)
+        member.is_new = False
+        group.pending_syncs.add(member.member_id)
+    generation, group_id = group.generation, group.group_id
+
+    def expire(at_ms: int) -> Decision:
+        return _expire_syncs(context, group_id, generation, at_ms)
+
+    context.timers.schedule(sync_key(group_id), now_ms + group.rebalance_timeout_ms, expire)
+
+
+def reset_assignments(context: Context, group: ClassicGroup, code: int, now_ms: int) -> list[Answer]:
+    """Nobody has an assignment any more; who waits for one gets the error."""
+    answers: list[Answer] = []
+    for member in group.members.values():
+        member.assignment = b""
+        refused = group.refuse_sync(member, code)
+        if refused:
+            answers += refused
+            restart_session(context, group, member, now_ms)
+    return answers
+
+
+def end_sync_phase(context: Context, group: ClassicGroup) -> None:
+    group.pending_syncs.clear()
+    context.timers.cancel(sync_key(group.group_id))
+
+
+def restart_session(context: Context, group: ClassicGroup, member: ClassicMember, now_ms: int, timeout_ms: int | None = None) -> None:
+    """A member was heard of: its session, or another time, begins anew."""
+    due_ms = now_ms + (member.session_timeout_ms if timeout_ms is None else timeout_ms)
+    key = session_key(group.group_id, member.member_id)
+    if not context.timers.restart(key, due_ms):
+        context.timers.schedule(key, due_ms, expire_session(context, group.group_id, member.member_id))
+
+
+def expire_session(context: Context, group_id: str, member_id: str) -> Action:
+    """What happens when a member, or an id that was given out, was not heard of for too long."""
+
+    def expire(now_ms: int) -> Decision:
+        decision = classic_decision()
+        group = live_group(context, group_id)
+        if group is None or group.state is ClassicState.DEAD:
+            return decision
+        if member_id in group.pending_joins:
+            group.pending_joins.discard(member_id)
+            complete_if_all_joined(context, group, decision, now_ms)
+            return decision
+        member = group.members.get(member_id)
+        if member is not None and not member.satisfies_heartbeat:
+            remove_member(context, group, member, decision)
+            rebalance_after_leave(context, group, decision, now_ms)
+        return decision
+
+    return expire
+
+
+def remove_member(context: Context, group: ClassicGroup, member: ClassicMember, decision: Decision) -> None:
+    """A member is gone. A join of it that waits fails, so that it joins as a new one if it still lives."""
+    context.timers.cancel(session_key(group.group_id, member.member_id))
+    decision.answers += group.refuse_join(member, UNKNOWN_MEMBER_ID)
+    group.remove(member.member_id)
+
+
+def forget_timers(context: Context, group: ClassicGroup) -> None:
+    """The group goes, or becomes one of another kind."""
+    context.timers.cancel(join_key(group.group_id))
+    context.timers.cancel(sync_key(group.group_id))
+    for member_id in (*group.members, *group.pending_joins):
+        context.timers.cancel(session_key(group.group_id, member_id))
+
+
+def _complete_later(context: Context, group: ClassicGroup, now_ms: int) -> None:
+    group_id = group.group_id
+
+    def complete(at_ms: int) -> Decision:
+        decision = classic_decision()
+        live = live_group(context, group_id)
+        if live is not None and live.state is ClassicState.PREPARING:
+            complete_join(context, live, decision, at_ms)
+        return decision
+
+    context.timers.schedule(join_key(group_id), now_ms + group.rebalance_timeout_ms, complete)
+
+
+def _extend(context: Context, group: ClassicGroup, delay_ms: int, left_ms: int) -> Action:
+    """The initial delay is over: wait once more if somebody came meanwhile and time is left."""
+    group_id = group.group_id
+
+    def extend(now_ms: int) -> Decision:
+        decision = classic_decision()
+        live = live_group(context, group_id)
+        if live is None or live.state is not ClassicState.PREPARING:
+            return decision
+        if live.is_member_added and left_ms > 0:
+            live.is_member_added = False
+            next_ms = min(context.settings.initial_rebalance_delay_ms, left_ms)
+            action = _extend(context, live, next_ms, max(left_ms - delay_ms, 0))
+            context.timers.schedule(join_key(group_id), now_ms + next_ms, action)
+        else:
+            complete_join(context, live, decision, now_ms)
+        return decision
+
+    return extend
+
+
+def _expire_syncs(context: Context, group_id: str, generation: int, now_ms: int) -> Decision:
+    """Members that joined and never asked for their assignment are gone."""
+    decision = classic_decision()
+    group = live_group(context, group_id)
+    if group is None or group.generation != generation or group.state not in (ClassicState.COMPLETING, ClassicState.STABLE):
+        return decision
+    if group.pending_syncs:
+        for member_id in tuple(group.pending_syncs):
+            group.remove(member_id)
+            context.timers.cancel(session_key(group_id, member_id))
+        prepare_rebalance(context, group, decision, now_ms)
+    return decision
