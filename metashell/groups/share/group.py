@@ -1,6 +1,6 @@
 """A share group: what the records say of it, and what it answers to the rest of the coordinator.
 
-Source: org.apache.kafka.coordinator.group.modern.share.ShareGroup.
+Source: groups.md 15.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ FIRST_EPOCH: Final = 1
 class ShareGroup(Group):
     """Shape: `subscribers` counts the members that name a topic.
 
-    Not from records alone: until `refresh_ms`, and from the group epoch `refresh_epoch` on, the metadata hash needs no look;
-    `state_asked_ms` is when share state was asked for last, after which a request that has no answer is repeated.
+    Not from records alone: `checked_version` is that of the metadata with which the hash was last found to agree; `state_asked_ms` is when
+    share state was asked for last, for a request that has no answer is repeated.
     """
 
     type: ClassVar[str] = "share"
@@ -44,8 +44,7 @@ class ShareGroup(Group):
     targets: dict[str, Partitions] = field(default_factory=dict)
     share_state: ShareState | None = None
     subscribers: dict[str, int] = field(default_factory=dict)
-    refresh_ms: int = field(default=0, compare=False)
-    refresh_epoch: int = field(default=0, compare=False)
+    checked_version: int = field(default=-1, compare=False)
     state_asked_ms: int = field(default=0, compare=False)
 
     def put(self, member: Member) -> None:
@@ -123,7 +122,7 @@ class ShareGroup(Group):
         return GroupDescription(summary=self.summary(), members=members, assignment_epoch=self.assignment_epoch, details=details)
 
     def _no_offsets(self) -> GroupError:
-        return GroupError(GROUP_ID_NOT_FOUND, f"Group {self.group_id} is not a consumer group.")
+        return GroupError(GROUP_ID_NOT_FOUND)
 
 
 def counted(subscribers: Mapping[str, int], before: tuple[str, ...], after: tuple[str, ...]) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """A member of a share group, as its records say it is.
 
-Source: org.apache.kafka.coordinator.group.modern.share.ShareGroupMember.
+Source: groups.md 2.4 and 15.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The records of share groups.
 
-Source: org.apache.kafka.coordinator.group.GroupCoordinatorRecordHelpers.
+Source: groups.md 2.4 and 2.6, golden scenarios share-life and restart-clean.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import Any, Final
 from metashell.codec import messages
 from metashell.groups.record import Record
 from metashell.groups.share.member import Member, Partitions
-from metashell.groups.share.share_state import ByTopic, NamedPartitions, ShareState, name_of
-from metashell.groups.topics import Topics
+from metashell.groups.share.share_state import ByTopic, NamedPartitions, ShareState
 
 MEMBER: Final = 10
 GROUP: Final = 11
@@ -59,12 +58,12 @@ def current_record(group_id: str, member: Member) -> Record:
     return Record(CURRENT, messages.ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
 
 
-def share_state_record(group_id: str, state: ShareState, topics: Topics) -> Record:
+def share_state_record(group_id: str, state: ShareState) -> Record:
     kind = messages.ShareGroupStatePartitionMetadataValue
     value = kind(
         initializing_topics=_named(kind, state.initializing),
         initialized_topics=_named(kind, state.initialized),
-        deleting_topics=tuple(kind.TopicInfo(topic_id=id, topic_name=name_of(id, topics)) for id in sorted(state.deleting)),
+        deleting_topics=tuple(kind.TopicInfo(topic_id=id, topic_name=name) for id, name in state.deleting.items()),
     )
     return Record(SHARE_STATE, messages.ShareGroupStatePartitionMetadataKey(group_id=group_id), value)
 
@@ -74,7 +73,7 @@ def share_state_of(value: messages.ShareGroupStatePartitionMetadataValue) -> Sha
     return ShareState(
         {topic.topic_id: NamedPartitions(topic.topic_name, frozenset(topic.partitions)) for topic in value.initializing_topics},
         {topic.topic_id: NamedPartitions(topic.topic_name, frozenset(topic.partitions)) for topic in value.initialized_topics},
-        frozenset(topic.topic_id for topic in value.deleting_topics),
+        {topic.topic_id: topic.topic_name for topic in value.deleting_topics},
     )
 
 

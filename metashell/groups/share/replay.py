@@ -1,7 +1,7 @@
 """Records of share groups, as a state takes them in.
 
 Where a broker would refuse to load a log, because a record does not fit those before it, there is a finding.
-Source: org.apache.kafka.coordinator.group.GroupMetadataManager.replay.
+Source: groups.md 2.6.
 """
 
 from __future__ import annotations
