@@ -1,33 +1,70 @@
-"""Orders that show in answers, records and output because Kafka iterates over Java's hash sets and maps."""
+"""Orders that show in answers, records and output because Kafka iterates over Java's hash sets and maps.
+
+A java.util.HashMap has a power of two of buckets, and doubles when it is three quarters full; it never shrinks. It iterates by bucket, and
+in a bucket in the order in which keys came. So the order follows from the keys in that order, their hashes and the number of buckets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
+from typing import TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def bucket_count(capacity: int, size: int) -> int:
+    """How many buckets a table has that was made for `capacity` and has had `size` keys at most."""
+    buckets = 1 << max(0, capacity - 1).bit_length()
+    while size > buckets * 3 // 4:
+        buckets *= 2
+    return buckets
+
+
+def copy_capacity(size: int) -> int:
+    """For how many a HashSet is made that copies a collection."""
+    return max(size * 4 // 3 + 1, 16)
+
+
+def table_order(keys: Iterable[Key], hash: Callable[[Key], int], buckets: int) -> list[Key]:
+    """Distinct keys, given in the order in which they came, as a table of so many buckets iterates over them."""
+    mask = buckets - 1
+
+    def bucket(key: Key) -> int:
+        number = hash(key) & 0xFFFFFFFF
+        return (number ^ number >> 16) & mask
+
+    return sorted(keys, key=bucket)
 
 
 def hash_order(ids: Iterable[int], capacity: int = 16) -> tuple[int, ...]:
-    """Integers as a java.util.HashSet of them iterates: by bucket, in a bucket in the order of insertion.
+    """Integers as a java.util.HashSet of them iterates, which was made for `capacity` of them.
 
-    Ids below the number of buckets come out ascending. The table has the next power of two of `capacity` buckets, and doubles when
-    it is three quarters full.
+    Ids below the number of buckets come out ascending.
     """
     distinct = dict.fromkeys(ids)
-    buckets = 1 << max(0, capacity - 1).bit_length()
-    while len(distinct) > buckets * 3 // 4:
-        buckets *= 2
-    return tuple(sorted(distinct, key=lambda id: (id ^ (id & 0xFFFFFFFF) >> 16) & (buckets - 1)))
+    return tuple(table_order(distinct, int, bucket_count(capacity, len(distinct))))
 
 
 def string_hash_order(texts: Iterable[str], capacity: int = 16) -> tuple[str, ...]:
     """Strings as a java.util.HashMap keyed by them iterates, which was made for `capacity` of them."""
-    by_hash: dict[int, list[str]] = {}
-    for text in dict.fromkeys(texts):
-        by_hash.setdefault(string_hash(text), []).append(text)
-    return tuple(text for number in hash_order(by_hash, capacity) for text in by_hash[number])
+    distinct = dict.fromkeys(texts)
+    return tuple(table_order(distinct, string_hash, bucket_count(capacity, len(distinct))))
+
+
+def uuid_hash_order(ids: Iterable[bytes], capacity: int = 16) -> tuple[bytes, ...]:
+    """Kafka's Uuids, as their 16 bytes, as a java.util.HashMap keyed by them iterates, which was made for `capacity` of them."""
+    distinct = dict.fromkeys(ids)
+    return tuple(table_order(distinct, uuid_hash, bucket_count(capacity, len(distinct))))
+
+
+def uuid_hash(id: bytes) -> int:
+    """What org.apache.kafka.common.Uuid.hashCode gives, without its sign."""
+    most = int.from_bytes(id[:8], "big") ^ int.from_bytes(id[8:], "big")
+    return (most >> 32) ^ (most & 0xFFFFFFFF)
 
 
 def string_hash(text: str) -> int:
-    """What String.hashCode gives: over UTF-16 units, in 32 bits."""
+    """What String.hashCode gives, without its sign: over UTF-16 units, in 32 bits."""
     number = 0
     raw = text.encode("utf-16-be", "surrogatepass")
     for at in range(0, len(raw), 2):

@@ -8,6 +8,7 @@ from metashell.options.analyse_tools import EXPORT, SQL
 from metashell.options.cluster_tools import BROKERS, CLUSTER, FEATURES
 from metashell.options.completion_tools import COMPLETION
 from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
+from metashell.options.group_tools import GROUPS
 from metashell.options.kafka_admin_tools import KAFKA_CLUSTER, KAFKA_FEATURES, KAFKA_METADATA_QUORUM
 from metashell.options.quota_tools import QUOTAS
 from metashell.options.reassign_tools import REASSIGN
@@ -65,6 +66,7 @@ TOOLS: dict[str, CommandSpec] = {
         ACLS,
         QUOTAS,
         SCRAM,
+        GROUPS,
         SERVER,
         EXPORT,
         SQL,

@@ -18,6 +18,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "acls": ("admin_acls", "access control entries: list, add, remove"),
     "quotas": ("admin_quotas", "quotas of users, client ids and addresses: list, set, unset"),
     "scram": ("admin_scram", "SCRAM credentials of users: list, set, delete"),
+    "groups": ("groups", "what groups do with topics and partitions"),
     "server": ("server", "run a controller from Kafka's server.properties"),
     "export": ("export", "write the records of logs as tables: Parquet, Arrow, CSV or JSON lines"),
     "sql": ("sql", "ask questions of logs in SQL"),

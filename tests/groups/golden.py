@@ -1,6 +1,8 @@
 """Plays the golden conversations of a real group coordinator into ours, in this process: no sockets, no log, the clock of the rows.
 
-python -m tests.groups.golden [-v] [--ordered] [SCENARIO or FILE ...]     what differs, step by step
+python -m tests.groups.golden [-v] [--ordered | --wire] [SCENARIO or FILE ...]     what differs, step by step
+
+`--ordered` compares lists in their order, `--wire` compares with `differences` of the recorder, groups_wire.py, where that lies beside.
 
 Our coordinator is fed the ids that Kafka made (of members, topics, producers), so that everything which follows from their hash order is
 the same. Topics are made, changed and deleted by the player; the answers to those requests are the golden ones.
@@ -9,13 +11,17 @@ the same. Topics are made, changed and deleted by the player; the answers to tho
 from __future__ import annotations
 
 import base64
+import functools
 import gzip
 import json
+import os
 import re
 import sys
 from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from traceback import format_exc
+from types import ModuleType
 from typing import Any
 from uuid import UUID
 
@@ -29,6 +35,7 @@ from metashell.groups.request import Answer, Request
 from metashell.groups.topics import KnownTopics, Topic
 from metashell.values import uuid_from_text
 from tests.controller.json_objects import from_json
+from tests.golden_cases import REPOSITORY
 from tests.groups.canon import differences
 from tests.groups.profiles import PROFILES
 
@@ -39,6 +46,8 @@ _OFFSETS = COORDINATOR_LOGS["offsets"]
 _JAVA_UUID = re.compile(r"^(.*)-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$", re.DOTALL)
 _GONE = (25, 82, 27, 16)
 """Errors of joins that were given an id before they failed."""
+# How long before the scenario the node's periodic expiry had last run, where that shows. Units: ms.
+_EXPIRED_BEFORE_MS = {"explicit-retention-expires": 140}
 _TOPIC_APIS = {"CreateTopics", "DeleteTopics", "CreatePartitions"}
 
 Scenario = dict[str, Any]
@@ -96,7 +105,7 @@ class Player:
         """Requests of each connection that have no answer yet: the first is being decided, the others wait behind it."""
         self.replies: list[dict[str, Any]] = []
         self.is_verbose = False
-        self.shard = self._begin((), BEGUN_MS)
+        self.shard = self._begin((), BEGUN_MS - _EXPIRED_BEFORE_MS.get(golden["scenario"], 0))
         self._seen = 0
 
     def _begin(self, written: tuple[Written, ...], now_ms: int) -> Shard:
@@ -283,8 +292,21 @@ def play(golden: Scenario) -> Scenario:
     return Player(golden).play()
 
 
+def _recorder() -> ModuleType:
+    """The driver that recorded the conversations. It makes its own normal form of both sides."""
+    path = Path(os.environ.get("METASHELL_GOLDEN", REPOSITORY.parent / "shared" / "golden")) / "groups" / "drivers" / "groups_wire.py"
+    spec = spec_from_file_location("groups_wire", path)
+    assert spec is not None and spec.loader is not None
+    recorder = module_from_spec(spec)
+    spec.loader.exec_module(recorder)
+    return recorder
+
+
 def main(arguments: list[str]) -> int:
-    is_verbose, is_ordered = "-v" in arguments, "--ordered" in arguments
+    is_verbose = "-v" in arguments
+    compare = functools.partial(differences, is_ordered="--ordered" in arguments)
+    if "--wire" in arguments:
+        compare = functools.partial(_recorder().differences, everything=True)
     wanted = [argument for argument in arguments if not argument.startswith("-")]
     rows: list[Scenario] = []
     for name in wanted or scenarios():
@@ -298,7 +320,7 @@ def main(arguments: list[str]) -> int:
     for golden in rows:
         player = Player(golden)
         player.is_verbose = is_verbose
-        found = differences(golden, player.play(), is_ordered)
+        found = compare(golden, player.play())
         bad += bool(found)
         verdict = "DIFF" if found else "ok  "
         print(f"{verdict}  {golden['profile']}/{golden['scenario']}: {len(golden['steps'])} steps, {len(found)} differences")

@@ -131,6 +131,8 @@ function __metashell_valued
             string split ' ' -- '--mechanism --iterations --password-file --password-env --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-scram:delete
             string split ' ' -- '--mechanism --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-groups:assign
+            string split ' ' -- '--assignor -a --output -o'
         case metashell-server
             string split ' ' -- '--override --log-format --metrics-port'
         case metashell-export
@@ -212,6 +214,8 @@ function __metashell_tool_of
             echo metashell-quotas
         case scram
             echo metashell-scram
+        case groups
+            echo metashell-groups
         case server
             echo metashell-server
         case export
@@ -282,6 +286,7 @@ complete -c metashell -n '__metashell_words_are 0' -x -a reassign -d 'move repli
 complete -c metashell -n '__metashell_words_are 0' -x -a acls -d 'access control entries: list, add, remove'
 complete -c metashell -n '__metashell_words_are 0' -x -a quotas -d 'quotas of users, client ids and addresses: list, set, unset'
 complete -c metashell -n '__metashell_words_are 0' -x -a scram -d 'SCRAM credentials of users: list, set, delete'
+complete -c metashell -n '__metashell_words_are 0' -x -a groups -d 'what groups do with topics and partitions'
 complete -c metashell -n '__metashell_words_are 0' -x -a server -d 'run a controller from Kafka’s server.properties'
 complete -c metashell -n '__metashell_words_are 0' -x -a export -d 'write the records of logs as tables: Parquet, Arrow, CSV or JSON lines'
 complete -c metashell -n '__metashell_words_are 0' -x -a sql -d 'ask questions of logs in SQL'
@@ -1117,6 +1122,15 @@ complete -c metashell-scram -n '__metashell_command_is delete' -l command-config
 complete -c metashell-scram -n '__metashell_command_is delete' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-scram -n '__metashell_command_is delete' -l timeout -x -d 'give up after this time'
 complete -c metashell-scram -n '__metashell_command_is delete' -l help -s h -d 'show the help and exit'
+complete -c metashell-groups -f
+complete -c metashell-groups -n '__metashell_words_are 0' -l version -d 'print the version and exit'
+complete -c metashell-groups -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
+complete -c metashell-groups -n '__metashell_words_are 0' -x -a assign -d 'what an assignor gives to whom'
+complete -c metashell-groups -n '__metashell_command_is assign' -l assignor -s a -x -a 'server-uniform server-range server-simple' -d 'the assignor of clients, or of the broker (server-...); by default each row names its own'
+complete -c metashell-groups -n '__metashell_command_is assign' -l check -d 'compare with the output that rows have, and show only those that differ; status 1 where one does'
+complete -c metashell-groups -n '__metashell_command_is assign' -l output -s o -x -a 'text json jsonl csv table' -d 'form of the output'
+complete -c metashell-groups -n '__metashell_command_is assign' -l help -s h -d 'show the help and exit'
+complete -c metashell-groups -n '__metashell_command_is assign; and __metashell_words_are_at_least 1' -F
 complete -c metashell-server -f
 complete -c metashell-server -l override -x -d 'a setting in place of that in the configuration; other users of this machine can see it'
 complete -c metashell-server -l log-format -x -a 'text json' -d 'form of the lines on standard error'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from metashell.codec import api_keys
+from metashell.groups.classic.describe import describe_groups
 from metashell.groups.classic.load import begin_sessions, end_waits
 from metashell.groups.context import Context, Handler
 from metashell.groups.coordinator import dispatch
@@ -30,6 +31,7 @@ HANDLERS: dict[int, Handler] = {
     api_keys.HEARTBEAT: dispatch.heartbeat,
     api_keys.LEAVE_GROUP: dispatch.leave,
     api_keys.SYNC_GROUP: dispatch.sync,
+    api_keys.DESCRIBE_GROUPS: describe_groups,
     api_keys.OFFSET_COMMIT: commit,
     api_keys.OFFSET_FETCH: fetch,
     api_keys.FIND_COORDINATOR: find_coordinator,
