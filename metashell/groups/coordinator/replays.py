@@ -12,6 +12,7 @@ from metashell.groups.classic.replay import make_simple, replay_group_metadata
 from metashell.groups.offsets.records import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT
 from metashell.groups.offsets.replay import replay_commit
 from metashell.groups.record import Place, Record
+from metashell.groups.share.replay import REPLAYS as SHARE_REPLAYS
 from metashell.groups.state import State
 
 Replay = Callable[[State, Record, Place], None]
@@ -20,6 +21,7 @@ REPLAYS: dict[int, Replay] = {
     LEGACY_OFFSET_COMMIT: replay_commit,
     OFFSET_COMMIT: replay_commit,
     GROUP_METADATA: replay_group_metadata,
+    **SHARE_REPLAYS,
 }
 """By record type. Types that are not here are skipped."""
 

@@ -29,7 +29,9 @@ def described(context: Context, group: ShareGroup) -> _Response.DescribedGroup:
 def _member(member: Member, topics: Topics) -> _Response.Member:
     known = ((topics.with_id(id), numbers) for id, numbers in member.assigned.items())
     partitions = tuple(
-        _Response.TopicPartitions(topic_id=topic.id, topic_name=topic.name, partitions=numbers) for topic, numbers in known if topic is not None
+        _Response.TopicPartitions(topic_id=topic.id, topic_name=topic.name, partitions=numbers)
+        for topic, numbers in known
+        if topic is not None
     )
     return _Response.Member(
         member_id=member.member_id,

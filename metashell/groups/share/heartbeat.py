@@ -1,6 +1,6 @@
 """ShareGroupHeartbeat: members join, leave, and are told what they may read.
 
-Order of a batch: the member (10), the group's epoch (11), targets (13, 12), what the member has (14), and share state that is asked for (15).
+Order of a batch: the member (10), the group's epoch (11), targets (13, 12), what the member has (14), share state that is asked for (15).
 Source: groups.md 10.3 and 15; golden scenarios share-life, share-validation, missing-group, other-groups-full.
 """
 
@@ -105,7 +105,11 @@ def _known_member(context: Context, group: ShareGroup, body: Any) -> Member:
         return Member(body.member_id)
     if epoch in (0, known.epoch, known.previous_epoch):
         return known
-    size, rest = ("greater", "") if epoch > known.epoch else ("smaller", f", and it does not match the previous member epoch ({known.previous_epoch})")
+    size, rest = (
+        ("greater", "")
+        if epoch > known.epoch
+        else ("smaller", f", and it does not match the previous member epoch ({known.previous_epoch})")
+    )
     raise GroupError(
         FENCED_MEMBER_EPOCH,
         f"The share group member has a {size} member epoch ({epoch}) than the one known by the group coordinator ({known.epoch}){rest}. "
@@ -176,7 +180,9 @@ def _response(context: Context, body: Any, known: Member, member: Member) -> mes
 
 def _assignment(partitions: Partitions) -> messages.ShareGroupHeartbeatResponse.Assignment:
     kind = messages.ShareGroupHeartbeatResponse
-    return kind.Assignment(topic_partitions=tuple(kind.TopicPartitions(topic_id=id, partitions=numbers) for id, numbers in partitions.items()))
+    return kind.Assignment(
+        topic_partitions=tuple(kind.TopicPartitions(topic_id=id, partitions=numbers) for id, numbers in partitions.items())
+    )
 
 
 def _unknown(group: ShareGroup, member_id: str) -> GroupError:

@@ -109,5 +109,6 @@ def _member_tombstone(group_id: str, member_id: str) -> Record:
 
 def _named(kind: Any, topics: ByTopic) -> tuple[Any, ...]:
     return tuple(
-        kind.TopicPartitionsInfo(topic_id=id, topic_name=topic.name, partitions=tuple(sorted(topic.partitions))) for id, topic in topics.items()
+        kind.TopicPartitionsInfo(topic_id=id, topic_name=topic.name, partitions=tuple(sorted(topic.partitions)))
+        for id, topic in topics.items()
     )

@@ -125,4 +125,3 @@ REPLAYS: Final[dict[int, Callable[[State, Record, Place], None]]] = {
     CURRENT: replay_current,
     SHARE_STATE: replay_share_state,
 }
-

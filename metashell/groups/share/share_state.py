@@ -26,9 +26,9 @@ ByTopic = Mapping[bytes, NamedPartitions]
 class ShareState(NamedTuple):
     """Shape: by topic id; `deleting` by id and name."""
 
-    initializing: ByTopic = {}
-    initialized: ByTopic = {}
-    deleting: Mapping[bytes, str] = {}
+    initializing: ByTopic
+    initialized: ByTopic
+    deleting: Mapping[bytes, str]
 
     def lacking(self, names: Iterable[str], topics: Topics, is_waiting: bool) -> ByTopic:
         """Partitions of these topics without state. While somebody `is_waiting` for an answer, those that were asked for do not count."""
@@ -57,10 +57,10 @@ class ShareState(NamedTuple):
     def all_deleting(self) -> ShareState:
         """The group is to go, and all its state before it."""
         known = {id: topic.name for id, topic in (*self.initializing.items(), *self.initialized.items())}
-        return ShareState(deleting={**self.deleting, **known})
+        return ShareState({}, {}, {**self.deleting, **known})
 
 
-NO_STATE = ShareState()
+NO_STATE = ShareState({}, {}, {})
 
 
 def _partitions(topics: ByTopic, id: bytes) -> frozenset[int]:

@@ -20,7 +20,9 @@ def state_initialized(context: Context, effect: Effect, is_ok: bool, now_ms: int
         return Decision()
     state = group.share_state or NO_STATE
     asked = {
-        id: NamedPartitions(state.initializing[id].name, frozenset(numbers)) for id, numbers in effect.partitions.items() if id in state.initializing
+        id: NamedPartitions(state.initializing[id].name, frozenset(numbers))
+        for id, numbers in effect.partitions.items()
+        if id in state.initializing
     }
     after = state.made(asked) if is_ok else state.not_made(asked)
     return Decision([share_state_record(group.group_id, after)] if after != state else [])
