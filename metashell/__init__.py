@@ -6,6 +6,7 @@ The packages, from the bottom up:
 - `shell` and `dump` (what people see), `verify` (whether a disk is whole), `storage` (log directories before a server's first start),
   `columns` (records as tables), `reports` (questions over those tables), `demo` (a real directory to try them on);
 - `net` (Kafka's wire), `raft` (the consensus), `controller` (what the quorum decides), `groups` (what a group coordinator decides),
+  `offsets_log` (what the logs of groups tell),
   `server` (a replica on sockets and disk), `controller_server` (the controller on such a replica), `client` (requests to a cluster),
   `group_server` (a broker without data, for clients of groups), `embedded` (a quorum inside a process), `live` (an observer of a quorum),
   `admin` (what an operator asks of a live cluster), `rehearse` (the controller on a copy of a state, on a clock that nobody waits for),
