@@ -78,7 +78,10 @@ def _finish(context: Context, waiting: WaitingDeletion) -> Decision:
     kind = messages.DeleteGroupsResponse
     records: list[Record] = []
     results = []
-    for group_id in string_hash_order(waiting.request.body.groups_names):
+    names = string_hash_order(waiting.request.body.groups_names)
+    # Share groups are looked at first, so what is wrong with one of them is answered first.
+    refused = [name for name in names if isinstance(group := context.state.groups.get(name), ShareGroup) and not group.is_empty]
+    for group_id in dict.fromkeys([*refused, *names]):
         code = NONE
         try:
             if group_id in waiting.failed:
