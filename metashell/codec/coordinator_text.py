@@ -49,7 +49,8 @@ class CoordinatorText(NamedTuple):
 
 def coordinator_type_names(log: str) -> dict[int, str]:
     """The record types of a coordinator's log and their upper-case names."""
-    names = {type: name.removesuffix("Key") for type, name in COORDINATOR_LOGS[log].keys.items()} | _EXTRA_TYPES.get(log, {})
+    known = COORDINATOR_LOGS[log]
+    names = {type: known.type_name(type) or "" for type in known.keys} | _EXTRA_TYPES.get(log, {})
     return {type: snake_case(name).upper() for type, name in names.items()}
 
 
