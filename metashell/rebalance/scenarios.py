@@ -295,9 +295,7 @@ SCENARIOS: Final = {
             strategies=("eager",),
             expects_failures=True,
         ),
-        Scenario(
-            "to-consumer", "classic to consumer protocol in one bounce (KIP-848)", _to_consumer, strategies=("cooperative",)
-        ),
+        Scenario("to-consumer", "classic to consumer protocol in one bounce (KIP-848)", _to_consumer, strategies=("cooperative",)),
         Scenario("to-classic", "and back", _to_classic, strategies=("consumer",)),
     )
 }
