@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 PartitionKey = tuple[str, int]
 NEVER: Final = 1 << 62
+_POLL_MS: Final = 10
+"""So long a poll waits that came to nothing, unless something comes in meanwhile."""
 
 
 class Watcher(Protocol):
@@ -58,6 +60,7 @@ class Client:
         self._rate = rate
         self._wake_ms = NEVER
         self._read_ms = 0
+        self._next_poll_ms = 0
         self._positions = member.positions
         self._seen: dict[PartitionKey, None] = {}
         self._running: Callback | None = None
@@ -157,6 +160,7 @@ class Client:
     # ---- the machine
 
     def _take(self, outputs: list[Output]) -> None:
+        self._next_poll_ms = 0
         for output in outputs:
             if isinstance(output, Send):
                 self._send(Sent(output.ticket, output.api_key, output.version, output.body))
@@ -211,7 +215,7 @@ class Client:
         now_ms = self._clock.now_ms
         due_ms = NEVER if (due := self.member.next_due_ms()) is None else due
         if self._running is None and (poll_ms := self.member.next_poll_ms()) is not None:
-            due_ms = min(due_ms, max(poll_ms, self.stalled_until_ms))
+            due_ms = min(due_ms, max(poll_ms, self.stalled_until_ms, self._next_poll_ms))
         due_ms = max(due_ms, self.paused_until_ms, now_ms)
         if due_ms < self._wake_ms:
             self._wake_ms = due_ms
@@ -228,11 +232,15 @@ class Client:
         due_ms = self.member.next_due_ms()
         if due_ms is not None and due_ms <= now_ms:
             self._take(self.member.run_due(now_ms))
-        if self.is_alive and self._running is None and self.stalled_until_ms <= now_ms:
+        if self._running is None and self.is_alive and self.stalled_until_ms <= now_ms:
             poll_ms = self.member.next_poll_ms()
-            if poll_ms is not None and poll_ms <= now_ms:
+            if poll_ms is not None and max(poll_ms, self._next_poll_ms) <= now_ms:
                 self._read(now_ms)
-                self._take(self.member.poll(now_ms))
+                outputs = self.member.poll(now_ms)
+                if outputs:
+                    self._take(outputs)
+                else:
+                    self._next_poll_ms = now_ms + _POLL_MS
         self._plan()
 
     # ---- the application reads

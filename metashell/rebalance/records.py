@@ -112,6 +112,8 @@ class GroupRecords:
         if record.value is None:
             self._known.pop(record.key.member_id, None)
             self._subscribed.pop(record.key.member_id, None)
+            # It may be back before the next round, and be the same by its id.
+            self.cause()
         else:
             self._known[record.key.member_id] = None
             if not record.value.subscribed_topic_regex:
