@@ -1,6 +1,8 @@
 """Plays the golden conversations of a real group coordinator into ours, in this process: no sockets, no log, the clock of the rows.
 
-python -m tests.groups.golden [-v] [--ordered] [SCENARIO or FILE ...]     what differs, step by step
+python -m tests.groups.golden [-v] [--ordered | --wire] [SCENARIO or FILE ...]     what differs, step by step
+
+`--ordered` compares lists in their order, `--wire` compares with `differences` of the recorder, groups_wire.py, where that lies beside.
 
 Our coordinator is fed the ids that Kafka made (of members, topics, producers), so that everything which follows from their hash order is
 the same. Topics are made, changed and deleted by the player; the answers to those requests are the golden ones.
@@ -9,13 +11,17 @@ the same. Topics are made, changed and deleted by the player; the answers to tho
 from __future__ import annotations
 
 import base64
+import functools
 import gzip
 import json
+import os
 import re
 import sys
 from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from traceback import format_exc
+from types import ModuleType
 from typing import Any
 from uuid import UUID
 
@@ -24,11 +30,13 @@ from metashell.codec.registry import message_type
 from metashell.groups.coordinator.coordinator import GroupCoordinator
 from metashell.groups.coordinator.routes import HANDLERS
 from metashell.groups.coordinator.shard import Shard, Written
+from metashell.groups.decision import DeleteShareState, InitializeShareState
 from metashell.groups.record import Record
 from metashell.groups.request import Answer, Request
 from metashell.groups.topics import KnownTopics, Topic
 from metashell.values import uuid_from_text
 from tests.controller.json_objects import from_json
+from tests.golden_cases import REPOSITORY
 from tests.groups.canon import differences
 from tests.groups.profiles import PROFILES
 
@@ -39,6 +47,8 @@ _OFFSETS = COORDINATOR_LOGS["offsets"]
 _JAVA_UUID = re.compile(r"^(.*)-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$", re.DOTALL)
 _GONE = (25, 82, 27, 16)
 """Errors of joins that were given an id before they failed."""
+# How long before the scenario the node's periodic expiry had last run, where that shows. Units: ms.
+_EXPIRED_BEFORE_MS = {"explicit-retention-expires": 140}
 _TOPIC_APIS = {"CreateTopics", "DeleteTopics", "CreatePartitions"}
 
 Scenario = dict[str, Any]
@@ -96,12 +106,12 @@ class Player:
         """Requests of each connection that have no answer yet: the first is being decided, the others wait behind it."""
         self.replies: list[dict[str, Any]] = []
         self.is_verbose = False
-        self.shard = self._begin((), BEGUN_MS)
+        self.shard = self._begin((), BEGUN_MS - _EXPIRED_BEFORE_MS.get(golden["scenario"], 0))
         self._seen = 0
 
     def _begin(self, written: tuple[Written, ...], now_ms: int) -> Shard:
         coordinator = GroupCoordinator(PROFILES[self.golden["profile"]], self.chance, self._view())
-        return Shard(coordinator, written, now_ms)
+        return Shard(coordinator, written, now_ms, has_share_coordinator=True)
 
     def _view(self) -> KnownTopics:
         return KnownTopics(self.topics.values(), self.topics_version)
@@ -113,6 +123,7 @@ class Player:
             end_ms = BEGUN_MS + (after["at"] if after is not None else _last_ms(step))
             self._run_timers(begin_ms)
             self._step(step, begin_ms, end_ms)
+            self._share_coordinator(step, begin_ms)
             self._run_timers(end_ms - 1)
             self.played["steps"].append(
                 {
@@ -136,6 +147,14 @@ class Player:
         elif "restart" in step:
             self.queued.clear()
             self.shard = self._begin(tuple(self.shard.written), end_ms - 1)
+
+    def _share_coordinator(self, step: dict[str, Any], now_ms: int) -> None:
+        """Share state is made when Kafka's records say that it was, which is some time after it was asked for; it is deleted at once."""
+        made = {row["key"]["groupId"] for row in step["records"] if row.get("type") == 15 and (row["value"] or {}).get("initializedTopics")}
+        for effect in tuple(self.shard.effects):
+            if isinstance(effect, DeleteShareState) or (isinstance(effect, InitializeShareState) and effect.group_id in made):
+                self.shard.effects.remove(effect)
+                self._take(self.shard.effect_done(effect, True, now_ms), now_ms)
 
     def _run_timers(self, until_ms: int) -> None:
         while (due_ms := self.shard.coordinator.next_due_ms()) is not None and due_ms <= until_ms:
@@ -283,8 +302,21 @@ def play(golden: Scenario) -> Scenario:
     return Player(golden).play()
 
 
+def _recorder() -> ModuleType:
+    """The driver that recorded the conversations. It makes its own normal form of both sides."""
+    path = Path(os.environ.get("METASHELL_GOLDEN", REPOSITORY.parent / "shared" / "golden")) / "groups" / "drivers" / "groups_wire.py"
+    spec = spec_from_file_location("groups_wire", path)
+    assert spec is not None and spec.loader is not None
+    recorder = module_from_spec(spec)
+    spec.loader.exec_module(recorder)
+    return recorder
+
+
 def main(arguments: list[str]) -> int:
-    is_verbose, is_ordered = "-v" in arguments, "--ordered" in arguments
+    is_verbose = "-v" in arguments
+    compare = functools.partial(differences, is_ordered="--ordered" in arguments)
+    if "--wire" in arguments:
+        compare = functools.partial(_recorder().differences, everything=True)
     wanted = [argument for argument in arguments if not argument.startswith("-")]
     rows: list[Scenario] = []
     for name in wanted or scenarios():
@@ -298,7 +330,7 @@ def main(arguments: list[str]) -> int:
     for golden in rows:
         player = Player(golden)
         player.is_verbose = is_verbose
-        found = differences(golden, player.play(), is_ordered)
+        found = compare(golden, player.play())
         bad += bool(found)
         verdict = "DIFF" if found else "ok  "
         print(f"{verdict}  {golden['profile']}/{golden['scenario']}: {len(golden['steps'])} steps, {len(found)} differences")

@@ -1,0 +1,357 @@
+"""A member of the consumer protocol (KIP-848), as the Java consumer is one.
+
+It only sends heartbeats; each answer may hold a new assignment. The member takes it up step by step: commit, revoke, assign, and a
+heartbeat that says so.
+
+Source: org.apache.kafka.clients.consumer.internals.AbstractMembershipManager, ConsumerMembershipManager, ConsumerHeartbeatRequestManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Final
+
+from metashell.codec import error_codes
+from metashell.codec.api_keys import CONSUMER_GROUP_HEARTBEAT
+from metashell.codec.blobs.consumer_protocol import Partition
+from metashell.groups.members import offsets
+from metashell.groups.members.consumer_request import Reporter, Said, Target
+from metashell.groups.members.member import RETRIABLE, Member
+from metashell.groups.members.outputs import Output
+from metashell.groups.members.settings import MemberSettings
+
+UNSUBSCRIBED: Final = "UNSUBSCRIBED"
+JOINING: Final = "JOINING"
+RECONCILING: Final = "RECONCILING"
+ACKNOWLEDGING: Final = "ACKNOWLEDGING"
+STABLE: Final = "STABLE"
+FENCED: Final = "FENCED"
+LEAVING: Final = "LEAVING"
+STALE: Final = "STALE"
+FATAL: Final = "FATAL"
+
+LEAVE_EPOCH: Final = -1
+STATIC_LEAVE_EPOCH: Final = -2
+HEARTBEAT_VERSION: Final = 1
+_OUTSIDE: Final = frozenset({UNSUBSCRIBED, FENCED, STALE, FATAL})
+_URGENT: Final = frozenset({JOINING, ACKNOWLEDGING, LEAVING})
+_COMMITTING, _AGAIN, _READY, _CALLING = "committing", "again", "ready", "calling"
+"""Steps by which an assignment is taken up."""
+_FENCING: Final = frozenset({error_codes.FENCED_MEMBER_EPOCH, error_codes.UNKNOWN_MEMBER_ID})
+
+
+class ConsumerMember(Member):
+    """See the module. Shape: `state` is the state's name in Kafka, `generation` the member's epoch; the member id is the client's own."""
+
+    def __init__(self, settings: MemberSettings) -> None:
+        super().__init__(settings)
+        assert settings.member_id, "the client makes the member id"
+        self.state = UNSUBSCRIBED
+        self.generation = 0
+        self.subscription: frozenset[str] | None = None
+        self._pattern: str | None = None
+        self._target: Target | None = None
+        self._current: Target | None = None
+        self._reporter = Reporter(settings)
+        self._is_in_flight = False
+        self._interval_ms = 0
+        self._due_ms = 0
+        self._retry_ms = 0
+        self._poll_until_ms: int | None = None
+        self._step = ""
+        self._is_aborted = False
+        self._commit_until_ms = 0
+        self._commit_again_ms = 0
+        self._must_release = False
+
+    # What goes in.
+
+    def subscribe(self, topics: Collection[str], now_ms: int) -> list[Output]:
+        self.subscription, self._pattern = frozenset(topics), None
+        return self._taken(now_ms)
+
+    def subscribe_pattern(self, pattern: str, now_ms: int) -> list[Output]:
+        """The broker finds the topics that match."""
+        self.subscription, self._pattern = frozenset(), pattern
+        return self._taken(now_ms)
+
+    def enforce_rebalance(self, reason: str, now_ms: int) -> list[Output]:
+        """Nothing happens: the broker decides when there is one."""
+        return self._taken(now_ms)
+
+    def run_due(self, now_ms: int) -> list[Output]:
+        if not self.is_over and not self._closing:
+            self._look_if_needed(now_ms)
+            if self._poll_until_ms is not None and now_ms >= self._poll_until_ms and self._can_send():
+                self._leave_unpolled(now_ms)
+            elif self._can_send() and not self._is_in_flight and now_ms >= max(self._due_ms, self._retry_ms):
+                self._send_heartbeat(now_ms)
+        return self._taken(now_ms)
+
+    # What can be asked.
+
+    def next_due_ms(self) -> int | None:
+        if self.is_over or self._closing or self.state in _OUTSIDE:
+            return None
+        if not self._is_coordinator_known:
+            return None if self._is_looking else self._look_ms
+        times = [] if self._poll_until_ms is None else [self._poll_until_ms]
+        if not self._is_in_flight:
+            times.append(max(self._due_ms, self._retry_ms))
+        return min(times, default=None)
+
+    def next_poll_ms(self) -> int | None:
+        if self.is_over or self._then is not None or self.subscription is None:
+            return None
+        if self._closing:
+            return self._close_again_ms if self._closing == "again" else None
+        rest_ms = self._polled_ms + self.settings.max_poll_interval_ms // 2
+        if self._must_release or self._has_new_topics or self.state == UNSUBSCRIBED or self._step == _READY:
+            return 0
+        if self._step == _AGAIN:
+            return self._commit_again_ms
+        if self.state == RECONCILING and not self._step and not self._waits_for_topics():
+            return 0
+        if self._without_position():
+            return self._fetch_ms
+        return min(rest_ms, self._commit_due_ms) if self.settings.auto_commit and self.positions else rest_ms
+
+    # The application's side.
+
+    def _poll(self, now_ms: int) -> None:
+        self._polled_ms = now_ms
+        self._poll_until_ms = now_ms + self.settings.max_poll_interval_ms
+        self._go_on(now_ms)
+
+    def _go_on(self, now_ms: int) -> None:
+        if self._closing:
+            self._close_on(now_ms)
+            return
+        if self.subscription is None:
+            return
+        if self._must_release:
+            self._release(now_ms)
+            if self._then is not None:
+                return
+        if self.state == UNSUBSCRIBED:
+            self._commit_due_ms = now_ms + self.settings.auto_commit_interval_ms
+            self._join(now_ms)
+        if self._step == _AGAIN and now_ms >= self._commit_again_ms:
+            self._commit_first()
+        elif self.state == RECONCILING and not self._step:
+            self._reconcile(now_ms)
+        if self._step == _READY:
+            self._take_up(now_ms)
+        self._has_new_topics = False
+        if self._then is None and self.state not in _OUTSIDE:
+            self._fetch_positions(now_ms)
+            if not self._step:
+                self._commit_when_due(now_ms)
+
+    def _release(self, now_ms: int) -> None:
+        """What a fenced or a stale member owned is lost; then it joins again."""
+        self._must_release = False
+
+        def released(now_ms: int) -> None:
+            self._own(())
+            self._join(now_ms)
+
+        if self.owned:
+            self._call("lost", self.owned, released)
+        else:
+            released(now_ms)
+
+    def _join(self, now_ms: int) -> None:
+        self.state = JOINING
+        self.generation = 0
+        self._target = self._current = None
+        self._is_aborted = bool(self._step)
+        self._due_ms = self._retry_ms = now_ms
+
+    def _resolved(self) -> dict[tuple[bytes, int], Partition]:
+        """What the target names, as far as this client knows those topics."""
+        assert self._target is not None
+        known = {id: self._topics.with_id(id) for id, _ in self._target.partitions}
+        return {(id, partition): (topic.name, partition) for id, partition in self._target.partitions if (topic := known[id]) is not None}
+
+    def _waits_for_topics(self) -> bool:
+        return self._target == self._current or (
+            self._current is not None and self._target is not None and self._current.number == self._target.number
+        )
+
+    def _reconcile(self, now_ms: int) -> None:
+        if self._target is None or self._target == self._current:
+            return
+        if self._current is not None and self._current.partitions == frozenset(self._resolved()):
+            if self._current.number != self._target.number:
+                self._acknowledge(Target(self._target.number, self._current.partitions))
+            return
+        self._is_aborted = False
+        self._commit_until_ms = now_ms + self.settings.max_poll_interval_ms
+        self._commit_first()
+
+    def _commit_first(self) -> None:
+        wants = self.settings.auto_commit and self._commit(self._reconciling_commit)
+        self._step = _COMMITTING if wants else _READY
+
+    def _reconciling_commit(self, code: int, now_ms: int) -> None:
+        is_worth_it = code in RETRIABLE or code == error_codes.STALE_MEMBER_EPOCH
+        if is_worth_it and now_ms < self._commit_until_ms and not self._has_aborted():
+            self._step, self._commit_again_ms = _AGAIN, now_ms + self.settings.retry_backoff_ms
+        else:
+            self._step = _READY
+
+    def _has_aborted(self) -> bool:
+        return self.state != RECONCILING or self._is_aborted
+
+    def _take_up(self, now_ms: int) -> None:
+        """Revoke what is not given any more, then call with what is new, also where nothing is."""
+        self._step = "" if self._has_aborted() else _CALLING
+        if not self._step:
+            return
+        assert self._target is not None
+        resolved = self._resolved()
+        taken = Target(self._target.number, frozenset(resolved))
+        given = frozenset(resolved.values())
+        revoked, added = self.owned - given, given - self.owned
+
+        def assigned(_: int) -> None:
+            self._step = ""
+            if not self._has_aborted():
+                self._acknowledge(taken)
+
+        def assign(_: int) -> None:
+            if self._has_aborted():
+                self._step = ""
+                return
+            self._own(given)
+            self._call("assigned", added, assigned)
+
+        if revoked:
+            self._call("revoked", revoked, assign)
+        else:
+            assign(now_ms)
+
+    def _acknowledge(self, taken: Target) -> None:
+        self._current = taken
+        self.state = ACKNOWLEDGING
+
+    # Heartbeats.
+
+    def _settled(self, now_ms: int) -> None:
+        if self.is_over or self._closing:
+            return
+        self._look_if_needed(now_ms)
+        if self.state in _URGENT and self._can_send() and not self._is_in_flight and now_ms >= self._retry_ms:
+            self._send_heartbeat(now_ms)
+
+    def _look_if_needed(self, now_ms: int) -> None:
+        if self.state not in _OUTSIDE:
+            self._look(now_ms)
+
+    def _can_send(self) -> bool:
+        return self._is_coordinator_known and self.state not in _OUTSIDE
+
+    def _send_heartbeat(self, now_ms: int) -> None:
+        said = Said(
+            self.settings.max_poll_interval_ms,
+            self.subscription or frozenset(),
+            self._pattern,
+            self.settings.server_assignor,
+            self._current,
+        )
+        body = self._reporter.request(self.member_id, self.generation, said, self.state == JOINING)
+        self._is_in_flight = True
+        self._due_ms = now_ms + self._interval_ms
+        if self.state == ACKNOWLEDGING:
+            self.state = STABLE if self._target == self._current else RECONCILING
+        self._send(CONSUMER_GROUP_HEARTBEAT, HEARTBEAT_VERSION, body, self._take_heartbeat)
+
+    def _take_heartbeat(self, body: Any, now_ms: int) -> None:
+        self._is_in_flight = False
+        code = error_codes.NETWORK_EXCEPTION if body is None else body.error_code
+        self._heard(code)
+        if code == error_codes.NONE:
+            if body.heartbeat_interval_ms != self._interval_ms:
+                self._interval_ms = body.heartbeat_interval_ms
+                self._due_ms = now_ms + self._interval_ms
+            if self.state not in _OUTSIDE and self.state != LEAVING and body.member_epoch >= 0:
+                self.generation = body.member_epoch
+                if body.assignment is not None:
+                    self._take_assignment(body.assignment)
+            return
+        self._reporter.forget()
+        if code in RETRIABLE:
+            self._due_ms = self._retry_ms = now_ms + self.settings.retry_backoff_ms
+        elif self.state in _OUTSIDE or self.state == LEAVING:
+            return
+        elif code in _FENCING:
+            self._put_out(FENCED, now_ms)
+        else:
+            self._die(code, body.error_message)
+
+    def _take_assignment(self, assignment: Any) -> None:
+        partitions = frozenset((topic.topic_id, partition) for topic in assignment.topic_partitions for partition in topic.partitions)
+        if self._target is None or self._target.partitions != partitions:
+            self._target = Target(0 if self._target is None else self._target.number + 1, partitions)
+        if self._target != self._current:
+            self.state = RECONCILING
+        elif self.state in (RECONCILING, JOINING):
+            self.state = STABLE
+
+    def _put_out(self, state: str, now_ms: int) -> None:
+        """Out of the group until what is owned was lost. A member that owns nothing joins at once, unless it has to be polled first."""
+        self.state = state
+        self.generation = 0
+        if state == FENCED and not self.owned and self._then is None:
+            self._join(now_ms)
+        else:
+            self._must_release = True
+
+    def _die(self, code: int, message: str | None) -> None:
+        self.state = FATAL
+
+        def dead(_: int) -> None:
+            self._own(())
+            self._fail(code, message)
+
+        if self.owned and self._then is None:
+            self._call("lost", self.owned, dead)
+        else:
+            dead(0)
+
+    def _leave_unpolled(self, now_ms: int) -> None:
+        """The application has not polled for too long: leave, and come back when it does."""
+        self._poll_until_ms = None
+        self.state, self._current = LEAVING, None
+        self._send_leave(lambda _body, _now_ms: None, now_ms)
+        self._is_in_flight = False
+        self._reporter.forget()
+        self._put_out(STALE, now_ms)
+
+    def _send_leave(self, handler: Any, now_ms: int) -> None:
+        self.generation = LEAVE_EPOCH if self.settings.instance_id is None else STATIC_LEAVE_EPOCH
+        said = Said(
+            self.settings.max_poll_interval_ms, self.subscription or frozenset(), self._pattern, self.settings.server_assignor, None
+        )
+        body = self._reporter.request(self.member_id, self.generation, said, is_joining=False)
+        self._send(CONSUMER_GROUP_HEARTBEAT, HEARTBEAT_VERSION, body, handler)
+
+    def _claim(self) -> offsets.Claim:
+        return offsets.Claim(self.settings.group_id, self.member_id, self.generation, self.settings.instance_id, uses_ids=True)
+
+    def _loses_what_it_owns(self) -> bool:
+        return self.generation <= 0
+
+    def _depart(self, now_ms: int) -> None:
+        if not self._can_send():
+            self._end()
+            return
+        self.subscription, self._pattern, self._current, self.state = frozenset(), None, None, LEAVING
+        self._send_leave(lambda _body, _now_ms: self._end(), now_ms)
+
+    def _may_commit(self) -> bool:
+        return self.state not in _OUTSIDE and self.generation > 0
+
+    def _committed(self, code: int, claim: offsets.Claim) -> None:
+        """Nothing: heartbeats say what becomes of the membership."""

@@ -1,0 +1,312 @@
+"""What members of both protocols share: requests and their answers, callbacks, the coordinator's place, and offsets."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from typing import Any, Final
+
+from metashell.codec import error_codes
+from metashell.codec.api_keys import FIND_COORDINATOR
+from metashell.codec.blobs.consumer_protocol import Partition
+from metashell.codec.error_messages import error_message
+from metashell.codec.messages import FindCoordinatorRequest
+from metashell.groups.members import offsets
+from metashell.groups.members.outputs import Callback, Closed, Event, Failed, Output, Send
+from metashell.groups.members.settings import MemberSettings
+from metashell.groups.topics import KnownTopics, Topics
+
+Handler = Callable[[Any, int], None]
+"""`(body, now_ms)`: takes an answer; its body is None where the connection was lost."""
+
+RETRIABLE: Final = frozenset(
+    {
+        error_codes.UNKNOWN_TOPIC_OR_PARTITION,
+        error_codes.REQUEST_TIMED_OUT,
+        error_codes.NETWORK_EXCEPTION,
+        error_codes.COORDINATOR_LOAD_IN_PROGRESS,
+        error_codes.COORDINATOR_NOT_AVAILABLE,
+        error_codes.NOT_COORDINATOR,
+        error_codes.UNSTABLE_OFFSET_COMMIT,
+    }
+)
+_MOVED: Final = frozenset({error_codes.NETWORK_EXCEPTION, error_codes.COORDINATOR_NOT_AVAILABLE, error_codes.NOT_COORDINATOR})
+"""After these the coordinator is looked for again."""
+_CLOSING_MS: Final = 30_000
+
+
+class Member(ABC):
+    """One member of a group. Every input gives what came out of it, in order.
+
+    Shape: `owned` is what the application may read, `positions` where it has got to: the driver raises them, the member commits
+    them. `topics` is what this client knows of the metadata; the driver sets it whenever news would have reached the client.
+    """
+
+    generation: int
+    """The generation, or the member's epoch."""
+    member_id: str
+
+    def __init__(self, settings: MemberSettings) -> None:
+        self.settings = settings
+        self.member_id = settings.member_id
+        self.generation = -1
+        self.owned: frozenset[Partition] = frozenset()
+        self.positions: dict[Partition, int] = {}
+        self.failure: Failed | None = None
+        self.is_closed = False
+        self._topics: Topics = KnownTopics()
+        self._has_new_topics = True
+        self._outputs: list[Output] = []
+        self._ticket = 0
+        self._pending: dict[int, Handler] = {}
+        self._then: Callable[[int], None] | None = None
+        self._is_coordinator_known = not settings.finds_coordinator
+        self._is_looking = False
+        self._look_ms = 0
+        self._fetching: set[Partition] = set()
+        self._fetch_ms = 0
+        self._polled_ms = 0
+        self._commit_due_ms = 0
+        self._closing = ""
+        self._close_until_ms = 0
+        self._close_again_ms = 0
+
+    # What goes in.
+
+    @property
+    def topics(self) -> Topics:
+        return self._topics
+
+    @topics.setter
+    def topics(self, topics: Topics) -> None:
+        self._topics = topics
+        self._has_new_topics = True
+
+    @abstractmethod
+    def subscribe(self, topics: Collection[str], now_ms: int) -> list[Output]:
+        """Subscribe to these topics from now on, instead of what was before. It shows with the next poll."""
+
+    @abstractmethod
+    def subscribe_pattern(self, pattern: str, now_ms: int) -> list[Output]:
+        """Subscribe to all topics that match the whole of a regular expression."""
+
+    def poll(self, now_ms: int) -> list[Output]:
+        """The application polls. While a callback runs it cannot, and nothing happens."""
+        if self._then is None and not self.is_over:
+            self._poll(now_ms)
+        return self._taken(now_ms)
+
+    def answered(self, ticket: int, body: Any, now_ms: int) -> list[Output]:
+        """An answer has come; one that nobody waits for is dropped."""
+        handler = self._pending.pop(ticket, None)
+        if handler is not None:
+            handler(body, now_ms)
+        return self._taken(now_ms)
+
+    def unanswered(self, ticket: int, now_ms: int) -> list[Output]:
+        """The connection was lost, or the request took too long."""
+        return self.answered(ticket, None, now_ms)
+
+    def called_back(self, now_ms: int) -> list[Output]:
+        """The callback that was given out last has returned."""
+        then, self._then = self._then, None
+        if then is not None and not self.is_over:
+            then(now_ms)
+            if not self.is_called and not self.is_over:
+                self._go_on(now_ms)
+        return self._taken(now_ms)
+
+    @abstractmethod
+    def run_due(self, now_ms: int) -> list[Output]:
+        """What the client does beside its application: heartbeats, and leaving when the application has not polled for too long."""
+
+    @abstractmethod
+    def enforce_rebalance(self, reason: str, now_ms: int) -> list[Output]:
+        """The application asks for a rebalance."""
+
+    def close(self, now_ms: int) -> list[Output]:
+        """Commit, give partitions back, leave; `Closed` comes last. A static member only falls silent in the classic protocol."""
+        if not self._closing and not self.is_closed:
+            self._closing, self._close_until_ms = "commit", now_ms + _CLOSING_MS
+            if self.failure is not None:
+                self._end()
+            elif self._then is None:
+                self._close_on(now_ms)
+        return self._taken(now_ms)
+
+    # What can be asked.
+
+    @property
+    def is_over(self) -> bool:
+        return self.is_closed or self.failure is not None
+
+    @property
+    def is_called(self) -> bool:
+        """Whether a callback runs."""
+        return self._then is not None
+
+    @abstractmethod
+    def next_due_ms(self) -> int | None:
+        """When `run_due` has something to do, None for never."""
+
+    @abstractmethod
+    def next_poll_ms(self) -> int | None:
+        """When an application that is well polls next; 0 for at once, None while it cannot or need not."""
+
+    # For both protocols.
+
+    @abstractmethod
+    def _poll(self, now_ms: int) -> None: ...
+
+    @abstractmethod
+    def _go_on(self, now_ms: int) -> None:
+        """Go on with the poll, or the close, in which a callback ran."""
+
+    @abstractmethod
+    def _claim(self) -> offsets.Claim:
+        """As whom offsets are committed and fetched now."""
+
+    @abstractmethod
+    def _loses_what_it_owns(self) -> bool:
+        """Whether what a member owns when it closes is lost, and not revoked."""
+
+    @abstractmethod
+    def _depart(self, now_ms: int) -> None:
+        """The last step of closing: tell the coordinator, if it has to know, and end."""
+
+    def _close_on(self, now_ms: int) -> None:
+        if self._closing in ("commit", "again"):
+            wants = self.settings.auto_commit and self._is_coordinator_known and now_ms < self._close_until_ms
+            self._closing = "committing"
+            if wants and self._commit(self._closing_commit):
+                return
+            self._closing = "callback"
+        if self._closing == "callback":
+            self._closing = "leave"
+            if self.owned:
+                self._call("lost" if self._loses_what_it_owns() else "revoked", self.owned, lambda _: self._own(()))
+                return
+        if self._closing == "leave":
+            self._closing = "leaving"
+            self._depart(now_ms)
+
+    def _closing_commit(self, code: int, now_ms: int) -> None:
+        if code in RETRIABLE and now_ms < self._close_until_ms and self._is_coordinator_known:
+            self._closing, self._close_again_ms = "again", now_ms + self.settings.retry_backoff_ms
+        else:
+            self._closing = "callback"
+            self._close_on(now_ms)
+
+    @abstractmethod
+    def _settled(self, now_ms: int) -> None:
+        """Do what is due at once after an input."""
+
+    def _taken(self, now_ms: int) -> list[Output]:
+        self._settled(now_ms)
+        outputs, self._outputs = self._outputs, []
+        return outputs
+
+    def _send(self, api_key: int, version: int, body: Any, handler: Handler) -> None:
+        self._ticket += 1
+        self._pending[self._ticket] = handler
+        self._outputs.append(Send(self._ticket, api_key, version, body))
+
+    def _call(self, event: Event, partitions: Collection[Partition], then: Callable[[int], None]) -> None:
+        assert self._then is None
+        self._then = then
+        self._outputs.append(Callback(event, tuple(sorted(partitions))))
+
+    def _fail(self, code: int, message: str | None = None) -> None:
+        self.failure = Failed(code, message or error_message(code))
+        self._outputs.append(self.failure)
+        self._pending.clear()
+
+    def _end(self) -> None:
+        self.is_closed = True
+        self._pending.clear()
+        self._outputs.append(Closed())
+
+    def _own(self, partitions: Collection[Partition]) -> None:
+        self.owned = frozenset(partitions)
+        self.positions = {partition: position for partition, position in self.positions.items() if partition in self.owned}
+        self._fetching &= self.owned
+
+    def _heard(self, code: int) -> None:
+        """Look at an answer's error code for what it says of the coordinator's place."""
+        if code in _MOVED and self.settings.finds_coordinator:
+            self._is_coordinator_known = False
+
+    def _look(self, now_ms: int) -> None:
+        """Look for the coordinator, where that is not known and nobody looks."""
+        if self._is_coordinator_known or self._is_looking or now_ms < self._look_ms:
+            return
+        self._is_looking = True
+        body = FindCoordinatorRequest(key_type=0, coordinator_keys=(self.settings.group_id,))
+        self._send(FIND_COORDINATOR, 6, body, self._found)
+
+    def _found(self, body: Any, now_ms: int) -> None:
+        self._is_looking = False
+        code = error_codes.NETWORK_EXCEPTION if body is None else body.coordinators[0].error_code
+        if code == error_codes.NONE:
+            self._is_coordinator_known = True
+        elif code in RETRIABLE:
+            self._look_ms = now_ms + self.settings.retry_backoff_ms
+        else:
+            self._fail(code)
+
+    # Offsets.
+
+    def _commit(self, then: Callable[[int, int], None]) -> bool:
+        """Commit all positions; `then(code, now_ms)` takes the first error. False where there is nothing to commit, or no group for it."""
+        if not self.positions or not self._may_commit():
+            return False
+        claim = self._claim()
+        body = offsets.commit_request(claim, self.positions, self._topics)
+
+        def take(body: Any, now_ms: int) -> None:
+            code = error_codes.NETWORK_EXCEPTION if body is None else offsets.commit_error(body)
+            self._heard(code)
+            self._committed(code, claim)
+            then(code, now_ms)
+
+        self._send(*body, take)
+        return True
+
+    @abstractmethod
+    def _may_commit(self) -> bool:
+        """Whether the member is so far in its group that a commit is worth sending."""
+
+    @abstractmethod
+    def _committed(self, code: int, claim: offsets.Claim) -> None:
+        """See what the error of a commit says of the membership."""
+
+    def _commit_when_due(self, now_ms: int) -> None:
+        if not self.settings.auto_commit or now_ms < self._commit_due_ms:
+            return
+        self._commit_due_ms = now_ms + self.settings.auto_commit_interval_ms
+        self._commit(self._committed_in_passing)
+
+    def _committed_in_passing(self, code: int, now_ms: int) -> None:
+        if code in RETRIABLE:
+            self._commit_due_ms = now_ms + self.settings.retry_backoff_ms
+
+    def _without_position(self) -> set[Partition]:
+        return {partition for partition in self.owned if partition not in self.positions and partition not in self._fetching}
+
+    def _fetch_positions(self, now_ms: int) -> None:
+        """Ask where to begin in partitions that are new."""
+        wanted = self._without_position() if len(self.positions) < len(self.owned) else set()
+        if not wanted or now_ms < self._fetch_ms:
+            return
+        self._fetching |= wanted
+
+        def take(body: Any, now_ms: int) -> None:
+            self._fetching -= wanted
+            code, found = (error_codes.NETWORK_EXCEPTION, {}) if body is None else offsets.fetched(body, self._topics)
+            self._heard(code)
+            for partition in wanted & self.owned & found.keys():
+                self.positions[partition] = found[partition] if found[partition] >= 0 else self.settings.first_offset
+            if code != error_codes.NONE:
+                self._fetch_ms = now_ms + self.settings.retry_backoff_ms
+
+        self._send(*offsets.fetch_request(self._claim(), sorted(wanted), self._topics), take)
