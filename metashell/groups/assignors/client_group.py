@@ -44,7 +44,7 @@ def partition_order(partition: Partition) -> tuple[bytes, int]:
 
 
 def known_topics(members: Members, topics: Mapping[str, PartitionRacks]) -> dict[str, list[frozenset[str]]]:
-    """The topics that somebody is subscribed to and that have partitions, in the order of a hash set of all that are wanted; racks as sets."""
+    """Topics that somebody is subscribed to and that have partitions, as a hash set of all that are wanted has them; racks as sets."""
     wanted = string_hash_order(topic for member in members.values() for topic in member.topics)
     return {topic: [frozenset(racks) for racks in topics[topic]] for topic in wanted if topics.get(topic)}
 
