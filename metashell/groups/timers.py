@@ -5,7 +5,7 @@ Source: org.apache.kafka.coordinator.common.runtime.CoordinatorTimer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -68,6 +68,10 @@ class Timers:
 
     def cancel(self, key: TimerKey) -> None:
         self._timers.pop(key, None)
+
+    def keys(self) -> Collection[TimerKey]:
+        """The keys of all timers."""
+        return self._timers.keys()
 
     def __contains__(self, key: TimerKey) -> bool:
         return key in self._timers

@@ -31,6 +31,7 @@ from metashell.groups.coordinator.coordinator import GroupCoordinator
 from metashell.groups.coordinator.routes import HANDLERS
 from metashell.groups.coordinator.shard import Shard, Written
 from metashell.groups.record import Record
+from metashell.groups.record_bytes import key_bytes, read_record, value_bytes
 from metashell.groups.request import Answer, Request
 from metashell.groups.topics import KnownTopics, Topic
 from metashell.values import uuid_from_text
@@ -178,7 +179,9 @@ class Player:
         for answer in answers:
             send = self.sends[answer.ticket]
             kind = message_type("response", send["api"] + "Response")
-            self._reply({"to": answer.ticket, "json": kind.to_json_value(answer.body, send["version"])}, now_ms)
+            # What cannot be written in this version is found here.
+            body = kind.read(kind.write(answer.body, send["version"]), send["version"])
+            self._reply({"to": answer.ticket, "json": kind.to_json_value(body, send["version"])}, now_ms)
 
     def _reply(self, reply: dict[str, Any], now_ms: int) -> None:
         who = self.sends[reply["to"]]["who"]
