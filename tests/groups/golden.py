@@ -30,6 +30,7 @@ from metashell.codec.registry import message_type
 from metashell.groups.coordinator.coordinator import GroupCoordinator
 from metashell.groups.coordinator.routes import HANDLERS
 from metashell.groups.coordinator.shard import Shard, Written
+from metashell.groups.decision import DeleteShareState, InitializeShareState
 from metashell.groups.record import Record
 from metashell.groups.record_bytes import key_bytes, read_record, value_bytes
 from metashell.groups.request import Answer, Request
@@ -111,7 +112,7 @@ class Player:
 
     def _begin(self, written: tuple[Written, ...], now_ms: int) -> Shard:
         coordinator = GroupCoordinator(PROFILES[self.golden["profile"]], self.chance, self._view())
-        return Shard(coordinator, written, now_ms)
+        return Shard(coordinator, written, now_ms, has_share_coordinator=True)
 
     def _view(self) -> KnownTopics:
         return KnownTopics(self.topics.values(), self.topics_version)
@@ -123,6 +124,7 @@ class Player:
             end_ms = BEGUN_MS + (after["at"] if after is not None else _last_ms(step))
             self._run_timers(begin_ms)
             self._step(step, begin_ms, end_ms)
+            self._share_coordinator(step, begin_ms)
             self._run_timers(end_ms - 1)
             self.played["steps"].append(
                 {
@@ -146,6 +148,14 @@ class Player:
         elif "restart" in step:
             self.queued.clear()
             self.shard = self._begin(tuple(self.shard.written), end_ms - 1)
+
+    def _share_coordinator(self, step: dict[str, Any], now_ms: int) -> None:
+        """Share state is made when Kafka's records say that it was, which is some time after it was asked for; it is deleted at once."""
+        made = {row["key"]["groupId"] for row in step["records"] if row.get("type") == 15 and (row["value"] or {}).get("initializedTopics")}
+        for effect in tuple(self.shard.effects):
+            if isinstance(effect, DeleteShareState) or (isinstance(effect, InitializeShareState) and effect.group_id in made):
+                self.shard.effects.remove(effect)
+                self._take(self.shard.effect_done(effect, True, now_ms), now_ms)
 
     def _run_timers(self, until_ms: int) -> None:
         while (due_ms := self.shard.coordinator.next_due_ms()) is not None and due_ms <= until_ms:
