@@ -5,7 +5,7 @@ Source: org.apache.kafka.coordinator.common.runtime.CoordinatorTimer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -69,9 +69,8 @@ class Timers:
     def cancel(self, key: TimerKey) -> None:
         self._timers.pop(key, None)
 
-    def keys(self) -> Collection[TimerKey]:
-        """The keys of all timers."""
-        return self._timers.keys()
+    def __iter__(self) -> Iterator[TimerKey]:
+        return iter(self._timers)
 
     def __contains__(self, key: TimerKey) -> bool:
         return key in self._timers

@@ -18,6 +18,9 @@ JoinProtocol = messages.JoinGroupRequest.JoinGroupRequestProtocol
 SyncAssignment = messages.SyncGroupRequest.SyncGroupRequestAssignment
 MemberIdentity = messages.LeaveGroupRequest.MemberIdentity
 
+EAGER = Settings(initial_rebalance_delay_ms=0)
+NO_TOPICS = KnownTopics()
+
 
 class SeededChance:
     def __init__(self, seed: int = 0) -> None:
@@ -47,7 +50,7 @@ class BreakableShard(Shard):
 class Driven:
     """Shape: `answers` has every answer by its ticket."""
 
-    def __init__(self, settings: Settings = Settings(initial_rebalance_delay_ms=0), topics: Topics = KnownTopics(), seed: int = 0) -> None:
+    def __init__(self, settings: Settings = EAGER, topics: Topics = NO_TOPICS, seed: int = 0) -> None:
         self.settings, self.topics = settings, topics
         self.chance = SeededChance(seed)
         self.now_ms = 1_000_000
@@ -122,9 +125,7 @@ class Driven:
     def beat(self, group_id: str, member_id: str, generation: int, **about: Any) -> int:
         """A heartbeat; its error code."""
         instance_id = about.get("instance_id")
-        body = messages.HeartbeatRequest(
-            group_id=group_id, generation_id=generation, member_id=member_id, group_instance_id=instance_id
-        )
+        body = messages.HeartbeatRequest(group_id=group_id, generation_id=generation, member_id=member_id, group_instance_id=instance_id)
         code: int = self.answers[self.ask(HEARTBEAT, 4, body)].error_code
         return code
 

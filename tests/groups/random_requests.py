@@ -101,7 +101,7 @@ class RandomRequests:
         if name in ("group", "key", "coordinator_keys"):
             return GROUPS if field.type == "string" else ()
         if field.type == "uuid":
-            return tuple(topic.id for topic in self._topics()) + (bytes(16), b"\7" * 16)
+            return (*(topic.id for topic in self._topics()), bytes(16), b"\7" * 16)
         found = LIKELY.get(name, ())
         fits = bool(found) and isinstance(found[0], {"string": str, "bytes": bytes}.get(field.type, int))
         return found if fits else ()

@@ -18,7 +18,13 @@ from tests.groups.driven import Driven
 GROUPS = ("g", "h")
 CLIENTS = ("a", "b", "c")
 INSTANCES = (None, None, None, "i", "j")
-PROTOCOLS = ((("range", b"1"),), (("range", b"1"), ("sticky", b"1")), (("sticky", b"1"), ("range", b"1")), (("range", b"2"), ("sticky", b"2")))
+PROTOCOLS = (
+    (("range", b"1"),),
+    (("range", b"1"), ("sticky", b"1")),
+    (("sticky", b"1"), ("range", b"1")),
+    (("range", b"2"), ("sticky", b"2")),
+)
+EXAMPLES = max(60, settings.default.max_examples) if settings.default else 60
 DAY_MS = 86_400_000
 
 
@@ -152,7 +158,7 @@ class ClassicMachine(RuleBasedStateMachine):
         self.driven.wait(DAY_MS)
         for group in self.groups.values():
             assert group.state is ClassicState.EMPTY and not group.members and not group.pending_joins
-        assert {key[0] for key in self.driven.shard.coordinator.context.timers.keys()} <= {"expire-group-metadata"}
+        assert {key[0] for key in self.driven.shard.coordinator.context.timers} <= {"expire-group-metadata"}
 
 
 def check_group(group: ClassicGroup) -> None:
@@ -187,4 +193,4 @@ def told(group: ClassicGroup) -> Any:
 
 
 TestClassicMachine = ClassicMachine.TestCase
-TestClassicMachine.settings = settings(max_examples=max(60, settings.default.max_examples if settings.default else 60), stateful_step_count=40)
+TestClassicMachine.settings = settings(max_examples=EXAMPLES, stateful_step_count=40)
