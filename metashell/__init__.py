@@ -13,8 +13,8 @@ The packages, from the bottom up:
   `placement` (plans of reassignment);
 - `options` (declared command lines), `cli` (argv and exit statuses).
 
-Beside them modules that every package may import: `values`, `ids`, `errors`, `escape` (text that is safe for a terminal) and `forms` (text,
-JSON, CSV and tables). Imports go downward only; tests/test_layers.py holds the table.
+Beside them modules that every package may import: `values`, `ids`, `errors`, `escape` (text that is safe for a terminal), `amounts`
+(times and sizes as words) and `forms` (text, JSON, CSV and tables). Imports go downward only; tests/test_layers.py holds the table.
 """
 
 __version__ = "0.1.0"

@@ -30,6 +30,7 @@ from metashell.codec.registry import message_type
 from metashell.groups.coordinator.coordinator import GroupCoordinator
 from metashell.groups.coordinator.routes import HANDLERS
 from metashell.groups.coordinator.shard import Shard, Written
+from metashell.groups.decision import DeleteShareState, InitializeShareState
 from metashell.groups.record import Record
 from metashell.groups.request import Answer, Request
 from metashell.groups.topics import KnownTopics, Topic
@@ -42,6 +43,8 @@ from tests.groups.profiles import PROFILES
 FOLDER = Path(__file__).resolve().parents[1] / "golden" / "groups"
 BEGUN_MS = 1_795_308_000_000
 RACKS = ("rack-1",)
+LATE_MS = 20
+"""A real broker's timers run a little late, so that who was near is still before them."""
 _OFFSETS = COORDINATOR_LOGS["offsets"]
 _JAVA_UUID = re.compile(r"^(.*)-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$", re.DOTALL)
 _GONE = (25, 82, 27, 16)
@@ -110,7 +113,7 @@ class Player:
 
     def _begin(self, written: tuple[Written, ...], now_ms: int) -> Shard:
         coordinator = GroupCoordinator(PROFILES[self.golden["profile"]], self.chance, self._view())
-        return Shard(coordinator, written, now_ms)
+        return Shard(coordinator, written, now_ms, has_share_coordinator=True)
 
     def _view(self) -> KnownTopics:
         return KnownTopics(self.topics.values(), self.topics_version)
@@ -122,6 +125,7 @@ class Player:
             end_ms = BEGUN_MS + (after["at"] if after is not None else _last_ms(step))
             self._run_timers(begin_ms)
             self._step(step, begin_ms, end_ms)
+            self._share_coordinator(step, begin_ms)
             self._run_timers(end_ms - 1)
             self.played["steps"].append(
                 {
@@ -146,8 +150,16 @@ class Player:
             self.queued.clear()
             self.shard = self._begin(tuple(self.shard.written), end_ms - 1)
 
+    def _share_coordinator(self, step: dict[str, Any], now_ms: int) -> None:
+        """Share state is made when Kafka's records say that it was, which is some time after it was asked for; it is deleted at once."""
+        made = {row["key"]["groupId"] for row in step["records"] if row.get("type") == 15 and (row["value"] or {}).get("initializedTopics")}
+        for effect in tuple(self.shard.effects):
+            if isinstance(effect, DeleteShareState) or (isinstance(effect, InitializeShareState) and effect.group_id in made):
+                self.shard.effects.remove(effect)
+                self._take(self.shard.effect_done(effect, True, now_ms), now_ms)
+
     def _run_timers(self, until_ms: int) -> None:
-        while (due_ms := self.shard.coordinator.next_due_ms()) is not None and due_ms <= until_ms:
+        while (due_ms := self.shard.coordinator.next_due_ms()) is not None and due_ms + LATE_MS <= until_ms:
             self.chance.begin(-1, -1)
             self._take(self.shard.run_due(due_ms), due_ms)
 

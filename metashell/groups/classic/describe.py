@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from metashell.codec.error_codes import GROUP_ID_NOT_FOUND
+from metashell.codec.error_codes import GROUP_ID_NOT_FOUND, NONE
 from metashell.codec.messages import DescribeGroupsResponse
 from metashell.groups.classic.group import ClassicGroup, ClassicState
 from metashell.groups.context import Context
 from metashell.groups.decision import Decision
+from metashell.groups.error_answers import ALL_OPERATIONS
 from metashell.groups.request import Answer, Request
 
 _NAMES_MISSING_GROUPS_SINCE: Final = 6
@@ -20,6 +21,9 @@ _Described = DescribeGroupsResponse.DescribedGroup
 
 def describe_groups(context: Context, request: Request, now_ms: int) -> Decision:
     groups = tuple(_described(context, group_id, request.version) for group_id in request.body.groups)
+    if request.body.include_authorized_operations:
+        for group in groups:
+            group.authorized_operations = ALL_OPERATIONS if group.error_code == NONE else group.authorized_operations
     return Decision(answers=[Answer(request.ticket, DescribeGroupsResponse(groups=groups))])
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from metashell.amounts import duration_text
 from metashell.codec.blobs.consumer_protocol import Partition
 from metashell.groups.record import Record
 from metashell.groups.view import parts_of, parts_text
-from metashell.offsets_log.story.events import Event, Moment, Story, duration_text
+from metashell.offsets_log.story.events import Event, Moment, Story
 
 
 class CommitTeller:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from metashell.amounts import duration_text
 from metashell.groups.view import Parts, parts_text
 
 
@@ -156,16 +157,3 @@ def listed(names: Iterable[str], most: int = 5) -> str:
     if len(known) <= most + 1:
         return ", ".join(known)
     return f"{', '.join(known[:most])} and {len(known) - most} more"
-
-
-def duration_text(ms: int) -> str:
-    """`350 ms`, `12.5 s`, `3 min 20 s`, `2 h 5 min`, `7 d 3 h`."""
-    if ms < 1000:
-        return f"{max(ms, 0)} ms"
-    if ms < 60_000:
-        return f"{ms / 1000:.1f} s"
-    for unit, size, below, below_size in (("min", 60_000, "s", 1000), ("h", 3_600_000, "min", 60_000), ("d", 86_400_000, "h", 3_600_000)):
-        if ms < size * (60 if unit == "min" else 24 if unit == "h" else 10**9):
-            whole, rest = divmod(ms, size)
-            return f"{whole} {unit} {rest // below_size} {below}" if rest >= below_size else f"{whole} {unit}"
-    raise AssertionError(ms)

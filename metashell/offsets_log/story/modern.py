@@ -10,11 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from metashell.amounts import duration_text
 from metashell.codec.blobs.groups import CONSUMER_STATES, STREAMS_STATES
 from metashell.groups.record import Record
 from metashell.groups.topics import Topics
 from metashell.groups.view import parts_of, parts_text, topic_text
-from metashell.offsets_log.story.events import Cause, Delay, Event, Moment, Rebalance, Story, duration_text, listed
+from metashell.offsets_log.story.events import Cause, Delay, Event, Moment, Rebalance, Story, listed
 
 Role = Literal["group", "member", "target-epoch", "target", "current", "regex", "topology"]
 Partition = tuple[str, int]
