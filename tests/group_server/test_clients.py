@@ -18,7 +18,7 @@ with warnings.catch_warnings():
     import kafka
 
 pytestmark = pytest.mark.slow
-LIMIT_S = 15.0
+LIMIT_S = 60.0
 PARTITIONS = 4
 
 
@@ -40,6 +40,7 @@ class Member:
                 "group.id": group,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
+                "log_level": 0,
                 **{name.replace("_", "."): value for name, value in settings.items()},
             }
         )
@@ -143,8 +144,10 @@ def test_clients_of_two_makers_are_in_one_group(quorum: EmbeddedQuorum) -> None:
     partition = next(iter(other.assignment()))
     other.commit({partition: kafka.OffsetAndMetadata(7, "here", -1)})
     assert other.committed(partition) == 7
-    listed = AdminClient({"bootstrap.servers": quorum.bootstrap_servers}).list_consumer_groups().result(LIMIT_S)
-    assert "mixed" in {group.group_id for group in listed.valid}
+    admin = AdminClient({"bootstrap.servers": quorum.bootstrap_servers})
+    assert "mixed" in {group.group_id for group in admin.list_consumer_groups().result(LIMIT_S).valid}
+    described = admin.describe_consumer_groups(["mixed"])["mixed"].result(LIMIT_S)
+    assert sorted(one.partition for each in described.members for one in each.assignment.topic_partitions) == list(range(PARTITIONS))
     other.close()
     until([member], "the other one has left", lambda: shares(member))
     member.close()
