@@ -6,7 +6,7 @@ from metashell.options import shared
 from metashell.options.group_log_tools import LOG_COMMANDS
 from metashell.options.spec import Argument, CommandSpec, Option, flag
 
-CLIENT_ASSIGNORS = ("range", "roundrobin")
+CLIENT_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 SERVER_ASSIGNORS = ("server-uniform", "server-range", "server-simple")
 """As the rows of `metashell groups assign` name them: clients have a range too."""
 
