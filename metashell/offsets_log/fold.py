@@ -64,10 +64,12 @@ class Fold:
     """What a log says, up to the batch that was added last.
 
     Shape: `state` has the groups that have records of their own; `is_simple` tells of the others, and `committed` of offsets. With `wants`,
-    which gets a key, `records` are those that it takes, in order.
+    which gets every record, `records` are those that it takes, in order.
     """
 
-    def __init__(self, decoder: Decoder, wants: Callable[[bytes], bool] | None = None, max_decompressed: int = MAX_DECOMPRESSED) -> None:
+    def __init__(
+        self, decoder: Decoder, wants: Callable[[RawRecord], bool] | None = None, max_decompressed: int = MAX_DECOMPRESSED
+    ) -> None:
         self.state = make_state()
         self.unknown_types: Counter[int] = Counter()
         self.records: list[RawRecord] = []
@@ -150,7 +152,7 @@ class Fold:
         producer_id = header.producer_id if header.is_transactional else -1
         for record in batch.records(self._max_decompressed):
             raw = RawRecord(record.offset, record.timestamp, record.key, record.value, header.base_offset, producer_id)
-            if self._wants is not None and raw.key is not None and self._wants(raw.key):
+            if self._wants is not None and self._wants(raw):
                 self.records.append(raw)
             self._take(raw)
 
@@ -233,6 +235,11 @@ class Fold:
     def pending_counts(self) -> Counter[bytes]:
         """How many partitions of each group are held back by open transactions."""
         return Counter(group_of_key(key) for held in self._pending.values() for key in held)
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether any transaction is open."""
+        return any(self._pending.values())
 
     def is_simple(self, group: bytes) -> bool:
         """Whether commits made this group, and nothing has deleted it since: it never had members, as far as the log says."""
