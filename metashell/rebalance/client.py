@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 PartitionKey = tuple[str, int]
 NEVER: Final = 1 << 62
+_LATE_MS: Final = 100
+"""A heartbeat thread looks at its clock so often, as Java's does."""
+_URGENT_MS: Final = 1_000
 _POLL_MS: Final = 10
 """So long a poll waits that came to nothing, unless something comes in meanwhile."""
 
@@ -58,9 +61,13 @@ class Client:
         self._node = node
         self._watcher = watcher
         self._rate = rate
+        self._random = network.random
         self._wake_ms = NEVER
         self._read_ms = 0
         self._next_poll_ms = 0
+        self._beats_from_ms = 0
+        self._due_seen_ms = -1
+        self._hold_until_ms = 0
         self._positions = member.positions
         self._seen: dict[PartitionKey, None] = {}
         self._running: Callback | None = None
@@ -73,6 +80,8 @@ class Client:
         self.pattern: re.Pattern[str] | None = None
         self.is_incremental = False
         """Whether it gives up only what it has to."""
+        self.is_modern = False
+        """Whether it is a member of the consumer protocol."""
         self.is_alive = True
         self.is_leaving = False
         self.revoke_ms = 0
@@ -129,6 +138,10 @@ class Client:
         """The application does not poll until then."""
         self.stalled_until_ms = until_ms
         self._clock.at(until_ms, self._resume)
+
+    def delay_heartbeats(self, until_ms: int) -> None:
+        """The heartbeat thread is late once: after a rebalance all members beat at the same time, and drift apart only by the hour."""
+        self._hold_until_ms = until_ms
 
     def _resume(self, nothing: None) -> None:
         self._plan()
@@ -213,13 +226,27 @@ class Client:
         if not self.is_alive:
             return
         now_ms = self._clock.now_ms
-        due_ms = NEVER if (due := self.member.next_due_ms()) is None else due
+        due_ms = self._due_ms()
         if self._running is None and (poll_ms := self.member.next_poll_ms()) is not None:
             due_ms = min(due_ms, max(poll_ms, self.stalled_until_ms, self._next_poll_ms))
         due_ms = max(due_ms, self.paused_until_ms, now_ms)
         if due_ms < self._wake_ms:
             self._wake_ms = due_ms
             self._clock.at(due_ms, self._wake, due_ms)
+
+    def _may_poll(self) -> bool:
+        return self.is_alive and self._running is None
+
+    def _due_ms(self) -> int:
+        """When the heartbeat thread runs next: a moment after something is due, unless that is urgent."""
+        due_ms = self.member.next_due_ms()
+        if due_ms is None:
+            return NEVER
+        if due_ms != self._due_seen_ms:
+            self._due_seen_ms = due_ms
+            is_urgent = due_ms < self._clock.now_ms + _URGENT_MS
+            self._beats_from_ms = due_ms if is_urgent else due_ms + int(self._random() * _LATE_MS)
+        return max(self._beats_from_ms, self._hold_until_ms)
 
     def _wake(self, planned_ms: int) -> None:
         if planned_ms != self._wake_ms or not self.is_alive:
@@ -229,10 +256,9 @@ class Client:
         now_ms = self._clock.now_ms
         if self.paused_until_ms > now_ms:
             return
-        due_ms = self.member.next_due_ms()
-        if due_ms is not None and due_ms <= now_ms:
+        if self._due_ms() <= now_ms:
             self._take(self.member.run_due(now_ms))
-        if self._running is None and self.is_alive and self.stalled_until_ms <= now_ms:
+        if self.stalled_until_ms <= now_ms and self._may_poll():
             poll_ms = self.member.next_poll_ms()
             if poll_ms is not None and max(poll_ms, self._next_poll_ms) <= now_ms:
                 self._read(now_ms)

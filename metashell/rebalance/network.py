@@ -51,12 +51,12 @@ class Network:
 
     def __init__(self, clock: Clock, chance: Random, latency_ms: tuple[int, int]) -> None:
         self._clock = clock
-        self._random = chance.random
+        self.random = chance.random
         self._least_ms = latency_ms[0]
         self._spread_ms = latency_ms[1] - latency_ms[0] + 1
 
     def delay_ms(self) -> int:
-        return self._least_ms + int(self._random() * self._spread_ms)
+        return self._least_ms + int(self.random() * self._spread_ms)
 
     def send(self, connection: Connection, sent: Sent, arrive: Any) -> None:
         """Bring a request to the node: `arrive((connection, sent))`."""

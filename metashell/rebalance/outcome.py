@@ -99,5 +99,7 @@ class Outcome:
     """Partitions without an owner, whenever that changed: `(at_ms, count)`."""
     moves: tuple[tuple[int, int], ...] = ()
     """Partitions that have moved so far, whenever that changed."""
+    failures: tuple[str, ...] = ()
+    """Members that failed, and why."""
     final: tuple[tuple[str, int], ...] = ()
     """Members at the end, and how many partitions each owns."""

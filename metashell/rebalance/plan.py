@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from metashell.options.simulate_tools import STRATEGIES as SUMMARIES
+
 
 class Strategy(NamedTuple):
     """How the members of a group share partitions. Shape: `assignors` are those of the client, in the order of its configuration; for the
@@ -14,7 +16,10 @@ class Strategy(NamedTuple):
     protocol: str
     """`classic` or `consumer`."""
     assignors: tuple[str, ...]
-    summary: str
+
+    @property
+    def summary(self) -> str:
+        return SUMMARIES[self.name]
 
     @property
     def is_consumer(self) -> bool:
@@ -24,14 +29,15 @@ class Strategy(NamedTuple):
 STRATEGIES: Final = {
     one.name: one
     for one in (
-        Strategy("eager", "classic", ("range",), "everything is revoked before each rebalance; assignor range"),
-        Strategy("eager-roundrobin", "classic", ("roundrobin",), "the same with assignor roundrobin"),
-        Strategy("eager-sticky", "classic", ("sticky",), "the same with assignor sticky"),
-        Strategy("cooperative", "classic", ("cooperative-sticky",), "only what moves is revoked (KIP-429); assignor cooperative-sticky"),
-        Strategy("consumer", "consumer", ("uniform",), "the coordinator assigns (KIP-848); assignor uniform"),
-        Strategy("consumer-range", "consumer", ("range",), "the same with assignor range"),
+        Strategy("eager", "classic", ("range",)),
+        Strategy("eager-roundrobin", "classic", ("roundrobin",)),
+        Strategy("eager-sticky", "classic", ("sticky",)),
+        Strategy("cooperative", "classic", ("cooperative-sticky",)),
+        Strategy("consumer", "consumer", ("uniform",)),
+        Strategy("consumer-range", "consumer", ("range",)),
     )
 }
+assert list(STRATEGIES) == list(SUMMARIES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from metashell.options.simulate_tools import SCENARIOS as SUMMARIES
 from metashell.rebalance.plan import STRATEGIES, Strategy
 from metashell.rebalance.world import Steps, World, slot_name
 
@@ -14,12 +15,15 @@ class Scenario(NamedTuple):
     """Shape: `strategies` are those that it begins with, where it is about changing them; `sets` are fields of the plan that it needs."""
 
     name: str
-    summary: str
     steps: Callable[[World], Steps]
     is_warm: bool = True
     strategies: tuple[str, ...] = ()
     sets: Mapping[str, int | bool] = MappingProxyType({})
     expects_failures: bool = False
+
+    @property
+    def summary(self) -> str:
+        return SUMMARIES[self.name]
 
 
 # ---- members come and go
@@ -261,41 +265,37 @@ def _to_classic(world: World) -> Steps:
     yield from bounce(world, STRATEGIES["cooperative"])
 
 
-_SHORT: Final = {"max_poll_interval_ms": 60_000}
+_SHORT: Final = MappingProxyType({"max_poll_interval_ms": 60_000})
+_STATIC: Final = MappingProxyType({"is_static": True})
 SCENARIOS: Final = {
     one.name: one
     for one in (
-        Scenario("cold-start", "all members start, one after the other", _cold_start, is_warm=False),
-        Scenario("late-join", "all members start, the last one after the first rebalance", _late_join, is_warm=False),
-        Scenario("join", "one member joins", _join),
-        Scenario("leave", "one member leaves", _leave),
-        Scenario("scale-out", "half as many members join again", _scale_out),
-        Scenario("scale-in", "every other member leaves", _scale_in),
-        Scenario("crash", "one member dies", _crash),
-        Scenario("leader-crash", "the leader dies while the others wait for its assignment", _leader_crash, sets=dict(_SHORT)),
-        Scenario("bounce", "a rolling restart: one member after the other leaves and comes back", _bounce),
-        Scenario("static-bounce", "a rolling restart of static members", _bounce, sets={"is_static": True}),
-        Scenario("restart-all", "all members stop, and start again", _restart_all),
-        Scenario("storm", "a member joins every 2 s, 20 times", _storm),
-        Scenario("slow-member", "a member joins while another one needs 30 s to let go of its partitions", _slow),
-        Scenario("stuck-member", "the same, where it needs longer than its rebalance timeout", _stuck, sets=dict(_SHORT)),
-        Scenario("no-poll", "the application of one member does not poll for longer than max.poll.interval.ms", _stall, sets=dict(_SHORT)),
-        Scenario("pause", "the process of one member stops for longer than its session, and goes on", _pause),
-        Scenario("twin", "two processes have the same instance id", _twin, sets={"is_static": True}, expects_failures=True),
-        Scenario("more-partitions", "a topic gets twice as many partitions", _more_partitions),
-        Scenario("topic-deleted", "a topic is deleted", _topic_deleted, sets=dict(_SHORT)),
-        Scenario("failover", "the coordinator moves to another broker, at rest and within a rebalance", _failover),
-        Scenario("coordinator-crash", "the coordinator's broker dies, at rest and within a rebalance", _coordinator_crash),
-        Scenario("bad-network", "connections break for two minutes, while one member joins and one leaves", _bad_network),
-        Scenario("to-cooperative", "from eager to cooperative in two bounces (KIP-429)", _to_cooperative, strategies=("eager",)),
-        Scenario(
-            "to-cooperative-at-once",
-            "the same in one bounce, which fails",
-            _to_cooperative_at_once,
-            strategies=("eager",),
-            expects_failures=True,
-        ),
-        Scenario("to-consumer", "classic to consumer protocol in one bounce (KIP-848)", _to_consumer, strategies=("cooperative",)),
-        Scenario("to-classic", "and back", _to_classic, strategies=("consumer",)),
+        Scenario("cold-start", _cold_start, is_warm=False),
+        Scenario("late-join", _late_join, is_warm=False),
+        Scenario("join", _join),
+        Scenario("leave", _leave),
+        Scenario("scale-out", _scale_out),
+        Scenario("scale-in", _scale_in),
+        Scenario("crash", _crash),
+        Scenario("leader-crash", _leader_crash, sets=_SHORT),
+        Scenario("bounce", _bounce),
+        Scenario("static-bounce", _bounce, sets=_STATIC),
+        Scenario("restart-all", _restart_all),
+        Scenario("storm", _storm),
+        Scenario("slow-member", _slow),
+        Scenario("stuck-member", _stuck, sets=_SHORT),
+        Scenario("no-poll", _stall, sets=_SHORT),
+        Scenario("pause", _pause),
+        Scenario("twin", _twin, sets=_STATIC, expects_failures=True),
+        Scenario("more-partitions", _more_partitions),
+        Scenario("topic-deleted", _topic_deleted, sets=_SHORT),
+        Scenario("failover", _failover),
+        Scenario("coordinator-crash", _coordinator_crash),
+        Scenario("bad-network", _bad_network),
+        Scenario("to-cooperative", _to_cooperative, strategies=("eager",)),
+        Scenario("to-cooperative-at-once", _to_cooperative_at_once, strategies=("eager",), expects_failures=True),
+        Scenario("to-consumer", _to_consumer, strategies=("eager", "cooperative")),
+        Scenario("to-classic", _to_classic, strategies=("consumer",)),
     )
 }
+assert list(SCENARIOS) == list(SUMMARIES)

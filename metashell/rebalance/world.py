@@ -83,6 +83,7 @@ class World:
         )
         member = self._make_member(strategy, settings)
         client = Client(self.clock, self.network, self.node, self.watch, slot=slot, member=member, rate=plan.rate, instance_id=instance_id)
+        client.is_modern = strategy.is_consumer
         client.is_incremental = strategy.is_consumer or getattr(member, "is_cooperative", False)
         client.revoke_ms = client.assign_ms = plan.callback_ms
         self.clients[slot] = client
@@ -166,8 +167,14 @@ class World:
         if is_warm:
             yield from self.start_all(self.plan.members)
             yield None
+            # The group is to be one that has run for long.
+            spread_ms = max(self.plan.heartbeat_interval_ms, self.plan.consumer_heartbeat_interval_ms)
+            for client in self.live:
+                interval_ms = self.plan.consumer_heartbeat_interval_ms if client.is_modern else self.plan.heartbeat_interval_ms
+                client.delay_heartbeats(self.clock.now_ms + interval_ms + int(self.chance.random() * interval_ms))
+            yield 3 * spread_ms
+            yield None
         self.watch.begin()
-        self._events = self.clock.events
         yield from steps(self)
 
     def _advance(self, nothing: None) -> None:
@@ -241,6 +248,7 @@ class World:
             lanes={slot: tuple(lane) for slot, lane in ledger.lanes.items()},
             unowned=tuple(ledger.unowned),
             moves=tuple(ledger.moves),
+            failures=tuple(watch.failures),
             final=tuple((client.slot, len(client.held)) for client in ledger.live),
         )
 
