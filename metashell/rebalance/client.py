@@ -114,6 +114,10 @@ class Client:
             self.member.topics = topics
             self._plan()
 
+    def enforce_rebalance(self, reason: str) -> None:
+        """The application asks for a rebalance."""
+        self._take(self.member.enforce_rebalance(reason, self._clock.now_ms))
+
     def leave(self) -> None:
         """Close the consumer; the process ends when that is done."""
         if self.is_alive and not self.is_leaving:

@@ -9,6 +9,10 @@ from typing import Any
 Action = Callable[[Any], None]
 
 
+STANDSTILL_MAX = 20_000
+"""So many events of one moment are a machine that goes round and round."""
+
+
 class Clock:
     """What happens when. Actions of the same time run in the order in which they were put in.
 
@@ -35,9 +39,13 @@ class Clock:
     def run_until(self, end_ms: int, is_over: Callable[[], bool]) -> None:
         """Let happen what is due up to a time; `is_over` is asked after each event."""
         heap = self._heap
+        moment_ms, stuck_at = -1, 0
         while heap and heap[0][0] <= end_ms:
             self.now_ms, _, action, argument = heappop(heap)
             self.events += 1
+            if self.now_ms != moment_ms:
+                moment_ms, stuck_at = self.now_ms, self._count + STANDSTILL_MAX
+            assert self._count < stuck_at, f"{action} goes on at {moment_ms} ms without end"
             action(argument)
             if is_over():
                 return

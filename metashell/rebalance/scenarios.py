@@ -199,23 +199,23 @@ def _topic_deleted(world: World) -> Steps:
 
 def _failover(world: World) -> Steps:
     world.mark("the coordinator moves")
-    world.node.move(1_000, 500)
+    world.move_coordinator(1_000, 500)
     yield 30_000
     world.mark("a member joins, and the coordinator moves")
     world.start(slot_name(world.plan.members))
     yield 1_500
-    world.node.move(1_000, 500)
+    world.move_coordinator(1_000, 500)
     yield 0
 
 
 def _coordinator_crash(world: World) -> Steps:
     world.mark("the coordinator's broker dies")
-    world.node.crash(4_000, 500)
+    world.crash_coordinator(4_000, 500)
     yield 30_000
     world.mark("a member joins, and the coordinator's broker dies")
     world.start(slot_name(world.plan.members))
     yield 1_500
-    world.node.crash(4_000, 500)
+    world.crash_coordinator(4_000, 500)
     yield 0
 
 

@@ -16,7 +16,7 @@ from metashell.groups.topics import KnownTopics, Topic
 from metashell.rebalance.client import Client
 from metashell.rebalance.clock import Clock
 from metashell.rebalance.network import Network
-from metashell.rebalance.node import Node
+from metashell.rebalance.node import Node, NodeState
 from metashell.rebalance.outcome import Outcome
 from metashell.rebalance.watch import Watch
 from metashell.values import uuid_text
@@ -110,6 +110,16 @@ class World:
 
     def mark(self, text: str) -> None:
         self.watch.mark(text)
+
+    def move_coordinator(self, away_ms: int, load_ms: int) -> None:
+        """Another broker leads the group's log, in order; nothing while that happens already."""
+        if self.node.state is NodeState.ACTIVE:
+            self.node.move(away_ms, load_ms)
+
+    def crash_coordinator(self, away_ms: int, load_ms: int) -> None:
+        """The broker dies that leads the group's log; nothing while it moves already."""
+        if self.node.state is NodeState.ACTIVE:
+            self.node.crash(away_ms, load_ms)
 
     def set_topic(self, name: str, count: int) -> None:
         """Make a topic, or give it more partitions: the coordinator sees it now, clients within their time."""
