@@ -6,14 +6,15 @@ The packages, from the bottom up:
 - `shell` and `dump` (what people see), `verify` (whether a disk is whole), `storage` (log directories before a server's first start),
   `columns` (records as tables), `reports` (questions over those tables), `demo` (a real directory to try them on);
 - `net` (Kafka's wire), `raft` (the consensus), `controller` (what the quorum decides), `groups` (what a group coordinator decides),
+  `offsets_log` (what the logs of groups tell),
   `server` (a replica on sockets and disk), `controller_server` (the controller on such a replica), `client` (requests to a cluster),
   `group_server` (a broker without data, for clients of groups), `embedded` (a quorum inside a process), `live` (an observer of a quorum),
   `admin` (what an operator asks of a live cluster), `rehearse` (the controller on a copy of a state, on a clock that nobody waits for),
   `placement` (plans of reassignment);
 - `options` (declared command lines), `cli` (argv and exit statuses).
 
-Beside them modules that every package may import: `values`, `ids`, `errors`, `escape` (text that is safe for a terminal) and `forms` (text,
-JSON, CSV and tables). Imports go downward only; tests/test_layers.py holds the table.
+Beside them modules that every package may import: `values`, `ids`, `errors`, `escape` (text that is safe for a terminal), `amounts`
+(times and sizes as words) and `forms` (text, JSON, CSV and tables). Imports go downward only; tests/test_layers.py holds the table.
 """
 
 __version__ = "0.1.0"

@@ -19,7 +19,12 @@ class Since(NamedTuple):
 
 
 SINCE: Final[dict[int, Since]] = {
+    2: Since("0.8"),
     3: Since("0.8"),
+    9: Since("0.8.2"),
+    10: Since("0.8.2"),
+    15: Since("0.9"),
+    16: Since("0.9"),
     18: Since("0.10", "2.8"),
     19: Since("0.10.1", "3.0"),
     20: Since("0.10.1", "3.0"),
@@ -41,15 +46,18 @@ SINCE: Final[dict[int, Since]] = {
     57: Since("2.7", "3.3"),
     60: Since("2.8", "3.7"),
     64: Since("2.8", "2.8"),
+    69: Since("3.7"),
     75: Since("3.7"),
+    77: Since("4.0"),
     80: Since("3.9", "3.9"),
     81: Since("3.9", "3.9"),
+    89: Since("4.1"),
 }
 """By api key."""
 
 _LITERAL: Final = 3
 _ANY_RESOURCE: Final = 1
-_READS: Final = frozenset({3, 18, 29, 32, 35, 46, 48, 50, 55, 60, 75})
+_READS: Final = frozenset({2, 3, 9, 10, 15, 16, 18, 29, 32, 35, 46, 48, 50, 55, 60, 69, 75, 77, 89})
 _TWICE_IS_ONCE: Final = frozenset({30, 44, 49, 51})
 """CreateAcls, IncrementalAlterConfigs, AlterClientQuotas, AlterUserScramCredentials say what shall then be so. What a second CreateTopics,
 UpdateFeatures or AlterPartitionReassignments does depends on what others have done meanwhile."""

@@ -14,7 +14,12 @@ REFUSALS: Final = frozenset({codes.CLUSTER_AUTHORIZATION_FAILED, codes.TOPIC_AUT
 
 _ON_CLUSTER: Final = "{} on the cluster"
 _NEEDED: Final = {
+    2: "DESCRIBE on the topic",
     3: "DESCRIBE on the topic",
+    9: "DESCRIBE on the group",
+    10: "DESCRIBE on the group",
+    15: "DESCRIBE on the group",
+    16: "DESCRIBE on the group, or on the cluster",
     19: "CREATE on the cluster or on the topic",
     20: "DELETE on the topic",
     29: _ON_CLUSTER.format("DESCRIBE"),
@@ -35,9 +40,12 @@ _NEEDED: Final = {
     57: _ON_CLUSTER.format("ALTER"),
     60: _ON_CLUSTER.format("ALTER"),
     64: _ON_CLUSTER.format("ALTER"),
+    69: "DESCRIBE on the group, and on its topics",
     75: "DESCRIBE on the topic",
+    77: "DESCRIBE on the group, and on its topics",
     80: _ON_CLUSTER.format("ALTER"),
     81: _ON_CLUSTER.format("ALTER"),
+    89: "DESCRIBE on the group, and on its topics",
 }
 """DescribeCluster needs one at controllers only, and that is the only place where it can be refused."""
 

@@ -143,8 +143,8 @@ def _show(work: Work, cluster: Cluster, goals: Goals, planned: Sequence[Assignme
 def _show_text(
     work: Work, cluster: Cluster, before: Measures, after: Measures, carried: Sequence[Load], count: int, *, is_sized: bool
 ) -> None:
+    from metashell.amounts import duration_text, size_text
     from metashell.forms import aligned, counted
-    from metashell.rehearse.amounts import duration_text, size_text
 
     rows = [["", "BEFORE", "AFTER"]]
     rows += [[text, str(getattr(before, name)), str(getattr(after, name))] for name, text in MEASURES.items()]

@@ -103,8 +103,8 @@ def rehearsed(
 
 
 def _show_progress(at_ms: int, text: str) -> None:
+    from metashell.amounts import clock_text
     from metashell.escape import terminal_line
-    from metashell.rehearse.amounts import clock_text
 
     sys.stderr.write(f"{_CLEAR_LINE}{terminal_line(f'{clock_text(at_ms)} {text}')[:79]}")
     sys.stderr.flush()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 FETCH: Final = 1
+LIST_OFFSETS: Final = 2
 METADATA: Final = 3
 OFFSET_COMMIT: Final = 8
 OFFSET_FETCH: Final = 9
@@ -21,6 +22,7 @@ LIST_GROUPS: Final = 16
 SASL_HANDSHAKE: Final = 17
 API_VERSIONS: Final = 18
 INIT_PRODUCER_ID: Final = 22
+OFFSET_FOR_LEADER_EPOCH: Final = 23
 ADD_OFFSETS_TO_TXN: Final = 25
 END_TXN: Final = 26
 TXN_OFFSET_COMMIT: Final = 28

@@ -28,6 +28,11 @@ class CoordinatorLog(NamedTuple):
     keys: dict[int, str]
     values: dict[int, str]
 
+    def type_name(self, type: int) -> str | None:
+        """What the records of a type are called, `OffsetCommit`; None for a type that is not known."""
+        name = self.keys.get(type)
+        return None if name is None else name.removesuffix("Key")
+
     def key_message(self, type: int) -> MessageType | None:
         """The message of a key, None for a type that is not known."""
         name = self.keys.get(type)

@@ -49,7 +49,8 @@ class CoordinatorText(NamedTuple):
 
 def coordinator_type_names(log: str) -> dict[int, str]:
     """The record types of a coordinator's log and their upper-case names."""
-    names = {type: name.removesuffix("Key") for type, name in COORDINATOR_LOGS[log].keys.items()} | _EXTRA_TYPES.get(log, {})
+    known = COORDINATOR_LOGS[log]
+    names = {type: known.type_name(type) or "" for type in known.keys} | _EXTRA_TYPES.get(log, {})
     return {type: snake_case(name).upper() for type, name in names.items()}
 
 
@@ -72,7 +73,7 @@ class CoordinatorTexts:
         name = self.names.get(type_id, f"UNKNOWN_RECORD_{type_id}")
         version = None if value is None or len(value) < PREFIX_SIZE else int16_at(value, 0)
         try:
-            key_text = self._key_message(type_id).json(key, 0, PREFIX_SIZE)
+            key_text = self.key_message_of(type_id).json(key, 0, PREFIX_SIZE)
         except DecodeError as error:
             return CoordinatorText(type_id, name, self._hex(key), version, self._hex(value), str(error))
         if value is None:
@@ -80,7 +81,7 @@ class CoordinatorTexts:
         try:
             if version is None:
                 raise DecodeError("the value has no version")
-            message, dialect = self._fitting(type_id, version, value)
+            message, dialect = self.fitting(type_id, version, value)
         except DecodeError as error:
             return CoordinatorText(type_id, name, key_text, version, self._hex(value), str(error))
         data = self.writer(message, version)(value, PREFIX_SIZE, len(value))
@@ -110,7 +111,7 @@ class CoordinatorTexts:
         """What writes the data of a message."""
         return json_writer(message, version, show_secrets=self.show_secrets)
 
-    def _key_message(self, type_id: int) -> MessageType:
+    def key_message_of(self, type_id: int) -> MessageType:
         """Errors: DecodeError for a type that is not known."""
         message = self.log.key_message(type_id)
         if message is None and type_id in self._extra:
@@ -120,7 +121,7 @@ class CoordinatorTexts:
             raise DecodeError(unknown_type(type_id))
         return message
 
-    def _fitting(self, type_id: int, version: int, value: bytes) -> tuple[MessageType, str | None]:
+    def fitting(self, type_id: int, version: int, value: bytes) -> tuple[MessageType, str | None]:
         """The message, and the dialect, whose layout takes all of the value: the newest comes first. Errors: DecodeError."""
         newest = self.log.value_message(type_id)
         trouble = DecodeError(f"record type {type_id} has no value")

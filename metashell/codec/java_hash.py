@@ -70,3 +70,8 @@ def string_hash(text: str) -> int:
     for at in range(0, len(raw), 2):
         number = (31 * number + int.from_bytes(raw[at : at + 2], "big")) & 0xFFFFFFFF
     return number
+
+
+def string_order(text: str) -> bytes:
+    """A key by which texts sort as String.compareTo has them: by UTF-16 units."""
+    return text.encode("utf-16-be", "surrogatepass")

@@ -75,10 +75,11 @@ class GroupMachine:
         self._done(self.shard.topics_changed(topics, changed, deleted, self._clock()))
 
     def close(self) -> None:
-        """Run no more timers."""
+        """Run no more timers; who waits is told to look for the coordinator elsewhere."""
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
+        self._done(self.shard.coordinator.unloaded(self._clock()))
         self._waiting.clear()
 
     def _done(self, answers: list[Answer]) -> None:

@@ -1,34 +1,27 @@
-"""Metadata, DescribeCluster and FindCoordinator: everything is at the one broker.
+"""Metadata and DescribeCluster: everything is at the one broker.
 
-Source: kafka.server.KafkaApis.handleTopicMetadataRequest, handleFindCoordinatorRequest, handleDescribeCluster.
+Source: kafka.server.KafkaApis.handleTopicMetadataRequest, handleDescribeCluster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from metashell.codec import messages
 from metashell.codec.error_codes import (
-    COORDINATOR_NOT_AVAILABLE,
-    INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
     MISMATCHED_ENDPOINT_TYPE,
-    NONE,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_ENDPOINT_TYPE,
 )
-from metashell.codec.error_messages import error_message
 from metashell.codec.topic_names import fault_of_name
 from metashell.group_server.cluster import Cluster
 from metashell.group_server.offsets_log import TOPIC
 from metashell.values import ZERO_UUID
 
 _BROKERS: Final = 1
-_GROUP, _TRANSACTION, _SHARE = range(3)
-_MANY_SINCE: Final = 4
-_SHARE_SINCE: Final = 6
 _NULL_NAME_SINCE: Final = 12
 _Topic = messages.MetadataResponse.MetadataResponseTopic
 
@@ -103,41 +96,3 @@ def describe_cluster(cluster: Cluster, request: Any, version: int) -> messages.D
         return made(error_code=MISMATCHED_ENDPOINT_TYPE if known else UNSUPPORTED_ENDPOINT_TYPE, error_message=text)
     broker = made.DescribeClusterBroker(broker_id=cluster.node_id, host=cluster.address.host, port=cluster.address.port)
     return made(cluster_id=cluster.id, controller_id=cluster.node_id, brokers=(broker,))
-
-
-def find_coordinator(cluster: Cluster, request: Any, version: int) -> messages.FindCoordinatorResponse:
-    """Groups and transactions have their coordinator here; share partitions have none."""
-    made = messages.FindCoordinatorResponse
-    host, port = cluster.address
-    if version < _MANY_SINCE:
-        code = _fault(request.key_type, request.key, version)
-        if code != NONE:
-            return made(error_code=code, error_message=error_message(code), node_id=-1, host="", port=-1)
-        return made(error_message="NONE", node_id=cluster.node_id, host=host, port=port)
-    return made(coordinators=tuple(_coordinators(cluster, request.key_type, request.coordinator_keys, version)))
-
-
-def _coordinators(cluster: Cluster, kind: int, keys: Iterable[str], version: int) -> Iterator[Any]:
-    made = messages.FindCoordinatorResponse.Coordinator
-    host, port = cluster.address
-    for key in keys:
-        code = _fault(kind, key, version)
-        if code == NONE:
-            yield made(key=key, node_id=cluster.node_id, host=host, port=port, error_message="")
-        else:
-            text = error_message(code) if kind > _SHARE or kind < _GROUP else ""
-            yield made(key=key, node_id=-1, host="", port=-1, error_code=code, error_message=text)
-
-
-def _fault(kind: int, key: str, version: int) -> int:
-    if kind in (_GROUP, _TRANSACTION):
-        return NONE
-    if kind != _SHARE or version < _SHARE_SINCE:
-        return INVALID_REQUEST
-    return COORDINATOR_NOT_AVAILABLE if _names_share_partition(key) else INVALID_REQUEST
-
-
-def _names_share_partition(key: str) -> bool:
-    """Whether a key is `group:topicId:partition`."""
-    parts = key.split(":")
-    return len(parts) == 3 and len(parts[1]) == 22 and parts[2].isdecimal()

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from metashell.codec import messages
+from metashell.codec.api_keys import DESCRIBE_CLUSTER, FETCH, INIT_PRODUCER_ID, LIST_OFFSETS, METADATA, OFFSET_FOR_LEADER_EPOCH
 from metashell.codec.config_types import GROUP_RESOURCE
 from metashell.codec.error_codes import UNSUPPORTED_VERSION
 from metashell.errors import EncodeError, MetashellError
@@ -20,7 +21,7 @@ from metashell.group_server.cluster import Cluster
 from metashell.group_server.config import GroupServerConfig
 from metashell.group_server.image_topics import ImageTopics, changes
 from metashell.group_server.machine import GroupMachine, asked_of
-from metashell.group_server.metadata import describe_cluster, find_coordinator, metadata, unknown_names
+from metashell.group_server.metadata import describe_cluster, metadata, unknown_names
 from metashell.group_server.reading import Logs
 from metashell.groups.coordinator.routes import HANDLERS
 from metashell.groups.decision import CreateTopics, Effect
@@ -33,13 +34,6 @@ from metashell.net.limits import ConnectionLimits
 from metashell.net.listener import Listener, serve
 from metashell.net.listener_options import ListenerOptions
 
-FETCH: Final = 1
-LIST_OFFSETS: Final = 2
-METADATA: Final = 3
-FIND_COORDINATOR: Final = 10
-INIT_PRODUCER_ID: Final = 22
-OFFSET_FOR_LEADER_EPOCH: Final = 23
-DESCRIBE_CLUSTER: Final = 60
 FORWARDED: Final = (19, 20, 32, 37, 44)
 """CreateTopics, DeleteTopics, DescribeConfigs, CreatePartitions and IncrementalAlterConfigs: the active controller answers them."""
 FEATURE_OF: Final = {
@@ -93,7 +87,6 @@ class GroupServer:
             FETCH: self._fetch,
             LIST_OFFSETS: lambda request: self._send(request, self._logs.list_offsets(request.message)),
             METADATA: self._metadata,
-            FIND_COORDINATOR: self._plain(find_coordinator),
             OFFSET_FOR_LEADER_EPOCH: lambda request: self._send(request, self._logs.end_offsets_of_epochs(request.message)),
             DESCRIBE_CLUSTER: self._plain(describe_cluster),
             **dict.fromkeys(FORWARDED, self._forward),

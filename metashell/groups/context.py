@@ -11,6 +11,7 @@ from metashell.groups.settings import Settings
 from metashell.groups.state import State
 from metashell.groups.timers import Timers
 from metashell.groups.transactions import Transactions
+from metashell.groups.waiting_deletion import WaitingDeletion
 
 
 class Chance(Protocol):
@@ -34,6 +35,9 @@ class Context:
         self.state = state
         self.timers = Timers()
         self.transactions = Transactions()
+        self.new_topics_version = -1
+        """The version of the metadata in which topics were last made."""
+        self.deletions: list[WaitingDeletion] = []
 
 
 Handler = Callable[[Context, Request, int], Decision]

@@ -36,6 +36,9 @@ from metashell.codec.error_messages import error_message
 from metashell.groups.decision import GroupError
 from metashell.groups.request import Answer, Request
 
+ALL_OPERATIONS: Final = 0b1101_0100_1000
+"""What a client may do to a group where nothing is forbidden: read, delete, describe, and describe and alter its configs."""
+
 
 def error_body(request: Request, code: int, message: str | None = None) -> Any:
     """The response object that refuses a request. `message` is for APIs that have one; without it theirs is null.

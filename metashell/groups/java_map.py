@@ -7,11 +7,12 @@ org.apache.kafka.timeline.BaseHashTable of 4.3.1.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import Final, Generic, TypeVar
 
 from metashell.codec.java_hash import string_hash
 
+K = TypeVar("K")
 V = TypeVar("V")
 _GOLDEN_RATIO: Final = -7046029254386353131
 _64_BITS: Final = (1 << 64) - 1
@@ -89,16 +90,30 @@ class TimelineMap(_HashedMap[V]):
     def __init__(self) -> None:
         super().__init__(2)
 
+    def __setitem__(self, key: str, value: V) -> None:
+        # The table makes room for one more also where a key only gets another value.
+        slots = self._grown(len(self) + 1)
+        if slots != self._slots:
+            self._slots, self._order = slots, None
+        super().__setitem__(key, value)
+
     def _grown(self, count: int) -> int:
         return self._slots * 2 if count * 3 > self._slots * 4 else self._slots
 
     def _ordered(self) -> list[str]:
-        shift, hashes = 65 - self._slots.bit_length(), self._hashes
+        return timeline_order(list(self._items), self._hashes, self._slots)
 
-        def slot(key: str) -> int:
-            number = hashes[key]
-            signed = number - (1 << 32) if number >> 31 else number
-            return (signed * _GOLDEN_RATIO & _64_BITS) >> shift
 
-        newest_first = list(self._items)[::-1]
-        return sorted(newest_first, key=slot)
+def timeline_order(keys: Sequence[K], hashes: Mapping[K, int], slots: int = 2) -> list[K]:
+    """Keys, the oldest first, as a TimelineHashMap iterates over them, whose table has become at least that large."""
+    while len(keys) * 3 > slots * 4:
+        slots *= 2
+    shift = 65 - slots.bit_length()
+
+    def slot(key: K) -> int:
+        number = hashes[key]
+        signed = number - (1 << 32) if number >> 31 else number
+        return (signed * _GOLDEN_RATIO & _64_BITS) >> shift
+
+    newest_first = keys[::-1]
+    return sorted(newest_first, key=slot)

@@ -38,6 +38,10 @@ class OrderCheck:
         self.epoch = epoch
         self._may_skip = may_skip
 
+    def follows(self, offset: int, epoch: int) -> bool:
+        """Whether a batch may come next."""
+        return order_fault(self.expected_offset, self.epoch, (offset, epoch), may_skip=self._may_skip) is None
+
     def check(self, batch: RecordBatch) -> SourceFault | None:
         """The fault of a batch out of order; the next one is compared with this one either way."""
         header = batch.header

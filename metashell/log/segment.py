@@ -5,12 +5,12 @@ as the batch's length leads on; where the framing is broken, all that is left of
 raises for what a file contains, and no length in a file is believed before that many bytes are there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple
 
 from metashell.codec.batches import CRC_START, HEADER_SIZE, MAGIC_END, BatchHeader, CheckedBatch, RecordBatch, unpack_header
 from metashell.codec.crc32c import crc32c
-from metashell.codec.framing import MAGIC_MAX, Stop, frame_fault
+from metashell.codec.framing import MAGIC_MAX, Stop, Window, frame_fault
 from metashell.log.files import OpenFile
 from metashell.log.tail import Tail, judge_tail
 from metashell.log.window_reader import WINDOW_SIZE, WindowReader
@@ -48,13 +48,18 @@ class BadBatch(NamedTuple):
 
 BatchFault = BadBatch | Tail
 """A place in a file that holds no good batch."""
+TakesFrame = Callable[[bytes, int, int], bool]
+"""`(buf, at, size)`: whether it has used the frame at that index, after every check that it needs itself."""
 
 
-def read_batches(file: OpenFile, *, start: int = 0, max_bytes: int | None = None) -> Iterator[RecordBatch | BatchFault]:
+def read_batches(
+    file: OpenFile, *, start: int = 0, max_bytes: int | None = None, takes: TakesFrame | None = None
+) -> Iterator[RecordBatch | BatchFault]:
     """The batches of `file` from byte `start` on, and the faults between them, in order of position.
 
     `max_bytes` limits the walk to the first bytes of the file, counted from its beginning; a batch that crosses
-    that limit is left out and is no fault. A file that grows meanwhile is read on to its end.
+    that limit is left out and is no fault. A file that grows meanwhile is read on to its end. Frames that `takes` takes are not given:
+    of a log with a million small batches, making objects of them is most of the work.
     """
     reader = WindowReader(file, max_bytes, file.batch_size_max, _FIRST_WINDOW)
     name = file.name
@@ -64,6 +69,9 @@ def read_batches(file: OpenFile, *, start: int = 0, max_bytes: int | None = None
         window = reader.read(position)
         buf, base = window.buf, window.position
         for at, size in window.frames:
+            if takes is not None and takes(buf, at, size):
+                after = -1
+                continue
             if size < HEADER_SIZE or buf[at + MAGIC_END - 1] != MAGIC_MAX:
                 yield _judge(buf[at : at + size], base + at, name)
                 continue
@@ -80,10 +88,17 @@ def read_batches(file: OpenFile, *, start: int = 0, max_bytes: int | None = None
         stop = window.stop
         if stop is None or (stop.kind != "bad-size" and reader.grow()):
             continue
+        if after == -1:
+            after = _end_of_last(window)
         tail = None if _is_cut_at(max_bytes, stop) else judge_tail(file, stop, after)
         if tail is not None:
             yield tail
         return
+
+
+def _end_of_last(window: Window) -> int | None:
+    """The offset after the last frame of a window, which somebody else has read."""
+    return BatchHeader(*unpack_header(window.buf, window.frames[-1][0])).last_offset + 1 if window.frames else None
 
 
 def _is_cut_at(limit: int | None, stop: Stop) -> bool:

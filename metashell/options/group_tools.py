@@ -5,7 +5,7 @@ from __future__ import annotations
 from metashell.options import shared
 from metashell.options.spec import Argument, CommandSpec, Option, flag
 
-CLIENT_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+CLIENT_ASSIGNORS = ("range", "roundrobin")
 SERVER_ASSIGNORS = ("server-uniform", "server-range", "server-simple")
 """As the rows of `metashell groups assign` name them: clients have a range too."""
 
@@ -39,7 +39,7 @@ ASSIGN = CommandSpec(
             names=("--assignor", "-a"),
             metavar="NAME",
             type="choice",
-            choices=SERVER_ASSIGNORS,
+            choices=(*CLIENT_ASSIGNORS, *SERVER_ASSIGNORS),
             help="the assignor of clients, or of the broker (server-...); by default each row names its own",
         ),
         flag("--check", help="compare with the output that rows have, and show only those that differ; status 1 where one does"),

@@ -5,7 +5,8 @@ are values and no text (`from __future__ import annotations` is left out): of te
 
 Types of values (`Option.type`, `Argument.type`): `str`, `path`, `int` (0 and more), `integer` (any sign), `int32`, `java-integer` (the
 same, refused in Kafka's words), `choice`, `size` (bytes: 5242880, 64k, 128M), `range` (offsets: FROM..TO, either side may be missing),
-`time` (Unix ms or ISO 8601), `regex`, `decoder-class` (one of Kafka's). Only for options: `flag`; `optional-choice` (`--batches` or
+`time` (Unix ms or ISO 8601), `duration` (24h, 1h30m),
+`regex`, `decoder-class` (one of Kafka's). Only for options: `flag`; `optional-choice` (`--batches` or
 `--batches=only`; alone it means the first choice); `optional-int` (the same with a number, which may also follow as the next word);
 `optional-str` (in Kafka's parser only).
 `kind` says what a value names, for completion: `file`, `node`, `command`, `subcommand`, `record-type`, `table`, or the name of a list in

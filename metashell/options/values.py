@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from metashell.amounts import duration_ms
 from metashell.errors import UsageError
 
 if TYPE_CHECKING:
@@ -150,6 +151,7 @@ _CONVERTERS: dict[str, Callable[[str], object]] = {
     "size": size,
     "range": offset_range,
     "time": time_ms,
+    "duration": duration_ms,
     "regex": regex,
     "decoder-class": decoder_class,
 }

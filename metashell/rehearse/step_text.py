@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, assert_never
 
+from metashell.amounts import duration_word
 from metashell.codec.config_types import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.redaction import is_sensitive_config
 from metashell.forms import counted
-from metashell.rehearse.amounts import duration_word
 from metashell.rehearse.steps import (
     AddBroker,
     ConfigSet,

@@ -58,6 +58,12 @@ class Field(NamedTuple):
             raise self.wrong("a text")
         return self.value
 
+    def hex(self) -> bytes:
+        try:
+            return bytes.fromhex(self.text())
+        except ValueError:
+            raise self.wrong("bytes in hex") from None
+
     def optional_text(self, key: str) -> str | None:
         """A text or null, or nothing at all."""
         return self.at(key).text() if self.has(key) else None

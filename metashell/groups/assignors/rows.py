@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from metashell.errors import UsageError
+from metashell.groups.assignors.client_rows import CLIENT_NAMES, answer_client
 from metashell.groups.assignors.errors import AssignorError
 from metashell.groups.assignors.json_fields import Field
 from metashell.groups.assignors.server_rows import SERVER_NAMES, answer_server
 
-ASSIGNORS: Final = SERVER_NAMES
+ASSIGNORS: Final = (*CLIENT_NAMES, *SERVER_NAMES)
 
 
 def answer(assignor: str | None, row: dict[str, Any], place: str = "") -> dict[str, Any]:
@@ -28,7 +29,8 @@ def answer(assignor: str | None, row: dict[str, Any], place: str = "") -> dict[s
         if assignor not in ASSIGNORS:
             raise field.wrong(f"one of {', '.join(ASSIGNORS)}")
     try:
-        output = answer_server(assignor, given if is_bare else given.at("input"))
+        answer_from = answer_server if assignor in SERVER_NAMES else answer_client
+        output = answer_from(assignor, given if is_bare else given.at("input"))
     except AssignorError as error:
         output = {"error": error.java_class, "message": error.message}
     if is_bare:

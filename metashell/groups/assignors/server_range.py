@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+from metashell.groups.assignors.client_group import member_order
 from metashell.groups.assignors.errors import ASSIGNOR_EXCEPTION, AssignorError
 from metashell.groups.assignors.server_group import Assigned, PartitionCount, ServerGroup
 
 
 def assign(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
     """Members with an instance id come first, by it; then the others, by member id. What they had before plays no part."""
-    order = sorted(group.members, key=lambda member_id: _sort_key(member_id, group.members[member_id].instance_id))
+    order = sorted(group.members, key=lambda member_id: member_order(member_id, group.members[member_id].instance_id))
     topics_of = {member_id: group.members[order[0] if group.is_homogeneous else member_id].topic_ids for member_id in order}
     subscribers = Counter(topic_id for topic_ids in topics_of.values() for topic_id in topic_ids)
     ranges = {topic_id: _Ranges(partition_count(topic_id), count) for topic_id, count in subscribers.items()}
@@ -22,10 +23,6 @@ def assign(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
         taken = ((topic_id, ranges[topic_id].take()) for topic_id in topic_ids)
         assigned[member_id] = {topic_id: partitions for topic_id, partitions in taken if partitions}
     return assigned
-
-
-def _sort_key(member_id: str, instance_id: str | None) -> tuple[bool, bytes]:
-    return instance_id is None, (member_id if instance_id is None else instance_id).encode("utf-16-be", "surrogatepass")
 
 
 class _Ranges:

@@ -78,6 +78,6 @@ def leave_answer(request: Request, results: Iterable[tuple[Any, int]], code: int
         LeaveGroupResponse.MemberResponse(member_id=member.member_id, group_instance_id=member.group_instance_id, error_code=error)
         for member, error in results
     )
-    if request.version < 3 and code == NONE and members:
-        code = members[0].error_code
+    if request.version < 3:
+        code, members = (members[0].error_code if code == NONE and members else code), ()
     return Answer(request.ticket, LeaveGroupResponse(error_code=code, members=members))

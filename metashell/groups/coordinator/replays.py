@@ -9,9 +9,11 @@ from collections.abc import Callable
 
 from metashell.groups.classic.metadata_record import GROUP_METADATA
 from metashell.groups.classic.replay import make_simple, replay_group_metadata
+from metashell.groups.consumer.replay import CONSUMER_REPLAYS
 from metashell.groups.offsets.records import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT
 from metashell.groups.offsets.replay import replay_commit
 from metashell.groups.record import Place, Record
+from metashell.groups.share.replay import REPLAYS as SHARE_REPLAYS
 from metashell.groups.state import State
 
 Replay = Callable[[State, Record, Place], None]
@@ -20,6 +22,8 @@ REPLAYS: dict[int, Replay] = {
     LEGACY_OFFSET_COMMIT: replay_commit,
     OFFSET_COMMIT: replay_commit,
     GROUP_METADATA: replay_group_metadata,
+    **CONSUMER_REPLAYS,
+    **SHARE_REPLAYS,
 }
 """By record type. Types that are not here are skipped."""
 

@@ -25,11 +25,15 @@ class Written(NamedTuple):
 class Shard:
     """Shape: `written` has every batch, oldest first; `effects` what others have to do, until they take it out.
 
-    Share state is kept by nobody here: what is asked for is done at once.
+    Share state is kept by nobody here: what is asked for is done at once, unless `has_share_coordinator`: then it is among the effects, and
+    `effect_done` goes on from there.
     """
 
-    def __init__(self, coordinator: GroupCoordinator, written: Iterable[Written] = (), now_ms: int = 0) -> None:
+    def __init__(
+        self, coordinator: GroupCoordinator, written: Iterable[Written] = (), now_ms: int = 0, has_share_coordinator: bool = False
+    ) -> None:
         self.coordinator = coordinator
+        self.has_share_coordinator = has_share_coordinator
         self.written: list[Written] = []
         self.effects: list[Effect] = []
         self.end_offset = 0
@@ -55,14 +59,18 @@ class Shard:
     def topics_changed(self, topics: Topics, changed: Collection[str], deleted: Collection[str], now_ms: int) -> list[Answer]:
         return self._perform(self.coordinator.topics_changed(topics, changed, deleted, now_ms), now_ms)
 
+    def effect_done(self, effect: Effect, is_ok: bool, now_ms: int) -> list[Answer]:
+        """Somebody has done what a decision wanted, or could not."""
+        return self._perform(self.coordinator.effect_done(effect, is_ok, now_ms), now_ms)
+
     def _perform(self, decision: Decision, now_ms: int) -> list[Answer]:
         if decision.records or decision.marker is not None:
             batch = Written(self.end_offset, now_ms, tuple(decision.records), decision.producer, decision.marker)
             self._write(batch, replays=decision.replays)
         answers = decision.answers
         for effect in decision.effects:
-            if isinstance(effect, InitializeShareState | DeleteShareState):
-                answers = answers + self._perform(self.coordinator.effect_done(effect, True, now_ms), now_ms)
+            if isinstance(effect, InitializeShareState | DeleteShareState) and not self.has_share_coordinator:
+                answers = answers + self.effect_done(effect, True, now_ms)
             else:
                 self.effects.append(effect)
         return answers

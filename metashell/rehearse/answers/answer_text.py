@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from metashell.amounts import clock_text, duration_text, size_text
 from metashell.codec.error_codes import error_text
 from metashell.forms import aligned, counted
-from metashell.rehearse.amounts import clock_text, duration_text, size_text
 from metashell.rehearse.answers.data_loss import data_losses
 from metashell.rehearse.outcome import BrokerLoads, Interval, Load, Outcome, StepReport, Toll, Trouble
 from metashell.rehearse.step_text import step_text

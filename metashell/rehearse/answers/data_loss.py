@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from metashell.amounts import duration_text, size_text
 from metashell.codec.config_types import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.controller.configs.effective import topic_value
 from metashell.controller.configs.keys import config_keys
@@ -16,7 +17,6 @@ from metashell.controller.records import UNCLEAN_ELECTION
 from metashell.controller.settings import Settings
 from metashell.forms import counted
 from metashell.image import MetadataImage
-from metashell.rehearse.amounts import duration_text, size_text
 from metashell.rehearse.outcome import Outcome
 from metashell.rehearse.steps import DeleteTopic
 

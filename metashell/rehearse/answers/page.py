@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Final
 
+from metashell.amounts import clock_text, duration_text
 from metashell.escape import terminal_line
 from metashell.forms import counted
-from metashell.rehearse.amounts import clock_text, duration_text
 from metashell.rehearse.answers.answer_text import (
     MEANINGS,
     assumption_lines,

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from metashell.amounts import duration_ms, duration_text, size_text
 from metashell.controller.configs.keys import config_keys
 from metashell.errors import UsageError
 from metashell.options.values import did_you_mean, size, whole_number
-from metashell.rehearse.amounts import duration_ms, duration_text, size_text
 from metashell.rehearse.steps import Assumptions
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from metashell.amounts import duration_ms, duration_word
 from metashell.errors import UsageError
-from metashell.rehearse.amounts import duration_ms, duration_word
 
 AT = "at"
 AFTER = "after"

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
+from metashell.amounts import duration_ms
 from metashell.codec.metadata_version import METADATA_VERSION, NEWEST_LEVEL, OLDEST_LEVEL, metadata_version_name
 from metashell.errors import PathError, UsageError
 from metashell.image import MetadataImage
 from metashell.options.values import did_you_mean, size, whole_number
-from metashell.rehearse.amounts import duration_ms
 from metashell.rehearse.step_text import DEFAULT_NAME, RESOURCE_TYPES, has_secrets, shown_words, step_text
 from metashell.rehearse.steps import (
     AddBroker,

@@ -1,4 +1,4 @@
-"""Times and sizes as plans and command lines write them and as answers show them."""
+"""Times and sizes as command lines and plans write them and as answers show them."""
 
 from __future__ import annotations
 
@@ -58,6 +58,17 @@ def duration_word(ms: int) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return "".join(parts) or "0s"
+
+
+def time_text(ms: int) -> str:
+    """`2026-11-20T12:25:33.440Z`; the number itself where no calendar has such a day. Units: ms since 1970."""
+    from datetime import UTC, datetime, timedelta
+
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
+    except OverflowError:
+        return str(ms)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
 
 def clock_text(ms: int) -> str:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metashell.amounts import clock_text, duration_ms, duration_text, duration_word, size_text, time_text
 from metashell.errors import UsageError
-from metashell.rehearse.amounts import clock_text, duration_ms, duration_text, duration_word, size_text
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,9 @@ def test_times_for_people(ms: int, text: str, clock: str) -> None:
 
 def test_sizes_for_people() -> None:
     assert [size_text(size) for size in (0, 999, 1500, 999_950_000, 2_500_000_000_000)] == ["0 B", "999 B", "1.5 kB", "1000 MB", "2.5 TB"]
+
+
+def test_a_time_is_shown_in_utc_with_milliseconds_and_as_a_number_where_no_calendar_has_it() -> None:
+    assert time_text(1_763_641_533_440) == "2025-11-20T12:25:33.440Z"
+    assert time_text(-1) == "1969-12-31T23:59:59.999Z"
+    assert time_text(1 << 62) == str(1 << 62)

@@ -1,0 +1,102 @@
+"""The clients' assignor `range`: of each topic, partitions that follow each other; where racks matter, those of the member's rack first.
+
+Source: groups.md 16.1, KIP-881.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from metashell.codec.java_hash import string_hash_order
+from metashell.groups.assignors.client_group import (
+    Members,
+    Partition,
+    PartitionRacks,
+    in_member_order,
+    known_topics,
+    partition_order,
+    racks_matter,
+)
+
+
+def assign(members: Members, topics: Mapping[str, PartitionRacks]) -> dict[str, list[Partition]]:
+    """Partitions by member, in Kafka's order: topics as a hash table has them; sorted where racks mattered."""
+    given: dict[str, list[Partition]] = {member_id: [] for member_id in members}
+    known = known_topics(members, topics)
+    order = in_member_order(members)
+    dealt = [
+        _Topic(topic, known[topic], {one: members[one].rack or None for one in order if topic in members[one].topics}, given)
+        for topic in string_hash_order(known)
+    ]
+    has_racks = any(topic.has_racks for topic in dealt)
+    if has_racks:
+        alike: dict[tuple[object, ...], list[_Topic]] = {}
+        for topic in dealt:
+            alike.setdefault((tuple(topic.subscribers.items()), len(topic.racks)), []).append(topic)
+        for group in alike.values():
+            if len(group) > 1:
+                _deal_together(group)
+            elif group[0].has_racks:
+                group[0].deal_matching()
+    for topic in dealt:
+        topic.deal()
+    if has_racks:
+        for partitions in given.values():
+            partitions.sort(key=partition_order)
+    return given
+
+
+class _Topic:
+    """One topic while it is dealt. Shape: `subscribers` are the racks of its members, in their order; `left` what is not given yet."""
+
+    def __init__(
+        self, name: str, racks: list[frozenset[str]], subscribers: dict[str, str | None], given: dict[str, list[Partition]]
+    ) -> None:
+        self.name = name
+        self.racks = racks
+        self.subscribers = subscribers
+        self.has_racks = racks_matter({rack for rack in subscribers.values() if rack is not None}, racks)
+        self.left = dict.fromkeys(range(len(racks)))
+        self._given = given
+        self._share, self._extras = divmod(len(racks), len(subscribers))
+        self._counts = dict.fromkeys(subscribers, 0)
+
+    def room(self, member_id: str) -> int:
+        return max(0, self._share + (self._extras > 0) - self._counts[member_id])
+
+    def suits(self, member_id: str, partition: int) -> bool:
+        rack = self.subscribers[member_id]
+        return rack is None or rack in self.racks[partition]
+
+    def give(self, member_id: str, partitions: list[int]) -> None:
+        self._given[member_id] += [(self.name, partition) for partition in partitions]
+        self._counts[member_id] += len(partitions)
+        self._extras -= self._counts[member_id] > self._share
+        for partition in partitions:
+            del self.left[partition]
+
+    def deal_matching(self) -> None:
+        for member_id in self.subscribers:
+            self._deal_to(member_id, (partition for partition in self.left if self.suits(member_id, partition)))
+
+    def deal(self) -> None:
+        for member_id in self.subscribers:
+            self._deal_to(member_id, iter(self.left))
+
+    def _deal_to(self, member_id: str, partitions: Iterator[int]) -> None:
+        if taken := list(islice(partitions, self.room(member_id))):
+            self.give(member_id, taken)
+
+
+def _deal_together(topics: list[_Topic]) -> None:
+    """Topics with the same subscribers and counts: the same partition of all goes to one member, whose rack has to suit all of them."""
+    waiting = list(topics[0].subscribers)
+    for partition in range(len(topics[0].racks)):
+        for member_id in waiting:
+            if all(topic.suits(member_id, partition) and topic.room(member_id) for topic in topics):
+                for topic in topics:
+                    topic.give(member_id, [partition])
+                if not any(topic.room(member_id) for topic in topics):
+                    waiting.remove(member_id)
+                break

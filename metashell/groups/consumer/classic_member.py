@@ -1,0 +1,254 @@
+"""Members of the classic protocol in a consumer group: their joins, syncs, heartbeats and leaves.
+
+A join is a full heartbeat: subscription, rack and owned partitions come from the member's blob. Its answer has no leader and no members,
+for the coordinator assigns. Source: groups.md 11.3 and the conversations `classic-...consumer-group` of tests/golden/groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from metashell.codec.blobs.consumer_protocol import Assignment, Subscription, assignment_bytes, blob_version, by_topic, read_subscription
+from metashell.codec.error_codes import (
+    GROUP_MAX_SIZE_REACHED,
+    ILLEGAL_GENERATION,
+    INCONSISTENT_GROUP_PROTOCOL,
+    MEMBER_ID_REQUIRED,
+    NONE,
+    REBALANCE_IN_PROGRESS,
+    UNKNOWN_MEMBER_ID,
+    UNKNOWN_SERVER_ERROR,
+)
+from metashell.errors import DecodeError
+from metashell.groups.classic.answers import (
+    Waiting,
+    heartbeat_answer,
+    join_answer,
+    join_error,
+    leave_answer,
+    sync_answer,
+    sync_error,
+)
+from metashell.groups.classic.leave import identities
+from metashell.groups.consumer import downgrade
+from metashell.groups.consumer.group import PROTOCOL_TYPE, ConsumerGroup
+from metashell.groups.consumer.joining import check_size, dynamic_member, joining_static_member, staying_static_member
+from metashell.groups.consumer.leaving import check_instance, fence, static_member
+from metashell.groups.consumer.member import UNRELEASED, UNREVOKED, ClassicProtocols, Member, names_in_order
+from metashell.groups.consumer.step import reconcile, update_subscription
+from metashell.groups.consumer.target import MemberTarget, update_target
+from metashell.groups.consumer.timeouts import expect_join, expect_sync, restart_session, settings_of
+from metashell.groups.consumer.timer_keys import JOIN, SYNC, timer_key
+from metashell.groups.context import Context
+from metashell.groups.decision import Decision, GroupError
+from metashell.groups.request import Request
+from metashell.groups.topics import Topics
+from metashell.values import uuid_text
+
+_REQUIRES_MEMBER_ID_SINCE: Final = 4
+
+
+class _Reported(NamedTuple):
+    """Partitions of one topic that the member's blob claims."""
+
+    topic_id: bytes
+    partitions: tuple[int, ...]
+
+
+def join(context: Context, request: Request, now_ms: int) -> Decision:
+    body = request.body
+    try:
+        return _join(context, _group(context, request), request, now_ms)
+    except GroupError as error:
+        member_id = "" if error.code == GROUP_MAX_SIZE_REACHED else body.member_id
+        return Decision(answers=[join_error(Waiting.of(request), error.code, member_id)])
+
+
+def sync(context: Context, request: Request, now_ms: int) -> Decision:
+    body = request.body
+    try:
+        group = _group(context, request)
+        member = _checked(group, body.member_id, body.group_instance_id, body.generation_id)
+        _check_protocol(member, body.protocol_type, body.protocol_name)
+        if group.epoch > member.epoch and member.state != UNREVOKED:
+            # It has to join again first. One that still has to revoke has joined already, and has its next join to come.
+            expect_join(context, group.group_id, member, now_ms)
+            raise GroupError(REBALANCE_IN_PROGRESS)
+    except GroupError as error:
+        return Decision(answers=[sync_error(request.ticket, error.code)])
+    context.timers.cancel(timer_key(SYNC, group.group_id, member.member_id))
+    restart_session(context, group.group_id, member, now_ms)
+    assignment = _assignment(member, context.state.topics)
+    return Decision(answers=[sync_answer(request.ticket, body.protocol_type, body.protocol_name, assignment)])
+
+
+def heartbeat(context: Context, request: Request, now_ms: int) -> Decision:
+    body = request.body
+    try:
+        group = _group(context, request)
+        member = _checked(group, body.member_id, body.group_instance_id, body.generation_id)
+    except GroupError as error:
+        return Decision(answers=[heartbeat_answer(request.ticket, error.code)])
+    restart_session(context, group.group_id, member, now_ms)
+    code = NONE
+    if member.epoch < group.epoch or member.state == UNREVOKED or (member.state == UNRELEASED and not _is_blocked(group, member)):
+        expect_join(context, group.group_id, member, now_ms)
+        code = REBALANCE_IN_PROGRESS
+    return Decision(answers=[heartbeat_answer(request.ticket, code)])
+
+
+def leave(context: Context, request: Request, now_ms: int) -> Decision:
+    group = _group(context, request)
+    gone: dict[str, Member] = {}
+    results = []
+    for identity in identities(request):
+        try:
+            member = _leaving(group, identity.member_id, identity.group_instance_id)
+            gone[member.member_id] = member
+            results.append((identity, NONE))
+        except GroupError as error:
+            results.append((identity, error.code))
+    decision = fence(context, group, list(gone.values()), now_ms) if gone else Decision()
+    decision.answers.append(leave_answer(request, results))
+    return decision
+
+
+def _join(context: Context, group: ConsumerGroup, request: Request, now_ms: int) -> Decision:
+    body, settings = request.body, context.settings
+    if settings.migration_policy == "disabled":
+        raise GroupError(INCONSISTENT_GROUP_PROTOCOL)
+    is_new = not body.member_id
+    member_id = body.member_id or uuid_text(context.chance.uuid())
+    check_size(group, member_id, settings_of(context, group.group_id).max_size)
+    _check_supported(group, body.protocol_type, [protocol.name for protocol in body.protocols])
+    if is_new and body.group_instance_id is None and request.version >= _REQUIRES_MEMBER_ID_SINCE:
+        return Decision(answers=[join_error(Waiting.of(request), MEMBER_ID_REQUIRED, member_id)])
+    decision = Decision()
+    records = decision.records
+    replaces = group.static_member(body.group_instance_id)
+    if body.group_instance_id is None:
+        member = dynamic_member(group, member_id, is_joining=True)
+    elif is_new:
+        member = joining_static_member(group, member_id, body.group_instance_id, True, records)
+    else:
+        member = staying_static_member(group, member_id, body.group_instance_id)
+    try:
+        subscription = read_subscription(body.protocols[0].metadata)
+    except DecodeError as error:
+        raise GroupError(UNKNOWN_SERVER_ERROR) from error
+    updated = _joined(member, request, subscription)
+    change, has_changed = update_subscription(context, group, member, updated, now_ms, records)
+    reported = _reported(subscription, context.state.topics)
+    if replaces is not None and downgrade.is_possible(context, group, [replaces], comes=1):
+        goal = MemberTarget(group.assignment_epoch, group.target_of(updated.member_id, updated.instance_id))
+        if change.epoch <= group.assignment_epoch:
+            updated = reconcile(context, group, updated, goal, reported, has_changed, now_ms, records)
+        decision = downgrade.replaced(context, group, replaces, updated, change.epoch > group.assignment_epoch, records, now_ms)
+    else:
+        goal = update_target(change, context.state.topics, settings_of(context, group.group_id), now_ms, records)
+        updated = reconcile(context, group, updated, goal, reported, has_changed, now_ms, records)
+        context.timers.cancel(timer_key(JOIN, group.group_id, updated.member_id))
+        restart_session(context, group.group_id, updated, now_ms)
+        expect_sync(context, group.group_id, updated.member_id, body.rebalance_timeout_ms, now_ms)
+    assert updated.classic is not None
+    answer = join_answer(
+        Waiting.of(request),
+        member_id=updated.member_id,
+        generation=updated.epoch,
+        protocol_type=PROTOCOL_TYPE,
+        protocol_name=updated.classic.name,
+        leader="",
+    )
+    decision.answers.append(answer)
+    return decision
+
+
+def _group(context: Context, request: Request) -> ConsumerGroup:
+    group = context.state.groups[request.body.group_id]
+    assert isinstance(group, ConsumerGroup)
+    return group
+
+
+def _checked(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> Member:
+    """The member of a request. Errors: GroupError 25, 82, 22."""
+    member = group.member(member_id) if instance_id is None else static_member(group, instance_id)
+    if instance_id is not None:
+        check_instance(member, member_id, instance_id)
+    _check_classic(member)
+    if generation != member.epoch:
+        raise GroupError(ILLEGAL_GENERATION)
+    return member
+
+
+def _leaving(group: ConsumerGroup, member_id: str, instance_id: str | None) -> Member:
+    """The member that leaves; an operator names a static one by its instance id alone. Errors: GroupError 25, 82."""
+    if instance_id is None:
+        return group.member(member_id)
+    member = static_member(group, instance_id)
+    if member_id:
+        check_instance(member, member_id, instance_id)
+    return member
+
+
+def _check_classic(member: Member) -> None:
+    if member.classic is None:
+        raise GroupError(UNKNOWN_MEMBER_ID, f"Member {member.member_id} does not use the classic protocol.")
+
+
+def _check_protocol(member: Member, protocol_type: str | None, protocol_name: str | None) -> None:
+    assert member.classic is not None
+    if protocol_type not in (None, PROTOCOL_TYPE) or protocol_name not in (None, member.classic.name):
+        raise GroupError(INCONSISTENT_GROUP_PROTOCOL)
+
+
+def _check_supported(group: ConsumerGroup, protocol_type: str, names: list[str]) -> None:
+    """Errors: GroupError 23 where the classic members have no protocol in common with these."""
+    if (
+        protocol_type != PROTOCOL_TYPE
+        or not names
+        or not any(group.classic_protocols.get(name, 0) == group.classic_count for name in names)
+    ):
+        raise GroupError(INCONSISTENT_GROUP_PROTOCOL)
+
+
+def _joined(member: Member, request: Request, subscription: Subscription) -> Member:
+    """The member with what its join says. It cannot subscribe by a regular expression."""
+    body = request.body
+    return member._replace(
+        instance_id=member.instance_id if body.group_instance_id is None else body.group_instance_id,
+        rack_id=subscription.rack or member.rack_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms if body.rebalance_timeout_ms == -1 else body.rebalance_timeout_ms,
+        names=names_in_order(subscription.topics),
+        regex="",
+        client_id=request.client_id,
+        client_host=request.client_host,
+        classic=ClassicProtocols(body.session_timeout_ms, tuple((one.name, bytes(one.metadata)) for one in body.protocols)),
+    )
+
+
+def _reported(subscription: Subscription, topics: Topics) -> list[_Reported]:
+    found = ((topics.named(name), partitions) for name, partitions in by_topic(subscription.owned).items())
+    return [_Reported(topic.id, tuple(partitions)) for topic, partitions in found if topic is not None]
+
+
+def _assignment(member: Member, topics: Topics) -> bytes:
+    """What the member has now, in the version in which it wrote its subscription."""
+    assert member.classic is not None
+    partitions = []
+    for topic_id, epochs in member.assigned.items():
+        topic = topics.with_id(topic_id)
+        if topic is not None:
+            partitions += [(topic.name, partition) for partition in epochs]
+    return assignment_bytes(Assignment(tuple(partitions), version=blob_version(member.classic.metadata)))
+
+
+def _is_blocked(group: ConsumerGroup, member: Member) -> bool:
+    """Whether another member still holds what this one waits for."""
+    missing: Iterable[tuple[bytes, int]] = (
+        (topic_id, partition)
+        for topic_id, partitions in group.target_of(member.member_id).items()
+        for partition in partitions
+        if partition not in member.assigned.get(topic_id, {})
+    )
+    return any(partition in group.owners for partition in missing)

@@ -1,0 +1,279 @@
+"""A consumer group: what the records say of it, and what it answers to the rest of the coordinator.
+
+Source: org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, NamedTuple
+
+from metashell.codec.error_codes import (
+    ILLEGAL_GENERATION,
+    NON_EMPTY_GROUP,
+    STALE_MEMBER_EPOCH,
+    UNKNOWN_MEMBER_ID,
+    UNSUPPORTED_VERSION,
+)
+from metashell.groups.consumer.description import describe_group
+from metashell.groups.consumer.member import Member
+from metashell.groups.consumer.partitions import Held
+from metashell.groups.consumer.records import Target, group_tombstones
+from metashell.groups.decision import GroupError
+from metashell.groups.group import CommitClaim, Group
+from metashell.groups.java_map import TimelineMap
+from metashell.groups.record import Record
+from metashell.groups.topics import Topics
+from metashell.groups.view import GroupDescription, GroupSummary
+
+PROTOCOL_TYPE: Final = "consumer"
+FIRST_EPOCH: Final = 1
+"""Of a group that nobody has written yet. It is never written: the first records of a group that has something to assign say 2."""
+
+
+class Subscribers(NamedTuple):
+    """How many members have a topic in their names, and how many regular expressions match it."""
+
+    by_name: int = 0
+    by_regex: int = 0
+
+
+class Resolved(NamedTuple):
+    """The topics that matched a regular expression, in the metadata of that version. Units: ms."""
+
+    topics: frozenset[str]
+    version: int
+    timestamp_ms: int
+
+
+@dataclass(slots=True, eq=True)
+class ConsumerGroup(Group):
+    """Shape: `owners` has for each topic and partition the epoch of the member that holds it, or has yet to give it up.
+
+    Only `refresh_ms` and `refresh_epoch` are not from records: until then, and from that group epoch on, the metadata hash needs no look.
+    """
+
+    type: ClassVar[str] = "consumer"
+
+    group_id: str
+    epoch: int = FIRST_EPOCH
+    metadata_hash: int = 0
+    assignment_epoch: int = FIRST_EPOCH
+    assignment_ms: int = 0
+    members: TimelineMap[Member] = field(default_factory=TimelineMap)
+    statics: dict[str, str] = field(default_factory=dict)
+    targets: dict[str, Target] = field(default_factory=dict)
+    resolved: dict[str, Resolved] = field(default_factory=dict)
+    has_partition_metadata: bool = False
+    owners: dict[tuple[bytes, int], int] = field(default_factory=dict)
+    subscribers: dict[str, Subscribers] = field(default_factory=dict)
+    regexes: dict[str, int] = field(default_factory=dict)
+    assignors: TimelineMap[int] = field(default_factory=TimelineMap)
+    classic_protocols: dict[str, int] = field(default_factory=dict)
+    classic_count: int = 0
+    refresh_ms: int = field(default=0, compare=False)
+    refresh_epoch: int = field(default=0, compare=False)
+
+    # ---- what records change
+
+    def put(self, member: Member) -> list[tuple[bytes, int]]:
+        """Take a member as it is now; gives the partitions that another one held in the same or a later epoch."""
+        known = self.members.get(member.member_id)
+        self.members[member.member_id] = member
+        if known is None or known.subscription != member.subscription:
+            if known is not None:
+                self._count(known, -1)
+            self._count(member, 1)
+        if member.instance_id is not None:
+            self.statics[member.instance_id] = member.member_id
+        if known is not None:
+            self._disown(known)
+        return [*self._own(member.assigned, member.epoch), *self._own(member.revoking, member.epoch)]
+
+    def remove(self, member_id: str) -> None:
+        member = self.members.pop(member_id, None)
+        if member is not None:
+            self._count(member, -1)
+            self._disown(member)
+            if member.instance_id is not None:
+                self.statics.pop(member.instance_id, None)
+
+    def resolve(self, regex: str, resolved: Resolved | None) -> None:
+        """Take the topics of a regular expression; None where it is gone."""
+        known = self.resolved.pop(regex, None)
+        for name in () if known is None else known.topics:
+            count_regex(self.subscribers, name, -1)
+        if resolved is not None:
+            self.resolved[regex] = resolved
+            for name in resolved.topics:
+                count_regex(self.subscribers, name, 1)
+
+    def _count(self, member: Member, by: int) -> None:
+        for name in member.names:
+            count_name(self.subscribers, name, by)
+        if member.regex:
+            add_count(self.regexes, member.regex, by)
+        if member.server_assignor is not None:
+            add_count(self.assignors, member.server_assignor, by)
+        if member.classic is not None:
+            self.classic_count += by
+            for protocol, _ in member.classic.protocols:
+                add_count(self.classic_protocols, protocol, by)
+
+    def _disown(self, member: Member) -> None:
+        for partitions in (member.assigned, member.revoking):
+            for topic_id, epochs in partitions.items():
+                for partition in epochs:
+                    # Another member may have taken it since, in a log of which compaction left only parts.
+                    if self.owners.get((topic_id, partition)) == member.epoch:
+                        del self.owners[topic_id, partition]
+
+    def _own(self, partitions: Held, epoch: int) -> list[tuple[bytes, int]]:
+        taken = []
+        for topic_id, epochs in partitions.items():
+            for partition in epochs:
+                if self.owners.get((topic_id, partition), -1) >= epoch:
+                    taken.append((topic_id, partition))
+                self.owners[topic_id, partition] = epoch
+        return taken
+
+    # ---- what others ask
+
+    def state_name(self) -> str:
+        if not self.members:
+            return "Empty"
+        if self.epoch > self.assignment_epoch:
+            return "Assigning"
+        if all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()):
+            return "Stable"
+        return "Reconciling"
+
+    @property
+    def protocol_type(self) -> str:
+        return PROTOCOL_TYPE
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    def member(self, member_id: str) -> Member:
+        """Errors: GroupError 25."""
+        found = self.members.get(member_id)
+        if found is None:
+            raise GroupError(UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
+        return found
+
+    def static_member(self, instance_id: str | None) -> Member | None:
+        member_id = None if instance_id is None else self.statics.get(instance_id)
+        return None if member_id is None else self.members.get(member_id)
+
+    def target_of(self, member_id: str, instance_id: str | None = None) -> Target:
+        """What the member is to get; a static one has that of the member whose place it takes."""
+        if instance_id is not None:
+            member_id = self.statics.get(instance_id, "")
+        return self.targets.get(member_id, {})
+
+    def check_commit(self, claim: CommitClaim, topic: str | None = None, topic_id: bytes = b"", partition: int = -1) -> None:
+        if claim.epoch < 0 and not self.members:
+            return
+        if claim.is_transactional and claim.epoch == -1 and not claim.member_id and claim.instance_id is None:
+            return
+        member = self.member(claim.member_id)
+        is_classic = member.classic is not None
+        if not claim.is_transactional and not is_classic and claim.version < 9:
+            text = "OffsetCommit version 9 or above must be used by members using the consumer group protocol"
+            raise GroupError(UNSUPPORTED_VERSION, text)
+        if claim.epoch > member.epoch:
+            _refuse_epoch(is_classic, f"is newer than current member epoch {member.epoch}.", claim.epoch)
+        if claim.epoch < member.epoch and topic is not None:
+            epoch = member.assigned.get(topic_id, {}).get(partition, member.revoking.get(topic_id, {}).get(partition))
+            if epoch is None:
+                raise GroupError(
+                    ILLEGAL_GENERATION if is_classic else STALE_MEMBER_EPOCH,
+                    f"Partition {topic}-{partition} is not assigned or pending revocation for member.",
+                )
+            if claim.epoch < epoch:
+                _refuse_epoch(is_classic, f"is older than assignment epoch {epoch} for partition {topic}-{partition}.", claim.epoch)
+
+    def check_fetch(self, claim: CommitClaim) -> None:
+        if not claim.member_id and claim.epoch < 0:
+            return
+        member = self.member(claim.member_id)
+        if claim.epoch != member.epoch:
+            text = f"does not match the expected member epoch {member.epoch}."
+            if member.classic is not None:
+                raise GroupError(ILLEGAL_GENERATION, f"The received generation id {claim.epoch} {text}")
+            raise GroupError(STALE_MEMBER_EPOCH, f"The received member epoch {claim.epoch} {text}")
+
+    def check_delete(self) -> None:
+        if self.members:
+            raise GroupError(NON_EMPTY_GROUP)
+
+    def check_delete_offsets(self) -> None:
+        return
+
+    def is_subscribed(self, topic: str) -> bool:
+        return topic in self.subscribers
+
+    def expiry_base_ms(self, commit_ms: int) -> int | None:
+        return commit_ms
+
+    def tombstones(self) -> list[Record]:
+        return group_tombstones(self.group_id, self.members, self.resolved)
+
+    def summary(self) -> GroupSummary:
+        return GroupSummary(
+            group_id=self.group_id,
+            kind=self.type,
+            state=self.state_name(),
+            protocol_type=PROTOCOL_TYPE,
+            epoch=self.epoch,
+            members=len(self.members),
+        )
+
+    def description(self, topics: Topics) -> GroupDescription:
+        return describe_group(self.summary(), self.members.values(), self.targets, self.assignors, self.assignment_epoch, topics)
+
+
+def count_name(subscribers: dict[str, Subscribers], name: str, by: int) -> None:
+    """Count one member more or less that names a topic."""
+    known = subscribers.get(name, Subscribers())
+    _set_count(subscribers, name, known._replace(by_name=known.by_name + by))
+
+
+def count_regex(subscribers: dict[str, Subscribers], name: str, by: int) -> None:
+    """Count one regular expression more or less that matches a topic."""
+    known = subscribers.get(name, Subscribers())
+    _set_count(subscribers, name, known._replace(by_regex=known.by_regex + by))
+
+
+def is_homogeneous(regexes: Mapping[str, int], subscribers: Mapping[str, Subscribers], member_count: int) -> bool:
+    """Whether all members have the same subscription, as far as counts tell."""
+    if not regexes:
+        return all(count.by_name == member_count for count in subscribers.values())
+    if next(iter(regexes.values())) != member_count:
+        return False
+    return all(count.by_regex == 1 and count.by_name <= 0 for count in subscribers.values())
+
+
+def _set_count(subscribers: dict[str, Subscribers], name: str, count: Subscribers) -> None:
+    if count.by_name <= 0 and count.by_regex <= 0:
+        subscribers.pop(name, None)
+    else:
+        subscribers[name] = count
+
+
+def add_count(counts: MutableMapping[str, int], key: str, by: int) -> None:
+    """Count one more or less; what nobody has is not in the counts."""
+    count = counts.get(key, 0) + by
+    if count > 0:
+        counts[key] = count
+    else:
+        counts.pop(key, None)
+
+
+def _refuse_epoch(is_classic: bool, text: str, epoch: int) -> None:
+    if is_classic:
+        raise GroupError(ILLEGAL_GENERATION, f"Received generation id {epoch} {text}")
+    raise GroupError(STALE_MEMBER_EPOCH, f"Received member epoch {epoch} {text}")

@@ -1,0 +1,105 @@
+"""The target of a group: what the assignor gives its members, computed when the group epoch has moved on.
+
+Source: org.apache.kafka.coordinator.group.modern.TargetAssignmentBuilder and GroupMetadataManager.maybeUpdateTargetAssignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from metashell.codec.error_codes import UNKNOWN_SERVER_ERROR
+from metashell.codec.java_hash import string_hash_order
+from metashell.groups.assignors.errors import AssignorError
+from metashell.groups.assignors.server import ServerGroup, ServerMember, assign, in_java_order
+from metashell.groups.consumer.change import Change
+from metashell.groups.consumer.group import ConsumerGroup, add_count
+from metashell.groups.consumer.member import Member, names_in_order
+from metashell.groups.consumer.records import Target, target_member_record, target_record
+from metashell.groups.decision import GroupError
+from metashell.groups.record import Record
+from metashell.groups.settings import KindSettings
+from metashell.groups.topics import Topics
+
+
+class MemberTarget(NamedTuple):
+    """What one member has to come to."""
+
+    epoch: int
+    target: Target
+
+
+def update_target(change: Change, topics: Topics, settings: KindSettings, now_ms: int, records: list[Record]) -> MemberTarget:
+    """The member's target, from a new assignment where one is due; its records are added.
+
+    Errors: GroupError -1 where the assignor fails.
+    """
+    group, updated = change.group, change.updated
+    if change.epoch <= group.assignment_epoch or not _may_compute(group, settings.assignment_interval_ms, now_ms):
+        return MemberTarget(group.assignment_epoch, group.target_of(updated.member_id, updated.instance_id))
+    members = _members_in_order(group, updated)
+    # A static member that comes back goes on from the target of the one whose place it takes.
+    place = group.statics.get(updated.instance_id or "", updated.member_id)
+    previous = {**group.targets, updated.member_id: group.target_of(place)}
+    given = ServerGroup(
+        {id: _server_member(group, member, previous.get(id, {}), topics) for id, member in members.items()}, change.is_homogeneous
+    )
+    try:
+        assigned = assign(_assignor(change, settings.assignors), given, topics)
+    except AssignorError as error:
+        text = f"Failed to compute a new target assignment for epoch {change.epoch}: {error}"
+        raise GroupError(UNKNOWN_SERVER_ERROR, text) from error
+    for member_id in members:
+        target = assigned.get(member_id, {})
+        known = group.targets.get(member_id)
+        if known is None or not _is_same(known, target):
+            records.append(target_member_record(group.group_id, member_id, target))
+    records.append(target_record(group.group_id, change.epoch, now_ms))
+    return MemberTarget(change.epoch, assigned.get(updated.member_id, {}))
+
+
+def subscribed_names(group: ConsumerGroup, member: Member) -> Sequence[str]:
+    """The topics that a member names, and those that its regular expression matches, in the order in which Kafka goes over them."""
+    resolved = group.resolved.get(member.regex) if member.regex else None
+    if resolved is None or not resolved.topics:
+        return member.names
+    matched = names_in_order(sorted(resolved.topics))
+    first, second = (member.names, matched) if len(member.names) > len(matched) else (matched, member.names)
+    return tuple(dict.fromkeys((*first, *second)))
+
+
+def _may_compute(group: ConsumerGroup, interval_ms: int, now_ms: int) -> bool:
+    return group.assignment_ms == 0 or interval_ms == 0 or now_ms >= group.assignment_ms + interval_ms
+
+
+def _members_in_order(group: ConsumerGroup, updated: Member) -> dict[str, Member]:
+    """All members as the assignor sees them: with the one that changes, without the static one whose place it takes."""
+    members = {**group.members, updated.member_id: updated}
+    ids = string_hash_order(members)
+    replaced = None if updated.instance_id is None else group.statics.get(updated.instance_id)
+    return {id: members[id] for id in ids if id == updated.member_id or id != replaced}
+
+
+def _server_member(group: ConsumerGroup, member: Member, previous: Target, topics: Topics) -> ServerMember:
+    known = (topics.named(name) for name in subscribed_names(group, member))
+    ids = tuple(topic.id for topic in known if topic is not None)
+    return ServerMember(ids, in_java_order(previous), member.instance_id, member.rack_id)
+
+
+def _assignor(change: Change, assignors: Sequence[str]) -> str:
+    """The one that most members ask for, the change counted in; else the first that is configured."""
+    counts = dict(change.group.assignors)
+    if change.member.server_assignor is not None:
+        add_count(counts, change.member.server_assignor, -1)
+    if change.updated.server_assignor is not None:
+        add_count(counts, change.updated.server_assignor, 1)
+    wanted = _most_wanted({name: count for name, count in counts.items() if name in assignors})
+    return assignors[0] if wanted is None else wanted
+
+
+def _most_wanted(counts: Mapping[str, int]) -> str | None:
+    return max(string_hash_order(counts), key=lambda name: counts[name], default=None)
+
+
+def _is_same(one: Target, other: Target) -> bool:
+    return one.keys() == other.keys() and all(set(one[id]) == set(other[id]) for id in one)

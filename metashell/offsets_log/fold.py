@@ -1,0 +1,353 @@
+"""The fold of one partition's log: groups by their replay, offsets by the newest bytes of each key.
+
+Nearly all records of the log are commits, and of each partition only the newest counts. So a commit is not decoded when it is read: the
+fold keeps, by the bytes of its key, the bytes of its value, and decodes what is asked for. All else is done with care: transactions, which
+hold offsets back until a marker, tombstones, and every other type of record, which goes to the replay of `groups`. A group of which only
+commits are known has no object: it is a simple group, and there may be a million of them.
+`tests/offsets_log/test_fold.py` holds this fold to the replay of every record.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from metashell.codec.batches import (
+    CODEC_MASK,
+    CONTROL,
+    CRC_START,
+    HEADER_SIZE,
+    LOG_APPEND_TIME,
+    TRANSACTIONAL,
+    RecordBatch,
+    unpack_header,
+)
+from metashell.codec.compression import MAX_DECOMPRESSED
+from metashell.codec.control import ABORT, COMMIT, control_type
+from metashell.codec.coordinator import int16_at
+from metashell.codec.crc32c import crc32c
+from metashell.codec.framing import MAGIC_MAX
+from metashell.codec.primitives import kafka_text
+from metashell.errors import DecodeError
+from metashell.groups.coordinator.replays import REPLAYS, make_state
+from metashell.groups.record import Place
+from metashell.groups.state import Committed, PartitionKey
+from metashell.log.order import OrderCheck
+from metashell.log.segment import TakesFrame
+from metashell.offsets_log.decoding import COMMIT_TYPES, GROUP_METADATA, Decoder, UnknownTypeError, group_of_key
+
+_GAVE_UP: Final = -1
+_COMMIT_PREFIX: Final = b"\0\1"
+_VERSION_MAX: Final = 4
+_NO_COMMIT: Final = b"\0\5"
+"""All values of offsets that we know begin with a version below this."""
+
+
+class RawRecord(NamedTuple):
+    """A record as its bytes are. `batch` is the base offset of its batch, `producer_id` -1 outside of transactions."""
+
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    batch: int
+    producer_id: int = -1
+
+
+Entry = tuple[int, bytes]
+"""Where a commit lies, and its value."""
+_NOTHING: Final = (-1, b"")
+
+
+class Fold:
+    """What a log says, up to the batch that was added last.
+
+    Shape: `state` has the groups that have records of their own; `is_simple` tells of the others, and `committed` of offsets. With `wants`,
+    which gets a key, `records` are those that it takes, in order.
+    """
+
+    def __init__(self, decoder: Decoder, wants: Callable[[bytes], bool] | None = None, max_decompressed: int = MAX_DECOMPRESSED) -> None:
+        self.state = make_state()
+        self.unknown_types: Counter[int] = Counter()
+        self.records: list[RawRecord] = []
+        self.end_offset = 0
+        self.last_ms = -1
+        self.record_count = 0
+        self._decoder = decoder
+        self._wants = wants
+        self._max_decompressed = max_decompressed
+        self._newest: dict[bytes, Entry] = {}
+        self._pending: dict[int, dict[bytes, Entry]] = {}
+        self._touched: dict[bytes, int] = {}
+        """Groups of which a commit was deleted or held back -> where the last such commit lay: it made the group, if nothing else had."""
+        self._gone: dict[bytes, int] = {}
+        """Groups that were deleted -> where."""
+        self._by_group: dict[bytes, list[bytes]] | None = None
+
+    # ---- reading
+
+    def add(self, batch: RecordBatch) -> None:
+        """Take in a batch. Errors: DecodeError where its records cannot be read; what precedes the bad one is taken in."""
+        header = batch.header
+        self._by_group = None
+        self.end_offset = header.last_offset + 1
+        self.record_count += header.count
+        if header.max_timestamp > self.last_ms:
+            self.last_ms = header.max_timestamp
+        if header.magic == 2 and not header.attributes & _WITH_CARE and self._wants is None:
+            buf, start, end = batch.records_area(self._max_decompressed)
+            others: _Others = []
+            if _take_usual(buf, start, header.count, header.base_offset, self._newest, others) == end:
+                self._take_others(others, header.base_timestamp, header.base_offset)
+                return
+        if header.is_control:
+            self._end_transaction(batch)
+        else:
+            self._add_with_care(batch)
+
+    def quick(self, order: OrderCheck) -> TakesFrame | None:
+        """What takes the usual frames of a log without making a batch of them; None where every record has to be looked at."""
+        if self._wants is not None:
+            return None
+
+        newest, follows = self._newest, order.follows
+        others: _Others = []
+
+        def take(buf: bytes, at: int, size: int) -> bool:
+            if size < HEADER_SIZE:
+                return False
+            base, _, epoch, magic, crc, attributes, delta, first_ms, last_ms, _, _, _, count = unpack_header(buf, at)
+            if magic != MAGIC_MAX or attributes & _WITH_MORE_CARE:
+                return False
+            if (base != order.expected_offset or epoch != order.epoch) and not follows(base, epoch):
+                return False
+            data = buf[at : at + size]
+            if crc32c(data, CRC_START) != crc:
+                return False
+            is_usual = _take_usual(data, HEADER_SIZE, count, base, newest, others) == size
+            if others:
+                found, others[:] = others[:], ()
+                if is_usual:
+                    self._take_others(found, first_ms, base)
+            if is_usual:
+                self.end_offset = order.expected_offset = base + delta + 1
+                order.epoch = epoch
+                self.record_count += count
+                if last_ms > self.last_ms:
+                    self.last_ms = last_ms
+            return is_usual
+
+        self._by_group = None
+        return take
+
+    def _take_others(self, others: _Others, timestamp_ms: int, batch: int) -> None:
+        for offset, key, value in others:
+            self._take(RawRecord(offset, timestamp_ms, key, value, batch))
+
+    def _add_with_care(self, batch: RecordBatch) -> None:
+        header = batch.header
+        producer_id = header.producer_id if header.is_transactional else -1
+        for record in batch.records(self._max_decompressed):
+            raw = RawRecord(record.offset, record.timestamp, record.key, record.value, header.base_offset, producer_id)
+            if self._wants is not None and raw.key is not None and self._wants(raw.key):
+                self.records.append(raw)
+            self._take(raw)
+
+    def _end_transaction(self, batch: RecordBatch) -> None:
+        """Of commits that were held back, one that lies behind the newest is the newest now."""
+        for record in batch.records(self._max_decompressed):
+            kind = control_type(record.key)
+            if kind not in (ABORT, COMMIT):
+                continue
+            held = self._pending.pop(batch.header.producer_id, {})
+            if kind == COMMIT:
+                for key, entry in held.items():
+                    known = self._newest.get(key)
+                    if known is None or known[0] < entry[0]:
+                        self._newest[key] = entry
+
+    # ---- single records
+
+    def _take(self, raw: RawRecord) -> None:
+        key = raw.key or b""
+        type_id = int16_at(key, 0) if len(key) > 1 else -1
+        if type_id in COMMIT_TYPES:
+            self._take_commit(_COMMIT_PREFIX + key[2:], raw)
+            return
+        try:
+            record = self._decoder.record(raw.key, raw.value)
+        except UnknownTypeError:
+            self.unknown_types[type_id] += 1
+            return
+        except DecodeError as error:
+            self._find("BAD_RECORD", key, str(error), raw)
+            return
+        replay = REPLAYS.get(type_id)
+        if replay is None:
+            return
+        count = len(self.state.groups)
+        replay(self.state, record, Place(raw.offset, raw.timestamp_ms, raw.producer_id))
+        # Of a simple group there is no object that a tombstone could take away.
+        if len(self.state.groups) < count or (
+            type_id == GROUP_METADATA and record.value is None and record.key.group not in self.state.groups
+        ):
+            self._gone[group_of_key(key)] = raw.offset
+
+    def _take_commit(self, key: bytes, raw: RawRecord) -> None:
+        value = raw.value
+        if value is None:
+            self._forget(key, raw.offset)
+        elif len(value) < 2 or not 0 <= int16_at(value, 0) <= _VERSION_MAX:
+            text = f"version {int16_at(value, 0)} of an offset is not known" if len(value) > 1 else "the value has no version"
+            self._find("BAD_RECORD", key, text, raw)
+        elif raw.producer_id >= 0:
+            self._pending.setdefault(raw.producer_id, {})[key] = (raw.offset, value)
+            self._touch(key, raw.offset)
+        elif self._newest.get(key, _NOTHING)[0] < raw.offset:
+            self._newest[key] = (raw.offset, value)
+
+    def _forget(self, key: bytes, before: int) -> None:
+        """Delete what was committed before an offset: the quick loop may have read further in the batch."""
+        for entries in (self._newest, *self._pending.values()):
+            known = entries.get(key)
+            if known is not None and known[0] < before:
+                del entries[key]
+                self._touch(key, known[0])
+
+    def _touch(self, key: bytes, offset: int) -> None:
+        group = group_of_key(key)
+        if self._touched.get(group, -1) < offset:
+            self._touched[group] = offset
+
+    def _find(self, kind: str, key: bytes, text: str, raw: RawRecord) -> None:
+        place = Place(raw.offset, raw.timestamp_ms, raw.producer_id)
+        self.state.find(kind, kafka_text(group_of_key(key)), text, place)
+
+    # ---- what is there
+
+    def offset_counts(self) -> Counter[bytes]:
+        """How many partitions each group has committed, by the bytes of its id."""
+        return Counter({group: len(keys) for group, keys in self._keys_by_group().items()})
+
+    def pending_counts(self) -> Counter[bytes]:
+        """How many partitions of each group are held back by open transactions."""
+        return Counter(group_of_key(key) for held in self._pending.values() for key in held)
+
+    def is_simple(self, group: bytes) -> bool:
+        """Whether commits made this group, and nothing has deleted it since: it never had members, as far as the log says."""
+        gone = self._gone.get(group, -1)
+        if self._touched.get(group, -1) > gone:
+            return True
+        return any(self._newest[key][0] > gone for key in self._keys_by_group().get(group, ()))
+
+    def groups(self) -> Iterator[bytes]:
+        """The ids of groups that commits were made for, whether they are there or not."""
+        yield from dict.fromkeys((*self._keys_by_group(), *self._touched))
+
+    def committed(self, group: bytes) -> Iterator[tuple[PartitionKey, Committed]]:
+        """The offsets of a group in the order in which they were first committed. What does not decode is a finding."""
+        for key in self._keys_by_group().get(group, ()):
+            yield from self._decoded(key, *self._newest[key])
+
+    def pending(self, group: bytes) -> Iterator[tuple[int, PartitionKey, Committed]]:
+        """The offsets of a group that open transactions hold back, with the producer's id."""
+        for producer_id, held in self._pending.items():
+            for key, entry in held.items():
+                if group_of_key(key) == group:
+                    yield from ((producer_id, *found) for found in self._decoded(key, *entry))
+
+    def _decoded(self, key: bytes, offset: int, value: bytes) -> Iterator[tuple[PartitionKey, Committed]]:
+        try:
+            yield self._decoder.committed_key(key)[1], self._decoder.committed(value, offset)
+        except DecodeError as error:
+            self._find("BAD_RECORD", key, str(error), RawRecord(offset, -1, key, value, -1))
+
+    def _keys_by_group(self) -> dict[bytes, list[bytes]]:
+        if self._by_group is None:
+            found: dict[bytes, list[bytes]] = {}
+            for key in self._newest:
+                group = key[4 : 4 + (key[2] << 8 | key[3])] if len(key) > 3 else b""
+                keys = found.get(group)
+                if keys is None:
+                    found[group] = [key]
+                else:
+                    keys.append(key)
+            self._by_group = found
+        return self._by_group
+
+
+# ---- the loop
+
+_WITH_CARE: Final = TRANSACTIONAL | CONTROL | LOG_APPEND_TIME
+_WITH_MORE_CARE: Final = _WITH_CARE | CODEC_MASK
+_Others = list[tuple[int, bytes, bytes | None]]
+
+
+def _take_usual(buf: bytes, at: int, count: int, base_offset: int, newest: dict[bytes, Entry], others: _Others) -> int:
+    """Read `count` records from index `at` on: commits go into `newest`, all else to `others`; the index after the last, or -1.
+
+    It takes records without headers, of the batch's timestamp, with sizes below 16384; anything else makes it give up, and the same
+    records are read again with every check. What it has taken by then is taken once more, which changes nothing.
+    """
+    try:
+        for _ in range(count):
+            size = buf[at]
+            at += 1
+            if size > 127:
+                if buf[at] > 127:
+                    return _GAVE_UP
+                size = size & 127 | buf[at] << 7
+                at += 1
+            if size & 1 or buf[at] or buf[at + 1]:
+                return _GAVE_UP
+            end = at + (size >> 1)
+            delta = buf[at + 2]
+            at += 3
+            if delta > 127:
+                if buf[at] > 127:
+                    if buf[at + 1] > 127:
+                        return _GAVE_UP
+                    delta = delta & 127 | (buf[at] & 127) << 7 | buf[at + 1] << 14
+                    at += 2
+                else:
+                    delta = delta & 127 | buf[at] << 7
+                    at += 1
+            if delta & 1:
+                return _GAVE_UP
+            size = buf[at]
+            at += 1
+            if size > 127:
+                if buf[at] > 127:
+                    return _GAVE_UP
+                size = size & 127 | buf[at] << 7
+                at += 1
+            if size & 1:
+                return _GAVE_UP
+            start = at
+            at += size >> 1
+            key = buf[start:at]
+            size = buf[at]
+            at += 1
+            if size > 127:
+                if buf[at] > 127:
+                    return _GAVE_UP
+                size = size & 127 | buf[at] << 7
+                at += 1
+            if size & 1:
+                if size > 1:
+                    return _GAVE_UP
+                value = None
+            else:
+                value = buf[at : at + (size >> 1)]
+                at += size >> 1
+            if at != end - 1 or buf[at]:
+                return _GAVE_UP
+            at = end
+            if value is not None and buf[start + 1] == 1 and not buf[start] and value < _NO_COMMIT and len(value) > 1:
+                newest[key] = base_offset + (delta >> 1), value
+            else:
+                others.append((base_offset + (delta >> 1), key, value))
+    except IndexError:
+        return _GAVE_UP
+    return at

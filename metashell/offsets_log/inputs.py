@@ -1,0 +1,94 @@
+"""Which logs of `__consumer_offsets` some paths stand for: each partition once, however many brokers' copies of it were named."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from metashell.errors import PathError, UsageError
+from metashell.log.identity import partition_name
+from metashell.log.inputs import InputFile, all_empty, find_logs, named_file, nothing_found, other_log, paths_of
+from metashell.log.kinds import OFFSETS, LogKind
+
+Copy = tuple[InputFile, ...]
+"""The segments of one directory, in order."""
+
+
+class PartitionLog(NamedTuple):
+    """One partition's log. `partition` is None where no directory says it; `copies` are those of several brokers."""
+
+    partition: int | None
+    cluster_id: str
+    copies: tuple[Copy, ...]
+
+    @property
+    def name(self) -> str:
+        """What people know it by."""
+        return f"partition {self.partition}" if self.partition is not None else self.copies[0][0].path
+
+
+def offsets_logs(paths: Sequence[str]) -> list[PartitionLog]:
+    """The logs at some paths, by partition; files that were named belong together by their directory.
+
+    Errors: UsageError for a path without such a log, for logs of two clusters, and where no batch was ever written.
+    """
+    found: dict[tuple[int | None, str], dict[str, list[InputFile]]] = {}
+    clusters: dict[str, str] = {}
+    is_empty = True
+    for path in dict.fromkeys(place for named in paths for place in paths_of(named)):
+        for directory, file, has_batches in _files_of(path):
+            is_empty = is_empty and not has_batches
+            partition = _partition_of(directory)
+            files = found.setdefault((partition, "" if partition is not None else directory), {}).setdefault(directory, [])
+            if all(file.path != known.path for known in files):
+                files.append(file)
+            if file.cluster_id:
+                clusters.setdefault(file.cluster_id, file.path)
+    if len(clusters) > 1:
+        listed = ", ".join(f"{id} ({path})" for id, path in clusters.items())
+        raise UsageError(f"logs of {len(clusters)} clusters, name those of one: {listed}")
+    if is_empty:
+        raise all_empty(" ".join(paths), [OFFSETS])
+    cluster_id = next(iter(clusters), "")
+    logs = [
+        PartitionLog(partition, cluster_id, tuple(tuple(sorted(files, key=_order)) for files in copies.values()))
+        for (partition, _), copies in found.items()
+    ]
+    return sorted(logs, key=lambda log: (log.partition is None, log.partition or 0))
+
+
+def _files_of(path: str) -> Iterator[tuple[str, InputFile, bool]]:
+    """The segments that a path stands for: directory, file, and whether it has batches as far as was looked."""
+    if path == "-" or not os.path.isdir(path):
+        file = named_file(path)
+        if file.log not in (None, OFFSETS):
+            raise other_log(path, file.log, OFFSETS)
+        directory = path if path == "-" else os.path.dirname(os.path.abspath(path))
+        yield directory, file._replace(cluster_id=_known_cluster(file.cluster_id)), True
+        return
+    kinds: list[LogKind | None] = []
+    try:
+        for log in find_logs(path):
+            kinds.append(log.kind)
+            if log.kind == OFFSETS:
+                for file in log.files:
+                    yield os.path.abspath(log.directory), file._replace(cluster_id=_known_cluster(log.cluster_id)), not log.is_empty
+    except OSError as error:
+        raise PathError.of(path, error) from error
+    if OFFSETS not in kinds:
+        raise nothing_found(path, kinds, (OFFSETS,))
+
+
+def _known_cluster(cluster_id: str) -> str:
+    """The id of a cluster; empty where a folder stands for one, because no meta.properties says it."""
+    return "" if os.sep in cluster_id or cluster_id in ("", ".", "..") or os.path.isdir(cluster_id) else cluster_id
+
+
+def _partition_of(directory: str) -> int | None:
+    named = partition_name(os.path.basename(directory))
+    return named[1] if named is not None and named[0] == "__consumer_offsets" else None
+
+
+def _order(file: InputFile) -> str:
+    return os.path.basename(file.path)

@@ -1,0 +1,243 @@
+"""The story of a classic group: each of its records is a whole generation, written when its members have their assignments."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from metashell.codec.blobs.consumer_protocol import Partition, read_assignment, read_subscription
+from metashell.errors import DecodeError
+from metashell.groups.view import parts_of, parts_text
+from metashell.offsets_log.story.events import Cause, Event, Moment, Rebalance, Story, listed
+
+_CONSUMER = "consumer"
+_COOPERATIVE = "cooperative"
+
+
+class _Member(NamedTuple):
+    """`topics` and `assigned` are None where their blob does not decode, or is of a protocol that we do not read."""
+
+    instance_id: str | None
+    client: str
+    subscription: bytes
+    topics: frozenset[str] | None
+    assigned: frozenset[Partition] | None
+
+
+class _Generation(NamedTuple):
+    number: int
+    protocol: str | None
+    leader: str | None
+    members: dict[str, _Member]
+
+
+class ClassicTeller:
+    """Takes the values of type 2 in order, and adds what they say to a story."""
+
+    def __init__(self, story: Story) -> None:
+        self._story = story
+        self._before: _Generation | None = None
+        self._freed: frozenset[Partition] = frozenset()
+        """What cooperative members gave up in the last generation, for nobody to have in it."""
+
+    def end(
+        self,
+        moment: Moment,
+        *,
+        kind: str = "deleted",
+        text: str = "the group was deleted: by DeleteGroups, or since it was empty and its offsets expired",
+    ) -> None:
+        """The group's tombstone, or what follows from what else lies in its batch."""
+        if self._before is not None:
+            self._story.events.append(Event(moment=moment, kind=kind, text=text, epoch=self._before.number))
+        self._before = None
+        self._freed = frozenset()
+
+    @property
+    def member_ids(self) -> frozenset[str]:
+        """The members of the generation that was told last."""
+        return frozenset(()) if self._before is None else frozenset(self._before.members)
+
+    def tell(self, value: Any, moment: Moment, causes: tuple[Cause, ...] = ()) -> None:
+        """Add what a value says, compared with the one before; `causes` are known for a group that was one of another kind."""
+        now = _generation(value)
+        before, self._before = self._before, now
+        if before is None:
+            self._begin(now, value, moment, causes)
+        elif now.number == before.number:
+            self._same_generation(before, now, moment)
+        elif not now.members:
+            self._event(moment, "empty", f"generation {now.number}: the last members left or timed out: {_names(before)}", now)
+            self._freed = frozenset()
+        else:
+            self._rebalance(before, now, value, moment)
+
+    def _begin(self, now: _Generation, value: Any, moment: Moment, causes: tuple[Cause, ...]) -> None:
+        if causes:
+            self._add(now, value, moment, causes, moved=0)
+        elif now.members:
+            text = f"generation {now.number} is the first that the log still has" if now.number > 1 else "the group formed"
+            cause = Cause("first" if now.number > 1 else "formed", f"{text}: {_names(now)}", moment)
+            self._add(now, value, moment, (cause,), moved=0)
+        elif now.number == 0:
+            self._event(moment, "created", "the group was created: a first member asked to join, or its offsets were committed", now)
+        else:
+            self._event(moment, "empty", f"generation {now.number} is empty, and the first that the log still has", now)
+
+    def _same_generation(self, before: _Generation, now: _Generation, moment: Moment) -> None:
+        replaced = _replaced(before, now)
+        for old, new in replaced.items():
+            instance = now.members[new].instance_id
+            text = f"static member {instance} came back as {new} (it was {old}); its assignment stays and nobody rebalances"
+            self._event(moment, "static-return", text, now, new)
+        if not replaced and now != before:
+            self._event(moment, "rewritten", "the generation was written again", now)
+
+    def _rebalance(self, before: _Generation, now: _Generation, value: Any, moment: Moment) -> None:
+        owners = {partition: id for id, member in before.members.items() for partition in member.assigned or ()}
+        replaced = {new: old for old, new in _replaced(before, now).items()}
+        moved = sum(
+            owners[partition] not in (id, replaced.get(id))
+            for id, member in now.members.items()
+            for partition in member.assigned or ()
+            if partition in owners
+        )
+        self._add(now, value, moment, tuple(self._causes(before, now, moment)), moved=moved, missing=max(now.number - before.number - 1, 0))
+        held = frozenset(partition for member in now.members.values() for partition in member.assigned or ())
+        is_cooperative = (now.protocol or "").startswith(_COOPERATIVE)
+        self._freed = frozenset(owners) - held if is_cooperative else frozenset()
+
+    def _causes(self, before: _Generation, now: _Generation, moment: Moment) -> list[Cause]:
+        causes = []
+        replaced = _replaced(before, now)
+        joined = [id for id in now.members if id not in before.members and id not in replaced.values()]
+        left = [id for id in before.members if id not in now.members and id not in replaced]
+        for id in joined:
+            causes.append(Cause("joined", f"{_named(id, now.members[id])} joined", moment, id))
+        for id in left:
+            causes.append(Cause("left", f"{_named(id, before.members[id])} left or timed out (records do not tell which)", moment, id))
+        for old, new in replaced.items():
+            text = f"static member {now.members[new].instance_id} came back as {new} (it was {old})"
+            causes.append(Cause("static-return", text, moment, new))
+        if before.protocol is not None and now.protocol != before.protocol:
+            causes.append(Cause("protocol", f"the assignor is {now.protocol}, and was {before.protocol}", moment))
+        causes += _resubscribed(before, now, moment)
+        if not causes:
+            causes.append(self._quiet_cause(before, now, moment))
+        return causes
+
+    def _quiet_cause(self, before: _Generation, now: _Generation, moment: Moment) -> Cause:
+        """Why a generation began in which the same members subscribe to the same."""
+        held = frozenset(partition for member in now.members.values() for partition in member.assigned or ())
+        given = held & self._freed
+        if given:
+            return Cause(
+                "follow-up", f"second round of the cooperative rebalance: {parts_text(parts_of(given))} were free and are given", moment
+            )
+        before_held = frozenset(partition for member in before.members.values() for partition in member.assigned or ())
+        new = held - before_held
+        if new:
+            text = f"{parts_text(parts_of(new))} appeared: the leader saw that a topic was created or grew, or they had no owner before"
+            return Cause("topics", text, moment)
+        gone = before_held - held - self._freed
+        if gone and not (now.protocol or "").startswith(_COOPERATIVE):
+            return Cause("topics", f"{parts_text(parts_of(gone))} are gone: the leader saw that a topic was deleted", moment)
+        text = "no member came, went or subscribed to other topics: one of them asked for it, such as its leader, which watches topics"
+        return Cause("asked", text, moment)
+
+    def _add(self, now: _Generation, value: Any, moment: Moment, causes: tuple[Cause, ...], *, moved: int, missing: int = 0) -> None:
+        since = value.current_state_timestamp
+        sync_ms = moment.ms - since if 0 < since <= moment.ms else None
+        assigned = sum(len(member.assigned or ()) for member in now.members.values())
+        self._story.rebalances.append(
+            Rebalance(
+                kind="classic",
+                epoch=now.number,
+                began=moment,
+                causes=causes,
+                settled=moment,
+                members=len(now.members),
+                moved=moved,
+                assigned=assigned,
+                missing=missing,
+                sync_ms=sync_ms,
+            )
+        )
+        gap = (
+            f" ({missing} generations before it left no record: they never got their assignments, or were compacted away)"
+            if missing
+            else ""
+        )
+        text = f"generation {now.number} of {len(now.members)} members with {assigned} partitions by {now.protocol}{gap}: "
+        details = {
+            "protocol": now.protocol,
+            "leader": now.leader,
+            "assignments": {
+                id: None if member.assigned is None else {topic: list(numbers) for topic, numbers in parts_of(member.assigned)}
+                for id, member in now.members.items()
+            },
+        }
+        self._event(moment, "generation", text + listed([cause.text for cause in causes], 3), now, None, details)
+        unreadable = [id for id, member in now.members.items() if member.assigned is None]
+        if unreadable and value.protocol_type == _CONSUMER:
+            self._event(moment, "unreadable", f"the assignments of {listed(unreadable)} do not decode", now)
+
+    def _event(
+        self, moment: Moment, kind: str, text: str, now: _Generation, member_id: str | None = None, details: dict[str, Any] | None = None
+    ) -> None:
+        self._story.events.append(Event(moment=moment, kind=kind, text=text, epoch=now.number, member_id=member_id, details=details or {}))
+
+
+def _generation(value: Any) -> _Generation:
+    return _Generation(
+        value.generation,
+        value.protocol,
+        value.leader,
+        {member.member_id: _member(value.protocol_type, member) for member in value.members},
+    )
+
+
+def _member(protocol_type: str, member: Any) -> _Member:
+    topics: frozenset[str] | None = None
+    assigned: frozenset[Partition] | None = None
+    if protocol_type == _CONSUMER:
+        try:
+            topics = frozenset(read_subscription(member.subscription).topics)
+        except DecodeError:
+            topics = None
+        try:
+            assigned = frozenset(read_assignment(member.assignment).partitions)
+        except DecodeError:
+            assigned = None
+    return _Member(member.group_instance_id, f"{member.client_id}@{member.client_host}", member.subscription, topics, assigned)
+
+
+def _replaced(before: _Generation, now: _Generation) -> dict[str, str]:
+    """Static members that have another id now: old id -> new."""
+    by_instance = {member.instance_id: id for id, member in now.members.items() if member.instance_id is not None}
+    return {
+        id: by_instance[member.instance_id]
+        for id, member in before.members.items()
+        if member.instance_id in by_instance and by_instance[member.instance_id] != id
+    }
+
+
+def _resubscribed(before: _Generation, now: _Generation, moment: Moment) -> list[Cause]:
+    causes = []
+    for id, member in now.members.items():
+        old = before.members.get(id)
+        if old is None or old.topics is None or member.topics is None or old.topics == member.topics:
+            continue
+        changes = [
+            *(f"+{topic}" for topic in sorted(member.topics - old.topics)),
+            *(f"-{topic}" for topic in sorted(old.topics - member.topics)),
+        ]
+        causes.append(Cause("subscription", f"{_named(id, member)} subscribes to other topics: {listed(changes)}", moment, id))
+    return causes
+
+
+def _named(id: str, member: _Member) -> str:
+    return f"{id} (static member {member.instance_id})" if member.instance_id is not None else id
+
+
+def _names(generation: _Generation) -> str:
+    return listed([_named(id, member) for id, member in generation.members.items()])

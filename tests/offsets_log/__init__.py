@@ -1,0 +1,1 @@
+"""Tests of the logs of groups; `making.py` writes logs from golden conversations."""
