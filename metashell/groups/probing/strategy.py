@@ -53,6 +53,7 @@ class StreamsStrategy:
             self.process_id,
             dict.fromkeys(self.tasks, LATEST_OFFSET),
             unique_field=self._unique_field,
+            error_code=self.error_code,
         )
         raw = encode_subscription(info)
         return _numbered(raw, self.used, self.version) if layout >= EARLIEST_PROBEABLE else raw
