@@ -5,7 +5,7 @@ from __future__ import annotations
 from metashell.options import shared
 from metashell.options.spec import Argument, CommandSpec, Option, flag
 
-CLIENT_ASSIGNORS = ("range", "roundrobin")
+CLIENT_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 SERVER_ASSIGNORS = ("server-uniform", "server-range", "server-simple")
 """As the rows of `metashell groups assign` name them: clients have a range too."""
 

@@ -1126,7 +1126,7 @@ complete -c metashell-groups -f
 complete -c metashell-groups -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-groups -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
 complete -c metashell-groups -n '__metashell_words_are 0' -x -a assign -d 'what an assignor gives to whom'
-complete -c metashell-groups -n '__metashell_command_is assign' -l assignor -s a -x -a 'range roundrobin server-uniform server-range server-simple' -d 'the assignor of clients, or of the broker (server-...); by default each row names its own'
+complete -c metashell-groups -n '__metashell_command_is assign' -l assignor -s a -x -a 'range roundrobin sticky cooperative-sticky server-uniform server-range server-simple' -d 'the assignor of clients, or of the broker (server-...); by default each row names its own'
 complete -c metashell-groups -n '__metashell_command_is assign' -l check -d 'compare with the output that rows have, and show only those that differ; status 1 where one does'
 complete -c metashell-groups -n '__metashell_command_is assign' -l output -s o -x -a 'text json jsonl csv table' -d 'form of the output'
 complete -c metashell-groups -n '__metashell_command_is assign' -l help -s h -d 'show the help and exit'
