@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from tools.generated import ROOT
 
 PAGE: Final = "docs/seeds.md"
-FILES: Final = ("kip-631", "kip-343", "kip-966")
+FILES: Final = ("kip-631", "kip-343", "kip-966", "coordinator-draft", "kip-429", "kip-268")
 BEGIN, END = "<!-- measured by python -m tests.simulation.brokers -->\n", "<!-- end of what is measured -->\n"
 
 
