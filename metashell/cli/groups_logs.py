@@ -1,9 +1,10 @@
-"""metashell groups: what the logs of groups tell. See `groups_story` for why and history."""
+"""metashell groups: what the logs of groups tell, and what a live cluster says (`groups_live`). See `groups_story` for why and history."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metashell.cli import groups_live
 from metashell.cli.administering import Work, perform
 
 if TYPE_CHECKING:
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
     from metashell.groups.record import Finding
     from metashell.groups.topics import Topic, Topics
-    from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription
+    from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, OffsetRow
     from metashell.offsets_log.asking import Expiring, FoundGroup
     from metashell.offsets_log.fold import RawRecord
     from metashell.offsets_log.loading import Loaded
@@ -191,6 +192,8 @@ def _metadata_beside(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _list(work: Work) -> None:
+    if groups_live.asks_cluster(work):
+        return groups_live.list_groups(work)
     from metashell.offsets_log.asking import summaries
 
     wanted = work.values
@@ -206,6 +209,8 @@ def _list(work: Work) -> None:
 
 
 def _describe(work: Work) -> None:
+    if groups_live.asks_cluster(work):
+        return groups_live.describe(work)
     from metashell.offsets_log.asking import describe as described
 
     topics = NamedTopics(work)
@@ -295,19 +300,13 @@ def _short(value: object) -> str:
 
 def _offsets(work: Work) -> None:
     from metashell.amounts import time_text
-    from metashell.groups.view import OffsetRow
-    from metashell.offsets_log.asking import offset_rows
-    from metashell.offsets_log.ends import end_offsets
 
-    loaded = read_logs(work)
-    found = found_groups(work, loaded, work.values.group)
-    ends = end_offsets(work.values.paths) if work.values.lag else {}
-    topics = NamedTopics(work)
-    rows: list[OffsetRow] = [row for one in found for row in offset_rows(one, topics, ends)]
+    rows = groups_live.offset_rows(work) if groups_live.asks_cluster(work) else _rows_of_logs(work)
     if work.values.lag and (missing := [row for row in rows if row.end_offset is None]):
         names = ", ".join(f"{row.topic}-{row.partition}" for row in missing[:_NAMED_MAX])
         more = f" and {len(missing) - _NAMED_MAX} more" if len(missing) > _NAMED_MAX else ""
-        work.note(f"no log of {names}{more} lies in the directories that were named: their lag is not known")
+        where = "lies in the directories that were named" if work.values.paths else "can be asked for its end"
+        work.note(f"no log of {names}{more} {where}: their lag is not known")
     columns = tuple(
         column
         for column in OFFSET_COLUMNS
@@ -319,6 +318,16 @@ def _offsets(work: Work) -> None:
         for row in objects:
             row["committed_at"] = time_text(row["committed_at"])
     work.rows(objects, columns, none=f"{work.values.group} has committed nothing")
+
+
+def _rows_of_logs(work: Work) -> list[OffsetRow]:
+    from metashell.offsets_log.asking import offset_rows
+    from metashell.offsets_log.ends import end_offsets
+
+    found = found_groups(work, read_logs(work), work.values.group)
+    ends = end_offsets(work.values.paths) if work.values.lag else {}
+    topics = NamedTopics(work)
+    return [row for one in found for row in offset_rows(one, topics, ends)]
 
 
 # ---- expiring
