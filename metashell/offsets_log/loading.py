@@ -43,11 +43,6 @@ class Loaded:
         if len(self.faults) < FAULTS_MAX:
             self.faults.append(fault)
 
-    @property
-    def last_ms(self) -> int:
-        """The time of the newest record, -1 without any."""
-        return max((log.fold.last_ms for log in self.logs), default=-1)
-
 
 def load(paths: Sequence[str], *, wants: Callable[[RawRecord], bool] | None = None, max_decompressed: int = MAX_DECOMPRESSED) -> Loaded:
     """Read the logs at some paths; `wants` as in `Fold`. Errors: UsageError for a path without such a log."""
