@@ -48,7 +48,7 @@ def list_groups(work: Work) -> None:
 
 def describe(work: Work) -> None:
     from metashell.admin.groups import describe_group
-    from metashell.cli.groups_logs import description_lines
+    from metashell.cli.groups_text import description_lines
 
     _find_brokers(work)
     description = describe_group(work.admin, work.values.group)
