@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metashell.options import shared
+from metashell.options.group_log_tools import LOG_COMMANDS
 from metashell.options.spec import Argument, CommandSpec, Option, flag
 
 CLIENT_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
@@ -54,7 +55,7 @@ ASSIGN = CommandSpec(
     epilog=(("INPUT OF CLIENTS' ASSIGNORS", _CLIENT_INPUT), ("INPUT OF THE BROKER'S ASSIGNORS", _SERVER_INPUT), shared.EXIT_STATUS),
 )
 
-COMMANDS = (ASSIGN,)
+COMMANDS = (*LOG_COMMANDS, ASSIGN)
 
 GROUPS = CommandSpec(
     name="metashell-groups",
