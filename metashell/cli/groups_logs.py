@@ -60,6 +60,8 @@ def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None) -> L
     from metashell.offsets_log.loading import FAULTS_MAX, load
 
     loaded = load(work.values.paths, wants=wants, max_decompressed=work.values.max_decompressed)
+    for note in loaded.notes:
+        work.note(note)
     for fault in loaded.faults:
         if not fault.is_tail:
             work.fail(str(fault))
