@@ -57,6 +57,7 @@ _READABLE_SINCE: Final[dict[int, tuple[tuple[int, Release], ...]]] = {
 _KNOWN_SINCE: Final[tuple[tuple[int, Release], ...]] = ((3, (3, 8)), (9, (4, 0)), (17, (4, 1)))
 """From which type on which release knows it; an older one skips the records."""
 _OLDEST: Final[Release] = (0, 8)
+_EXPRESSION: Final = 16
 
 
 class Census:
@@ -110,7 +111,7 @@ def _of_records(group_id: str, kind: str, counts: Counter[tuple[int, int]], to: 
         unread = {types: need for types, need in needs.items() if need.release > to and need.fails == fails and (fails or is_there)}
         if unread:
             newest = max(need.release for need in unread.values())
-            text = f"{sum(counts[types] for types in unread)} records need {_text(newest)} ({_types_text(unread)}): {_consequence(fails)}"
+            text = f"{sum(counts[types] for types in unread)} records need {_text(newest)} ({_types_text(unread)}): {_consequence(unread, fails)}"
             yield Check(group_id, kind, f"release {_text(to)}", "breaks" if fails else "lost", text)
 
 
@@ -133,9 +134,11 @@ def _need(type_id: int, version: int) -> _Need:
     return _Need(max((release for since, release in _KNOWN_SINCE if type_id >= since), default=_OLDEST), fails=False)
 
 
-def _consequence(fails: bool) -> str:
+def _consequence(types: Iterable[tuple[int, int]], fails: bool) -> str:
     if fails:
         return "the broker does not load this partition, and every group in it is unreachable"
+    if {type_id for type_id, _ in types} == {_EXPRESSION}:
+        return "the broker skips them, and subscriptions by expression find no topics; the rest of the group stays"
     return "the broker skips them, and the group is lost with its members; its committed offsets stay"
 
 

@@ -1150,7 +1150,7 @@ complete -c metashell-groups -n '__metashell_command_is list' -l verbose -s v -d
 complete -c metashell-groups -n '__metashell_command_is list' -l help -s h -d 'show the help and exit'
 complete -c metashell-groups -n '__metashell_command_is list; and __metashell_words_are_at_least 1' -F
 complete -c metashell-groups -n '__metashell_words_are 0' -x -a describe -d 'show a group with its members'
-complete -c metashell-groups -n '__metashell_command_is describe' -l metadata -r -F -d 'metadata that has the names of topics; by default __cluster_metadata-0 in the log directories that were named'
+complete -c metashell-groups -n '__metashell_command_is describe' -l metadata -r -F -d 'metadata that has the names of topics; by default those that the log directories around the paths know'
 complete -c metashell-groups -n '__metashell_command_is describe' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-groups -n '__metashell_command_is describe' -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
 complete -c metashell-groups -n '__metashell_command_is describe' -l verbose -s v -d 'report on standard error what was read, torn tails and every fault'
@@ -1158,7 +1158,7 @@ complete -c metashell-groups -n '__metashell_command_is describe' -l help -s h -
 complete -c metashell-groups -n '__metashell_command_is describe; and __metashell_words_are_at_least 2' -F
 complete -c metashell-groups -n '__metashell_words_are 0' -x -a offsets -d 'show a group’s committed offsets, and its lag'
 complete -c metashell-groups -n '__metashell_command_is offsets' -l lag -d 'also show where the logs end and how much is left to read, where the logs lie beside'
-complete -c metashell-groups -n '__metashell_command_is offsets' -l metadata -r -F -d 'metadata that has the names of topics; by default __cluster_metadata-0 in the log directories that were named'
+complete -c metashell-groups -n '__metashell_command_is offsets' -l metadata -r -F -d 'metadata that has the names of topics; by default those that the log directories around the paths know'
 complete -c metashell-groups -n '__metashell_command_is offsets' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-groups -n '__metashell_command_is offsets' -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
 complete -c metashell-groups -n '__metashell_command_is offsets' -l verbose -s v -d 'report on standard error what was read, torn tails and every fault'
@@ -1166,7 +1166,7 @@ complete -c metashell-groups -n '__metashell_command_is offsets' -l help -s h -d
 complete -c metashell-groups -n '__metashell_command_is offsets; and __metashell_words_are_at_least 2' -F
 complete -c metashell-groups -n '__metashell_words_are 0' -x -a why -d 'say why a group rebalanced, and who held it up'
 complete -c metashell-groups -n '__metashell_command_is why' -l last -x -d 'only the last N rebalances'
-complete -c metashell-groups -n '__metashell_command_is why' -l metadata -r -F -d 'metadata that has the names of topics; by default __cluster_metadata-0 in the log directories that were named'
+complete -c metashell-groups -n '__metashell_command_is why' -l metadata -r -F -d 'metadata that has the names of topics; by default those that the log directories around the paths know'
 complete -c metashell-groups -n '__metashell_command_is why' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-groups -n '__metashell_command_is why' -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
 complete -c metashell-groups -n '__metashell_command_is why' -l verbose -s v -d 'report on standard error what was read, torn tails and every fault'
@@ -1176,7 +1176,7 @@ complete -c metashell-groups -n '__metashell_words_are 0' -x -a history -d 'tell
 complete -c metashell-groups -n '__metashell_command_is history' -l since -x -d 'only what happened at or after this time'
 complete -c metashell-groups -n '__metashell_command_is history' -l until -x -d 'only what happened before this time'
 complete -c metashell-groups -n '__metashell_command_is history' -l commits -d 'also show runs of commits'
-complete -c metashell-groups -n '__metashell_command_is history' -l metadata -r -F -d 'metadata that has the names of topics; by default __cluster_metadata-0 in the log directories that were named'
+complete -c metashell-groups -n '__metashell_command_is history' -l metadata -r -F -d 'metadata that has the names of topics; by default those that the log directories around the paths know'
 complete -c metashell-groups -n '__metashell_command_is history' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-groups -n '__metashell_command_is history' -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
 complete -c metashell-groups -n '__metashell_command_is history' -l verbose -s v -d 'report on standard error what was read, torn tails and every fault'

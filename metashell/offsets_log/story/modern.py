@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from metashell.amounts import duration_text
 from metashell.codec.blobs.groups import CONSUMER_STATES, STREAMS_STATES
+from metashell.forms import counted
 from metashell.groups.record import Record
 from metashell.groups.topics import Topics
 from metashell.groups.view import parts_of, parts_text, topic_text
@@ -170,7 +171,8 @@ class ModernTeller:
             self.open.members, self.open.assigned = self._member_count(), assigned
             self.open.moved = moved if self.kind != "share" else 0
         targets = {id: member.target for id, member in self.members.items() if member.target != self.before.get(id, frozenset())}
-        text = f"target of epoch {value.assignment_epoch}: {assigned} partitions for {self._member_count()} members, {moved} move"
+        size = f"{counted(assigned, 'partition')} for {counted(self._member_count(), 'member')}"
+        text = f"target of epoch {value.assignment_epoch}: {size}, {moved} moved"
         details = {"targets": {id: {topic: list(numbers) for topic, numbers in parts_of(target)} for id, target in targets.items()}}
         self._event(moment, "target", text, details=details)
         self._look_settled(moment)
@@ -312,8 +314,8 @@ class ModernTeller:
 
     def _topology(self, value: Any, moment: Moment) -> None:
         if value is not None:
-            count = len(value.subtopologies)
-            self._cause("topology", f"topology of epoch {value.epoch} with {count} subtopolog{'y' if count == 1 else 'ies'}", moment)
+            count = counted(len(value.subtopologies), "subtopology", "subtopologies")
+            self._cause("topology", f"topology of epoch {value.epoch} with {count}", moment)
 
     def _share_state(self, value: Any, moment: Moment) -> None:
         """Partitions are given to members of a share group once their share state is there."""
