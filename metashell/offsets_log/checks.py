@@ -111,7 +111,8 @@ def _of_records(group_id: str, kind: str, counts: Counter[tuple[int, int]], to: 
         unread = {types: need for types, need in needs.items() if need.release > to and need.fails == fails and (fails or is_there)}
         if unread:
             newest = max(need.release for need in unread.values())
-            text = f"{sum(counts[types] for types in unread)} records need {_text(newest)} ({_types_text(unread)}): {_consequence(unread, fails)}"
+            count = sum(counts[types] for types in unread)
+            text = f"{count} records need {_text(newest)} ({_types_text(unread)}): {_consequence(unread, fails)}"
             yield Check(group_id, kind, f"release {_text(to)}", "breaks" if fails else "lost", text)
 
 
