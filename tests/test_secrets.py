@@ -52,7 +52,7 @@ NOT_HERE = {
     "metashell-acls": "there are no secrets in what it reads",
     "metashell-quotas": "there are no secrets in what it reads",
     "metashell-scram": "a cluster tells no secrets; passwords: tests/cli/test_admin_scram.py",
-    "metashell-groups": "assign reads members and topics, which have no secrets",
+    "metashell-groups": "groups and what assign reads have no secrets",
     "metashell-server": "prints nothing of its log; passwords in settings: tests/cli/test_server.py",
     "kafka-storage": "Kafka's voice",
     "kafka-cluster": "Kafka's voice",

@@ -11,15 +11,33 @@ if TYPE_CHECKING:
     from metashell.options import CommandSpec
 
 NAME = "metashell groups"
-_COMMANDS = {"assign": "groups_assign:assign"}
+_COMMANDS = {
+    "list": "groups_logs:list_groups",
+    "describe": "groups_logs:describe",
+    "offsets": "groups_logs:offsets",
+    "why": "groups_story:why",
+    "history": "groups_story:history",
+    "expiring": "groups_logs:expiring",
+    "downgrade-check": "groups_story:downgrade_check",
+    "streams-upgrade": "groups_story:streams_upgrade",
+    "assign": "groups_assign:assign",
+}
 """Where the function of each command stands: it takes the command's spec and its words, and gives a status."""
 
 
 def run(words: list[str]) -> int:
-    """Find the command and run it."""
+    """Find the command and run it. Paths may stand before it: `metashell groups LOGDIR list`."""
     from metashell.options.group_tools import GROUPS
 
-    return run_sub_command(GROUPS._replace(name=NAME), words, _run_command)
+    return run_sub_command(GROUPS._replace(name=NAME), _command_first(words), _run_command)
+
+
+def _command_first(words: list[str]) -> list[str]:
+    """The words with the command before the paths that stood before it, which then come last."""
+    at = next((index for index, word in enumerate(words) if word in _COMMANDS), 0)
+    if not at or any(word.startswith("-") for word in words[:at]):
+        return words
+    return [words[at], *words[at + 1 :], *words[:at]]
 
 
 def _run_command(command: CommandSpec, words: list[str]) -> int:

@@ -15,6 +15,7 @@ from metashell.codec.dispatch import (
     TRANSACTION_KEYS,
     TRANSACTION_VALUES,
 )
+from metashell.codec.java_hash import string_hash
 from metashell.codec.registry import MessageType, message_type
 
 PREFIX_SIZE = 2
@@ -54,3 +55,13 @@ COORDINATOR_LOGS = {
 def int16_at(buf: bytes, at: int) -> int:
     """The int16 at `buf[at]`, as types and versions are written."""
     return int.from_bytes(buf[at : at + PREFIX_SIZE], "big", signed=True)
+
+
+def partition_of(id: str, partition_count: int) -> int:
+    """The partition of a coordinator's log in which the records of a group or transaction lie.
+
+    Source: org.apache.kafka.common.utils.Utils.abs: of the least number, which has no absolute value, it is 0.
+    """
+    number = string_hash(id) & 0xFFFFFFFF
+    number = number - (1 << 32) if number >= 1 << 31 else number
+    return 0 if number == -(1 << 31) else abs(number) % partition_count

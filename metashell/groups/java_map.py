@@ -90,6 +90,13 @@ class TimelineMap(_HashedMap[V]):
     def __init__(self) -> None:
         super().__init__(2)
 
+    def __setitem__(self, key: str, value: V) -> None:
+        # The table makes room for one more also where a key only gets another value.
+        slots = self._grown(len(self) + 1)
+        if slots != self._slots:
+            self._slots, self._order = slots, None
+        super().__setitem__(key, value)
+
     def _grown(self, count: int) -> int:
         return self._slots * 2 if count * 3 > self._slots * 4 else self._slots
 

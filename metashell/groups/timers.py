@@ -5,7 +5,7 @@ Source: org.apache.kafka.coordinator.common.runtime.CoordinatorTimer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -68,6 +68,9 @@ class Timers:
 
     def cancel(self, key: TimerKey) -> None:
         self._timers.pop(key, None)
+
+    def __iter__(self) -> Iterator[TimerKey]:
+        return iter(self._timers)
 
     def __contains__(self, key: TimerKey) -> bool:
         return key in self._timers

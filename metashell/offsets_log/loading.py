@@ -10,7 +10,7 @@ from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.errors import DecodeError
 from metashell.log.source_fault import SourceFault
 from metashell.offsets_log.decoding import Decoder
-from metashell.offsets_log.fold import Fold
+from metashell.offsets_log.fold import Fold, RawRecord
 from metashell.offsets_log.inputs import PartitionLog, offsets_logs
 from metashell.offsets_log.merged import batches_of
 
@@ -43,13 +43,8 @@ class Loaded:
         if len(self.faults) < FAULTS_MAX:
             self.faults.append(fault)
 
-    @property
-    def last_ms(self) -> int:
-        """The time of the newest record, -1 without any."""
-        return max((log.fold.last_ms for log in self.logs), default=-1)
 
-
-def load(paths: Sequence[str], *, wants: Callable[[bytes], bool] | None = None, max_decompressed: int = MAX_DECOMPRESSED) -> Loaded:
+def load(paths: Sequence[str], *, wants: Callable[[RawRecord], bool] | None = None, max_decompressed: int = MAX_DECOMPRESSED) -> Loaded:
     """Read the logs at some paths; `wants` as in `Fold`. Errors: UsageError for a path without such a log."""
     loaded = Loaded()
     decoder = Decoder()
@@ -64,7 +59,7 @@ def load(paths: Sequence[str], *, wants: Callable[[bytes], bool] | None = None, 
     return loaded
 
 
-def _fold_of(log: PartitionLog, decoder: Decoder, wants: Callable[[bytes], bool] | None, loaded: Loaded, max_decompressed: int) -> Fold:
+def _fold_of(log: PartitionLog, decoder: Decoder, wants: Callable[[RawRecord], bool] | None, loaded: Loaded, max_decompressed: int) -> Fold:
     fold = Fold(decoder, wants, max_decompressed)
     for item in batches_of(log, fold.quick):
         if isinstance(item, SourceFault):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from metashell.options import shared
+from metashell.options.group_log_tools import LOG_COMMANDS
 from metashell.options.spec import Argument, CommandSpec, Option, flag
 
-CLIENT_ASSIGNORS = ("range", "roundrobin")
+CLIENT_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 SERVER_ASSIGNORS = ("server-uniform", "server-range", "server-simple")
 """As the rows of `metashell groups assign` name them: clients have a range too."""
 
@@ -54,7 +55,7 @@ ASSIGN = CommandSpec(
     epilog=(("INPUT OF CLIENTS' ASSIGNORS", _CLIENT_INPUT), ("INPUT OF THE BROKER'S ASSIGNORS", _SERVER_INPUT), shared.EXIT_STATUS),
 )
 
-COMMANDS = (ASSIGN,)
+COMMANDS = (*LOG_COMMANDS, ASSIGN)
 
 GROUPS = CommandSpec(
     name="metashell-groups",

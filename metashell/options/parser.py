@@ -133,7 +133,8 @@ def _option_value(option: Option, raw: Any) -> object:
     if raw is None:
         if option.required:
             raise UsageError(f"option {option.names[0]} is required", option.names[0])
-        return option.default
+        # Help shows the default of a time as a word.
+        return _convert(option, option.default) if option.type == "duration" and isinstance(option.default, str) else option.default
     return _convert(option, raw)
 
 

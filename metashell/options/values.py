@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from metashell.amounts import duration_ms
 from metashell.errors import UsageError
 
 if TYPE_CHECKING:
@@ -132,6 +131,13 @@ def time_ms(text: str) -> int:
     return round(moment.timestamp() * 1000)
 
 
+def duration(text: str) -> int:
+    """Milliseconds of `24h`, `1h30m` or `90s`."""
+    from metashell.amounts import duration_ms
+
+    return duration_ms(text)
+
+
 def regex(text: str) -> re.Pattern[str]:
     """A compiled regular expression."""
     try:
@@ -151,7 +157,7 @@ _CONVERTERS: dict[str, Callable[[str], object]] = {
     "size": size,
     "range": offset_range,
     "time": time_ms,
-    "duration": duration_ms,
+    "duration": duration,
     "regex": regex,
     "decoder-class": decoder_class,
 }

@@ -131,6 +131,22 @@ function __metashell_valued
             string split ' ' -- '--mechanism --iterations --password-file --password-env --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-scram:delete
             string split ' ' -- '--mechanism --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-groups:list
+            string split ' ' -- '--group-type --state --output -o --max-decompressed'
+        case metashell-groups:describe
+            string split ' ' -- '--metadata --output -o --max-decompressed'
+        case metashell-groups:offsets
+            string split ' ' -- '--metadata --output -o --max-decompressed'
+        case metashell-groups:why
+            string split ' ' -- '--last --metadata --output -o --max-decompressed'
+        case metashell-groups:history
+            string split ' ' -- '--since --until --metadata --output -o --max-decompressed'
+        case metashell-groups:expiring
+            string split ' ' -- '--within --retention --at --output -o --max-decompressed'
+        case metashell-groups:downgrade-check
+            string split ' ' -- '--to --output -o --max-decompressed'
+        case metashell-groups:streams-upgrade
+            string split ' ' -- '--output -o --max-decompressed'
         case metashell-groups:assign
             string split ' ' -- '--assignor -a --output -o'
         case metashell-server
@@ -1125,8 +1141,71 @@ complete -c metashell-scram -n '__metashell_command_is delete' -l help -s h -d '
 complete -c metashell-groups -f
 complete -c metashell-groups -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-groups -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
+complete -c metashell-groups -n '__metashell_words_are 0' -x -a list -d 'list groups with their kind, state, members and offsets'
+complete -c metashell-groups -n '__metashell_command_is list' -l group-type -x -a 'classic consumer share streams' -d 'only these'
+complete -c metashell-groups -n '__metashell_command_is list' -l state -x -d 'only groups in this state, such as Empty or Stable'
+complete -c metashell-groups -n '__metashell_command_is list' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-groups -n '__metashell_command_is list' -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c metashell-groups -n '__metashell_command_is list' -l verbose -s v -d 'report on standard error what was read, torn tails and every fault'
+complete -c metashell-groups -n '__metashell_command_is list' -l help -s h -d 'show the help and exit'
+complete -c metashell-groups -n '__metashell_command_is list; and __metashell_words_are_at_least 1' -F
+complete -c metashell-groups -n '__metashell_words_are 0' -x -a describe -d 'show a group with its members'
+complete -c metashell-groups -n '__metashell_command_is describe' -l metadata -r -F -d 'metadata that has the names of topics; by default __cluster_metadata-0 in the log directories that were named'
+complete -c metashell-groups -n '__metashell_command_is describe' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-groups -n '__metashell_command_is describe' -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c metashell-groups -n '__metashell_command_is describe' -l verbose -s v -d 'report on standard error what was read, torn tails and every fault'
+complete -c metashell-groups -n '__metashell_command_is describe' -l help -s h -d 'show the help and exit'
+complete -c metashell-groups -n '__metashell_command_is describe; and __metashell_words_are_at_least 2' -F
+complete -c metashell-groups -n '__metashell_words_are 0' -x -a offsets -d 'show a group’s committed offsets, and its lag'
+complete -c metashell-groups -n '__metashell_command_is offsets' -l lag -d 'also show where the logs end and how much is left to read, where the logs lie beside'
+complete -c metashell-groups -n '__metashell_command_is offsets' -l metadata -r -F -d 'metadata that has the names of topics; by default __cluster_metadata-0 in the log directories that were named'
+complete -c metashell-groups -n '__metashell_command_is offsets' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-groups -n '__metashell_command_is offsets' -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c metashell-groups -n '__metashell_command_is offsets' -l verbose -s v -d 'report on standard error what was read, torn tails and every fault'
+complete -c metashell-groups -n '__metashell_command_is offsets' -l help -s h -d 'show the help and exit'
+complete -c metashell-groups -n '__metashell_command_is offsets; and __metashell_words_are_at_least 2' -F
+complete -c metashell-groups -n '__metashell_words_are 0' -x -a why -d 'say why a group rebalanced, and who held it up'
+complete -c metashell-groups -n '__metashell_command_is why' -l last -x -d 'only the last N rebalances'
+complete -c metashell-groups -n '__metashell_command_is why' -l metadata -r -F -d 'metadata that has the names of topics; by default __cluster_metadata-0 in the log directories that were named'
+complete -c metashell-groups -n '__metashell_command_is why' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-groups -n '__metashell_command_is why' -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c metashell-groups -n '__metashell_command_is why' -l verbose -s v -d 'report on standard error what was read, torn tails and every fault'
+complete -c metashell-groups -n '__metashell_command_is why' -l help -s h -d 'show the help and exit'
+complete -c metashell-groups -n '__metashell_command_is why; and __metashell_words_are_at_least 2' -F
+complete -c metashell-groups -n '__metashell_words_are 0' -x -a history -d 'tell the story of a group: members, generations, assignments, commits'
+complete -c metashell-groups -n '__metashell_command_is history' -l since -x -d 'only what happened at or after this time'
+complete -c metashell-groups -n '__metashell_command_is history' -l until -x -d 'only what happened before this time'
+complete -c metashell-groups -n '__metashell_command_is history' -l commits -d 'also show runs of commits'
+complete -c metashell-groups -n '__metashell_command_is history' -l metadata -r -F -d 'metadata that has the names of topics; by default __cluster_metadata-0 in the log directories that were named'
+complete -c metashell-groups -n '__metashell_command_is history' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-groups -n '__metashell_command_is history' -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c metashell-groups -n '__metashell_command_is history' -l verbose -s v -d 'report on standard error what was read, torn tails and every fault'
+complete -c metashell-groups -n '__metashell_command_is history' -l help -s h -d 'show the help and exit'
+complete -c metashell-groups -n '__metashell_command_is history; and __metashell_words_are_at_least 2' -F
+complete -c metashell-groups -n '__metashell_words_are 0' -x -a expiring -d 'show offsets that expire soon'
+complete -c metashell-groups -n '__metashell_command_is expiring' -l within -x -d 'from now on, such as 24h or 3d'
+complete -c metashell-groups -n '__metashell_command_is expiring' -l retention -x -d 'offsets.retention.minutes of the brokers, such as 7d or 24h'
+complete -c metashell-groups -n '__metashell_command_is expiring' -l at -x -d 'as if it were this time (default: now)'
+complete -c metashell-groups -n '__metashell_command_is expiring' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-groups -n '__metashell_command_is expiring' -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c metashell-groups -n '__metashell_command_is expiring' -l verbose -s v -d 'report on standard error what was read, torn tails and every fault'
+complete -c metashell-groups -n '__metashell_command_is expiring' -l help -s h -d 'show the help and exit'
+complete -c metashell-groups -n '__metashell_command_is expiring; and __metashell_words_are_at_least 1' -F
+complete -c metashell-groups -n '__metashell_words_are 0' -x -a downgrade-check -d 'say what would break if brokers or groups went back'
+complete -c metashell-groups -n '__metashell_command_is downgrade-check' -l to -x -d 'only what would break with this release, such as 3.9; status 1 if anything would'
+complete -c metashell-groups -n '__metashell_command_is downgrade-check' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-groups -n '__metashell_command_is downgrade-check' -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c metashell-groups -n '__metashell_command_is downgrade-check' -l verbose -s v -d 'report on standard error what was read, torn tails and every fault'
+complete -c metashell-groups -n '__metashell_command_is downgrade-check' -l help -s h -d 'show the help and exit'
+complete -c metashell-groups -n '__metashell_command_is downgrade-check; and __metashell_words_are_at_least 2' -F
+complete -c metashell-groups -n '__metashell_words_are 0' -x -a streams-upgrade -d 'say how far the upgrade of a Kafka Streams application is'
+complete -c metashell-groups -n '__metashell_command_is streams-upgrade' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-groups -n '__metashell_command_is streams-upgrade' -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c metashell-groups -n '__metashell_command_is streams-upgrade' -l verbose -s v -d 'report on standard error what was read, torn tails and every fault'
+complete -c metashell-groups -n '__metashell_command_is streams-upgrade' -l help -s h -d 'show the help and exit'
+complete -c metashell-groups -n '__metashell_command_is streams-upgrade; and __metashell_words_are_at_least 2' -F
 complete -c metashell-groups -n '__metashell_words_are 0' -x -a assign -d 'what an assignor gives to whom'
-complete -c metashell-groups -n '__metashell_command_is assign' -l assignor -s a -x -a 'range roundrobin server-uniform server-range server-simple' -d 'the assignor of clients, or of the broker (server-...); by default each row names its own'
+complete -c metashell-groups -n '__metashell_command_is assign' -l assignor -s a -x -a 'range roundrobin sticky cooperative-sticky server-uniform server-range server-simple' -d 'the assignor of clients, or of the broker (server-...); by default each row names its own'
 complete -c metashell-groups -n '__metashell_command_is assign' -l check -d 'compare with the output that rows have, and show only those that differ; status 1 where one does'
 complete -c metashell-groups -n '__metashell_command_is assign' -l output -s o -x -a 'text json jsonl csv table' -d 'form of the output'
 complete -c metashell-groups -n '__metashell_command_is assign' -l help -s h -d 'show the help and exit'

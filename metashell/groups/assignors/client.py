@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from metashell.groups.assignors import client_range, client_roundrobin
+from metashell.groups.assignors import client_range, client_roundrobin, sticky
 from metashell.groups.assignors.client_group import ClientMember, Members, Partition, PartitionRacks
 from metashell.groups.assignors.errors import AssignorError
 from metashell.groups.assignors.user_data import cooperative_user_data, sticky_user_data
@@ -42,9 +42,19 @@ def _roundrobin(members: Members, topics: Mapping[str, PartitionRacks]) -> Clien
     return ClientAssignment(client_roundrobin.assign(members, topics))
 
 
+def _sticky(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
+    return ClientAssignment(*sticky.assign_eager(members, topics))
+
+
+def _cooperative_sticky(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
+    return ClientAssignment(*sticky.assign_cooperative(members, topics))
+
+
 CLIENT_ASSIGNORS: Final[dict[str, Callable[[Members, Mapping[str, PartitionRacks]], ClientAssignment]]] = {
     "range": _range,
     "roundrobin": _roundrobin,
+    "sticky": _sticky,
+    "cooperative-sticky": _cooperative_sticky,
 }
 
 

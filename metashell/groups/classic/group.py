@@ -330,8 +330,9 @@ class ClassicGroup(Group):
         self.pending_syncs.clear()
 
     def _count(self, member: ClassicMember, step: int) -> None:
-        for protocol in member.protocols:
-            self._supporters[protocol.name] += step
+        # A member that names a protocol twice supports it once: else nobody's vote would count, and the group would never complete.
+        for name in {protocol.name for protocol in member.protocols}:
+            self._supporters[name] += step
 
     # Answers to those who wait.
 

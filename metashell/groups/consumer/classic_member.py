@@ -111,7 +111,7 @@ def leave(context: Context, request: Request, now_ms: int) -> Decision:
             results.append((identity, error.code))
     decision = fence(context, group, list(gone.values()), now_ms) if gone else Decision()
     decision.answers.append(leave_answer(request, results))
-    return decision
+    return downgrade.refused_too(decision, request)
 
 
 def _join(context: Context, group: ConsumerGroup, request: Request, now_ms: int) -> Decision:
@@ -161,7 +161,7 @@ def _join(context: Context, group: ConsumerGroup, request: Request, now_ms: int)
         leader="",
     )
     decision.answers.append(answer)
-    return decision
+    return downgrade.refused_too(decision, request)
 
 
 def _group(context: Context, request: Request) -> ConsumerGroup:

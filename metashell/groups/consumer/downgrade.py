@@ -11,14 +11,15 @@ from metashell.codec.blobs.consumer_protocol import Assignment, assignment_bytes
 from metashell.errors import DecodeError
 from metashell.groups.classic.group import ClassicGroup, ClassicState
 from metashell.groups.classic.member import ClassicMember, Protocol
-from metashell.groups.classic.rebalance import prepare_rebalance, record_of, restart_session
+from metashell.groups.classic.rebalance import forget_timers, prepare_rebalance, record_of, restart_session
 from metashell.groups.consumer.group import PROTOCOL_TYPE, ConsumerGroup
 from metashell.groups.consumer.member import Member
 from metashell.groups.consumer.records import Target, group_tombstones
-from metashell.groups.consumer.timer_keys import cancel_all
 from metashell.groups.context import Context
 from metashell.groups.decision import Decision
+from metashell.groups.error_answers import error_body
 from metashell.groups.record import Record
+from metashell.groups.request import Answer, Request
 from metashell.groups.topics import Topics
 
 
@@ -112,16 +113,33 @@ def _version(member: ClassicMember) -> int:
 
 
 def _take_over(context: Context, group: ConsumerGroup, made: ClassicGroup, decision: Decision, now_ms: int) -> None:
-    """The classic group is live from now on: it knows more than its record, which is not replayed."""
+    """The classic group is live from now on: it knows more than its record, which is not replayed.
+
+    Timers of the consumer group stay: without it they do nothing, and it is back where the batch cannot be written.
+    """
     decision.records.append(record_of(made, {id: member.assignment for id, member in made.members.items()}))
     context.state.groups[made.group_id] = made
-    for member_id in group.members:
-        cancel_all(context.timers, group.group_id, member_id)
+    forget_timers(context, made)
     for classic in made.members.values():
         restart_session(context, made, classic, now_ms)
 
-    def undo(code: int, _now_ms: int) -> Decision:
+    def undo(_code: int, _now_ms: int) -> Decision:
         context.state.groups[made.group_id] = group
         return Decision()
 
     decision.on_failure = undo
+
+
+def refused_too(decision: Decision, request: Request) -> Decision:
+    """The decision, whose request is refused where its batch could not be written, after what was changed is undone."""
+    undo = decision.on_failure
+    if undo is None:
+        return decision
+
+    def fail(code: int, now_ms: int) -> Decision:
+        undone = undo(code, now_ms)
+        undone.answers.append(Answer(request.ticket, error_body(request, code)))
+        return undone
+
+    decision.on_failure = fail
+    return decision

@@ -133,7 +133,8 @@ class ConsumerGroup(Group):
         taken = []
         for topic_id, epochs in partitions.items():
             for partition in epochs:
-                if self.owners.get((topic_id, partition), -1) >= epoch:
+                known = self.owners.get((topic_id, partition))
+                if known is not None and known >= epoch:
                     taken.append((topic_id, partition))
                 self.owners[topic_id, partition] = epoch
         return taken

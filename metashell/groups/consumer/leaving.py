@@ -36,7 +36,7 @@ def leave(context: Context, request: Request, now_ms: int) -> Decision:
             return Decision([current_record(group.group_id, away(member))], [_left(request, member.member_id, STATIC_LEAVE_EPOCH)])
     decision = fence(context, group, [member], now_ms)
     decision.answers.append(_left(request, body.member_id, body.member_epoch))
-    return decision
+    return downgrade.refused_too(decision, request)
 
 
 def fence(context: Context, group: ConsumerGroup, gone: Sequence[Member], now_ms: int) -> Decision:

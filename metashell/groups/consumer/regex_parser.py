@@ -26,7 +26,12 @@ INVALID_COUNT: Final = "invalid repeat count"
 TRAILING_BACKSLASH: Final = "trailing backslash at end of expression"
 INTERNAL: Final = "regexp/syntax: internal error"
 
+TOO_DEEP: Final = "expression nests too deeply"
+"""RE2/J has no such bound; deeper ones would overflow its stack."""
+
 MOST_REPEATS: Final = 1000
+_DEEPEST: Final = 100
+_LONGEST_COUNT: Final = 8
 _WORD: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 _PERL: Final = {"d": frozenset("0123456789"), "w": _WORD, "s": frozenset("\t\n\f\r ")}
 _ESCAPES: Final = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
@@ -129,6 +134,7 @@ class _Parser:
     def __init__(self, pattern: str) -> None:
         self.text = pattern
         self.at = 0
+        self.depth = 0
         self.names: set[str] = set()
         self.flags = Flags()
 
@@ -175,6 +181,8 @@ class _Parser:
         if end < 0 or not _is_count(least) or (most and not _is_count(most)):
             return None
         self.at = end + 1
+        if len(least) > _LONGEST_COUNT or len(most) > _LONGEST_COUNT:
+            raise RegexSyntaxError(INVALID_COUNT)
         low = int(least)
         high = low if not comma else int(most) if most else None
         if low > MOST_REPEATS or (high is not None and (high > MOST_REPEATS or low > high)):
@@ -211,7 +219,11 @@ class _Parser:
                 self.name(named)
             elif not self.set_flags():
                 return [Node(EMPTY)]
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise RegexSyntaxError(TOO_DEEP)
         node = self.choice()
+        self.depth -= 1
         if not self.take(")"):
             raise RegexSyntaxError(MISSING_PAREN)
         self.flags = outer

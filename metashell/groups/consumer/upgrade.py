@@ -10,12 +10,12 @@ from metashell.codec.error_codes import GROUP_ID_NOT_FOUND, REBALANCE_IN_PROGRES
 from metashell.errors import DecodeError
 from metashell.groups.classic.group import ClassicGroup
 from metashell.groups.classic.member import ClassicMember
-from metashell.groups.classic.rebalance import forget_timers
 from metashell.groups.consumer.group import PROTOCOL_TYPE, ConsumerGroup
 from metashell.groups.consumer.member import STABLE, ClassicProtocols, Member, names_in_order
 from metashell.groups.consumer.partitions import held
 from metashell.groups.consumer.records import current_record, group_record, member_record, target_member_record, target_record
 from metashell.groups.consumer.timeouts import restart_session
+from metashell.groups.consumer.timer_keys import cancel_all
 from metashell.groups.context import Context
 from metashell.groups.decision import Decision, GroupError
 from metashell.groups.group import Group
@@ -48,8 +48,9 @@ def upgraded(context: Context, group: Group, now_ms: int, decision: Decision) ->
         target_record(made.group_id, generation, 0),
         *(current_record(made.group_id, member) for member in made.members.values()),
     ]
-    forget_timers(context, group)
+    # Timers of the classic group stay: without it they do nothing, and it is still there where the batch cannot be written.
     for member in made.members.values():
+        cancel_all(context.timers, made.group_id, member.member_id)
         restart_session(context, made.group_id, member, now_ms)
     return made
 

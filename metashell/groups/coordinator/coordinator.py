@@ -57,8 +57,9 @@ class GroupCoordinator:
         if due is None:
             return None
         decision = due.action(now_ms)
-        if decision.records and decision.on_failure is None:
-            decision.on_failure = lambda _code, at_ms: self._run_later(due, decision, at_ms)
+        if decision.records:
+            undo = decision.on_failure
+            decision.on_failure = lambda code, at_ms: self._run_later(due, decision if undo is None else undo(code, at_ms), at_ms)
         return decision
 
     def _run_later(self, due: Due, decision: Decision, now_ms: int) -> Decision:

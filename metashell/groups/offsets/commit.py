@@ -29,6 +29,7 @@ from metashell.groups.state import Committed
 from metashell.groups.topics import Topics
 from metashell.values import ZERO_UUID
 
+_NEVER_MS: Final = (1 << 63) - 1
 _TOPIC_IDS_FROM: Final = 10
 _MISSING_GROUP_NAMED_FROM: Final = 9
 
@@ -48,7 +49,7 @@ def commit(context: Context, request: Request, now_ms: int) -> Decision:
     kind = messages.OffsetCommitResponse
     topics = [_rows(context.state.topics, topic, request.version) for topic in body.topics]
     claim = CommitClaim(body.member_id, body.group_instance_id, body.generation_id_or_member_epoch, False, request.version)
-    expire_ms = -1 if body.retention_time_ms < 0 else now_ms + body.retention_time_ms
+    expire_ms = -1 if body.retention_time_ms < 0 else min(now_ms + body.retention_time_ms, _NEVER_MS)
     records, codes = _decide(context, body.group_id, claim, topics, now_ms, expire_ms)
     answer = kind(
         topics=tuple(

@@ -20,7 +20,12 @@ NEWEST: Final = 4
 
 
 def commit_record(group_id: str, topic: str, partition: int, committed: Committed) -> Record:
-    """The record of an offset. One with a retention of its own is written in the version that has it, which has no topic id."""
+    """The record of an offset. One with a retention of its own is written in the version that has it, which has no topic id.
+
+    What the version does not have is not in the object either: the coordinator then knows what the log says.
+    """
+    if committed.expire_ms >= 0:
+        committed = committed._replace(leader_epoch=-1, topic_id=ZERO_UUID)
     value = messages.OffsetCommitValue(
         offset=committed.offset,
         leader_epoch=committed.leader_epoch,

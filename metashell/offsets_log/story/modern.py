@@ -72,6 +72,7 @@ class ModernTeller:
     members: dict[str, _Member] = field(default_factory=dict)
     causes: list[Cause] = field(default_factory=list)
     open: Rebalance | None = None
+    expressions: dict[str, frozenset[str]] = field(default_factory=dict)
     before: dict[str, Owned] = field(default_factory=dict)
     """What members were to have when the rebalance began."""
     carried: frozenset[str] = frozenset()
@@ -294,10 +295,13 @@ class ModernTeller:
     def _regex(self, record: Record, moment: Moment) -> None:
         expression = record.key.regular_expression
         if record.value is None:
+            self.expressions.pop(expression, None)
             self._event(moment, "regex", f"nobody subscribes to {expression} any more")
             return
-        names = sorted(record.value.topics)
-        self._cause("regex", f"{expression} stands for {listed(names) or 'no topic'}", moment)
+        names = frozenset(record.value.topics)
+        before, self.expressions[expression] = self.expressions.get(expression), names
+        if names != before:
+            self._cause("regex", f"{expression} stands for {listed(sorted(names)) or 'no topic'}", moment)
 
     def _topology(self, value: Any, moment: Moment) -> None:
         if value is not None:

@@ -1,0 +1,355 @@
+"""metashell groups: what the logs of groups tell. See `groups_story` for why and history."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.cli.administering import Work, perform
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from metashell.groups.record import Finding
+    from metashell.groups.topics import Topic, Topics
+    from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription
+    from metashell.offsets_log.asking import Expiring, FoundGroup
+    from metashell.offsets_log.fold import RawRecord
+    from metashell.offsets_log.loading import Loaded
+    from metashell.options import CommandSpec
+
+LIST_COLUMNS = ("group", "group_type", "state", "protocol_type", "epoch", "members", "offsets", "pending", "partition")
+OFFSET_COLUMNS = (
+    "topic",
+    "partition",
+    "offset",
+    "log_end_offset",
+    "lag",
+    "committed_at",
+    "leader_epoch",
+    "client",
+    "pending_producer",
+    "metadata",
+)
+EXPIRING_COLUMNS = ("expires_at", "left", "group", "group_type", "state", "topic", "partition", "offset", "committed_at")
+_NAMED_MAX = 5
+
+
+def list_groups(command: CommandSpec, words: Sequence[str]) -> int:
+    return perform(command, words, _list)
+
+
+def describe(command: CommandSpec, words: Sequence[str]) -> int:
+    return perform(command, words, _describe)
+
+
+def offsets(command: CommandSpec, words: Sequence[str]) -> int:
+    return perform(command, words, _offsets)
+
+
+def expiring(command: CommandSpec, words: Sequence[str]) -> int:
+    return perform(command, words, _expiring)
+
+
+# ---- the logs
+
+
+def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None) -> Loaded:
+    """Read the logs that were named, and say what is wrong with them: then the status is 1. Errors: UsageError."""
+    from collections import Counter
+
+    from metashell.offsets_log.loading import FAULTS_MAX, load
+
+    loaded = load(work.values.paths, wants=wants, max_decompressed=work.values.max_decompressed)
+    for fault in loaded.faults:
+        if not fault.is_tail:
+            work.fail(str(fault))
+        elif work.values.verbose:
+            work.note(f"{fault}: the normal end of a log's last segment")
+    if loaded.fault_count > FAULTS_MAX:
+        work.note(f"{loaded.fault_count - FAULTS_MAX} more such places")
+    unknown = Counter[int]()
+    for log in loaded.logs:
+        unknown.update(log.fold.unknown_types)
+    if unknown:
+        types = ", ".join(f"{type} ({count})" for type, count in sorted(unknown.items()))
+        work.note(f"records of types that are not known were skipped, as a broker skips them: {types}")
+    _tell_findings(work, loaded, getattr(work.values, "group", None))
+    return loaded
+
+
+def _tell_findings(work: Work, loaded: Loaded, group_id: str | None) -> None:
+    """One line for each kind of finding in each log; where one group was asked about, only if it is about that one."""
+    for log in loaded.logs:
+        by_kind: dict[str, list[Finding]] = {}
+        for finding in log.fold.state.findings:
+            if group_id in (None, finding.group_id):
+                by_kind.setdefault(finding.kind, []).append(finding)
+        for kind, findings in sorted(by_kind.items()):
+            count = log.fold.state.finding_counts[kind] if group_id is None else len(findings)
+            first, more = findings[0], f", and {count - 1} more" if count > 1 else ""
+            work.fail(f"{log.log.name}: offset {first.place.offset}: {kind}: group {first.group_id}: {first.text}{more}")
+
+
+def found_groups(work: Work, loaded: Loaded, group_id: str) -> list[FoundGroup]:
+    """The group in the logs. Errors: MetashellError where no log has it; it names those with near ids."""
+    from metashell.errors import MetashellError
+    from metashell.offsets_log.asking import find_group
+
+    found = find_group(loaded, group_id)
+    if not found:
+        raise MetashellError(no_such_group(loaded, group_id))
+    if len(found) > 1:
+        places = ", ".join(one.log.log.name for one in found)
+        work.note(f"{group_id} is in several logs ({places}): the number of partitions of __consumer_offsets was changed, or a copy is old")
+    return found
+
+
+def no_such_group(loaded: Loaded, group_id: str) -> str:
+    """What to say of a group that no log has: with ids that are near."""
+    from metashell.offsets_log.asking import summaries
+    from metashell.options.values import did_you_mean
+
+    known = [summary.group_id for summary in summaries(loaded)]
+    partitions = [log.log.partition for log in loaded.logs]
+    expected = ""
+    if None not in partitions and len(partitions) < 50:
+        from metashell.codec.coordinator import partition_of
+
+        expected = f"; with 50 partitions it is in __consumer_offsets-{partition_of(group_id, 50)}"
+        if partition_of(group_id, 50) in partitions:
+            expected = ""
+    near = did_you_mean(group_id, known) if len(known) < 100_000 else ""
+    return f"{group_id}: no such group in the {len(loaded.logs)} log(s) that were named{near}{expected}"
+
+
+class NamedTopics:
+    """Topics as the metadata beside the logs has them, which is read when somebody first asks for a name."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._known: Topics | None = None
+
+    @property
+    def version(self) -> int:
+        return self._read().version
+
+    def named(self, name: str) -> Topic | None:
+        return self._read().named(name)
+
+    def with_id(self, id: bytes) -> Topic | None:
+        return self._read().with_id(id)
+
+    def names(self) -> Iterator[str]:
+        return self._read().names()
+
+    def _read(self) -> Topics:
+        if self._known is None:
+            from metashell.groups.topics import KnownTopics
+
+            values = self._work.values
+            self._known = KnownTopics()
+            for path in [values.metadata] if values.metadata is not None else list(_metadata_beside(values.paths)):
+                topics = self._of(path, is_named=values.metadata is not None)
+                if topics is not None:
+                    self._known = KnownTopics(topics)
+                    break
+        return self._known
+
+    def _of(self, path: str, *, is_named: bool) -> list[Topic] | None:
+        """Errors: MetashellError for metadata that was named and cannot be read."""
+        from metashell.cli.loading import load
+        from metashell.errors import MetashellError
+        from metashell.groups.topics import Topic
+
+        try:
+            image = load(path, certain_only=False, max_decompressed=self._work.values.max_decompressed).image
+        except MetashellError as error:
+            if is_named:
+                raise
+            self._work.note(f"names of topics are not known: {error}")
+            return None
+        return [Topic(topic.id, topic.name, ((),) * topic.partition_count) for topic in image.topics]
+
+
+def _metadata_beside(paths: Iterable[str]) -> Iterator[str]:
+    """Metadata directories in the log directories around some paths."""
+    import os
+
+    from metashell.log.inputs import paths_of
+    from metashell.log.names import METADATA_DIRECTORY
+
+    for path in (place for named in paths if named != "-" for place in paths_of(named)):
+        folder = os.path.abspath(path)
+        for _ in range(3):
+            if os.path.isdir(os.path.join(folder, METADATA_DIRECTORY)):
+                yield os.path.join(folder, METADATA_DIRECTORY)
+                break
+            folder = os.path.dirname(folder)
+
+
+# ---- list
+
+
+def _list(work: Work) -> None:
+    from metashell.offsets_log.asking import summaries
+
+    wanted = work.values
+    rows = (
+        summary.as_object()
+        for summary in summaries(read_logs(work))
+        if wanted.group_type in (None, summary.kind) and (wanted.state is None or wanted.state.lower() == summary.state.lower())
+    )
+    work.rows(rows, LIST_COLUMNS, none="no such group" if wanted.group_type or wanted.state else "no groups")
+
+
+# ---- describe
+
+
+def _describe(work: Work) -> None:
+    from metashell.offsets_log.asking import describe as described
+
+    topics = NamedTopics(work)
+    for found in found_groups(work, read_logs(work), work.values.group):
+        description = described(found, topics)
+        work.one(description.as_object(), description_lines(description))
+
+
+def description_lines(description: GroupDescription) -> Iterator[str]:
+    """A group with its members as text."""
+    from metashell.escape import terminal_line
+    from metashell.forms import aligned, counted
+
+    summary = description.summary
+    yield terminal_line(f"{summary.group_id}: {summary.kind} group, {summary.state}, {counted(len(description.members), 'member')}")
+    for line in aligned([[f"  {name}", value] for name, value in _facts(summary, description)]):
+        yield line
+    for member in description.members:
+        yield terminal_line(_member_line(member))
+        for line in aligned([[f"    {name}", value] for name, value in _member_facts(member)]):
+            yield line
+    for finding in description.findings:
+        yield terminal_line(f"  finding: {finding}")
+
+
+def _facts(summary: GroupSummary, description: GroupDescription) -> Iterator[tuple[str, str]]:
+    epochs = "" if description.assignment_epoch is None else f", assignment epoch {description.assignment_epoch}"
+    if summary.epoch is not None:
+        yield ("generation" if summary.kind == "classic" else "epoch"), f"{summary.epoch}{epochs}"
+    if summary.protocol_type:
+        yield "protocol type", summary.protocol_type
+    if description.assignor:
+        yield "assignor", description.assignor
+    if description.leader:
+        yield "leader", description.leader
+    if summary.offsets is not None:
+        held = f", {summary.pending} held back by open transactions" if summary.pending else ""
+        yield "offsets", f"{summary.offsets} partitions{held}"
+    if summary.partition is not None:
+        yield "log", f"__consumer_offsets-{summary.partition}"
+    if summary.coordinator is not None:
+        yield "coordinator", f"node {summary.coordinator}"
+    for name, value in description.details.items():
+        yield _words(name), _short(value)
+
+
+def _member_line(member: MemberDescription) -> str:
+    from metashell.groups.view import part_count
+
+    static = f", static member {member.instance_id}" if member.instance_id is not None else ""
+    epoch = f", epoch {member.epoch}" if member.epoch is not None else ""
+    state = f", {member.state}" if member.state else ""
+    return f"  member {member.member_id}{static}: {member.member_type} protocol{epoch}{state}, {part_count(member.assigned)} partitions"
+
+
+def _member_facts(member: MemberDescription) -> Iterator[tuple[str, str]]:
+    from metashell.groups.view import parts_text
+
+    yield "client", f"{member.client_id} at {member.client_host}"
+    if member.rack is not None:
+        yield "rack", member.rack
+    if member.topics:
+        yield "subscribes to", ", ".join(member.topics)
+    if member.regex:
+        yield "subscribes to all like", member.regex
+    yield "has", parts_text(member.assigned) or "nothing"
+    if member.target is not None and member.target != member.assigned:
+        yield "is to have", parts_text(member.target) or "nothing"
+    if member.revoking:
+        yield "has still to give up", parts_text(member.revoking)
+    for finding in member.findings:
+        yield "finding", finding
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _short(value: object) -> str:
+    from metashell.forms import plain_text
+
+    return plain_text(value)
+
+
+# ---- offsets
+
+
+def _offsets(work: Work) -> None:
+    from metashell.amounts import time_text
+    from metashell.groups.view import OffsetRow
+    from metashell.offsets_log.asking import offset_rows
+    from metashell.offsets_log.ends import end_offsets
+
+    loaded = read_logs(work)
+    found = found_groups(work, loaded, work.values.group)
+    ends = end_offsets(work.values.paths) if work.values.lag else {}
+    topics = NamedTopics(work)
+    rows: list[OffsetRow] = [row for one in found for row in offset_rows(one, topics, ends)]
+    if work.values.lag and (missing := [row for row in rows if row.end_offset is None]):
+        names = ", ".join(f"{row.topic}-{row.partition}" for row in missing[:_NAMED_MAX])
+        more = f" and {len(missing) - _NAMED_MAX} more" if len(missing) > _NAMED_MAX else ""
+        work.note(f"no log of {names}{more} lies in the directories that were named: their lag is not known")
+    columns = tuple(
+        column
+        for column in OFFSET_COLUMNS
+        if (work.values.lag or column not in ("log_end_offset", "lag"))
+        and (column != "pending_producer" or any(row.pending_producer is not None for row in rows))
+    )
+    objects = [row.as_object() for row in rows]
+    if work.form in ("text", "table"):
+        for row in objects:
+            row["committed_at"] = time_text(row["committed_at"])
+    work.rows(objects, columns, none=f"{work.values.group} has committed nothing")
+
+
+# ---- expiring
+
+
+def _expiring(work: Work) -> None:
+    import time
+
+    from metashell.offsets_log.asking import expiring as found_expiring
+
+    values = work.values
+    now_ms = round(time.time() * 1000) if values.at is None else values.at
+    found = found_expiring(read_logs(work), now_ms + values.within, values.retention)
+    people = work.form in ("text", "table")
+    work.rows([_expiring_object(one, now_ms, for_people=people) for one in found], EXPIRING_COLUMNS, none="no offset expires by then")
+
+
+def _expiring_object(one: Expiring, now_ms: int, *, for_people: bool) -> dict[str, object]:
+    from metashell.amounts import duration_text, time_text
+
+    left = one.expires_ms - now_ms
+    commit_ms = one.row.commit_ms or 0
+    return {
+        "type": "expiring_offset",
+        "group": one.group_id,
+        "group_type": one.kind,
+        "state": one.state,
+        "topic": one.row.topic,
+        "partition": one.row.partition,
+        "offset": one.row.offset,
+        "committed_at": time_text(commit_ms) if for_people else commit_ms,
+        "expires_at": time_text(one.expires_ms) if for_people else one.expires_ms,
+        "left": (duration_text(left) if left > 0 else "overdue") if for_people else left,
+    }

@@ -1,0 +1,210 @@
+"""metashell groups why, history, downgrade-check and streams-upgrade: what the records of a group tell, one after another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.cli.administering import Work, perform
+from metashell.cli.groups_logs import NamedTopics, no_such_group, read_logs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from metashell.offsets_log.checks import Check
+    from metashell.offsets_log.story.events import Event, Rebalance, Story
+    from metashell.options import CommandSpec
+
+HISTORY_COLUMNS = ("time", "offset", "epoch", "event", "text")
+CHECK_COLUMNS = ("group", "group_type", "check", "result", "text")
+
+
+def why(command: CommandSpec, words: Sequence[str]) -> int:
+    return perform(command, words, _why)
+
+
+def history(command: CommandSpec, words: Sequence[str]) -> int:
+    return perform(command, words, _history)
+
+
+def downgrade_check(command: CommandSpec, words: Sequence[str]) -> int:
+    return perform(command, words, _downgrade_check)
+
+
+def streams_upgrade(command: CommandSpec, words: Sequence[str]) -> int:
+    return perform(command, words, _streams_upgrade)
+
+
+def _stories(work: Work) -> list[Story]:
+    """The story of the group in each log that has records of it. Errors: MetashellError where none has."""
+    from metashell.errors import MetashellError
+    from metashell.offsets_log.decoding import Decoder, key_prefix
+    from metashell.offsets_log.story.telling import story_of
+
+    group_id: str = work.values.group
+    prefix = key_prefix(group_id)
+    loaded = read_logs(work, lambda raw: raw.key is not None and raw.key.startswith(prefix, 2))
+    topics, decoder = NamedTopics(work), Decoder()
+    stories = [story_of(group_id, log.fold.records, topics, decoder) for log in loaded.logs if log.fold.records]
+    if not stories:
+        raise MetashellError(no_such_group(loaded, group_id))
+    return stories
+
+
+# ---- why
+
+
+def _why(work: Work) -> None:
+    last: int | None = work.values.last
+    for story in _stories(work):
+        rebalances = story.rebalances if last is None else story.rebalances[-last:] if last else []
+        if work.form == "text":
+            for line in why_lines(story, rebalances):
+                work.display.line(line)
+        elif work.form in ("table", "csv"):
+            work.rows([_rebalance_row(rebalance, story) for rebalance in rebalances])
+        else:
+            work.rows([rebalance.as_object(story.group_id) for rebalance in rebalances])
+
+
+def why_lines(story: Story, rebalances: Sequence[Rebalance]) -> Iterator[str]:
+    """Rebalances as text, each with what is known of it."""
+    from metashell.amounts import time_text
+    from metashell.escape import terminal_line
+    from metashell.forms import counted
+
+    if not story.rebalances:
+        yield terminal_line(f"{story.group_id}: no rebalance that the log still has")
+        return
+    first = story.rebalances[0]
+    yield terminal_line(f"{story.group_id}: {counted(len(story.rebalances), 'rebalance')} since {time_text(first.began.ms)}")
+    for rebalance in rebalances:
+        yield ""
+        yield terminal_line(_rebalance_line(rebalance))
+        for text in _rebalance_texts(rebalance, story):
+            yield terminal_line(f"    {text}")
+
+
+def _rebalance_line(rebalance: Rebalance) -> str:
+    from metashell.amounts import duration_text, time_text
+    from metashell.forms import counted
+
+    name = "generation" if rebalance.kind == "classic" else "epoch"
+    if rebalance.kind == "classic":
+        took = "" if rebalance.sync_ms is None else f", {duration_text(rebalance.sync_ms)} from the last join to the assignments"
+    elif rebalance.took_ms is not None:
+        took = f", settled in {duration_text(rebalance.took_ms)}"
+    elif rebalance.superseded_by is not None:
+        took = f", not settled before epoch {rebalance.superseded_by}"
+    else:
+        took = ", not settled yet"
+    size = f"{counted(rebalance.members, 'member')}, {counted(rebalance.assigned, 'partition')}, {rebalance.moved} moved"
+    return f"{time_text(rebalance.began.ms)}  offset {rebalance.began.offset}  {rebalance.kind} {name} {rebalance.epoch}: {size}{took}"
+
+
+def _rebalance_texts(rebalance: Rebalance, story: Story) -> Iterator[str]:
+    from metashell.amounts import duration_text
+    from metashell.forms import counted
+    from metashell.offsets_log.story.events import delay_text
+
+    for cause in rebalance.causes:
+        yield f"because {cause.text}"
+    if rebalance.missing:
+        yield f"{counted(rebalance.missing, 'epoch')} before it left no record: never finished, or compacted away"
+    now_ms = rebalance.began.ms if story.ended is None else story.ended.ms
+    for delay in rebalance.delays:
+        yield delay_text(delay, now_ms)
+    if len(rebalance.arrived) > 1:
+        member, moment = rebalance.arrived[-1]
+        yield f"last was {member}, {duration_text(moment.ms - rebalance.began.ms)} after it began"
+
+
+def _rebalance_row(rebalance: Rebalance, story: Story) -> dict[str, object]:
+    from metashell.amounts import time_text
+
+    return {
+        "type": "rebalance",
+        "time": time_text(rebalance.began.ms),
+        "offset": rebalance.began.offset,
+        "epoch": rebalance.epoch,
+        "took_ms": rebalance.took_ms,
+        "members": rebalance.members,
+        "partitions": rebalance.assigned,
+        "moved": rebalance.moved,
+        "causes": "; ".join(cause.text for cause in rebalance.causes),
+        "delays": "; ".join(f"{delay.member_id}" for delay in rebalance.delays),
+    }
+
+
+# ---- history
+
+
+def _history(work: Work) -> None:
+    values = work.values
+    events = [
+        (story.group_id, event)
+        for story in _stories(work)
+        for event in story.events
+        if (values.since is None or event.moment.ms >= values.since)
+        and (values.until is None or event.moment.ms < values.until)
+        and (values.commits or event.kind != "commits")
+    ]
+    if work.form == "text":
+        for line in history_lines([event for _, event in events]):
+            work.display.line(line)
+        if not events:
+            work.note("nothing that the log still has")
+    elif work.form == "table":
+        work.rows([_event_row(event) for _, event in events], HISTORY_COLUMNS)
+    else:
+        work.rows([event.as_object(group_id) for group_id, event in events])
+
+
+def history_lines(events: Sequence[Event]) -> Iterator[str]:
+    """Events as text, one a line."""
+    from metashell.amounts import time_text
+    from metashell.forms import aligned
+
+    rows = [[time_text(event.moment.ms), str(event.moment.offset), event.kind, event.text] for event in events]
+    yield from aligned(rows, right=[1])
+
+
+def _event_row(event: Event) -> dict[str, object]:
+    from metashell.amounts import time_text
+
+    return {
+        "type": "event",
+        "time": time_text(event.moment.ms),
+        "offset": event.moment.offset,
+        "epoch": event.epoch,
+        "event": event.kind,
+        "text": event.text,
+    }
+
+
+# ---- checks
+
+
+def _downgrade_check(work: Work) -> None:
+    from metashell.offsets_log.checks import Census, downgrade_checks, release_of
+
+    values = work.values
+    to = None if values.to is None else release_of(values.to)
+    census = Census()
+    loaded = read_logs(work, census.takes)
+    checks = downgrade_checks(loaded, census, values.group, to)
+    _show_checks(work, checks, "nothing would break" if to is not None else f"no group is like {values.group}")
+    if to is not None and any(check.result != "ok" for check in checks):
+        work.fail()
+
+
+def _streams_upgrade(work: Work) -> None:
+    from metashell.offsets_log.streams_checks import streams_checks
+
+    checks = streams_checks(read_logs(work), work.values.group, NamedTopics(work))
+    _show_checks(work, checks, f"no group like {work.values.group} is one of Kafka Streams")
+    if not checks or any(check.result == "breaks" for check in checks):
+        work.fail()
+
+
+def _show_checks(work: Work, checks: Sequence[Check], none: str) -> None:
+    work.rows([check.as_object() for check in checks], CHECK_COLUMNS, none=none)

@@ -1,0 +1,181 @@
+"""What would break if brokers went back to an older release, or a group to another protocol."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any, Final, NamedTuple
+
+from metashell.codec.coordinator import int16_at
+from metashell.codec.coordinator_text import coordinator_type_names
+from metashell.codec.primitives import kafka_text
+from metashell.errors import UsageError
+from metashell.groups.topics import KnownTopics
+from metashell.groups.view import GroupDescription
+from metashell.offsets_log.asking import find_group
+from metashell.offsets_log.decoding import group_of_key
+from metashell.offsets_log.fold import RawRecord
+from metashell.offsets_log.loading import Loaded
+
+Release = tuple[int, int]
+
+
+class Check(NamedTuple):
+    """One finding of a check. `result` is `ok`, `lost` (a group is gone without a word) or `breaks`."""
+
+    group_id: str
+    kind: str
+    check: str
+    result: str
+    text: str
+
+    def as_object(self) -> dict[str, Any]:
+        return {
+            "type": "check",
+            "group": self.group_id,
+            "group_type": self.kind,
+            "check": self.check,
+            "result": self.result,
+            "text": self.text,
+        }
+
+
+class _Need(NamedTuple):
+    """From which release on records are read, and what an older one does."""
+
+    release: Release
+    fails: bool
+
+
+_READABLE_SINCE: Final[dict[int, tuple[tuple[int, Release], ...]]] = {
+    0: ((0, (0, 8)),),
+    1: ((0, (0, 9)), (2, (2, 1)), (4, (3, 0))),
+    2: ((0, (0, 9)), (1, (0, 10)), (2, (2, 1)), (3, (2, 3)), (4, (3, 0))),
+}
+"""Types that every release knows -> from which version of the value on which release; an older one does not load the partition."""
+_KNOWN_SINCE: Final[tuple[tuple[int, Release], ...]] = ((3, (3, 8)), (9, (4, 0)), (17, (4, 1)))
+"""From which type on which release knows it; an older one skips the records."""
+_OLDEST: Final[Release] = (0, 8)
+
+
+class Census:
+    """Counts the values of each group by type and version, while a log is read."""
+
+    def __init__(self) -> None:
+        self.counts: dict[bytes, Counter[tuple[int, int]]] = {}
+
+    def takes(self, raw: RawRecord) -> bool:
+        """Count a record; none is kept."""
+        if raw.key is not None and raw.value is not None and len(raw.key) > 3 and len(raw.value) > 1:
+            group = self.counts.setdefault(group_of_key(raw.key), Counter())
+            group[int16_at(raw.key, 0), int16_at(raw.value, 0)] += 1
+        return False
+
+
+def release_of(text: str) -> Release:
+    """Major and minor number of a release. Errors: UsageError."""
+    parts = text.split(".")
+    if len(parts) < 2 or not all(part.isascii() and part.isdigit() and len(part) < 4 for part in parts):
+        raise UsageError(f"option --to: {text!r} is not a release such as 3.9 or 4.0.1", text)
+    return int(parts[0]), int(parts[1])
+
+
+def downgrade_checks(loaded: Loaded, census: Census, pattern: str, to: Release | None) -> list[Check]:
+    """The checks of all groups whose id is like the pattern, and of deleted ones whose records still lie in the log.
+
+    With a release only what would break there.
+    """
+    checks: list[Check] = []
+    for raw, counts in sorted(census.counts.items()):
+        group_id = kafka_text(raw)
+        if not fnmatchcase(group_id, pattern) and group_id != pattern:
+            continue
+        found = find_group(loaded, group_id)
+        kind = found[0].group.type if found else "deleted"
+        checks += _of_records(group_id, kind, counts, to, is_there=bool(found))
+        if found and to is None:
+            checks.append(_of_protocol(found[0].group.description(KnownTopics())))
+    return checks
+
+
+def _of_records(group_id: str, kind: str, counts: Counter[tuple[int, int]], to: Release | None, *, is_there: bool) -> Iterator[Check]:
+    names = coordinator_type_names("offsets")
+    needs = {types: _need(*types) for types in counts}
+    if to is not None:
+        for (type_id, version), need in sorted(needs.items()):
+            if need.release > to and (need.fails or is_there):
+                what = f"{counts[type_id, version]} records {names.get(type_id, type_id)} version {version} need {_text(need.release)}"
+                yield Check(group_id, kind, f"release {_text(to)}", "breaks" if need.fails else "lost", f"{what}: {_consequence(need)}")
+        return
+    if not is_there:
+        return
+    oldest = max((need.release for need in needs.values()), default=_OLDEST)
+    by = [f"{names.get(type_id, type_id)} v{version}" for (type_id, version), need in sorted(needs.items()) if need.release == oldest]
+    fails = any(need.fails for need in needs.values() if need.release == oldest)
+    text = f"all is read by {_text(oldest)} and newer, because of {', '.join(by)}; {_older(fails)}"
+    yield Check(group_id, kind, "release", "ok", text)
+
+
+def _need(type_id: int, version: int) -> _Need:
+    if type_id in _READABLE_SINCE:
+        return _Need(max(release for since, release in _READABLE_SINCE[type_id] if version >= since or since == 0), fails=True)
+    return _Need(max((release for since, release in _KNOWN_SINCE if type_id >= since), default=_OLDEST), fails=False)
+
+
+def _consequence(need: _Need) -> str:
+    if need.fails:
+        return "the broker does not load this partition, and every group in it is unreachable"
+    return "the broker skips them, and the group is lost with its members; its committed offsets stay"
+
+
+def _older(fails: bool) -> str:
+    return "an older one does not load the partition" if fails else "an older one skips the group's members"
+
+
+def _text(release: Release) -> str:
+    return ".".join(map(str, release))
+
+
+# ---- from one protocol to the other
+
+
+def _of_protocol(description: GroupDescription) -> Check:
+    summary = description.summary
+    if summary.kind == "classic":
+        reasons = list(_against_upgrade(description))
+        text = "could become a consumer group while it runs, when a first member joins by the consumer protocol"
+        if reasons:
+            return Check(summary.group_id, summary.kind, "to consumer protocol", "breaks", f"no online change: {'; '.join(reasons)}")
+        return Check(summary.group_id, summary.kind, "to consumer protocol", "ok", text)
+    if summary.kind == "consumer":
+        reasons = list(_against_downgrade(description))
+        text = "becomes a classic group when its last member of the consumer protocol leaves and classic members are left"
+        result = "breaks" if reasons else "ok"
+        return Check(summary.group_id, summary.kind, "to classic protocol", result, "; ".join([*reasons, text]))
+    return Check(summary.group_id, summary.kind, "to classic protocol", "breaks", f"a {summary.kind} group changes only when it is empty")
+
+
+def _against_upgrade(description: GroupDescription) -> Iterator[str]:
+    """Why a classic group cannot become a consumer group with members in it. Source: groups.md 11.1."""
+    summary = description.summary
+    if summary.state == "Empty":
+        return
+    if summary.protocol_type != "consumer":
+        yield f"its protocol type is {summary.protocol_type or 'not known'}"
+        return
+    for member in description.members:
+        if member.findings:
+            yield f"{member.member_id}: {member.findings[0]}"
+        assignment = member.details.get("assignment")
+        if isinstance(assignment, dict) and assignment.get("userData"):
+            yield f"the assignment of {member.member_id} has user data of its assignor ({description.assignor}), which would be lost"
+
+
+def _against_downgrade(description: GroupDescription) -> Iterator[str]:
+    regexes = sorted({member.regex for member in description.members if member.regex})
+    if regexes:
+        yield f"subscriptions by RE2 expressions end: {', '.join(regexes)}"
+    modern = [member.member_id for member in description.members if member.member_type == "consumer"]
+    if modern:
+        yield f"{len(modern)} of {len(description.members)} members speak the consumer protocol: start them with group.protocol=classic"

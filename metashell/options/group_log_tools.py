@@ -1,0 +1,162 @@
+"""The command lines of `metashell groups` that tell what the logs of groups hold."""
+
+from __future__ import annotations
+
+from metashell.options import shared
+from metashell.options.administering import FORMS
+from metashell.options.spec import Argument, CommandSpec, Option, file_option, flag, path_argument
+
+_GROUP = Argument("group", "the group's id", "1", "GROUP")
+_GROUPS = Argument("group", "the group's id, or a pattern of ids such as '*'", "1", "GROUP")
+_PATHS = path_argument(
+    "paths",
+    "PATH",
+    "+",
+    "log directories of brokers, directories or files of __consumer_offsets, or folders and quoted patterns of these; "
+    "copies of several brokers count once",
+)
+_METADATA = file_option(
+    "--metadata",
+    metavar="PATH",
+    help="metadata that has the names of topics; by default __cluster_metadata-0 in the log directories that were named",
+)
+_NOW = Option(names=("--at",), metavar="TIME", type="time", help="as if it were this time (default: now)")
+_RETENTION = Option(
+    names=("--retention",),
+    metavar="TIME",
+    type="duration",
+    default="7d",
+    help="offsets.retention.minutes of the brokers, such as 7d or 24h",
+)
+_COMMON = (shared.output(*FORMS), shared.MAX_DECOMPRESSED, shared.VERBOSE)
+_FILES = (("LOGDIR/__consumer_offsets-N/", "the log of one partition of groups and offsets: segments (.log)"),)
+_FROM_LOGS = """
+        It reads logs only: nothing is written or locked, and the brokers may run or not. A record that several brokers keep
+        counts once. What does not decode is reported and the rest is shown, with status 1.
+        """
+
+
+def _command(
+    name: str, summary: str, text: str, arguments: tuple[Argument, ...], options: tuple[Option, ...], *examples: tuple[str, str]
+) -> CommandSpec:
+    return CommandSpec(
+        name,
+        summary,
+        f"{text.rstrip()}\n{_FROM_LOGS}",
+        (*options, *_COMMON),
+        (*arguments, _PATHS),
+        examples=examples,
+        epilog=(shared.EXIT_STATUS,),
+        files=_FILES,
+    )
+
+
+LIST = _command(
+    "list",
+    "list groups with their kind, state, members and offsets",
+    """
+        Shows every group: its type (classic, consumer, share, streams), state, epoch (the generation of a classic group), members, and for
+        how many partitions it has committed. A group of which only offsets are known is a classic one that is Empty.
+        """,
+    (),
+    (
+        Option(
+            names=("--group-type",), metavar="TYPE", type="choice", choices=("classic", "consumer", "share", "streams"), help="only these"
+        ),
+        Option(names=("--state",), metavar="STATE", help="only groups in this state, such as Empty or Stable"),
+    ),
+    ("metashell groups list /var/lib/kafka", "all groups of a broker's log directory"),
+    ("metashell groups list broker-*/ -o jsonl", "those of a whole cluster, for a program"),
+)
+DESCRIBE = _command(
+    "describe",
+    "show a group with its members",
+    """
+        Shows a group's state, epochs and members: what each subscribes to, what it has, what it is to have, and what it has still to give
+        up. Subscriptions and assignments of Kafka Streams, Kafka Connect and the sticky assignors are decoded (-o json shows all of them).
+        """,
+    (_GROUP,),
+    (_METADATA,),
+    ("metashell groups describe orders-app /var/lib/kafka", "the members, as the log last has them"),
+)
+OFFSETS = _command(
+    "offsets",
+    "show a group's committed offsets, and its lag",
+    """
+        Shows the newest commit of each partition, with its time and who has the partition now. An offset that an open transaction holds
+        back is shown with its producer id. --lag compares with where the partitions' own logs end in the named log directories.
+        """,
+    (_GROUP,),
+    (flag("--lag", help="also show where the logs end and how much is left to read, where the logs lie beside"), _METADATA),
+    ("metashell groups offsets orders-app /var/lib/kafka", "what is committed, also while the cluster is down"),
+    ("metashell groups offsets orders-app --lag broker-*/", "with the lag"),
+)
+WHY = _command(
+    "why",
+    "say why a group rebalanced, and who held it up",
+    """
+        Shows each rebalance that the log still has: when it began, what caused it, how many partitions went to another member, who had
+        to give up partitions while others waited, and who came last. Records do not tell a member that left from one that timed out,
+        and of a classic group they tell only the end of each generation; the text says where that is so.
+        """,
+    (_GROUP,),
+    (
+        Option(names=("--last",), metavar="N", type="int", help="only the last N rebalances"),
+        _METADATA,
+    ),
+    ("metashell groups why orders-app /var/lib/kafka", "what happened to the group"),
+    ("metashell groups why orders-app --last 1 /var/lib/kafka", "why it rebalances right now"),
+)
+HISTORY = _command(
+    "history",
+    "tell the story of a group: members, generations, assignments, commits",
+    "Shows everything that the log still has of a group, in order, with offsets and times.",
+    (_GROUP,),
+    (
+        Option(names=("--since",), metavar="TIME", type="time", help="only what happened at or after this time"),
+        Option(names=("--until",), metavar="TIME", type="time", help="only what happened before this time"),
+        flag("--commits", help="also show runs of commits"),
+        _METADATA,
+    ),
+    ("metashell groups history orders-app /var/lib/kafka", "the whole story"),
+    ("metashell groups history orders-app --since 2026-11-22T03:00 /var/lib/kafka -o jsonl", "one night, for a program"),
+)
+EXPIRING = _command(
+    "expiring",
+    "show offsets that expire soon",
+    """
+        Shows the offsets that brokers will delete within some time if their groups stay as they are, by Kafka's rules for each kind of
+        group. Topics that a group subscribes to keep their offsets.
+        """,
+    (),
+    (
+        Option(names=("--within",), metavar="TIME", type="duration", default="24h", help="from now on, such as 24h or 3d"),
+        _RETENTION,
+        _NOW,
+    ),
+    ("metashell groups expiring --within 24h broker-*/", "what is lost tomorrow"),
+)
+DOWNGRADE_CHECK = _command(
+    "downgrade-check",
+    "say what would break if brokers or groups went back",
+    """
+        Shows for each group the oldest release that reads its records, and what an older one would do: skip them, so that the group is
+        gone, or fail to load the whole partition. It also says whether the group could change its protocol while it runs.
+        """,
+    (_GROUPS,),
+    (Option(names=("--to",), metavar="RELEASE", help="only what would break with this release, such as 3.9; status 1 if anything would"),),
+    ("metashell groups downgrade-check '*' --to 3.9 broker-*/", "before brokers go back to 3.9"),
+    ("metashell groups downgrade-check orders-app /var/lib/kafka", "one group"),
+)
+STREAMS_UPGRADE = _command(
+    "streams-upgrade",
+    "say how far the upgrade of a Kafka Streams application is",
+    """
+        Shows which version of Streams' metadata each member uses and which it knows, what the leader assigned with, and what is still
+        to be done. Status 1 if a member cannot go on.
+        """,
+    (_GROUPS,),
+    (),
+    ("metashell groups streams-upgrade payments /var/lib/kafka", "between two bounces"),
+)
+LOG_COMMANDS = (LIST, DESCRIBE, OFFSETS, WHY, HISTORY, EXPIRING, DOWNGRADE_CHECK, STREAMS_UPGRADE)

@@ -1,0 +1,130 @@
+"""Rules of classic groups that no golden conversation shows."""
+
+from __future__ import annotations
+
+import pytest
+
+from metashell.codec.blobs.consumer_protocol import Subscription, subscription_bytes
+from metashell.codec.error_codes import UNKNOWN_MEMBER_ID
+from metashell.codec.messages import GroupMetadataKey, GroupMetadataValue
+from metashell.groups.classic.group import ClassicGroup, ClassicState
+from metashell.groups.coordinator.coordinator import GroupCoordinator
+from metashell.groups.coordinator.replays import make_state, replay
+from metashell.groups.coordinator.shard import Shard, Written
+from metashell.groups.record import Place, Record
+from metashell.groups.settings import Settings
+from metashell.groups.topics import KnownTopics
+from tests.groups.driven import Driven, SeededChance
+
+Member = GroupMetadataValue.MemberMetadata
+
+
+def record(*members: Member, protocol_type: str = "consumer", state_ms: int = 5) -> Record:
+    value = GroupMetadataValue(
+        protocol_type=protocol_type, generation=7, protocol="range", leader="m0", current_state_timestamp=state_ms, members=members
+    )
+    return Record(2, GroupMetadataKey(group="g"), value, 3)
+
+
+def folded(*records: Record) -> ClassicGroup:
+    state = make_state()
+    for offset, one in enumerate(records):
+        replay(state, one, Place(offset))
+    group = state.groups["g"]
+    assert isinstance(group, ClassicGroup)
+    return group
+
+
+def test_members_without_a_rebalance_timeout_have_their_session_timeout() -> None:
+    group = folded(record(Member(member_id="m0", session_timeout=9000, rebalance_timeout=-1)))
+    assert (group.rebalance_timeout_ms, group.state, group.generation) == (9000, ClassicState.STABLE, 7)
+
+
+def test_a_group_is_subscribed_to_what_its_members_say() -> None:
+    blobs = [subscription_bytes(Subscription((topic,), version=version)) for topic, version in (("t", 0), ("u", 3))]
+    group = folded(record(*(Member(member_id=f"m{at}", subscription=blob) for at, blob in enumerate(blobs))))
+    assert [group.is_subscribed(topic) for topic in ("t", "u", "v")] == [True, True, False]
+
+
+@pytest.mark.parametrize("blob", [b"", b"\0", b"\xff\xff\0\0", b"\0\0\0\0\0\2\0\1t", b"nonsense of any length"])
+def test_offsets_are_kept_where_a_subscription_does_not_decode(blob: bytes) -> None:
+    group = folded(record(Member(member_id="m0", subscription=blob)))
+    assert group.subscribed is None and group.is_subscribed("t")
+    assert group.description(KnownTopics()).members[0].member_id == "m0"
+
+
+def test_other_protocol_types_are_subscribed_to_nothing() -> None:
+    group = folded(record(Member(member_id="m0"), protocol_type="connect"))
+    assert not group.is_subscribed("t") and group.expiry_base_ms(3) is None
+
+
+@pytest.mark.parametrize(("state_ms", "base_ms"), [(5, 5), (-1, 3)])
+def test_offsets_of_an_empty_group_count_from_when_it_became_empty(state_ms: int, base_ms: int) -> None:
+    assert folded(record(state_ms=state_ms)).expiry_base_ms(3) == base_ms
+
+
+def test_a_tombstone_removes_the_group_and_another_one_nothing() -> None:
+    state = make_state()
+    tombstone = Record(2, GroupMetadataKey(group="g"))
+    for offset, one in enumerate((record(Member(member_id="m0")), tombstone, tombstone)):
+        replay(state, one, Place(offset))
+    assert not state.groups and not state.findings
+
+
+def test_a_group_that_is_larger_than_is_now_allowed_rebalances_and_keeps_those_who_come_first() -> None:
+    driven = Driven(Settings(max_size=2))
+    three = record(*(Member(member_id=f"m{at}", session_timeout=9000, rebalance_timeout=9000) for at in range(3)))
+    driven.shard = type(driven.shard)(
+        GroupCoordinator(driven.settings, driven.chance, KnownTopics()), [Written(0, 0, (three,))], driven.now_ms
+    )
+    group = driven.shard.coordinator.state.groups["g"]
+    assert group.state_name() == "PreparingRebalance"
+    protocols = (("range", b""),)
+    tickets = [driven.join(member_id=f"m{at}", protocols=protocols, session_ms=9000, rebalance_ms=9000) for at in range(3)]
+    assert driven.answers[tickets[2]].error_code == 81
+    driven.wait(9000)
+    assert {driven.answers[ticket].generation_id for ticket in tickets[:2]} == {8}
+
+
+def test_a_member_that_names_a_protocol_twice_does_not_stop_its_group() -> None:
+    driven = Driven()
+    assert driven.answers[driven.enter(protocols=(("range", b"1"), ("range", b"2")))].protocol_name == "range"
+
+
+def test_a_join_that_is_sent_again_is_answered_once() -> None:
+    """The first one never is: its client gave up."""
+    driven = Driven()
+    first = driven.answers[driven.enter(client="a")].member_id
+    second = driven.answers[driven.join(client="b")].member_id
+    tickets = [driven.join(member_id=second, client="b") for _ in range(2)]
+    driven.join(member_id=first, client="a")
+    assert [ticket in driven.answers for ticket in tickets] == [False, True]
+
+
+def test_a_new_member_that_waits_too_long_is_removed_and_told() -> None:
+    """Its client may be gone: nothing else would ever end its wait, when another member holds the rebalance up."""
+    driven = Driven()
+    first = driven.answers[driven.enter(client="a", rebalance_ms=900_000, session_ms=1_800_000)].member_id
+    waiting = driven.enter(client="b", rebalance_ms=900_000)
+    for _ in range(10):
+        driven.wait(29_000)
+        driven.beat("g", first, 1)
+    assert waiting not in driven.answers
+    driven.wait(11_000)
+    assert driven.answers[waiting].error_code == UNKNOWN_MEMBER_ID
+
+
+def test_a_commit_keeps_a_session() -> None:
+    driven = Driven()
+    member_id = driven.answers[driven.enter()].member_id
+    driven.sync("g", member_id, 1, {member_id: b"1"})
+    context = driven.shard.coordinator.context
+    driven.wait(20_000)
+    context.state.groups["g"].committed(member_id, context.timers, driven.now_ms)
+    driven.wait(20_000)
+    assert driven.beat("g", member_id, 1) == 0
+
+
+def test_nothing_is_due_in_a_shard_without_groups() -> None:
+    shard = Shard(GroupCoordinator(Settings(), SeededChance(), KnownTopics()))
+    assert {key[0] for key in shard.coordinator.context.timers} == {"expire-group-metadata"}

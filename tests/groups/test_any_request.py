@@ -1,0 +1,73 @@
+"""Whatever a client sends is answered at once or waits, and the log says what the coordinator knows."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+import pytest
+
+from metashell.codec.registry import message_names, message_type
+from metashell.groups.coordinator.coordinator import GroupCoordinator
+from metashell.groups.coordinator.routes import HANDLERS
+from metashell.groups.record_bytes import key_bytes, read_record, value_bytes
+from metashell.groups.request import Answer
+from metashell.groups.settings import KindSettings, Settings
+from metashell.groups.topics import KnownTopics, Topic
+from tests.groups.driven import BreakableShard, SeededChance
+from tests.groups.random_requests import RandomRequests
+
+REQUESTS = 40_000 if os.environ.get("METASHELL_SOAK") else 2_000
+SEED = int(os.environ.get("METASHELL_SEED", "0"))
+_ANSWERS = {kind.key: kind for name in message_names("response") if (kind := message_type("response", name)).key in HANDLERS}
+_PARKING = ("JoinGroupResponse", "SyncGroupResponse", "DeleteGroupsResponse")
+
+
+def topics(version: int, count: int) -> KnownTopics:
+    return KnownTopics([Topic(b"t" * 16, "t", (("r",),) * 4), Topic(b"u" * 16, "u", (("r",),) * count)], version)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_request_that_decodes_is_answered(seed: int) -> None:
+    chance = random.Random(SEED + seed)
+    kind = KindSettings(assignment_interval_ms=(0, 1000)[seed % 2])
+    settings = Settings(initial_rebalance_delay_ms=(0, 3000)[seed % 2], max_size=(3, 100)[seed % 2], consumer=kind)
+    ids = SeededChance(seed)
+    now_ms = 1_000_000
+    shard = BreakableShard(GroupCoordinator(settings, ids, topics(1, 2)), now_ms=now_ms)
+    requests = RandomRequests(shard.coordinator, chance)
+    waiting: dict[int, Any] = {}
+
+    def take(answers: list[Answer]) -> None:
+        for answer in answers:
+            request = waiting.pop(answer.ticket)
+            _ANSWERS[request.api_key].write(answer.body, request.version)
+            member_id = getattr(answer.body, "member_id", None)
+            if member_id:
+                requests.member_ids.append(member_id)
+
+    for number in range(REQUESTS):
+        request = requests.draw(number)
+        waiting[number] = request
+        take(shard.submit(request, now_ms))
+        if number in waiting:
+            assert _ANSWERS[request.api_key].name in _PARKING
+        now_ms += chance.choice((0, 0, 1, 100, 3000))
+        if chance.random() < 0.02:
+            now_ms += 50_000
+        take(shard.run_due(now_ms))
+        if chance.random() < 0.01:
+            deleted = {"u"} if chance.random() < 0.2 else set()
+            take(shard.topics_changed(topics(number, chance.randint(1, 5)), {"u"}, deleted, now_ms))
+        shard.error = chance.choice((3, 6, 10)) if chance.random() < 0.02 else 0
+        if chance.random() < 0.002:
+            take(shard.coordinator.unloaded(now_ms))
+            shard = BreakableShard(GroupCoordinator(settings, ids, topics(number, 2)), tuple(shard.written), now_ms)
+            requests.coordinator = shard.coordinator
+    for batch in shard.written:
+        for record in batch.records:
+            assert read_record(key_bytes(record), value_bytes(record)) == record
+    for group in shard.coordinator.state.groups.values():
+        group.summary()
+        group.description(shard.coordinator.state.topics)

@@ -1,0 +1,63 @@
+"""The log says what the coordinator knows: folded, it gives the same state, after every step and wherever it is cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from metashell.groups.coordinator.coordinator import GroupCoordinator
+from metashell.groups.coordinator.shard import Shard
+from metashell.groups.state import State
+from tests.groups.folding import fold, logged
+from tests.groups.golden import Player, scenarios
+
+REBALANCING = "classic, rebalancing"
+
+
+class FoldingPlayer(Player):
+    """Folds what is written, as it is written, and compares after every step."""
+
+    def __init__(self, golden: dict[str, Any]) -> None:
+        super().__init__(golden)
+        self.folded: State = fold(())
+        self.folded_count = 0
+        self.compared = 0
+
+    def _step(self, step: dict[str, Any], now_ms: int, end_ms: int) -> None:
+        super()._step(step, now_ms, end_ms)
+        written = self.shard.written
+        fold(written[self.folded_count :], self.folded)
+        self.folded_count = len(written)
+        live, folded = logged(self.shard.coordinator.state), logged(self.folded)
+        # A group that is between two generations has no record of it.
+        resting = {group_id for group_id, group in live["groups"].items() if group != REBALANCING}
+        for part in (live, folded):
+            part["groups"] = {group_id: group for group_id, group in part["groups"].items() if group_id in resting}
+        assert folded == live, step["step"]
+        self.compared += 1
+
+
+@pytest.mark.parametrize("name", sorted(scenarios()))
+def test_the_folded_log_is_the_live_state_after_every_step(name: str) -> None:
+    golden = scenarios()[name]
+    player = FoldingPlayer(golden)
+    player.play()
+    assert player.compared == len(golden["steps"])
+
+
+@pytest.mark.parametrize("name", ["worked-trace", "upgrade-and-downgrade", "regex", "static-consumers", "walk-consumer-3"])
+def test_a_log_that_is_cut_after_any_batch_can_be_loaded_and_goes_on(name: str) -> None:
+    golden = scenarios()[name]
+    player = Player(golden)
+    player.play()
+    written = tuple(player.shard.written)
+    for count in range(len(written) + 1):
+        settings = player.shard.coordinator.context.settings
+        coordinator = GroupCoordinator(settings, player.chance, player.shard.coordinator.state.topics)
+        shard = Shard(coordinator, written[:count], 0)
+        assert logged(coordinator.state) == logged(fold(written[:count]))
+        assert coordinator.state.findings == []
+        shard.run_due(10**7)
+        assert all(group.is_empty for group in coordinator.state.groups.values()), "nobody was heard of"
+        assert logged(fold(shard.written))["groups"].keys() == coordinator.state.groups.keys()
