@@ -7,9 +7,9 @@ Source: groups.md 15; watched-streams-assign and watched-streams-standby, whose 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from heapq import heappop, heappush
 from typing import NamedTuple
 
+from metashell.groups.streams.java_queue import JavaQueue
 from metashell.groups.streams.tasks import NO_TASKS, TaskId, Tasks
 
 
@@ -30,7 +30,9 @@ class TaskPlan(NamedTuple):
 
 def plan_of(task_counts: Mapping[str, int], stateful: Iterable[str], standby_count: int) -> TaskPlan:
     """All tasks of a topology."""
-    active = sorted(((id, partition) for id, count in task_counts.items() for partition in range(count)), key=lambda task: (task[1], task[0]))
+    active = sorted(
+        ((id, partition) for id, count in task_counts.items() for partition in range(count)), key=lambda task: (task[1], task[0])
+    )
     kept = set(stateful)
     return TaskPlan(tuple(active), frozenset(task for task in active if task[0] in kept), standby_count)
 
@@ -53,6 +55,8 @@ class _Work:
         self._members = members
         self.active: dict[str, set[TaskId]] = {id: set() for id in members}
         self.standby: dict[str, set[TaskId]] = {id: set() for id in members}
+        self._to_share, self._sharing = len(plan.active), len(members)
+        self._share = -(-self._to_share // self._sharing)
         self._of_process: dict[str, list[str]] = {}
         for id, member in members.items():
             self._of_process.setdefault(member.process_id, []).append(id)
@@ -65,13 +69,13 @@ class _Work:
     def assign_active(self) -> None:
         left = [task for task in self._plan.active if not self._keep(task)]
         rest = [task for task in sorted(left) if not self._promote(task)]
-        processes: list[tuple[float, int, str]] = []
-        for turn, process in enumerate(self._of_process):
-            heappush(processes, (self._load(process), turn, process))
-        for turn, task in enumerate(rest, len(processes)):
-            _, _, process = heappop(processes)
+        processes: JavaQueue[str] = JavaQueue()
+        for process in self._of_process:
+            processes.add(self._load(process), process)
+        for task in rest:
+            process = processes.take()
             self.active[min(self._of_process[process], key=self._count)].add(task)
-            heappush(processes, (self._load(process), turn, process))
+            processes.add(self._load(process), process)
 
     def assign_standby(self) -> None:
         if not self._plan.standby_count:
@@ -85,28 +89,25 @@ class _Work:
     def _keep(self, task: TaskId) -> bool:
         """Leave an active task where it is, as long as its member has no more than its share."""
         id = self._last_active.get(task)
-        if id is None or len(self.active[id]) >= self._share():
+        if id is None or len(self.active[id]) >= self._share:
             return False
-        self.active[id].add(task)
+        self._take(id, task)
         return True
 
     def _promote(self, task: TaskId) -> bool:
         """Give an active task to a member that had it as standby."""
-        share = self._share()
-        found = [id for id in self._last_standby.get(task, ()) if len(self.active[id]) < share]
+        found = [id for id in self._last_standby.get(task, ()) if len(self.active[id]) < self._share]
         if found:
-            self.active[min(found, key=self._count)].add(task)
+            self._take(min(found, key=self._count), task)
         return bool(found)
 
-    def _share(self) -> int:
-        """How many active tasks a member may have: those that have their share leave the rest to the others."""
-        tasks, count = len(self._plan.active), len(self._members)
-        share = -(-tasks // count)
-        for own in self.active.values():
-            if len(own) >= share and count > 1:
-                tasks, count = tasks - len(own), count - 1
-                share = -(-tasks // count)
-        return share
+    def _take(self, id: str, task: TaskId) -> None:
+        """Give a member an active task; one that then has its share leaves what there is to the others, whose share may so become less."""
+        self.active[id].add(task)
+        if len(self.active[id]) == self._share and self._sharing > 1:
+            self._to_share -= self._share
+            self._sharing -= 1
+            self._share = -(-self._to_share // self._sharing)
 
     def _add_standby(self, task: TaskId, quota: int) -> None:
         free = [process for process in self._of_process if not self._has(process, task)]

@@ -30,8 +30,8 @@ _MEMBERS_COMMIT_FROM: Final = 9
 class StreamsGroup(Group):
     """Shape: `topology` is the value of record 23, None until there is one.
 
-    Not from records: `configured` is the topology with the topics of metadata version `checked_version`; `endpoint_epoch` rises when
-    members that answer queries change their tasks; `shutdown_by` is the member that asked all of them to stop.
+    Not from records: `configured` and `checked_hash` are what the topology comes to with the topics of version `checked_version`;
+    `endpoint_epoch` rises when members that answer queries change their tasks; `shutdown_by` is the member that asked all of them to stop.
     """
 
     type: ClassVar[str] = "streams"
@@ -47,6 +47,7 @@ class StreamsGroup(Group):
     members: MutableMapping[str, Member] = field(default_factory=TimelineMap)
     targets: dict[str, Tasks] = field(default_factory=dict)
     checked_version: int = field(default=-1, compare=False)
+    checked_hash: int = field(default=0, compare=False)
     configured: Configured | None = field(default=None, compare=False)
     endpoint_epoch: int = field(default=0, compare=False)
     shutdown_by: str | None = field(default=None, compare=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from metashell.groups.streams.tasks import NO_TASKS, Epochs, Tasks
+from metashell.groups.streams.tasks import NO_EPOCHS, NO_TASKS, Epochs, Tasks
 
 STABLE: Final = 1
 UNREVOKED: Final = 2
@@ -26,9 +26,7 @@ class Endpoint(NamedTuple):
 
 
 class Member(NamedTuple):
-    """Shape: `assigned` and `revoking` (told to give up, not confirmed) share no task in one role; `epochs` are those of the active tasks of
-    both.
-    """
+    """Shape: `assigned` and `revoking` (told to give up, not confirmed) share no task in one role; `epochs` has the active ones of both."""
 
     member_id: str
     epoch: int = 0
@@ -36,7 +34,7 @@ class Member(NamedTuple):
     state: int = STABLE
     assigned: Tasks = NO_TASKS
     revoking: Tasks = NO_TASKS
-    epochs: Epochs = {}
+    epochs: Epochs = NO_EPOCHS
     instance_id: str | None = None
     rack_id: str | None = None
     rebalance_timeout_ms: int = -1

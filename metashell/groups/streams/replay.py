@@ -52,7 +52,7 @@ def replay_topology(state: State, record: Record, place: Place) -> None:
     group = _group_of(state, record, place)
     if group is not None:
         group.topology = record.value
-        group.checked_version = -1
+        group.configured = None
 
 
 def replay_member(state: State, record: Record, place: Place) -> None:
@@ -89,7 +89,9 @@ def replay_target_member(state: State, record: Record, place: Place) -> None:
     if value is None:
         group.targets.pop(record.key.member_id, None)
     else:
-        group.targets[record.key.member_id] = Tasks(tasks_of(value.active_tasks), tasks_of(value.standby_tasks), tasks_of(value.warmup_tasks))
+        group.targets[record.key.member_id] = Tasks(
+            tasks_of(value.active_tasks), tasks_of(value.standby_tasks), tasks_of(value.warmup_tasks)
+        )
 
 
 def replay_current(state: State, record: Record, place: Place) -> None:

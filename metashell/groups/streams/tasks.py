@@ -41,6 +41,8 @@ NO_TASKS: Final = Tasks()
 Epochs = Mapping[TaskId, int]
 """Active tasks with the epoch in which the member got them: offsets of an older epoch are refused."""
 
+NO_EPOCHS: Final[Epochs] = {}
+
 
 def tasks_of(topics: Iterable[Any] | None) -> frozenset[TaskId]:
     """The tasks in a list of requests or records."""
