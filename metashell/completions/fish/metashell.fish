@@ -132,11 +132,11 @@ function __metashell_valued
         case metashell-scram:delete
             string split ' ' -- '--mechanism --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-groups:list
-            string split ' ' -- '--group-type --state --output -o --max-decompressed'
+            string split ' ' -- '--group-type --state --output -o --max-decompressed --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-groups:describe
-            string split ' ' -- '--metadata --output -o --max-decompressed'
+            string split ' ' -- '--metadata --output -o --max-decompressed --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-groups:offsets
-            string split ' ' -- '--metadata --output -o --max-decompressed'
+            string split ' ' -- '--metadata --output -o --max-decompressed --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-groups:why
             string split ' ' -- '--last --metadata --output -o --max-decompressed'
         case metashell-groups:history
@@ -1147,6 +1147,11 @@ complete -c metashell-groups -n '__metashell_command_is list' -l state -x -d 'on
 complete -c metashell-groups -n '__metashell_command_is list' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-groups -n '__metashell_command_is list' -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
 complete -c metashell-groups -n '__metashell_command_is list' -l verbose -s v -d 'report on standard error what was read, torn tails and every fault'
+complete -c metashell-groups -n '__metashell_command_is list' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-groups -n '__metashell_command_is list' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-groups -n '__metashell_command_is list' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-groups -n '__metashell_command_is list' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-groups -n '__metashell_command_is list' -l timeout -x -d 'give up after this time'
 complete -c metashell-groups -n '__metashell_command_is list' -l help -s h -d 'show the help and exit'
 complete -c metashell-groups -n '__metashell_command_is list; and __metashell_words_are_at_least 1' -F
 complete -c metashell-groups -n '__metashell_words_are 0' -x -a describe -d 'show a group with its members'
@@ -1154,14 +1159,24 @@ complete -c metashell-groups -n '__metashell_command_is describe' -l metadata -r
 complete -c metashell-groups -n '__metashell_command_is describe' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-groups -n '__metashell_command_is describe' -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
 complete -c metashell-groups -n '__metashell_command_is describe' -l verbose -s v -d 'report on standard error what was read, torn tails and every fault'
+complete -c metashell-groups -n '__metashell_command_is describe' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-groups -n '__metashell_command_is describe' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-groups -n '__metashell_command_is describe' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-groups -n '__metashell_command_is describe' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-groups -n '__metashell_command_is describe' -l timeout -x -d 'give up after this time'
 complete -c metashell-groups -n '__metashell_command_is describe' -l help -s h -d 'show the help and exit'
 complete -c metashell-groups -n '__metashell_command_is describe; and __metashell_words_are_at_least 2' -F
 complete -c metashell-groups -n '__metashell_words_are 0' -x -a offsets -d 'show a group’s committed offsets, and its lag'
-complete -c metashell-groups -n '__metashell_command_is offsets' -l lag -d 'also show where the logs end and how much is left to read, where the logs lie beside'
+complete -c metashell-groups -n '__metashell_command_is offsets' -l lag -d 'also show where the logs end and how much is left to read; offline where they lie beside'
 complete -c metashell-groups -n '__metashell_command_is offsets' -l metadata -r -F -d 'metadata that has the names of topics; by default __cluster_metadata-0 in the log directories that were named'
 complete -c metashell-groups -n '__metashell_command_is offsets' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-groups -n '__metashell_command_is offsets' -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
 complete -c metashell-groups -n '__metashell_command_is offsets' -l verbose -s v -d 'report on standard error what was read, torn tails and every fault'
+complete -c metashell-groups -n '__metashell_command_is offsets' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-groups -n '__metashell_command_is offsets' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-groups -n '__metashell_command_is offsets' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-groups -n '__metashell_command_is offsets' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-groups -n '__metashell_command_is offsets' -l timeout -x -d 'give up after this time'
 complete -c metashell-groups -n '__metashell_command_is offsets' -l help -s h -d 'show the help and exit'
 complete -c metashell-groups -n '__metashell_command_is offsets; and __metashell_words_are_at_least 2' -F
 complete -c metashell-groups -n '__metashell_words_are 0' -x -a why -d 'say why a group rebalanced, and who held it up'
