@@ -119,10 +119,10 @@ KEYS = {
     "list": "coordinator epoch findings group group_type members offsets partition pending protocol_type state type",
     "describe": "assignment_epoch assignor coordinator details epoch findings group group_type leader members offsets partition pending "
     "protocol_type state type",
-    "offsets": "client committed_at expires_at group lag leader_epoch log_end_offset member metadata offset partition pending_producer topic "
-    "topic_id type",
-    "why": "arrived causes delays epoch group group_type members missing_epochs moved offset partitions settled_at settled_offset superseded_by "
-    "sync_ms timestamp took_ms type",
+    "offsets": "client committed_at expires_at group lag leader_epoch log_end_offset member metadata offset partition pending_producer "
+    "topic topic_id type",
+    "why": "arrived causes delays epoch group group_type members missing_epochs moved offset partitions settled_at settled_offset "
+    "superseded_by sync_ms timestamp took_ms type",
     "history": "details epoch event group member offset text timestamp type",
     "expiring": "committed_at expires_at group group_type left offset partition state topic type",
     "downgrade-check": "check group group_type result text type",
