@@ -46,10 +46,15 @@ def kafka_command(version: str, tool: str, *args: str) -> list[str]:
 
 def run_program(source: Path, *args: str, version: str = KAFKA, stdin: bytes = b"") -> bytes:
     """The standard output of a Java program in one source file, with Kafka's jars on its class path."""
-    command = [java(), *_SMALL, "-cp", f"{jars(version)}/*", str(source), *args]
+    command = program_command(source, *args, version=version)
     done = subprocess.run(command, input=stdin, capture_output=True, timeout=_RUN_TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stderr.decode("utf-8", "replace")
     return done.stdout
+
+
+def program_command(source: Path, *args: str, version: str = KAFKA) -> list[str]:
+    """The command line that runs such a program, for tests that talk to it."""
+    return [java(), *_SMALL, "-cp", f"{jars(version)}/*", str(source), *args]
 
 
 @functools.cache

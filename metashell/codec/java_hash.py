@@ -2,11 +2,12 @@
 
 A java.util.HashMap has a power of two of buckets, and doubles when it is three quarters full; it never shrinks. It iterates by bucket, and
 in a bucket in the order in which keys came. So the order follows from the keys in that order, their hashes and the number of buckets.
+But computeIfAbsent puts a new key first in its bucket, where put and add put it last: see `lazy_table_order`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -34,6 +35,15 @@ def table_order(keys: Iterable[Key], hash: Callable[[Key], int], buckets: int) -
         return (number ^ number >> 16) & mask
 
     return sorted(keys, key=bucket)
+
+
+def lazy_table_order(calls: Sequence[Key], hash: Callable[[Key], int], capacity: int = 16) -> list[Key]:
+    """Keys as a table iterates over them that these calls of computeIfAbsent filled, which may repeat keys.
+
+    A new key comes first in its bucket, and the table only grows at the call after the one that made it too full.
+    """
+    buckets = bucket_count(capacity, len(dict.fromkeys(calls[:-1])))
+    return table_order(reversed(dict.fromkeys(calls)), hash, buckets)
 
 
 def hash_order(ids: Iterable[int], capacity: int = 16) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 from metashell.codec.batches import CRC_START, HEADER_SIZE, MAGIC_END, BatchHeader, CheckedBatch, RecordBatch, unpack_header
 from metashell.codec.crc32c import crc32c
-from metashell.codec.framing import MAGIC_MAX, Stop, Window, frame_fault
+from metashell.codec.framing import MAGIC_MAX, Frame, Stop, Window, frame_fault
 from metashell.log.files import OpenFile
 from metashell.log.tail import Tail, judge_tail
 from metashell.log.window_reader import WINDOW_SIZE, WindowReader
@@ -48,12 +48,12 @@ class BadBatch(NamedTuple):
 
 BatchFault = BadBatch | Tail
 """A place in a file that holds no good batch."""
-TakesFrame = Callable[[bytes, int, int], bool]
-"""`(buf, at, size)`: whether it has used the frame at that index, after every check that it needs itself."""
+TakesFrames = Callable[[bytes, list[Frame], int], int]
+"""`(buf, frames, first)`: uses frames from that one on, after every check that it needs; which is the first that it does not take."""
 
 
 def read_batches(
-    file: OpenFile, *, start: int = 0, max_bytes: int | None = None, takes: TakesFrame | None = None
+    file: OpenFile, *, start: int = 0, max_bytes: int | None = None, takes: TakesFrames | None = None
 ) -> Iterator[RecordBatch | BatchFault]:
     """The batches of `file` from byte `start` on, and the faults between them, in order of position.
 
@@ -68,20 +68,25 @@ def read_batches(
     while True:
         window = reader.read(position)
         buf, base = window.buf, window.position
-        for at, size in window.frames:
-            if takes is not None and takes(buf, at, size):
+        frames, done = window.frames, 0
+        while done < len(frames):
+            left = frames
+            if takes is not None:
+                done = takes(buf, frames, done)
                 after = -1
-                continue
-            if size < HEADER_SIZE or buf[at + MAGIC_END - 1] != MAGIC_MAX:
-                yield _judge(buf[at : at + size], base + at, name)
-                continue
-            header = BatchHeader(*unpack_header(buf, at))
-            after = header.last_offset + 1
-            data = buf[at : at + size]
-            if crc32c(data, CRC_START) == header.crc:
-                yield CheckedBatch(header, base + at, data, name)
-            else:
-                yield _bad_crc(RecordBatch(header, base + at, data, name))
+                left = frames[done : done + 1]
+            for at, size in left:
+                if size < HEADER_SIZE or buf[at + MAGIC_END - 1] != MAGIC_MAX:
+                    yield _judge(buf[at : at + size], base + at, name)
+                    continue
+                header = BatchHeader(*unpack_header(buf, at))
+                after = header.last_offset + 1
+                data = buf[at : at + size]
+                if crc32c(data, CRC_START) == header.crc:
+                    yield CheckedBatch(header, base + at, data, name)
+                else:
+                    yield _bad_crc(RecordBatch(header, base + at, data, name))
+            done += len(left)
         position = window.next
         # Of large batches little is read twice.
         reader.window_size = min(2 * reader.window_size, WINDOW_SIZE) if len(window.frames) > 1 else _FIRST_WINDOW

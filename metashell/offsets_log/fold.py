@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from struct import Struct
 from typing import Final, NamedTuple
 
 from metashell.codec.batches import (
@@ -21,20 +22,19 @@ from metashell.codec.batches import (
     LOG_APPEND_TIME,
     TRANSACTIONAL,
     RecordBatch,
-    unpack_header,
 )
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.codec.control import ABORT, COMMIT, control_type
 from metashell.codec.coordinator import int16_at
 from metashell.codec.crc32c import crc32c
-from metashell.codec.framing import MAGIC_MAX
+from metashell.codec.framing import MAGIC_MAX, Frame
 from metashell.codec.primitives import kafka_text
 from metashell.errors import DecodeError
 from metashell.groups.coordinator.replays import REPLAYS, make_state
 from metashell.groups.record import Place
 from metashell.groups.state import Committed, PartitionKey
 from metashell.log.order import OrderCheck
-from metashell.log.segment import TakesFrame
+from metashell.log.segment import TakesFrames
 from metashell.offsets_log.decoding import COMMIT_TYPES, GROUP_METADATA, Decoder, UnknownTypeError, group_of_key
 
 _GAVE_UP: Final = -1
@@ -73,9 +73,6 @@ class Fold:
         self.state = make_state()
         self.unknown_types: Counter[int] = Counter()
         self.records: list[RawRecord] = []
-        self.end_offset = 0
-        self.last_ms = -1
-        self.record_count = 0
         self._decoder = decoder
         self._wants = wants
         self._max_decompressed = max_decompressed
@@ -93,10 +90,6 @@ class Fold:
         """Take in a batch. Errors: DecodeError where its records cannot be read; what precedes the bad one is taken in."""
         header = batch.header
         self._by_group = None
-        self.end_offset = header.last_offset + 1
-        self.record_count += header.count
-        if header.max_timestamp > self.last_ms:
-            self.last_ms = header.max_timestamp
         if header.magic == 2 and not header.attributes & _WITH_CARE and self._wants is None:
             buf, start, end = batch.records_area(self._max_decompressed)
             others: _Others = []
@@ -108,7 +101,7 @@ class Fold:
         else:
             self._add_with_care(batch)
 
-    def quick(self, order: OrderCheck) -> TakesFrame | None:
+    def quick(self, order: OrderCheck) -> TakesFrames | None:
         """What takes the usual frames of a log without making a batch of them; None where every record has to be looked at."""
         if self._wants is not None:
             return None
@@ -116,29 +109,33 @@ class Fold:
         newest, follows = self._newest, order.follows
         others: _Others = []
 
-        def take(buf: bytes, at: int, size: int) -> bool:
-            if size < HEADER_SIZE:
-                return False
-            base, _, epoch, magic, crc, attributes, delta, first_ms, last_ms, _, _, _, count = unpack_header(buf, at)
-            if magic != MAGIC_MAX or attributes & _WITH_MORE_CARE:
-                return False
-            if (base != order.expected_offset or epoch != order.epoch) and not follows(base, epoch):
-                return False
-            data = buf[at : at + size]
-            if crc32c(data, CRC_START) != crc:
-                return False
-            is_usual = _take_usual(data, HEADER_SIZE, count, base, newest, others) == size
-            if others:
-                found, others[:] = others[:], ()
-                if is_usual:
-                    self._take_others(found, first_ms, base)
-            if is_usual:
-                self.end_offset = order.expected_offset = base + delta + 1
-                order.epoch = epoch
-                self.record_count += count
-                if last_ms > self.last_ms:
-                    self.last_ms = last_ms
-            return is_usual
+        def take(buf: bytes, frames: list[Frame], first: int) -> int:
+            expected, now = order.expected_offset, order.epoch
+            taken = first
+            for at, size in frames[first:] if first else frames:
+                if size < HEADER_SIZE:
+                    break
+                base, epoch, magic, crc, attributes, delta, time_ms, count = unpack_some(buf, at)
+                if magic != MAGIC_MAX or attributes & _WITH_MORE_CARE:
+                    break
+                if base != expected or epoch != now:
+                    order.expected_offset, order.epoch = expected, now
+                    if not follows(base, epoch):
+                        break
+                data = buf[at : at + size]
+                if crc32c(data, CRC_START) != crc:
+                    break
+                is_usual = _take_usual(data, HEADER_SIZE, count, base, newest, others) == size
+                if others:
+                    found, others[:] = others[:], ()
+                    if is_usual:
+                        self._take_others(found, time_ms, base)
+                if not is_usual:
+                    break
+                expected, now = base + delta + 1, epoch
+                taken += 1
+            order.expected_offset, order.epoch = expected, now
+            return taken
 
         self._by_group = None
         return take
@@ -288,6 +285,8 @@ class Fold:
 
 _WITH_CARE: Final = TRANSACTIONAL | CONTROL | LOG_APPEND_TIME
 _WITH_MORE_CARE: Final = _WITH_CARE | CODEC_MASK
+unpack_some: Final = Struct(">q4xibIhiq22xi").unpack_from
+"""Of a batch's header: base offset, epoch, magic, CRC, attributes, last offset delta, base timestamp and count."""
 _Others = list[tuple[int, bytes, bytes | None]]
 
 

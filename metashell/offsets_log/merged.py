@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from metashell.codec.batches import RecordBatch
 from metashell.log.files import open_file
 from metashell.log.order import OrderCheck
-from metashell.log.segment import BadBatch, TakesFrame, read_batches
+from metashell.log.segment import BadBatch, TakesFrames, read_batches
 from metashell.log.source_fault import SourceFault, fault_of
 from metashell.log.tail import Tail
 from metashell.offsets_log.inputs import Copy, PartitionLog
@@ -19,7 +19,7 @@ from metashell.offsets_log.inputs import Copy, PartitionLog
 Item = RecordBatch | SourceFault
 
 
-def batches_of(log: PartitionLog, quick: Callable[[OrderCheck], TakesFrame | None] | None = None) -> Iterator[Item]:
+def batches_of(log: PartitionLog, quick: Callable[[OrderCheck], TakesFrames | None] | None = None) -> Iterator[Item]:
     """The batches of a log, and what is wrong between them, without those that `quick` takes where there is one copy only.
 
     Errors: UsageError for a file that cannot be opened.
@@ -29,7 +29,7 @@ def batches_of(log: PartitionLog, quick: Callable[[OrderCheck], TakesFrame | Non
     return _merged([_of_copy(copy) for copy in log.copies])
 
 
-def _of_copy(copy: Copy, quick: Callable[[OrderCheck], TakesFrame | None] | None = None) -> Iterator[Item]:
+def _of_copy(copy: Copy, quick: Callable[[OrderCheck], TakesFrames | None] | None = None) -> Iterator[Item]:
     order = OrderCheck(None, may_skip=True)
     takes = None if quick is None else quick(order)
     for file in copy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from metashell.groups.assignors import server_range, simple, simple_uneven, uniform, uniform_uneven
+from metashell.groups.assignors import server_range, simple, uniform, uniform_uneven
 from metashell.groups.assignors.server_group import Assigned, PartitionCount, ServerGroup, ServerMember, are_homogeneous, in_java_order
 from metashell.groups.topics import Topics
 
@@ -16,14 +16,10 @@ def _uniform(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
     return (uniform.assign if group.is_homogeneous else uniform_uneven.assign)(group, partition_count)
 
 
-def _simple(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
-    return (simple.assign if group.is_homogeneous else simple_uneven.assign)(group, partition_count)
-
-
 SERVER_ASSIGNORS: Final[dict[str, Callable[[ServerGroup, PartitionCount], Assigned]]] = {
     "uniform": _uniform,
     "range": server_range.assign,
-    "simple": _simple,
+    "simple": simple.assign,
 }
 
 

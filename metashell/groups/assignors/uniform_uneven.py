@@ -5,6 +5,8 @@ Source: org.apache.kafka.coordinator.group.assignor.UniformHeterogeneousAssignme
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import Final
 
 from metashell.groups.assignors.errors import AssignorError
@@ -38,9 +40,9 @@ class _Builder:
         self._keep()
         free = {topic_id: [at for at, owner in enumerate(owners) if owner < 0] for topic_id, owners in self.owners.items()}
         for topic_id in self._by_pressure({topic_id for topic_id, partitions in free.items() if partitions}):
-            ranks = _Ranks(self.subscribers[topic_id], self.sizes)
+            takers = _Takers(self._by_size(topic_id))
             for partition in free[topic_id]:
-                self._give(topic_id, partition, ranks.lowest())
+                self._give(topic_id, partition, takers.next())
         self._balance(self._by_pressure({topic_id for topic_id, numbers in self.subscribers.items() if len(numbers) > 1}))
         return sorted_targets(dict(zip(self.group.members, self.targets, strict=True)))
 
@@ -90,82 +92,84 @@ class _Builder:
                 if self._balance_topic(topic_id) or last_moved < 0:
                     last_moved = at
 
+    def _by_size(self, topic_id: bytes) -> list[tuple[int, int]]:
+        """The subscribers of a topic with how much they have, who has least first."""
+        return sorted((self.sizes[number], number) for number in self.subscribers[topic_id])
+
     def _balance_topic(self, topic_id: bytes) -> bool:
-        """Move partitions from who has most to who has least; whether any was moved."""
-        ranks = _Ranks(self.subscribers[topic_id], self.sizes)
-        if ranks.spread() <= 1:
+        """Move partitions of a topic from who has most in all to who has least, until they differ by one; whether any was moved."""
+        ranked = self._by_size(topic_id)
+        if ranked[-1][0] - ranked[0][0] < 2:
             return False
         held: dict[int, list[int]] = {}
         for partition, owner in enumerate(self.owners[topic_id]):
             held.setdefault(owner, []).append(partition)
+        takers, givers = _Takers(ranked), _Givers(ranked)
         moved = False
-        while not ranks.is_level():
-            giver = ranks.highest()
-            while giver >= 0 and not held.get(giver):
-                ranks.leave_out()
-                giver = ranks.highest()
-            if giver < 0:
-                break
-            partition = held[giver].pop()
-            taker = ranks.lowest()
-            if ranks.is_level():
-                break
-            self._give(topic_id, partition, taker)
+        while (giver := givers.next_with(held)) is not None and givers.load - takers.load > 1:
+            self._give(topic_id, held[giver].pop(), takers.next())
+            givers.gave()
             moved = True
         return moved
 
 
-class _Ranks:
-    """The subscribers of a topic by how much they have: those at the low end get partitions, those at the high end give some away.
+class _Takers:
+    """Members to whom partitions are given: the next is one of those who have least, of these the one that was first at the start."""
 
-    At each end is a range of members that are equal. One round gives each of them one partition, or takes one; then the range's level has
-    changed by one, and it takes in those members who are at this level from the start. The sizes that are looked at are those of members
-    outside of the range, whose partitions did not change.
+    def __init__(self, ranked: list[tuple[int, int]]) -> None:
+        self._numbers = [number for _, number in ranked]
+        self._heap = [(load, rank) for rank, (load, _) in enumerate(ranked)]
+
+    @property
+    def load(self) -> int:
+        """How much the next one has."""
+        return self._heap[0][0]
+
+    def next(self) -> int:
+        """The next one, which has one more from then on."""
+        load, rank = self._heap[0]
+        heapreplace(self._heap, (load + 1, rank))
+        return self._numbers[rank]
+
+
+class _Givers:
+    """Members from whom partitions are taken: the next is one of those who have most, of these the one of the highest rank.
+
+    Who is asked and has nothing of the topic leaves, and the one of the highest rank of all takes its rank. So it was seen to be.
     """
 
-    def __init__(self, numbers: list[int], sizes: list[int]) -> None:
-        self._sizes = sizes
-        self._sorted = sorted(numbers, key=lambda number: (sizes[number], number))
-        self._low_end = 0
-        self._low_level = sizes[self._sorted[0]] - 1
-        self._low_next = 0
-        self._high_start = self._high_end = len(self._sorted)
-        self._high_level = sizes[self._sorted[-1]] + 1
-        self._high_next = len(self._sorted) - 1
+    def __init__(self, ranked: list[tuple[int, int]]) -> None:
+        self._numbers = [number for _, number in ranked]
+        self._loads = [load for load, _ in ranked]
+        self._heap = [(-load, -rank) for rank, load in enumerate(self._loads)]
+        heapify(self._heap)
 
-    def spread(self) -> int:
-        return self._sizes[self._sorted[-1]] - self._sizes[self._sorted[0]]
+    @property
+    def load(self) -> int:
+        """How much the next one has."""
+        return -self._heap[0][0]
 
-    def is_level(self) -> bool:
-        return self._high_level - self._low_level <= 1
-
-    def lowest(self) -> int:
-        """Who gets the next partition."""
-        if self._low_next >= self._low_end:
-            self._low_level += 1
-            while self._low_end < len(self._sorted) and self._sizes[self._sorted[self._low_end]] == self._low_level:
-                self._low_end += 1
-            self._low_next = 0
-        self._low_next += 1
-        return self._sorted[self._low_next - 1]
-
-    def highest(self) -> int:
-        """Who gives the next partition away, -1 for nobody."""
-        if self._high_next < self._high_start:
-            if self._high_end <= self._high_start and self._high_start > 0:
-                self._high_level = self._sizes[self._sorted[self._high_start - 1]]
+    def next_with(self, held: Mapping[int, Sequence[int]]) -> int | None:
+        """The next one that has something; None where nobody has."""
+        while self._heap:
+            load, rank = -self._heap[0][0], -self._heap[0][1]
+            if rank < len(self._loads) and load == self._loads[rank]:
+                if held.get(self._numbers[rank]):
+                    return self._numbers[rank]
+                heappop(self._heap)
+                self._leave(rank)
             else:
-                self._high_level -= 1
-            while self._high_start > 0 and self._sizes[self._sorted[self._high_start - 1]] == self._high_level:
-                self._high_start -= 1
-            self._high_next = self._high_end - 1
-        if self._high_next < 0:
-            return -1
-        self._high_next -= 1
-        return self._sorted[self._high_next + 1]
+                heappop(self._heap)
+        return None
 
-    def leave_out(self) -> None:
-        """Take the member out of the range that `highest` gave last: it has nothing to give."""
-        self._high_end -= 1
-        at = self._high_next + 1
-        self._sorted[at], self._sorted[self._high_end] = self._sorted[self._high_end], self._sorted[at]
+    def _leave(self, rank: int) -> None:
+        number, load = self._numbers.pop(), self._loads.pop()
+        if rank < len(self._loads):
+            self._numbers[rank], self._loads[rank] = number, load
+            heappush(self._heap, (-load, -rank))
+
+    def gave(self) -> None:
+        """The next one has one less from now on."""
+        load, rank = -self._heap[0][0], -self._heap[0][1]
+        self._loads[rank] = load - 1
+        heapreplace(self._heap, (1 - load, -rank))

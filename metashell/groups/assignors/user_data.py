@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from struct import Struct
 from typing import Final
 
-from metashell.codec.java_hash import bucket_count, string_hash, table_order
+from metashell.codec.java_hash import lazy_table_order, string_hash
 from metashell.groups.assignors.client_group import Partition
 
 _INT16: Final = Struct(">h")
@@ -19,10 +19,11 @@ _INT32: Final = Struct(">i")
 def sticky_user_data(owned: Iterable[Partition], generation: int) -> bytes:
     """What a member of `sticky` sends that had an assignment before; the topics come in the order of a hash table."""
     by_topic: dict[str, list[int]] = {}
+    topics = []
     for topic, partition in owned:
+        topics.append(topic)
         by_topic.setdefault(topic, []).append(partition)
-    # The table is filled by computeIfAbsent.
-    order = table_order(reversed(by_topic), string_hash, bucket_count(16, len(by_topic)))
+    order = lazy_table_order(topics, string_hash) if topics else []
     pieces = [_INT32.pack(len(order))]
     for topic in order:
         name, partitions = topic.encode("utf-8", "replace"), by_topic[topic]
