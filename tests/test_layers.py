@@ -66,7 +66,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "share": {"assignors", "offsets"},
         "streams": {"assignors", "offsets"},
         "members": {"assignors"},
-        "probing": set(),
+        "probing": {"members"},
         "coordinator": {"classic", "consumer", "share", "streams", "offsets"},
     },
 }

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from tools.generated import ROOT
 
 PAGE: Final = "docs/seeds.md"
-FILES: Final = ("kip-631", "kip-343", "kip-966")
+FILES: Final = ("kip-631", "kip-343", "kip-966", "coordinator-draft", "kip-429", "kip-268")
 BEGIN, END = "<!-- measured by python -m tests.simulation.brokers -->\n", "<!-- end of what is measured -->\n"
 
 
@@ -125,6 +125,10 @@ _INTRODUCTION = """\
 Two documents describe how a Kafka cluster without ZooKeeper knows which brokers live: KIP-631, and before it the draft KIP-343. This page
 has each of their rules, what Kafka 4.3 does instead where it differs, what in `metashell` builds it, and the tests that show it. Where
 Kafka differs, we do what Kafka does. KIP-966 came later and says who may lead when nobody is in sync.
+
+Three more are about groups of consumers: the draft of a coordinator in the broker, which was given up, and of which KIP-848 is what became;
+KIP-429, by which members keep their partitions while they rebalance; and KIP-268, by which Kafka Streams is upgraded while it runs. The
+members of `metashell/groups/members` and the coordinator of `metashell/groups` show them, with what real Java consumers did as the measure.
 
 `tests/simulation/brokers` shows most of it as behaviour: brokers with leases, logs and clients ask the controllers of
 `metashell/controller`, while the network cuts links between brokers and controllers, brokers and brokers, brokers and clients. After every

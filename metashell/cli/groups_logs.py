@@ -1,17 +1,18 @@
-"""metashell groups: what the logs of groups tell. See `groups_story` for why and history."""
+"""metashell groups: what the logs of groups tell, and what a live cluster says (`groups_live`). See `groups_story` for why and history."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metashell.cli import groups_live
 from metashell.cli.administering import Work, perform
+from metashell.cli.group_topics import NamedTopics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from metashell.groups.record import Finding
-    from metashell.groups.topics import Topic, Topics
-    from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription
+    from metashell.groups.view import OffsetRow
     from metashell.offsets_log.asking import Expiring, FoundGroup
     from metashell.offsets_log.fold import RawRecord
     from metashell.offsets_log.loading import Loaded
@@ -60,6 +61,8 @@ def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None) -> L
     from metashell.offsets_log.loading import FAULTS_MAX, load
 
     loaded = load(work.values.paths, wants=wants, max_decompressed=work.values.max_decompressed)
+    for note in loaded.notes:
+        work.note(note)
     for fault in loaded.faults:
         if not fault.is_tail:
             work.fail(str(fault))
@@ -122,75 +125,12 @@ def no_such_group(loaded: Loaded, group_id: str) -> str:
     return f"{group_id}: no such group in the {len(loaded.logs)} log(s) that were named{near}{expected}"
 
 
-class NamedTopics:
-    """Topics as the metadata beside the logs has them, which is read when somebody first asks for a name."""
-
-    def __init__(self, work: Work) -> None:
-        self._work = work
-        self._known: Topics | None = None
-
-    @property
-    def version(self) -> int:
-        return self._read().version
-
-    def named(self, name: str) -> Topic | None:
-        return self._read().named(name)
-
-    def with_id(self, id: bytes) -> Topic | None:
-        return self._read().with_id(id)
-
-    def names(self) -> Iterator[str]:
-        return self._read().names()
-
-    def _read(self) -> Topics:
-        if self._known is None:
-            from metashell.groups.topics import KnownTopics
-
-            values = self._work.values
-            self._known = KnownTopics()
-            for path in [values.metadata] if values.metadata is not None else list(_metadata_beside(values.paths)):
-                topics = self._of(path, is_named=values.metadata is not None)
-                if topics is not None:
-                    self._known = KnownTopics(topics)
-                    break
-        return self._known
-
-    def _of(self, path: str, *, is_named: bool) -> list[Topic] | None:
-        """Errors: MetashellError for metadata that was named and cannot be read."""
-        from metashell.cli.loading import load
-        from metashell.errors import MetashellError
-        from metashell.groups.topics import Topic
-
-        try:
-            image = load(path, certain_only=False, max_decompressed=self._work.values.max_decompressed).image
-        except MetashellError as error:
-            if is_named:
-                raise
-            self._work.note(f"names of topics are not known: {error}")
-            return None
-        return [Topic(topic.id, topic.name, ((),) * topic.partition_count) for topic in image.topics]
-
-
-def _metadata_beside(paths: Iterable[str]) -> Iterator[str]:
-    """Metadata directories in the log directories around some paths."""
-    import os
-
-    from metashell.log.inputs import paths_of
-    from metashell.log.names import METADATA_DIRECTORY
-
-    for path in (place for named in paths if named != "-" for place in paths_of(named)):
-        folder = os.path.abspath(path)
-        for _ in range(3):
-            if os.path.isdir(os.path.join(folder, METADATA_DIRECTORY)):
-                yield os.path.join(folder, METADATA_DIRECTORY)
-                break
-            folder = os.path.dirname(folder)
-
-
 # ---- list
 
 
 def _list(work: Work) -> None:
+    if groups_live.asks_cluster(work):
+        return groups_live.list_groups(work)
     from metashell.offsets_log.asking import summaries
 
     wanted = work.values
@@ -206,6 +146,9 @@ def _list(work: Work) -> None:
 
 
 def _describe(work: Work) -> None:
+    if groups_live.asks_cluster(work):
+        return groups_live.describe(work)
+    from metashell.cli.groups_text import description_lines
     from metashell.offsets_log.asking import describe as described
 
     topics = NamedTopics(work)
@@ -214,100 +157,18 @@ def _describe(work: Work) -> None:
         work.one(description.as_object(), description_lines(description))
 
 
-def description_lines(description: GroupDescription) -> Iterator[str]:
-    """A group with its members as text."""
-    from metashell.escape import terminal_line
-    from metashell.forms import aligned, counted
-
-    summary = description.summary
-    yield terminal_line(f"{summary.group_id}: {summary.kind} group, {summary.state}, {counted(len(description.members), 'member')}")
-    for line in aligned([[f"  {name}", value] for name, value in _facts(summary, description)]):
-        yield line
-    for member in description.members:
-        yield terminal_line(_member_line(member))
-        for line in aligned([[f"    {name}", value] for name, value in _member_facts(member)]):
-            yield line
-    for finding in description.findings:
-        yield terminal_line(f"  finding: {finding}")
-
-
-def _facts(summary: GroupSummary, description: GroupDescription) -> Iterator[tuple[str, str]]:
-    epochs = "" if description.assignment_epoch is None else f", assignment epoch {description.assignment_epoch}"
-    if summary.epoch is not None:
-        yield ("generation" if summary.kind == "classic" else "epoch"), f"{summary.epoch}{epochs}"
-    if summary.protocol_type:
-        yield "protocol type", summary.protocol_type
-    if description.assignor:
-        yield "assignor", description.assignor
-    if description.leader:
-        yield "leader", description.leader
-    if summary.offsets is not None:
-        held = f", {summary.pending} held back by open transactions" if summary.pending else ""
-        yield "offsets", f"{summary.offsets} partitions{held}"
-    if summary.partition is not None:
-        yield "log", f"__consumer_offsets-{summary.partition}"
-    if summary.coordinator is not None:
-        yield "coordinator", f"node {summary.coordinator}"
-    for name, value in description.details.items():
-        yield _words(name), _short(value)
-
-
-def _member_line(member: MemberDescription) -> str:
-    from metashell.groups.view import part_count
-
-    static = f", static member {member.instance_id}" if member.instance_id is not None else ""
-    epoch = f", epoch {member.epoch}" if member.epoch is not None else ""
-    state = f", {member.state}" if member.state else ""
-    return f"  member {member.member_id}{static}: {member.member_type} protocol{epoch}{state}, {part_count(member.assigned)} partitions"
-
-
-def _member_facts(member: MemberDescription) -> Iterator[tuple[str, str]]:
-    from metashell.groups.view import parts_text
-
-    yield "client", f"{member.client_id} at {member.client_host}"
-    if member.rack is not None:
-        yield "rack", member.rack
-    if member.topics:
-        yield "subscribes to", ", ".join(member.topics)
-    if member.regex:
-        yield "subscribes to all like", member.regex
-    yield "has", parts_text(member.assigned) or "nothing"
-    if member.target is not None and member.target != member.assigned:
-        yield "is to have", parts_text(member.target) or "nothing"
-    if member.revoking:
-        yield "has still to give up", parts_text(member.revoking)
-    for finding in member.findings:
-        yield "finding", finding
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _short(value: object) -> str:
-    from metashell.forms import plain_text
-
-    return plain_text(value)
-
-
 # ---- offsets
 
 
 def _offsets(work: Work) -> None:
     from metashell.amounts import time_text
-    from metashell.groups.view import OffsetRow
-    from metashell.offsets_log.asking import offset_rows
-    from metashell.offsets_log.ends import end_offsets
 
-    loaded = read_logs(work)
-    found = found_groups(work, loaded, work.values.group)
-    ends = end_offsets(work.values.paths) if work.values.lag else {}
-    topics = NamedTopics(work)
-    rows: list[OffsetRow] = [row for one in found for row in offset_rows(one, topics, ends)]
+    rows = groups_live.offset_rows(work) if groups_live.asks_cluster(work) else _rows_of_logs(work)
     if work.values.lag and (missing := [row for row in rows if row.end_offset is None]):
         names = ", ".join(f"{row.topic}-{row.partition}" for row in missing[:_NAMED_MAX])
         more = f" and {len(missing) - _NAMED_MAX} more" if len(missing) > _NAMED_MAX else ""
-        work.note(f"no log of {names}{more} lies in the directories that were named: their lag is not known")
+        where = "lies in the directories that were named" if work.values.paths else "can be asked for its end"
+        work.note(f"no log of {names}{more} {where}: their lag is not known")
     columns = tuple(
         column
         for column in OFFSET_COLUMNS
@@ -319,6 +180,16 @@ def _offsets(work: Work) -> None:
         for row in objects:
             row["committed_at"] = time_text(row["committed_at"])
     work.rows(objects, columns, none=f"{work.values.group} has committed nothing")
+
+
+def _rows_of_logs(work: Work) -> list[OffsetRow]:
+    from metashell.offsets_log.asking import offset_rows
+    from metashell.offsets_log.beside import end_offsets
+
+    found = found_groups(work, read_logs(work), work.values.group)
+    ends = end_offsets(work.values.paths) if work.values.lag else {}
+    topics = NamedTopics(work)
+    return [row for one in found for row in offset_rows(one, topics, ends)]
 
 
 # ---- expiring

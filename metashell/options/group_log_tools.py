@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from metashell.options import shared
-from metashell.options.administering import FORMS
+from metashell.options.administering import CLUSTER_OPTIONS, ENVIRONMENT, FORMS
+from metashell.options.administering import FILES as CLUSTER_FILES
 from metashell.options.spec import Argument, CommandSpec, Option, file_option, flag, path_argument
 
 _GROUP = Argument("group", "the group's id", "1", "GROUP")
-_GROUPS = Argument("group", "the group's id, or a pattern of ids such as '*'", "1", "GROUP")
+_GROUPS = Argument("group", "the group's id, or a pattern of ids; without one, all groups of the paths", "1", "GROUP")
 _PATHS = path_argument(
     "paths",
     "PATH",
@@ -15,10 +16,11 @@ _PATHS = path_argument(
     "log directories of brokers, directories or files of __consumer_offsets, or folders and quoted patterns of these; "
     "copies of several brokers count once",
 )
+_PATHS_OR_CLUSTER = _PATHS._replace(nargs="*")
 _METADATA = file_option(
     "--metadata",
     metavar="PATH",
-    help="metadata that has the names of topics; by default __cluster_metadata-0 in the log directories that were named",
+    help="metadata that has the names of topics; by default those that the log directories around the paths know",
 )
 _NOW = Option(names=("--at",), metavar="TIME", type="time", help="as if it were this time (default: now)")
 _RETENTION = Option(
@@ -36,18 +38,31 @@ _FROM_LOGS = """
         """
 
 
+_OR_CLUSTER = """
+        Without a path it asks a live cluster: the brokers of -b or of METASHELL_BOOTSTRAP_SERVER, or those that the controllers of -C name.
+        """
+
+
 def _command(
-    name: str, summary: str, text: str, arguments: tuple[Argument, ...], options: tuple[Option, ...], *examples: tuple[str, str]
+    name: str,
+    summary: str,
+    text: str,
+    arguments: tuple[Argument, ...],
+    options: tuple[Option, ...],
+    *examples: tuple[str, str],
+    is_live: bool = False,
 ) -> CommandSpec:
+    """A command that reads logs, and with `is_live` asks a cluster where none is named."""
     return CommandSpec(
         name,
         summary,
-        f"{text.rstrip()}\n{_FROM_LOGS}",
-        (*options, *_COMMON),
-        (*arguments, _PATHS),
+        f"{text.rstrip()}\n{_FROM_LOGS}{_OR_CLUSTER if is_live else ''}",
+        (*options, *_COMMON, *(CLUSTER_OPTIONS if is_live else ())),
+        (*arguments, _PATHS_OR_CLUSTER if is_live else _PATHS._replace(nargs="*") if _GROUPS in arguments else _PATHS),
         examples=examples,
         epilog=(shared.EXIT_STATUS,),
-        files=_FILES,
+        files=(*_FILES, *(CLUSTER_FILES if is_live else ())),
+        environment=ENVIRONMENT if is_live else (),
     )
 
 
@@ -67,6 +82,8 @@ LIST = _command(
     ),
     ("metashell groups list /var/lib/kafka", "all groups of a broker's log directory"),
     ("metashell groups list broker-*/ -o jsonl", "those of a whole cluster, for a program"),
+    ("metashell groups list -b localhost:9092 --state Stable", "those that a live cluster works with"),
+    is_live=True,
 )
 DESCRIBE = _command(
     "describe",
@@ -78,6 +95,8 @@ DESCRIBE = _command(
     (_GROUP,),
     (_METADATA,),
     ("metashell groups describe orders-app /var/lib/kafka", "the members, as the log last has them"),
+    ("metashell groups describe orders-app -b localhost:9092", "the members of now"),
+    is_live=True,
 )
 OFFSETS = _command(
     "offsets",
@@ -87,9 +106,11 @@ OFFSETS = _command(
         back is shown with its producer id. --lag compares with where the partitions' own logs end in the named log directories.
         """,
     (_GROUP,),
-    (flag("--lag", help="also show where the logs end and how much is left to read, where the logs lie beside"), _METADATA),
+    (flag("--lag", help="also show where the logs end and how much is left to read; offline where they lie beside"), _METADATA),
     ("metashell groups offsets orders-app /var/lib/kafka", "what is committed, also while the cluster is down"),
     ("metashell groups offsets orders-app --lag broker-*/", "with the lag"),
+    ("metashell groups offsets orders-app --lag -C localhost:9093", "asked of the brokers that the controllers name"),
+    is_live=True,
 )
 WHY = _command(
     "why",
@@ -145,7 +166,7 @@ DOWNGRADE_CHECK = _command(
         """,
     (_GROUPS,),
     (Option(names=("--to",), metavar="RELEASE", help="only what would break with this release, such as 3.9; status 1 if anything would"),),
-    ("metashell groups downgrade-check '*' --to 3.9 broker-*/", "before brokers go back to 3.9"),
+    ("metashell groups downgrade-check --to 3.9 /var/lib/kafka", "before brokers go back to 3.9"),
     ("metashell groups downgrade-check orders-app /var/lib/kafka", "one group"),
 )
 STREAMS_UPGRADE = _command(

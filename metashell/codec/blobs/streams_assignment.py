@@ -12,7 +12,8 @@ from struct import Struct
 from struct import error as struct_error
 from typing import Any
 
-from metashell.errors import DecodeError
+from metashell.codec.java_hash import bucket_count, string_hash, string_hash_order, table_order
+from metashell.errors import DecodeError, EncodeError
 
 LATEST_VERSION = 11
 COMMONLY_SUPPORTED_SINCE = 3
@@ -61,8 +62,12 @@ class StreamsAssignment:
     next_rebalance_ms: int = NO_REBALANCE_MS
 
 
-def read_streams_assignment(raw: bytes) -> StreamsAssignment:
-    """The assignment that the bytes hold, every one of them.
+class CorruptCountError(DecodeError):
+    """A count that the whole of the bytes could not hold."""
+
+
+def read_streams_assignment(raw: bytes, may_have_more: bool = False) -> StreamsAssignment:
+    """The assignment that the bytes hold, every one of them unless there may be more.
 
     Errors: DecodeError for another version, and for bytes that do not fit or are left over.
     """
@@ -73,9 +78,19 @@ def read_streams_assignment(raw: bytes) -> StreamsAssignment:
         raise DecodeError("AssignmentInfo ends early", offset=reader.at) from None
     except UnicodeDecodeError as error:
         raise DecodeError(f"AssignmentInfo: {error.reason}", offset=reader.at) from None
-    if reader.at != len(raw):
+    if reader.at != len(raw) and not may_have_more:
         raise DecodeError(f"AssignmentInfo: {len(raw) - reader.at} byte(s) left over", offset=reader.at)
     return value
+
+
+def streams_assignment_bytes(value: StreamsAssignment) -> bytes:
+    """The assignment as its version writes it; what that does not have is left out.
+
+    Errors: EncodeError for a named topology in a version without them.
+    """
+    writer = _Writer(value.version)
+    writer.assignment(value)
+    return bytes(writer.out)
 
 
 def streams_assignment_json(value: StreamsAssignment) -> dict[str, Any]:
@@ -151,7 +166,9 @@ class _Reader:
     def count(self, least_size: int) -> range:
         """A count of items, each of at least so many bytes."""
         count = self.number(_INT32)
-        if not 0 <= count * least_size <= len(self.raw) - self.at:
+        if not 0 <= count * least_size <= len(self.raw):
+            raise CorruptCountError(f"AssignmentInfo: {count} items cannot lie in {len(self.raw)} byte(s)", offset=self.at)
+        if count * least_size > len(self.raw) - self.at:
             raise DecodeError(f"AssignmentInfo: {count} items cannot lie in {len(self.raw) - self.at} byte(s)", offset=self.at)
         return range(count)
 
@@ -185,6 +202,93 @@ class _Reader:
     def hosts(self) -> list[tuple[Host, list[Partition]]]:
         by_number = self.version >= DICTIONARY_SINCE
         return [((self.text(), self.number(_INT32)), self.partitions(by_number)) for _ in self.count(10)]
+
+
+class _Writer:
+    """Writes one assignment. Topics are numbered as they come in a java.util.HashSet of all partitions, and listed as in a HashMap."""
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self.out = bytearray()
+        self.numbers: dict[str, int] = {}
+
+    def assignment(self, value: StreamsAssignment) -> None:
+        version = self.version
+        self.number(version)
+        if version >= COMMONLY_SUPPORTED_SINCE:
+            self.number(value.commonly_supported_version)
+        self.number(len(value.active_tasks))
+        for task in value.active_tasks:
+            self.task(task)
+        self.number(len(value.standby_tasks))
+        for task, partitions in value.standby_tasks:
+            self.task(task)
+            self.partitions(partitions, by_number=False)
+        if version >= DICTIONARY_SINCE:
+            self.dictionary(value)
+        if version > 1:
+            self.hosts(value.partitions_by_host)
+        if version >= STANDBY_HOSTS_SINCE:
+            self.hosts(value.standby_partitions_by_host)
+        if version >= ERROR_CODE_SINCE:
+            self.number(value.error_code)
+        if version >= NEXT_REBALANCE_SINCE:
+            self.out += _INT64.pack(value.next_rebalance_ms)
+
+    def number(self, number: int) -> None:
+        self.out += _INT32.pack(number)
+
+    def text(self, text: str) -> None:
+        raw = _to_modified_utf8(text)
+        self.out += _UINT16.pack(len(raw)) + raw
+
+    def task(self, task: TaskId) -> None:
+        self.number(task.subtopology)
+        self.number(task.partition)
+        if self.version >= NAMED_TOPOLOGY_SINCE:
+            raw = (task.named_topology or "").encode("utf-16-be", "surrogatepass")
+            self.number(len(raw) // 2)
+            self.out += raw
+        elif task.named_topology is not None:
+            raise EncodeError(f"Named topologies are not compatible with protocol version {self.version}")
+
+    def partitions(self, partitions: list[Partition], by_number: bool) -> None:
+        self.number(len(partitions))
+        for topic, partition in partitions:
+            if by_number:
+                self.number(self.numbers[topic])
+            else:
+                self.text(topic)
+            self.number(partition)
+
+    def dictionary(self, value: StreamsAssignment) -> None:
+        hosts = value.partitions_by_host + (value.standby_partitions_by_host if self.version >= STANDBY_HOSTS_SINCE else [])
+        came = list(dict.fromkeys(partition for _, partitions in hosts for partition in partitions))
+        for topic, _ in table_order(came, _partition_hash, bucket_count(16, len(came))):
+            self.numbers.setdefault(topic, len(self.numbers))
+        self.number(len(self.numbers))
+        for topic in string_hash_order(self.numbers):
+            self.number(self.numbers[topic])
+            self.text(topic)
+
+    def hosts(self, hosts: list[tuple[Host, list[Partition]]]) -> None:
+        self.number(len(hosts))
+        for (host, port), partitions in hosts:
+            self.text(host)
+            self.number(port)
+            self.partitions(partitions, by_number=self.version >= DICTIONARY_SINCE)
+
+
+def _partition_hash(partition: Partition) -> int:
+    """What TopicPartition.hashCode gives, without its sign."""
+    return ((31 + partition[1]) * 31 + string_hash(partition[0])) & 0xFFFFFFFF
+
+
+def _to_modified_utf8(text: str) -> bytes:
+    """Text as DataOutput writes it: see `_from_modified_utf8`."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    plain = "".join(chr(int.from_bytes(units[at : at + 2], "big")) for at in range(0, len(units), 2))
+    return plain.encode("utf-8", "surrogatepass").replace(b"\0", b"\xc0\x80")
 
 
 def _from_modified_utf8(raw: bytes) -> str:

@@ -1,0 +1,98 @@
+"""metashell groups list, describe and offsets of a live cluster: as of its logs, but asked of the brokers that coordinate the groups."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from metashell.cli.administering import Work
+    from metashell.groups.view import OffsetRow
+    from metashell.image import MetadataImage
+
+LIST_COLUMNS = ("group", "group_type", "state", "protocol_type", "coordinator")
+_SHARE = "share"
+
+
+def asks_cluster(work: Work) -> bool:
+    """Whether a cluster is to be asked: no log is named, but a cluster is, here or in the environment. Errors: UsageError."""
+    from metashell.errors import UsageError
+    from metashell.options.administering import CONTROLLER_VARIABLE, SERVER_VARIABLE
+
+    values = work.values
+    is_named = bool(values.bootstrap_server or values.bootstrap_controller)
+    if values.paths:
+        if is_named:
+            raise UsageError(f"{values.paths[0]}: logs are read, or a cluster is asked (-b, -C), not both", values.paths[0])
+        return False
+    if not is_named and not any(os.environ.get(name) for name in (SERVER_VARIABLE, CONTROLLER_VARIABLE)):
+        raise UsageError("name log directories (PATH), or a cluster: brokers (-b HOST:PORT) or controllers (-C HOST:PORT)", "PATH")
+    return True
+
+
+def list_groups(work: Work) -> None:
+    from metashell.admin.groups import list_groups as listed
+
+    _find_brokers(work)
+    groups, failed = listed(work.admin)
+    wanted = work.values
+    rows = (
+        group.as_object()
+        for group in groups
+        if wanted.group_type in (None, group.kind) and (wanted.state is None or wanted.state.lower() == group.state.lower())
+    )
+    work.rows(rows, LIST_COLUMNS, none="no such group" if wanted.group_type or wanted.state else "no groups")
+    for node, error in failed:
+        work.fail(f"the groups that broker {node} coordinates are missing: {error}")
+
+
+def describe(work: Work) -> None:
+    from metashell.admin.groups import describe_group
+    from metashell.cli.groups_text import description_lines
+
+    _find_brokers(work)
+    description = describe_group(work.admin, work.values.group)
+    work.one(description.as_object(), description_lines(description))
+
+
+def offset_rows(work: Work) -> list[OffsetRow]:
+    """What the group has committed, who has each partition, and with --lag where the logs end. Errors: MetashellError."""
+    from metashell.admin.groups import committed_offsets, describe_group, with_ends, with_members
+    from metashell.errors import MetashellError
+
+    _find_brokers(work)
+    group_id = work.values.group
+    group = describe_group(work.admin, group_id)
+    if group.summary.kind == _SHARE:
+        raise MetashellError(f"{group_id}: a share group commits no offsets")
+    rows = with_members(committed_offsets(work.admin, group_id), group)
+    return with_ends(work.admin, rows) if work.values.lag else rows
+
+
+def _find_brokers(work: Work) -> None:
+    """Ask brokers where controllers were named: those that the newest metadata has. Errors: MetashellError."""
+    if not work.asks_controllers:
+        return
+    from metashell.cli.administering import cluster_of
+    from metashell.cli.attaching import client_config_of
+    from metashell.errors import MetashellError
+
+    protocol = client_config_of(cluster_of(work.values).command_config).security.protocol
+    addresses = broker_addresses(work.image(), protocol)
+    if not addresses:
+        raise MetashellError(f"{work.place}: no broker is up that listens with {protocol}: groups are known to brokers alone")
+    work.values.bootstrap_server, work.values.bootstrap_controller = ",".join(addresses), None
+
+
+def broker_addresses(image: MetadataImage, protocol: str) -> list[str]:
+    """Where brokers that are not fenced listen with a security protocol, one address a broker."""
+    from metashell.net.addresses import Address
+    from metashell.net.security import PROTOCOLS
+
+    number = PROTOCOLS.index(protocol)
+    found = []
+    for _, broker in sorted(image.cluster.brokers.items()):
+        listener = next((one for one in broker.listeners if one.security_protocol == number), None)
+        if listener is not None and not broker.fenced:
+            found.append(str(Address(listener.host, listener.port)))
+    return found
