@@ -281,9 +281,10 @@ class Client:
         if records <= 0:
             return
         self._read_ms += records * 1000 // self._rate
-        positions = self.member.positions
+        positions, given_up = self.member.positions, self.member.giving_up
         for partition in positions:
-            positions[partition] += records
+            if partition not in given_up:
+                positions[partition] += records
 
     def _note_starts(self) -> None:
         """The machine has learnt where some partitions begin, or let go of others: it makes a new dict for that."""

@@ -9,7 +9,7 @@ from typing import Any
 Action = Callable[[Any], None]
 
 
-STANDSTILL_MAX = 20_000
+STANDSTILL_MAX = 100_000
 """So many events of one moment are a machine that goes round and round."""
 
 
