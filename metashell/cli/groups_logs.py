@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from metashell.cli import groups_live
 from metashell.cli.administering import Work, perform
+from metashell.cli.group_topics import NamedTopics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from metashell.groups.record import Finding
-    from metashell.groups.topics import Topic, Topics
     from metashell.groups.view import OffsetRow
     from metashell.offsets_log.asking import Expiring, FoundGroup
     from metashell.offsets_log.fold import RawRecord
@@ -61,6 +61,8 @@ def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None) -> L
     from metashell.offsets_log.loading import FAULTS_MAX, load
 
     loaded = load(work.values.paths, wants=wants, max_decompressed=work.values.max_decompressed)
+    for note in loaded.notes:
+        work.note(note)
     for fault in loaded.faults:
         if not fault.is_tail:
             work.fail(str(fault))
@@ -123,71 +125,6 @@ def no_such_group(loaded: Loaded, group_id: str) -> str:
     return f"{group_id}: no such group in the {len(loaded.logs)} log(s) that were named{near}{expected}"
 
 
-class NamedTopics:
-    """Topics as the metadata beside the logs has them, which is read when somebody first asks for a name."""
-
-    def __init__(self, work: Work) -> None:
-        self._work = work
-        self._known: Topics | None = None
-
-    @property
-    def version(self) -> int:
-        return self._read().version
-
-    def named(self, name: str) -> Topic | None:
-        return self._read().named(name)
-
-    def with_id(self, id: bytes) -> Topic | None:
-        return self._read().with_id(id)
-
-    def names(self) -> Iterator[str]:
-        return self._read().names()
-
-    def _read(self) -> Topics:
-        if self._known is None:
-            from metashell.groups.topics import KnownTopics
-
-            values = self._work.values
-            self._known = KnownTopics()
-            for path in [values.metadata] if values.metadata is not None else list(_metadata_beside(values.paths)):
-                topics = self._of(path, is_named=values.metadata is not None)
-                if topics is not None:
-                    self._known = KnownTopics(topics)
-                    break
-        return self._known
-
-    def _of(self, path: str, *, is_named: bool) -> list[Topic] | None:
-        """Errors: MetashellError for metadata that was named and cannot be read."""
-        from metashell.cli.loading import load
-        from metashell.errors import MetashellError
-        from metashell.groups.topics import Topic
-
-        try:
-            image = load(path, certain_only=False, max_decompressed=self._work.values.max_decompressed).image
-        except MetashellError as error:
-            if is_named:
-                raise
-            self._work.note(f"names of topics are not known: {error}")
-            return None
-        return [Topic(topic.id, topic.name, ((),) * topic.partition_count) for topic in image.topics]
-
-
-def _metadata_beside(paths: Iterable[str]) -> Iterator[str]:
-    """Metadata directories in the log directories around some paths."""
-    import os
-
-    from metashell.log.inputs import paths_of
-    from metashell.log.names import METADATA_DIRECTORY
-
-    for path in (place for named in paths if named != "-" for place in paths_of(named)):
-        folder = os.path.abspath(path)
-        for _ in range(3):
-            if os.path.isdir(os.path.join(folder, METADATA_DIRECTORY)):
-                yield os.path.join(folder, METADATA_DIRECTORY)
-                break
-            folder = os.path.dirname(folder)
-
-
 # ---- list
 
 
@@ -247,7 +184,7 @@ def _offsets(work: Work) -> None:
 
 def _rows_of_logs(work: Work) -> list[OffsetRow]:
     from metashell.offsets_log.asking import offset_rows
-    from metashell.offsets_log.ends import end_offsets
+    from metashell.offsets_log.beside import end_offsets
 
     found = found_groups(work, read_logs(work), work.values.group)
     ends = end_offsets(work.values.paths) if work.values.lag else {}

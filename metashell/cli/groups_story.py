@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metashell.cli.administering import Work, perform
-from metashell.cli.groups_logs import NamedTopics, no_such_group, read_logs
+from metashell.cli.group_topics import NamedTopics
+from metashell.cli.groups_logs import no_such_group, read_logs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -184,9 +185,24 @@ def _event_row(event: Event) -> dict[str, object]:
 # ---- checks
 
 
+def _all_groups_of_a_path(work: Work) -> None:
+    """One word that is a path means all groups of it. Errors: UsageError where no path was named."""
+    import os
+
+    from metashell.errors import UsageError
+
+    values = work.values
+    if values.paths:
+        return
+    if not os.path.lexists(values.group):
+        raise UsageError("missing PATH", "paths")
+    values.group, values.paths = "*", (values.group,)
+
+
 def _downgrade_check(work: Work) -> None:
     from metashell.offsets_log.checks import Census, downgrade_checks, release_of
 
+    _all_groups_of_a_path(work)
     values = work.values
     to = None if values.to is None else release_of(values.to)
     census = Census()
@@ -200,6 +216,7 @@ def _downgrade_check(work: Work) -> None:
 def _streams_upgrade(work: Work) -> None:
     from metashell.offsets_log.streams_checks import streams_checks
 
+    _all_groups_of_a_path(work)
     checks = streams_checks(read_logs(work), work.values.group, NamedTopics(work))
     _show_checks(work, checks, f"no group like {work.values.group} is one of Kafka Streams")
     if not checks or any(check.result == "breaks" for check in checks):

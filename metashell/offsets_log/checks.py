@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple
 
@@ -57,6 +57,7 @@ _READABLE_SINCE: Final[dict[int, tuple[tuple[int, Release], ...]]] = {
 _KNOWN_SINCE: Final[tuple[tuple[int, Release], ...]] = ((3, (3, 8)), (9, (4, 0)), (17, (4, 1)))
 """From which type on which release knows it; an older one skips the records."""
 _OLDEST: Final[Release] = (0, 8)
+_EXPRESSION: Final = 16
 
 
 class Census:
@@ -100,21 +101,32 @@ def downgrade_checks(loaded: Loaded, census: Census, pattern: str, to: Release |
 
 
 def _of_records(group_id: str, kind: str, counts: Counter[tuple[int, int]], to: Release | None, *, is_there: bool) -> Iterator[Check]:
-    names = coordinator_type_names("offsets")
     needs = {types: _need(*types) for types in counts}
-    if to is not None:
-        for (type_id, version), need in sorted(needs.items()):
-            if need.release > to and (need.fails or is_there):
-                what = f"{counts[type_id, version]} records {names.get(type_id, type_id)} version {version} need {_text(need.release)}"
-                yield Check(group_id, kind, f"release {_text(to)}", "breaks" if need.fails else "lost", f"{what}: {_consequence(need)}")
+    if to is None:
+        if is_there:
+            yield Check(group_id, kind, "release", "ok", _oldest_text(needs))
         return
-    if not is_there:
-        return
+    for fails in (True, False):
+        # Of a group that is gone only what stops the whole partition matters.
+        unread = {types: need for types, need in needs.items() if need.release > to and need.fails == fails and (fails or is_there)}
+        if unread:
+            newest = max(need.release for need in unread.values())
+            count = sum(counts[types] for types in unread)
+            text = f"{count} records need {_text(newest)} ({_types_text(unread)}): {_consequence(unread, fails)}"
+            yield Check(group_id, kind, f"release {_text(to)}", "breaks" if fails else "lost", text)
+
+
+def _oldest_text(needs: Mapping[tuple[int, int], _Need]) -> str:
     oldest = max((need.release for need in needs.values()), default=_OLDEST)
-    by = [f"{names.get(type_id, type_id)} v{version}" for (type_id, version), need in sorted(needs.items()) if need.release == oldest]
-    fails = any(need.fails for need in needs.values() if need.release == oldest)
-    text = f"all is read by {_text(oldest)} and newer, because of {', '.join(by)}; {_older(fails)}"
-    yield Check(group_id, kind, "release", "ok", text)
+    because = {types: need for types, need in needs.items() if need.release == oldest}
+    fails = any(need.fails for need in because.values())
+    older = "an older one does not load the partition" if fails else "an older one skips the group's members"
+    return f"all is read by {_text(oldest)} and newer, because of {_types_text(because)}; {older}"
+
+
+def _types_text(types: Iterable[tuple[int, int]]) -> str:
+    names = coordinator_type_names("offsets")
+    return ", ".join(f"{names.get(type_id, type_id)} v{version}" for type_id, version in sorted(types))
 
 
 def _need(type_id: int, version: int) -> _Need:
@@ -123,14 +135,12 @@ def _need(type_id: int, version: int) -> _Need:
     return _Need(max((release for since, release in _KNOWN_SINCE if type_id >= since), default=_OLDEST), fails=False)
 
 
-def _consequence(need: _Need) -> str:
-    if need.fails:
+def _consequence(types: Iterable[tuple[int, int]], fails: bool) -> str:
+    if fails:
         return "the broker does not load this partition, and every group in it is unreachable"
+    if {type_id for type_id, _ in types} == {_EXPRESSION}:
+        return "the broker skips them, and subscriptions by expression find no topics; the rest of the group stays"
     return "the broker skips them, and the group is lost with its members; its committed offsets stay"
-
-
-def _older(fails: bool) -> str:
-    return "an older one does not load the partition" if fails else "an older one skips the group's members"
 
 
 def _text(release: Release) -> str:
@@ -144,7 +154,7 @@ def _of_protocol(description: GroupDescription) -> Check:
     summary = description.summary
     if summary.kind == "classic":
         reasons = list(_against_upgrade(description))
-        text = "could become a consumer group while it runs, when a first member joins by the consumer protocol"
+        text = "becomes a consumer group when a first member joins by the consumer protocol, and keeps its offsets"
         if reasons:
             return Check(summary.group_id, summary.kind, "to consumer protocol", "breaks", f"no online change: {'; '.join(reasons)}")
         return Check(summary.group_id, summary.kind, "to consumer protocol", "ok", text)

@@ -28,16 +28,19 @@ class PartitionLog(NamedTuple):
         return f"partition {self.partition}" if self.partition is not None else self.copies[0][0].path
 
 
-def offsets_logs(paths: Sequence[str]) -> list[PartitionLog]:
+def offsets_logs(paths: Sequence[str], notes: list[str] | None = None) -> list[PartitionLog]:
     """The logs at some paths, by partition; files that were named belong together by their directory.
 
-    Errors: UsageError for a path without such a log, for logs of two clusters, and where no batch was ever written.
+    A folder that has logs, but not this one, is passed over and told in `notes` if another path has it: controllers have none.
+    Errors: UsageError where no path has such a log, for a path that is not there, for logs of two clusters, and where no batch was
+    ever written.
     """
+    without: list[UsageError] = []
     found: dict[tuple[int | None, str], dict[str, list[InputFile]]] = {}
     clusters: dict[str, str] = {}
     is_empty = True
     for path in dict.fromkeys(place for named in paths for place in paths_of(named)):
-        for directory, file, has_batches in _files_of(path):
+        for directory, file, has_batches in _files_of(path, without):
             is_empty = is_empty and not has_batches
             partition = _partition_of(directory)
             files = found.setdefault((partition, "" if partition is not None else directory), {}).setdefault(directory, [])
@@ -45,6 +48,10 @@ def offsets_logs(paths: Sequence[str]) -> list[PartitionLog]:
                 files.append(file)
             if file.cluster_id:
                 clusters.setdefault(file.cluster_id, file.path)
+    if without and not found:
+        raise without[0]
+    if notes is not None:
+        notes += map(str, without)
     if len(clusters) > 1:
         listed = ", ".join(f"{id} ({path})" for id, path in clusters.items())
         raise UsageError(f"logs of {len(clusters)} clusters, name those of one: {listed}")
@@ -58,7 +65,7 @@ def offsets_logs(paths: Sequence[str]) -> list[PartitionLog]:
     return sorted(logs, key=lambda log: (log.partition is None, log.partition or 0))
 
 
-def _files_of(path: str) -> Iterator[tuple[str, InputFile, bool]]:
+def _files_of(path: str, without: list[UsageError]) -> Iterator[tuple[str, InputFile, bool]]:
     """The segments that a path stands for: directory, file, and whether it has batches as far as was looked."""
     if path == "-" or not os.path.isdir(path):
         file = named_file(path)
@@ -77,7 +84,9 @@ def _files_of(path: str) -> Iterator[tuple[str, InputFile, bool]]:
     except OSError as error:
         raise PathError.of(path, error) from error
     if OFFSETS not in kinds:
-        raise nothing_found(path, kinds, (OFFSETS,))
+        if not kinds:
+            raise nothing_found(path, kinds, (OFFSETS,))
+        without.append(nothing_found(path, kinds, (OFFSETS,)))
 
 
 def _known_cluster(cluster_id: str) -> str:

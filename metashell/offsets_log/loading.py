@@ -28,13 +28,14 @@ class Loaded:
     """All logs that were named.
 
     Shape: `faults` are places that could not be used, torn tails among them: the first `FAULTS_MAX`. `fault_count` counts them all, but not
-    the torn tails.
+    the torn tails. `notes` are about paths that were passed over.
     """
 
     def __init__(self) -> None:
         self.logs: list[LoadedLog] = []
         self.faults: list[SourceFault] = []
         self.fault_count = 0
+        self.notes: list[str] = []
 
     def add_fault(self, fault: SourceFault) -> None:
         """Note a fault: of very many only the first are kept."""
@@ -51,7 +52,7 @@ def load(paths: Sequence[str], *, wants: Callable[[RawRecord], bool] | None = No
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        for log in offsets_logs(paths):
+        for log in offsets_logs(paths, loaded.notes):
             loaded.logs.append(LoadedLog(log, _fold_of(log, decoder, wants, loaded, max_decompressed)))
     finally:
         if was_enabled:

@@ -8,7 +8,7 @@ from metashell.options.administering import FILES as CLUSTER_FILES
 from metashell.options.spec import Argument, CommandSpec, Option, file_option, flag, path_argument
 
 _GROUP = Argument("group", "the group's id", "1", "GROUP")
-_GROUPS = Argument("group", "the group's id, or a pattern of ids such as '*'", "1", "GROUP")
+_GROUPS = Argument("group", "the group's id, or a pattern of ids; without one, all groups of the paths", "1", "GROUP")
 _PATHS = path_argument(
     "paths",
     "PATH",
@@ -20,7 +20,7 @@ _PATHS_OR_CLUSTER = _PATHS._replace(nargs="*")
 _METADATA = file_option(
     "--metadata",
     metavar="PATH",
-    help="metadata that has the names of topics; by default __cluster_metadata-0 in the log directories that were named",
+    help="metadata that has the names of topics; by default those that the log directories around the paths know",
 )
 _NOW = Option(names=("--at",), metavar="TIME", type="time", help="as if it were this time (default: now)")
 _RETENTION = Option(
@@ -58,7 +58,7 @@ def _command(
         summary,
         f"{text.rstrip()}\n{_FROM_LOGS}{_OR_CLUSTER if is_live else ''}",
         (*options, *_COMMON, *(CLUSTER_OPTIONS if is_live else ())),
-        (*arguments, _PATHS_OR_CLUSTER if is_live else _PATHS),
+        (*arguments, _PATHS_OR_CLUSTER if is_live else _PATHS._replace(nargs="*") if _GROUPS in arguments else _PATHS),
         examples=examples,
         epilog=(shared.EXIT_STATUS,),
         files=(*_FILES, *(CLUSTER_FILES if is_live else ())),
@@ -166,7 +166,7 @@ DOWNGRADE_CHECK = _command(
         """,
     (_GROUPS,),
     (Option(names=("--to",), metavar="RELEASE", help="only what would break with this release, such as 3.9; status 1 if anything would"),),
-    ("metashell groups downgrade-check '*' --to 3.9 broker-*/", "before brokers go back to 3.9"),
+    ("metashell groups downgrade-check --to 3.9 /var/lib/kafka", "before brokers go back to 3.9"),
     ("metashell groups downgrade-check orders-app /var/lib/kafka", "one group"),
 )
 STREAMS_UPGRADE = _command(

@@ -49,7 +49,6 @@ class EqualShares:
         if self._racks.matter:
             free = self._deal_near(free)
         self._deal(free)
-        self._check()
 
     def _keep(self, member_id: str) -> None:
         """Let a member keep what it owned, up to its share; one more while there are members who may have that."""
@@ -123,11 +122,3 @@ class EqualShares:
             self.moving[partition] = member_id
         self.given[member_id].append(partition)
         return len(self.given[member_id])
-
-    def _check(self) -> None:
-        if self._short and self._with_extra != self._extras:
-            text = "We haven't reached the expected number of members with more than the minQuota partitions"
-            raise AssignorError(_ILLEGAL_STATE, f"{text}, but no more partitions to be assigned")
-        for member_id in self._short:
-            text = f"Consumer: [{member_id}] doesn't reach minQuota partitions, and no more partitions to be assigned"
-            raise AssignorError(_ILLEGAL_STATE, text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from metashell.codec.java_hash import string_order
+from metashell.codec.java_hash import string_hash_order, string_order
 from metashell.groups.assignors.client_group import Members, Partition
 from metashell.groups.assignors.sticky_claims import Claim, Claims, free_partitions
 from metashell.groups.assignors.sticky_loads import Loads
@@ -25,15 +25,19 @@ class UnevenShares:
         counts = {topic: len(partitions) for topic, partitions in topics.items()}
         topics_of = [[topic for topic in members[member_id].topics if topic in counts] for member_id in self._ids]
         self._loads = Loads(topics_of, counts)
-        subscribers = dict.fromkeys(counts, 0)
-        for subscribed in topics_of:
-            for topic in subscribed:
-                subscribers[topic] += 1
-        self._subscribers = subscribers
+        self._subscribed: dict[str, list[int]] = {topic: [] for topic in counts}
+        """The subscribers of each topic, in the order in which the leader has them."""
+        for member_id, member in members.items():
+            for topic in filter(counts.__contains__, member.topics):
+                self._subscribed[topic].append(self._numbers[member_id])
+        self._subscribers = {topic: len(numbers) for topic, numbers in self._subscribed.items()}
         few_first = sorted(counts, key=self._topic_order)
         self._every = [(topic, number) for topic in few_first for number in range(counts[topic])]
         self._before = self._older_owners(said)
         self._moves = Moves()
+        self._is_strange = False
+        """Whether a partition is kept that does not exist, so that others may be given twice."""
+        self._hash_order = [self._numbers[member_id] for member_id in string_hash_order(members)]
 
     def _topic_order(self, topic: str) -> tuple[int, bytes]:
         return self._subscribers[topic], string_order(topic)
@@ -56,6 +60,7 @@ class UnevenShares:
     def build(self) -> dict[str, list[Partition]]:
         loads = self._loads
         must_revoke = self._keep()
+        self._is_strange = not set(loads.owner).issubset(self._every)
         free = free_partitions(self._every, set(loads.owner), self._partition_order)
         is_fresh = not any(loads.held)
         self._deal(free)
@@ -103,7 +108,7 @@ class UnevenShares:
         loads = self._loads
         for number, held in enumerate(loads.held):
             if len(held) >= loads.limits[number] and all(self._subscribers[topic] < 2 for topic, _ in held):
-                loads.leave(number)
+                loads.set_aside(number)
 
     def _balance(self, movable: list[Partition]) -> bool:
         """Go through partitions until none of them can be moved to good effect; whether one was moved."""
@@ -113,7 +118,7 @@ class UnevenShares:
         while moved:
             moved = False
             for partition in movable:
-                if loads.is_balanced():
+                if self._is_balanced():
                     break
                 taker = self._taker(partition)
                 if taker is not None:
@@ -123,6 +128,9 @@ class UnevenShares:
                     moved = has_moved = True
         return has_moved
 
+    def _is_balanced(self) -> bool:
+        return self._loads.is_balanced_by(self._hash_order) if self._is_strange else self._loads.is_balanced()
+
     def _taker(self, partition: Partition) -> int | None:
         """Who has less by two or more: the member that had the partition before, else the least loaded."""
         loads = self._loads
@@ -130,5 +138,8 @@ class UnevenShares:
         before = self._before.get(partition)
         if before is not None and size > loads.size(before) + 1:
             return before
+        # As Kafka does, ask each subscriber, though it may take no part.
+        if self._is_strange and not any(size > loads.size(number) + 1 for number in self._subscribed[partition[0]]):
+            return None
         taker = loads.least_loaded(partition[0])
         return taker if size > loads.size(taker) + 1 else None

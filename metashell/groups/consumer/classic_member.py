@@ -71,7 +71,7 @@ def sync(context: Context, request: Request, now_ms: int) -> Decision:
         group = _group(context, request)
         member = _checked(group, body.member_id, body.group_instance_id, body.generation_id)
         _check_protocol(member, body.protocol_type, body.protocol_name)
-        if group.epoch > member.epoch and member.state != UNREVOKED:
+        if group.assignment_epoch > member.epoch and member.state != UNREVOKED:
             # It has to join again first. One that still has to revoke has joined already, and has its next join to come.
             expect_join(context, group.group_id, member, now_ms)
             raise GroupError(REBALANCE_IN_PROGRESS)

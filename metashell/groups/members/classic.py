@@ -109,6 +109,11 @@ class ClassicMember(Member):
 
     # What can be asked.
 
+    @property
+    def giving_up(self) -> frozenset[Partition]:
+        """All, between an eager member's commit and its callback. A cooperative one learns only later what it has to give up."""
+        return self.owned if self._prepare_commit in ("sent", "done") and not self.is_cooperative else frozenset()
+
     def next_due_ms(self) -> int | None:
         if self.is_over or self._closing:
             return None

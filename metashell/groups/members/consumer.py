@@ -90,6 +90,11 @@ class ConsumerMember(Member):
 
     # What can be asked.
 
+    @property
+    def giving_up(self) -> frozenset[Partition]:
+        """What the assignment does not hold that is being taken up."""
+        return self.owned - frozenset(self._resolved().values()) if self._step and self._target is not None else frozenset()
+
     def next_due_ms(self) -> int | None:
         if self.is_over or self._closing or self.state in _OUTSIDE:
             return None

@@ -145,6 +145,11 @@ class Member(ABC):
         """Whether a callback runs."""
         return self._then is not None
 
+    @property
+    @abstractmethod
+    def giving_up(self) -> frozenset[Partition]:
+        """Owned partitions of which the application gets no more records: their last commit is under way."""
+
     @abstractmethod
     def next_due_ms(self) -> int | None:
         """When `run_due` has something to do, None for never."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from metashell.codec.blobs.consumer_protocol import Partition, read_assignment, read_subscription
 from metashell.errors import DecodeError
+from metashell.forms import counted
 from metashell.groups.view import parts_of, parts_text
 from metashell.offsets_log.story.events import Cause, Event, Moment, Rebalance, Story, listed
 
@@ -167,7 +168,8 @@ class ClassicTeller:
             if missing
             else ""
         )
-        text = f"generation {now.number} of {len(now.members)} members with {assigned} partitions by {now.protocol}{gap}: "
+        size = f"{counted(len(now.members), 'member')} with {counted(assigned, 'partition')}"
+        text = f"generation {now.number} of {size} by {now.protocol}{gap}: "
         details = {
             "protocol": now.protocol,
             "leader": now.leader,

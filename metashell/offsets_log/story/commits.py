@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from metashell.amounts import duration_text
 from metashell.codec.blobs.consumer_protocol import Partition
+from metashell.forms import counted
 from metashell.groups.record import Record
 from metashell.groups.view import parts_of, parts_text
 from metashell.offsets_log.story.events import Event, Moment, Story
@@ -56,9 +57,8 @@ class CommitTeller:
 
     def _flush(self) -> None:
         if self._count:
-            text = (
-                f"{self._count} commits of {parts_text(parts_of(self._partitions))} within {duration_text(self._last.ms - self._first.ms)}"
-            )
+            took = duration_text(self._last.ms - self._first.ms)
+            text = f"{counted(self._count, 'commit')} of {parts_text(parts_of(self._partitions))} within {took}"
             details = {"commits": self._count, "last_offset": self._last.offset, "last_timestamp": self._last.ms}
             # They lie before the event that ends them.
             self._story.events.insert(self._event_count, Event(moment=self._first, kind="commits", text=text, details=details))

@@ -12,12 +12,13 @@ from typing import Any, Final, Literal
 
 from metashell.amounts import duration_text
 from metashell.codec.blobs.groups import CONSUMER_STATES, STREAMS_STATES
+from metashell.forms import counted
 from metashell.groups.record import Record
 from metashell.groups.topics import Topics
 from metashell.groups.view import parts_of, parts_text, topic_text
 from metashell.offsets_log.story.events import Cause, Delay, Event, Moment, Rebalance, Story, listed
 
-Role = Literal["group", "member", "target-epoch", "target", "current", "regex", "topology"]
+Role = Literal["group", "member", "target-epoch", "target", "current", "regex", "topology", "share-state"]
 Partition = tuple[str, int]
 Owned = frozenset[Partition]
 
@@ -33,6 +34,7 @@ ROLES: Final[dict[int, tuple[str, Role]]] = {
     12: ("share", "target-epoch"),
     13: ("share", "target"),
     14: ("share", "current"),
+    15: ("share", "share-state"),
     17: ("streams", "group"),
     19: ("streams", "member"),
     20: ("streams", "target-epoch"),
@@ -75,6 +77,10 @@ class ModernTeller:
     expressions: dict[str, frozenset[str]] = field(default_factory=dict)
     before: dict[str, Owned] = field(default_factory=dict)
     """What members were to have when the rebalance began."""
+    ready: Owned = frozenset()
+    """Of a share group, the partitions with share state."""
+    becomes_classic: bool = False
+    """Whether the batch at hand makes a classic group of this one."""
     carried: frozenset[str] = frozenset()
     """Members that came from a classic group, or go into one, in the batch at hand: they neither join nor leave."""
 
@@ -96,13 +102,15 @@ class ModernTeller:
                 self._regex(record, moment)
             case "topology":
                 self._topology(record.value, moment)
+            case "share-state":
+                self._share_state(record.value, moment)
 
     # ---- the group
 
     def _group(self, value: Any, moment: Moment) -> None:
         if value is None:
-            if self.carried:
-                self._event(moment, "downgraded", "the group became a classic group")
+            if self.becomes_classic:
+                self._event(moment, "downgraded", f"the {'' if self.carried else 'empty '}group became a classic group")
             else:
                 self._event(moment, "deleted", "the group was deleted: by DeleteGroups, or since it was empty and its offsets expired")
             self.epoch, self.hash, self.assignment_epoch = None, 0, -1
@@ -163,7 +171,8 @@ class ModernTeller:
             self.open.members, self.open.assigned = self._member_count(), assigned
             self.open.moved = moved if self.kind != "share" else 0
         targets = {id: member.target for id, member in self.members.items() if member.target != self.before.get(id, frozenset())}
-        text = f"target of epoch {value.assignment_epoch}: {assigned} partitions for {self._member_count()} members, {moved} move"
+        size = f"{counted(assigned, 'partition')} for {counted(self._member_count(), 'member')}"
+        text = f"target of epoch {value.assignment_epoch}: {size}, {moved} moved"
         details = {"targets": {id: {topic: list(numbers) for topic, numbers in parts_of(target)} for id, target in targets.items()}}
         self._event(moment, "target", text, details=details)
         self._look_settled(moment)
@@ -305,8 +314,16 @@ class ModernTeller:
 
     def _topology(self, value: Any, moment: Moment) -> None:
         if value is not None:
-            count = len(value.subtopologies)
-            self._cause("topology", f"topology of epoch {value.epoch} with {count} subtopolog{'y' if count == 1 else 'ies'}", moment)
+            count = counted(len(value.subtopologies), "subtopology", "subtopologies")
+            self._cause("topology", f"topology of epoch {value.epoch} with {count}", moment)
+
+    def _share_state(self, value: Any, moment: Moment) -> None:
+        """Partitions are given to members of a share group once their share state is there."""
+        topics = () if value is None else value.initialized_topics
+        ready = frozenset((topic.topic_name, number) for topic in topics for number in topic.partitions)
+        before, self.ready = self.ready, ready
+        if ready - before:
+            self._cause("share-state", f"the share state of {parts_text(parts_of(ready - before))} is ready", moment)
 
     def _cause(self, kind: str, text: str, moment: Moment, member_id: str | None = None) -> None:
         self.causes.append(Cause(kind, text, moment, member_id))

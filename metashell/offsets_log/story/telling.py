@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Any
 
 from metashell.errors import DecodeError
 from metashell.groups.record import Record
@@ -36,10 +35,6 @@ def story_of(group_id: str, raw_records: Iterable[RawRecord], topics: Topics, de
     return story
 
 
-def _member_ids(value: Any) -> list[str]:
-    return [member.member_id for member in value.members]
-
-
 class _Teller:
     def __init__(self, story: Story, topics: Topics) -> None:
         self.story = story
@@ -48,10 +43,12 @@ class _Teller:
         self.commits = CommitTeller(story)
 
     def tell(self, batch: list[tuple[Record, RawRecord]]) -> None:
-        values = {id for record, _ in batch if record.type == GROUP_METADATA and record.value for id in _member_ids(record.value)}
+        values = [record.value for record, _ in batch if record.type == GROUP_METADATA and record.value is not None]
         kinds = {ROLES[record.type][0] for record, _ in batch if record.type in ROLES and record.value is not None}
         is_ended = any(record.type in ROLES and ROLES[record.type][1] == "group" and record.value is None for record, _ in batch)
-        self.modern.carried = self.classic.member_ids if kinds else frozenset(values) if is_ended else frozenset()
+        kept = {member.member_id for value in values for member in value.members}
+        self.modern.becomes_classic = is_ended and bool(values)
+        self.modern.carried = self.classic.member_ids if kinds else frozenset(kept) if is_ended else frozenset()
         removed: list[tuple[Record, RawRecord]] = []
         for record, raw in batch:
             moment = Moment(raw.offset, raw.timestamp_ms)
@@ -67,7 +64,7 @@ class _Teller:
                 else:
                     self.classic.end(moment)
             elif record.type == GROUP_METADATA:
-                self.classic.tell(record.value, moment, self.modern.causes_of_downgrade(moment) if is_ended else ())
+                self.classic.tell(record.value, moment, self.modern.causes_of_downgrade(moment) if is_ended and kept else ())
             elif record.type in ROLES:
                 self.modern.tell(record, moment)
         if removed:

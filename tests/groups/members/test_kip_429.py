@@ -306,3 +306,19 @@ def test_errors_of_a_join_are_fatal_or_tried_again() -> None:
         life.run(2_000)
         assert (member.failure is not None) == is_fatal, code
         assert (sorted(member.owned) == [("t", 0), ("t", 1)]) != is_fatal, code
+
+
+@pytest.mark.parametrize(("assignors", "count"), [("range", 6), (COOPERATIVE, 0), ("", 3)])
+def test_no_more_records_come_of_what_is_given_up_once_its_last_commit_is_sent(assignors: str, count: int) -> None:
+    life = Life(topics_named(t=6))
+    life.join("a", assignors=assignors)
+    life.run(2_000)
+    member = life.members["a"]
+    assert member.giving_up == frozenset()
+    life.join("b", assignors=assignors)
+    life.seen.clear()
+    while not life.requests("a", OFFSET_COMMIT):
+        life.run(1)
+    assert len(member.giving_up) == count
+    life.run(3_000)
+    assert member.giving_up == frozenset() and len(member.owned) == 3
