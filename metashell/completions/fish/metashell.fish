@@ -381,7 +381,7 @@ complete -c kafka-shell -n '__metashell_words_are 0' -x -a find -d 'search for n
 complete -c kafka-shell -n '__metashell_command_is find' -o name -l name -x -d 'the last component fits the pattern'
 complete -c kafka-shell -n '__metashell_command_is find' -o path -l path-glob -x -d 'the whole path fits the pattern'
 complete -c kafka-shell -n '__metashell_command_is find' -o regex -l regex -x -d 'the whole path fits the expression'
-complete -c kafka-shell -n '__metashell_command_is find' -o type -l type -x -a 'd f topic partition broker controller config acl quota scram token' -d 'the node is one of these'
+complete -c kafka-shell -n '__metashell_command_is find' -o type -l type -x -a 'd f topic partition broker controller config acl quota scram token group member offset' -d 'the node is one of these'
 complete -c kafka-shell -n '__metashell_command_is find' -o maxdepth -l maxdepth -x -d 'go no deeper than N levels below PATH'
 complete -c kafka-shell -n '__metashell_command_is find' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is find' -l help -s h -d 'show the help and exit'
