@@ -51,6 +51,7 @@ class World:
         self.node = Node(
             self.clock, self.network, settings or Settings(), self.chance, self._known, commit_ms=plan.commit_ms, listener=self.watch
         )
+        self.watch.gone = self.expect
         self.watch.groups = self.node.coordinator.state.groups
         self._steps: Steps = iter(())
         self._is_over = False
@@ -137,8 +138,13 @@ class World:
         self.watch.records.topics = self._known
         self.node.topics_changed(self._known, changed, deleted)
         for client in self.live:
-            self.clock.after(int(self.chance.random() * self.plan.metadata_ms), client.see, self._known)
+            self.clock.after(int(self.chance.random() * self.plan.metadata_ms), self._tell, client)
         self.expect()
+
+    def _tell(self, client: Client) -> None:
+        """The newest metadata reaches a client."""
+        client.see(self._known)
+        self.watch.records.cause()
 
     def expect(self) -> None:
         """Say which partitions somebody is subscribed to."""
@@ -152,6 +158,12 @@ class World:
             self.watch.ledger.expect(partitions, self.clock.now_ms)
 
     # ---- how it runs
+
+    @property
+    def is_consumer_group(self) -> bool:
+        """Whether the group has gone over to the consumer protocol."""
+        group = self.node.coordinator.state.groups.get(GROUP_ID)
+        return group is not None and group.type == "consumer" and not group.is_empty
 
     @property
     def is_settled(self) -> bool:
