@@ -104,10 +104,17 @@ class TimelineMap(_HashedMap[V]):
         return timeline_order(list(self._items), self._hashes, self._slots)
 
 
+def timeline_slots(count: int) -> int:
+    """The size of the table of a TimelineHashMap that has had so many keys."""
+    slots = 2
+    while count * 3 > slots * 4:
+        slots *= 2
+    return slots
+
+
 def timeline_order(keys: Sequence[K], hashes: Mapping[K, int], slots: int = 2) -> list[K]:
     """Keys, the oldest first, as a TimelineHashMap iterates over them, whose table has become at least that large."""
-    while len(keys) * 3 > slots * 4:
-        slots *= 2
+    slots = max(slots, timeline_slots(len(keys)))
     shift = 65 - slots.bit_length()
 
     def slot(key: K) -> int:

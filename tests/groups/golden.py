@@ -30,7 +30,7 @@ from metashell.codec.registry import message_type
 from metashell.groups.coordinator.coordinator import GroupCoordinator
 from metashell.groups.coordinator.routes import HANDLERS
 from metashell.groups.coordinator.shard import Shard, Written
-from metashell.groups.decision import DeleteShareState, InitializeShareState
+from metashell.groups.decision import CreateTopics, DeleteShareState, InitializeShareState
 from metashell.groups.record import Record
 from metashell.groups.record_bytes import key_bytes, read_record, value_bytes
 from metashell.groups.request import Answer, Request
@@ -62,13 +62,16 @@ Scenario = dict[str, Any]
 @cache
 def scenarios() -> dict[str, Scenario]:
     """Every conversation by its name; those that only warm a node up are left out."""
-    paths = sorted(path for room in ("classic", "consumer") for path in (FOLDER / room).glob("*.jsonl.gz") if "trace" not in path.name)
+    paths = sorted(
+        path for room in ("classic", "consumer", "watched") for path in (FOLDER / room).glob("*.jsonl.gz") if "trace" not in path.name
+    )
     return {row["scenario"]: row for path in paths for row in read_rows(path) if not row["scenario"].startswith("_")}
 
 
 def read_rows(path: Path) -> list[Scenario]:
     """The rows of one golden file, each with the name of that file."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as file:
         return [{"file": f"{path.parent.name}/{path.name.removesuffix('.jsonl.gz')}", **json.loads(line)} for line in file]
 
 
@@ -157,9 +160,20 @@ class Player:
         """Share state is made when Kafka's records say that it was, which is some time after it was asked for; it is deleted at once."""
         made = {row["key"]["groupId"] for row in step["records"] if row.get("type") == 15 and (row["value"] or {}).get("initializedTopics")}
         for effect in tuple(self.shard.effects):
+            if isinstance(effect, CreateTopics) and "wait" in step:
+                self.shard.effects.remove(effect)
+                self._make_internal_topics(effect, now_ms)
             if isinstance(effect, DeleteShareState) or (isinstance(effect, InitializeShareState) and effect.group_id in made):
                 self.shard.effects.remove(effect)
                 self._take(self.shard.effect_done(effect, True, now_ms), now_ms)
+
+    def _make_internal_topics(self, effect: CreateTopics, now_ms: int) -> None:
+        """The broker makes the topics that a streams group lacks, while nobody asks for anything; no row shows their ids."""
+        for name, (partitions, _, _) in effect.topics.items():
+            if name not in self.topics:
+                self.topics[name] = Topic(name.encode()[-16:].rjust(16, b"-"), name, (RACKS,) * partitions)
+        self.topics_version += 1
+        self._take(self.shard.topics_changed(self._view(), list(effect.topics), [], now_ms), now_ms)
 
     def _run_timers(self, until_ms: int) -> None:
         while (due_ms := self.shard.coordinator.next_due_ms()) is not None and due_ms + LATE_MS <= until_ms:
@@ -268,9 +282,9 @@ def _last_ms(step: dict[str, Any]) -> int:
 def _given_ids(scenario: Scenario) -> dict[int, bytes]:
     """The id that Kafka made for each request, where it made one: from its answer, or, where that came to nothing, from what others saw."""
     given: dict[int, str] = {}
-    unnamed: list[dict[str, Any]] = []
     sends = {step["send"]["n"]: step["send"] for step in scenario["steps"] if "send" in step}
     replies = {reply["to"]: reply.get("json") or {} for step in scenario["steps"] for reply in step["replies"]}
+    unnamed: list[int] = []
     for number, send in sends.items():
         own = replies.get(number, {}).get("memberId")
         if own and own not in json.dumps(send["json"]):
@@ -278,17 +292,21 @@ def _given_ids(scenario: Scenario) -> dict[int, bytes]:
         elif (
             send["api"] == "JoinGroup" and not send["json"]["memberId"] and (number not in replies or replies[number]["errorCode"] in _GONE)
         ):
-            unnamed.append(send)
-    claimed = set(given.values())
-    seen = list(
-        dict.fromkeys(text for step in scenario["steps"] for text in _texts([step["replies"], step["records"]]) if text not in claimed)
-    )
-    for send in unnamed:
-        prefix = send["json"].get("groupInstanceId") or send["who"]
-        found = next((text for text in seen if (match := _JAVA_UUID.match(text)) and match[1] == prefix), None)
-        if found is not None:
-            given[send["n"]] = found
-            seen.remove(found)
+            unnamed.append(number)
+    known = set(given.values())
+    last = 0
+    for step in scenario["steps"]:
+        last = step["send"]["n"] if "send" in step else last
+        for text in _texts([step["replies"], step["records"]]):
+            match = _JAVA_UUID.match(text)
+            if match is None or text in known:
+                continue
+            known.add(text)
+            # Who saw it first saw the newest one: a static member may have been replaced again and again.
+            makers = [n for n in unnamed if n <= last and (sends[n]["json"].get("groupInstanceId") or sends[n]["who"]) == match[1]]
+            if makers:
+                given[makers[-1]] = text
+                unnamed.remove(makers[-1])
     return {number: _uuid_of(text) for number, text in given.items()}
 
 

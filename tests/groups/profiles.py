@@ -50,5 +50,6 @@ PROFILES: dict[str, Settings] = {
     "policy-disabled": replace(_BASE, migration_policy="disabled"),
     "policy-upgrade": replace(_BASE, migration_policy="upgrade"),
     "policy-downgrade": replace(_BASE, migration_policy="downgrade"),
+    "standby": replace(_BASE, streams=replace(_BASE.streams, standby_replicas=1)),
     "restart": _with_sessions(_BASE, 45_000),
 }

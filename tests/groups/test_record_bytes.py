@@ -14,7 +14,7 @@ from metashell.groups.record_bytes import key_bytes, read_record, value_bytes
 FOLDER = Path(__file__).resolve().parents[1] / "golden" / "groups"
 
 
-@pytest.mark.parametrize("room", ["classic", "consumer"])
+@pytest.mark.parametrize("room", ["classic", "consumer", "watched"])
 def test_what_kafka_wrote_is_written_the_same(room: str) -> None:
     seen = 0
     for path in sorted((FOLDER / room).glob("*.gz")):

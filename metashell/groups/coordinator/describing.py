@@ -17,6 +17,8 @@ from metashell.groups.group import Group
 from metashell.groups.request import Answer, Request
 from metashell.groups.share.describe import described as described_share
 from metashell.groups.share.group import ShareGroup
+from metashell.groups.streams.describe import described as described_streams
+from metashell.groups.streams.group import StreamsGroup
 
 _Described = Callable[[Context, Any], Any]
 
@@ -44,3 +46,4 @@ def _one(context: Context, group_id: str, response: Any, kind: type[Group], desc
 
 
 describe_share_groups = _handler(messages.ShareGroupDescribeResponse, ShareGroup, described_share)
+describe_streams_groups = _handler(messages.StreamsGroupDescribeResponse, StreamsGroup, described_streams)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from metashell.codec import messages
 from metashell.codec.error_codes import GROUP_ID_NOT_FOUND, NONE, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR
-from metashell.codec.java_hash import string_hash_order
+from metashell.codec.java_hash import string_hash, string_hash_order
 from metashell.groups.context import Context
 from metashell.groups.decision import Decision, DeleteShareState, Effect, GroupError
 from metashell.groups.error_answers import error_body
 from metashell.groups.group import Group
+from metashell.groups.java_map import timeline_order, timeline_slots
 from metashell.groups.offsets.deletion import group_tombstones
 from metashell.groups.record import Record
 from metashell.groups.request import Answer, Request
@@ -25,10 +26,13 @@ def list_groups(context: Context, request: Request, now_ms: int) -> Decision:
     states = {state.lower() for state in request.body.states_filter}
     types = {type.lower() for type in request.body.types_filter}
     kind = messages.ListGroupsResponse
+    known = context.state.groups
+    ids = [id for id, group in known.items() if (not types or group.type in types) and (not states or group.state_name().lower() in states)]
+    # Kafka lists groups in the order of the table that has all of them.
+    slots = timeline_slots(len(known))
     groups = tuple(
-        kind.ListedGroup(group_id=group_id, protocol_type=group.protocol_type, group_state=group.state_name(), group_type=group.type)
-        for group_id, group in context.state.groups.items()
-        if (not types or group.type in types) and (not states or group.state_name().lower() in states)
+        kind.ListedGroup(group_id=id, protocol_type=known[id].protocol_type, group_state=known[id].state_name(), group_type=known[id].type)
+        for id in timeline_order(ids, {id: string_hash(id) for id in ids}, slots)
     )
     return Decision(answers=[Answer(request.ticket, kind(groups=groups))])
 

@@ -15,6 +15,7 @@ from metashell.groups.offsets.replay import replay_commit
 from metashell.groups.record import Place, Record
 from metashell.groups.share.replay import REPLAYS as SHARE_REPLAYS
 from metashell.groups.state import State
+from metashell.groups.streams.replay import REPLAYS as STREAMS_REPLAYS
 
 Replay = Callable[[State, Record, Place], None]
 
@@ -24,6 +25,7 @@ REPLAYS: dict[int, Replay] = {
     GROUP_METADATA: replay_group_metadata,
     **CONSUMER_REPLAYS,
     **SHARE_REPLAYS,
+    **STREAMS_REPLAYS,
 }
 """By record type. Types that are not here are skipped."""
 

@@ -12,7 +12,7 @@ from metashell.groups.consumer.heartbeat import heartbeat as consumer_heartbeat
 from metashell.groups.consumer.loading import begin_consumers, consumer_topics_changed
 from metashell.groups.context import Context, Handler
 from metashell.groups.coordinator import dispatch
-from metashell.groups.coordinator.describing import describe_share_groups
+from metashell.groups.coordinator.describing import describe_share_groups, describe_streams_groups
 from metashell.groups.coordinator.finding import find_coordinator
 from metashell.groups.coordinator.inventory import delete_groups, end_deletions, list_groups, share_state_deleted
 from metashell.groups.decision import Decision, DeleteShareState, Effect, InitializeShareState
@@ -24,8 +24,11 @@ from metashell.groups.offsets.transactions import add_offsets, end_txn, init_pro
 from metashell.groups.record import Record
 from metashell.groups.request import Answer
 from metashell.groups.share.effects import state_initialized
+from metashell.groups.share.effects import topics_deleted as topics_deleted_for_share
 from metashell.groups.share.heartbeat import heartbeat as share_heartbeat
 from metashell.groups.share.session import start_sessions as start_share_sessions
+from metashell.groups.streams.heartbeat import heartbeat as streams_heartbeat
+from metashell.groups.streams.timeouts import start_timers as start_streams_timers
 from metashell.groups.topics import Topics
 
 OnLoaded = Callable[[Context, int], None]
@@ -53,16 +56,18 @@ HANDLERS: dict[int, Handler] = {
     api_keys.OFFSET_DELETE: delete_offsets,
     api_keys.SHARE_GROUP_HEARTBEAT: share_heartbeat,
     api_keys.SHARE_GROUP_DESCRIBE: describe_share_groups,
+    api_keys.STREAMS_GROUP_HEARTBEAT: streams_heartbeat,
+    api_keys.STREAMS_GROUP_DESCRIBE: describe_streams_groups,
 }
 """By api key."""
 
-ON_LOADED: tuple[OnLoaded, ...] = (begin_sessions, begin_consumers, start_share_sessions, begin_expiry)
+ON_LOADED: tuple[OnLoaded, ...] = (begin_sessions, begin_consumers, start_share_sessions, start_streams_timers, begin_expiry)
 """What begins when a log has been read to its end: `(context, now_ms)` sets timers."""
 
 ON_UNLOADED: tuple[OnUnloaded, ...] = (end_waits, end_deletions)
 """What is answered to those who wait when the coordinator goes: `(context, now_ms)`."""
 
-ON_TOPICS: tuple[OnTopics, ...] = (topics_deleted, consumer_topics_changed)
+ON_TOPICS: tuple[OnTopics, ...] = (topics_deleted, consumer_topics_changed, topics_deleted_for_share)
 """What other metadata come to: `(context, old, new, changed names, deleted names, now_ms)` gives records of one batch."""
 
 ON_EFFECTS: dict[type[Effect], OnEffect] = {InitializeShareState: state_initialized, DeleteShareState: share_state_deleted}

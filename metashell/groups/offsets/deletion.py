@@ -20,6 +20,7 @@ from metashell.groups.context import Context
 from metashell.groups.decision import Decision, GroupError
 from metashell.groups.error_answers import error_body
 from metashell.groups.group import Group
+from metashell.groups.offsets.order import in_order
 from metashell.groups.offsets.pending import is_pending, pending_keys
 from metashell.groups.offsets.records import commit_tombstone
 from metashell.groups.record import Record
@@ -59,7 +60,7 @@ def group_tombstones(state: State, group_id: str) -> list[Record]:
     """The records that delete all offsets of a group, those of open transactions too."""
     offsets = state.offsets.get(group_id, {})
     waiting = pending_keys(state, group_id) - offsets.keys()
-    return [commit_tombstone(group_id, *key) for key in [*sorted(offsets), *sorted(waiting)]]
+    return [commit_tombstone(group_id, *key) for key in [*in_order(offsets), *sorted(waiting)]]
 
 
 def topics_deleted(

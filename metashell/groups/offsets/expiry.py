@@ -10,6 +10,7 @@ from typing import Final
 from metashell.groups.context import Context
 from metashell.groups.decision import Decision
 from metashell.groups.group import Group
+from metashell.groups.offsets.order import in_order
 from metashell.groups.offsets.pending import is_pending
 from metashell.groups.offsets.records import commit_tombstone
 from metashell.groups.record import Record
@@ -34,7 +35,7 @@ def expired(state: State, now_ms: int, retention_ms: int) -> list[Record]:
     records: list[Record] = []
     for group_id, group in state.groups.items():
         known = state.offsets.get(group_id, {})
-        gone = [key for key in sorted(known) if _has_expired(state, group, key, known[key], now_ms, retention_ms)]
+        gone = in_order(key for key, offset in known.items() if _has_expired(state, group, key, offset, now_ms, retention_ms))
         records += [commit_tombstone(group_id, *key) for key in gone]
         if group.is_expiring and len(gone) == len(known) and group_id not in state.pending and group.is_empty:
             records += group.tombstones()

@@ -10,12 +10,11 @@ from typing import Any, Final, NamedTuple
 
 from metashell.codec import messages
 from metashell.codec.error_codes import GROUP_ID_NOT_FOUND, INVALID_GROUP_ID, NONE, UNKNOWN_TOPIC_ID, UNSTABLE_OFFSET_COMMIT
-from metashell.codec.java_hash import string_hash
 from metashell.groups.context import Context
 from metashell.groups.decision import Decision, GroupError
 from metashell.groups.error_answers import error_body, fetch_error_group
 from metashell.groups.group import CommitClaim
-from metashell.groups.java_map import timeline_order
+from metashell.groups.offsets.order import by_topic
 from metashell.groups.offsets.pending import pending_keys
 from metashell.groups.request import Answer, Request
 from metashell.groups.state import Committed, PartitionKey, State
@@ -86,12 +85,8 @@ def _view(state: State, asked: Any, require_stable: bool) -> _View:
 
 def _all(state: State, view: _View, with_ids: bool) -> list[_Topic]:
     """Every offset, by topic, in the order of Kafka's tables. Asked by id, topics that the broker does not know are left out."""
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in view.offsets:
-        by_topic.setdefault(topic, []).append(partition)
     topics = []
-    for name in timeline_order(list(by_topic), {name: string_hash(name) for name in by_topic}):
-        partitions = timeline_order(by_topic[name], {partition: partition for partition in by_topic[name]})
+    for name, partitions in by_topic(view.offsets).items():
         known = state.topics.named(name) if with_ids else None
         if with_ids and known is None:
             continue

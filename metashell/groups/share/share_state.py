@@ -7,7 +7,7 @@ Source: groups.md 2.4 and 15.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from metashell.groups.topics import Topics
@@ -53,6 +53,14 @@ class ShareState(NamedTuple):
     def not_made(self, failed: ByTopic) -> ShareState:
         """State could not be made: it is asked for again."""
         return self._replace(initializing=_less(self.initializing, failed))
+
+    def without_topics(self, ids: Collection[bytes]) -> ShareState:
+        """Topics are gone, and their state with them."""
+        return ShareState(
+            {id: topic for id, topic in self.initializing.items() if id not in ids},
+            {id: topic for id, topic in self.initialized.items() if id not in ids},
+            {id: name for id, name in self.deleting.items() if id not in ids},
+        )
 
     def all_deleting(self) -> ShareState:
         """The group is to go, and all its state before it."""

@@ -1,0 +1,82 @@
+"""A streams group as StreamsGroupDescribe shows it.
+
+Source: golden scenarios streams-life and watched-streams-internal.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from metashell.codec import messages
+from metashell.groups.context import Context
+from metashell.groups.streams.group import StreamsGroup
+from metashell.groups.streams.member import Member
+from metashell.groups.streams.tasks import NO_TASKS, Tasks, task_entries
+from metashell.groups.streams.topology import configure
+
+_Response = messages.StreamsGroupDescribeResponse
+
+
+def described(context: Context, group: StreamsGroup) -> _Response.DescribedGroup:
+    """A group with its topology and members. Internal topics have the number of partitions that they have come to."""
+    return _Response.DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state_name(),
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        topology=None if group.topology is None else _topology(context, group),
+        members=tuple(_member(member, group.targets.get(member.member_id, NO_TASKS)) for member in group.members.values()),
+    )
+
+
+def _topology(context: Context, group: StreamsGroup) -> _Response.Topology:
+    configured = configure(group.topology, context.state.topics)
+    counts = configured.partition_counts if configured.fault is None else {}
+    return _Response.Topology(
+        epoch=group.topology.epoch,
+        subtopologies=tuple(
+            _Response.Subtopology(
+                subtopology_id=part.subtopology_id,
+                source_topics=tuple(sorted(part.source_topics)),
+                repartition_sink_topics=tuple(sorted(part.repartition_sink_topics)),
+                state_changelog_topics=_topics(part.state_changelog_topics, counts),
+                repartition_source_topics=_topics(part.repartition_source_topics, counts),
+            )
+            for part in group.topology.subtopologies
+        ),
+    )
+
+
+def _topics(topics: Any, counts: dict[str, int]) -> tuple[_Response.TopicInfo, ...]:
+    return tuple(
+        _Response.TopicInfo(
+            name=topic.name,
+            partitions=counts.get(topic.name, topic.partitions),
+            replication_factor=topic.replication_factor,
+            topic_configs=tuple(_Response.KeyValue(key=config.key, value=config.value) for config in topic.topic_configs),
+        )
+        for topic in topics
+    )
+
+
+def _member(member: Member, target: Tasks) -> _Response.Member:
+    endpoint = member.endpoint
+    return _Response.Member(
+        member_id=member.member_id,
+        member_epoch=member.epoch,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        topology_epoch=member.topology_epoch,
+        process_id=member.process_id,
+        user_endpoint=None if endpoint is None else _Response.Endpoint(host=endpoint.host, port=endpoint.port),
+        client_tags=tuple(_Response.KeyValue(key=key, value=value) for key, value in member.client_tags),
+        assignment=_assignment(member.assigned),
+        target_assignment=_assignment(target),
+    )
+
+
+def _assignment(tasks: Tasks) -> _Response.Assignment:
+    active, standby, warmup = (task_entries(_Response.TaskIds, own) for own in tasks)
+    return _Response.Assignment(active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
