@@ -70,7 +70,8 @@ def scenarios() -> dict[str, Scenario]:
 
 def read_rows(path: Path) -> list[Scenario]:
     """The rows of one golden file, each with the name of that file."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as file:
         return [{"file": f"{path.parent.name}/{path.name.removesuffix('.jsonl.gz')}", **json.loads(line)} for line in file]
 
 
@@ -281,9 +282,9 @@ def _last_ms(step: dict[str, Any]) -> int:
 def _given_ids(scenario: Scenario) -> dict[int, bytes]:
     """The id that Kafka made for each request, where it made one: from its answer, or, where that came to nothing, from what others saw."""
     given: dict[int, str] = {}
-    unnamed: list[dict[str, Any]] = []
     sends = {step["send"]["n"]: step["send"] for step in scenario["steps"] if "send" in step}
     replies = {reply["to"]: reply.get("json") or {} for step in scenario["steps"] for reply in step["replies"]}
+    unnamed: list[int] = []
     for number, send in sends.items():
         own = replies.get(number, {}).get("memberId")
         if own and own not in json.dumps(send["json"]):
@@ -291,17 +292,21 @@ def _given_ids(scenario: Scenario) -> dict[int, bytes]:
         elif (
             send["api"] == "JoinGroup" and not send["json"]["memberId"] and (number not in replies or replies[number]["errorCode"] in _GONE)
         ):
-            unnamed.append(send)
-    claimed = set(given.values())
-    seen = list(
-        dict.fromkeys(text for step in scenario["steps"] for text in _texts([step["replies"], step["records"]]) if text not in claimed)
-    )
-    for send in unnamed:
-        prefix = send["json"].get("groupInstanceId") or send["who"]
-        found = next((text for text in seen if (match := _JAVA_UUID.match(text)) and match[1] == prefix), None)
-        if found is not None:
-            given[send["n"]] = found
-            seen.remove(found)
+            unnamed.append(number)
+    known = set(given.values())
+    last = 0
+    for step in scenario["steps"]:
+        last = step["send"]["n"] if "send" in step else last
+        for text in _texts([step["replies"], step["records"]]):
+            match = _JAVA_UUID.match(text)
+            if match is None or text in known:
+                continue
+            known.add(text)
+            # Who saw it first saw the newest one: a static member may have been replaced again and again.
+            makers = [n for n in unnamed if n <= last and (sends[n]["json"].get("groupInstanceId") or sends[n]["who"]) == match[1]]
+            if makers:
+                given[makers[-1]] = text
+                unnamed.remove(makers[-1])
     return {number: _uuid_of(text) for number, text in given.items()}
 
 

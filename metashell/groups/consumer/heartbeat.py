@@ -24,18 +24,19 @@ from metashell.values import uuid_text
 
 
 def heartbeat(context: Context, request: Request, now_ms: int) -> Decision:
+    decision = Decision()
     try:
         _check(request, context.settings.consumer.assignors)
         if request.body.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
             return leave(context, request, now_ms)
-        return _beat(context, request, now_ms)
+        _beat(context, request, now_ms, decision)
     except GroupError as error:
-        return Decision(answers=[refused(request, error)])
+        return Decision(answers=[*decision.answers, refused(request, error)])
+    return decision
 
 
-def _beat(context: Context, request: Request, now_ms: int) -> Decision:
+def _beat(context: Context, request: Request, now_ms: int, decision: Decision) -> None:
     body, is_joining = request.body, request.body.member_epoch == 0
-    decision = Decision()
     records = decision.records
     group = _group(context, body.group_id, is_joining, now_ms, decision)
     check_size(group, body.member_id, context.settings.consumer.max_size)
@@ -56,7 +57,6 @@ def _beat(context: Context, request: Request, now_ms: int) -> Decision:
         assignment=_assignment(updated.assigned) if is_joining or is_full or member.assigned != updated.assigned else None,
     )
     decision.answers.append(Answer(request.ticket, answer))
-    return decision
 
 
 def _group(context: Context, group_id: str, is_joining: bool, now_ms: int, decision: Decision) -> ConsumerGroup:

@@ -5,11 +5,11 @@ Source: org.apache.kafka.coordinator.group.modern.TargetAssignmentBuilder and Gr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from metashell.codec.error_codes import UNKNOWN_SERVER_ERROR
-from metashell.codec.java_hash import string_hash_order
+from metashell.codec.java_hash import copy_capacity, hash_order, string_hash_order
 from metashell.groups.assignors.errors import AssignorError
 from metashell.groups.assignors.server import ServerGroup, ServerMember, assign, in_java_order
 from metashell.groups.consumer.change import Change
@@ -49,13 +49,13 @@ def update_target(change: Change, topics: Topics, settings: KindSettings, now_ms
     except AssignorError as error:
         text = f"Failed to compute a new target assignment for epoch {change.epoch}: {error}"
         raise GroupError(UNKNOWN_SERVER_ERROR, text) from error
-    for member_id in members:
-        target = assigned.get(member_id, {})
+    targets = {id: _in_set_order(assigned.get(id, {}), given.members[id].previous) for id in members}
+    for member_id, target in targets.items():
         known = group.targets.get(member_id)
         if known is None or not _is_same(known, target):
             records.append(target_member_record(group.group_id, member_id, target))
     records.append(target_record(group.group_id, change.epoch, now_ms))
-    return MemberTarget(change.epoch, assigned.get(updated.member_id, {}))
+    return MemberTarget(change.epoch, targets[updated.member_id])
 
 
 def subscribed_names(group: ConsumerGroup, member: Member) -> Sequence[str]:
@@ -99,6 +99,18 @@ def _assignor(change: Change, assignors: Sequence[str]) -> str:
 
 def _most_wanted(counts: Mapping[str, int]) -> str | None:
     return max(string_hash_order(counts), key=lambda name: counts[name], default=None)
+
+
+def _in_set_order(assigned: Target, previous: Mapping[bytes, Collection[int]]) -> Target:
+    """A member's target with partitions in the order of Kafka's set: what stays is in a copy of the old one, whose size decides."""
+    ordered = {}
+    for topic_id, partitions in assigned.items():
+        known = previous.get(topic_id, ())
+        mine = set(partitions)
+        stays = [partition for partition in known if partition in mine]
+        comes = sorted(mine.difference(stays))
+        ordered[topic_id] = hash_order((*stays, *comes), copy_capacity(len(known)) if stays else 16)
+    return ordered
 
 
 def _is_same(one: Target, other: Target) -> bool:

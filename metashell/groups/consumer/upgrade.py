@@ -32,6 +32,8 @@ def upgraded(context: Context, group: Group, now_ms: int, decision: Decision) ->
     """The consumer group that takes the place of a classic one; its records are added to the decision. Errors: GroupError 69."""
     assert isinstance(group, ClassicGroup)
     _check(context, group)
+    # Who waits has to join again, also where a blob then turns out to be unreadable.
+    decision.answers += group.refuse_all_waiting(REBALANCE_IN_PROGRESS)
     topics, generation = context.state.topics, group.generation
     made = ConsumerGroup(group.group_id, epoch=generation, assignment_epoch=generation)
     for classic in group.members.values():
@@ -39,7 +41,6 @@ def upgraded(context: Context, group: Group, now_ms: int, decision: Decision) ->
         made.put(member)
         made.targets[member.member_id] = {topic_id: tuple(epochs) for topic_id, epochs in member.assigned.items()}
     made.metadata_hash = group_hash(made.subscribers, topics)
-    decision.answers += group.refuse_all_waiting(REBALANCE_IN_PROGRESS)
     decision.records += [
         *group.tombstones(),
         *(member_record(made.group_id, member) for member in made.members.values()),

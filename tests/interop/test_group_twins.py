@@ -1,0 +1,52 @@
+"""Twins: the same random conversations with a real group coordinator of Kafka 4.3.1 and with ours, with the same answers and records.
+
+The real one goes first, as its ids decide what follows: who leads, who is given what. A failure prints the steps that differ; the seed
+repeats it. `make soak` walks further, with new seeds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from tests.groups.canon import differences
+from tests.groups.golden import play
+from tests.interop.group_walks import Walk
+from tests.interop.real_groups import RealGroups, Talk, real_groups
+from tests.java import KAFKA, jars, java
+
+pytestmark = pytest.mark.slow
+
+SEED = int(os.environ.get("METASHELL_SEED", "0"))
+WALKS = 60 if os.environ.get("METASHELL_SOAK") else 5
+KINDS = os.environ.get("METASHELL_GROUPS", "classic").split()
+STEPS = 50
+PARTITIONS = {"t": 8, "u": 3}
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealGroups]:
+    java()
+    jars(KAFKA)
+    with real_groups(tmp_path_factory.mktemp("groups")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def topics(node: RealGroups) -> dict[str, tuple[str, int]]:
+    return {name: (node.topic(name, count), count) for name, count in PARTITIONS.items()}
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+def test_random_conversations_are_answered_and_written_alike(node: RealGroups, topics: dict[str, tuple[str, int]], kinds: str) -> None:
+    for number in range(WALKS):
+        name = f"{kinds}-{SEED}-{number}"
+        node.log.read()
+        with contextlib.closing(Talk(node, name, topics)) as talk:
+            row = Walk(talk, random.Random(name), topics, kinds).run(STEPS)
+        found = differences(row, play(row))
+        assert not found, f"{name}:\n" + "\n".join(found[:3])
