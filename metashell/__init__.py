@@ -10,7 +10,8 @@ The packages, from the bottom up:
   `server` (a replica on sockets and disk), `controller_server` (the controller on such a replica), `client` (requests to a cluster),
   `group_server` (a broker without data, for clients of groups), `embedded` (a quorum inside a process), `live` (an observer of a quorum),
   `admin` (what an operator asks of a live cluster), `rehearse` (the controller on a copy of a state, on a clock that nobody waits for),
-  `placement` (plans of reassignment);
+  `placement` (plans of reassignment),
+  `rebalance` (groups with their members and coordinator, on such a clock), `page` (HTML that loads and runs nothing);
 - `options` (declared command lines), `cli` (argv and exit statuses).
 
 Beside them modules that every package may import: `values`, `ids`, `errors`, `escape` (text that is safe for a terminal), `amounts`

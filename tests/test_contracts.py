@@ -24,7 +24,16 @@ QUORUM = (
     "metashell.client",
     "metashell.admin",
 )
-PACKAGES = (*QUORUM, "metashell.placement", "metashell.codec", "metashell.log", "metashell.image", "metashell.verify", "metashell.rehearse")
+PACKAGES = (
+    *QUORUM,
+    "metashell.placement",
+    "metashell.codec",
+    "metashell.log",
+    "metashell.image",
+    "metashell.verify",
+    "metashell.rehearse",
+    "metashell.rebalance",
+)
 NAME = re.compile(r"`(?:await )?([A-Za-z_][A-Za-z_.]*)")
 
 

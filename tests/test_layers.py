@@ -24,6 +24,7 @@ LAYERS: dict[str, set[str]] = {
     "forms": set(),
     "amounts": set(),
     "options": set(),
+    "page": set(),
     "demo": set(),
     "codec": set(),
     "log": {"codec"},
@@ -37,8 +38,8 @@ LAYERS: dict[str, set[str]] = {
     "raft": {"codec"},
     "controller": {"codec", "image"},
     "groups": {"codec"},
-    "rehearse": {"controller", "image", "codec", "options"},
-    "rebalance": {"groups", "codec", "options"},
+    "rehearse": {"controller", "image", "codec", "options", "page"},
+    "rebalance": {"groups", "codec", "options", "page"},
     "offsets_log": {"groups", "log", "codec"},
     "group_server": {"groups", "server", "controller_server", "image", "net", "codec"},
     "client": {"codec", "net"},
@@ -88,6 +89,7 @@ NEVER: dict[str, set[str]] = {
     "placement": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
     # Chance comes from a seed.
     "rehearse": {"os", "io", "pathlib", "socket", "asyncio"} | (CLOCK_AND_CHANCE - {"random"}),
+    "rebalance": {"os", "io", "pathlib", "socket", "asyncio"} | (CLOCK_AND_CHANCE - {"random"}),
     "cli": {"prompt_toolkit", "rich"},
 }
 

@@ -53,6 +53,7 @@ NOT_HERE = {
     "metashell-quotas": "there are no secrets in what it reads",
     "metashell-scram": "a cluster tells no secrets; passwords: tests/cli/test_admin_scram.py",
     "metashell-groups": "groups and what assign reads have no secrets",
+    "metashell-simulate": "reads nothing",
     "metashell-server": "prints nothing of its log; passwords in settings: tests/cli/test_server.py",
     "kafka-storage": "Kafka's voice",
     "kafka-cluster": "Kafka's voice",

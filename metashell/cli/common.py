@@ -235,6 +235,17 @@ def _make_utf8(stream: TextIO, errors: str) -> None:
         stream.reconfigure(encoding="utf-8", errors=errors)
 
 
+def write_page(path: str, text: str) -> None:
+    """Write a page to a file. Errors: PathError if it cannot be written there."""
+    from metashell.errors import PathError
+
+    try:
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        raise PathError.of(path, error) from None
+
+
 def output_target() -> int | ByteSink:
     """Where to write bytes for stdout: its descriptor, or its buffer if it has none (in tests)."""
     from io import UnsupportedOperation

@@ -71,17 +71,23 @@ def offset_rows(work: Work) -> list[OffsetRow]:
 
 def _find_brokers(work: Work) -> None:
     """Ask brokers where controllers were named: those that the newest metadata has. Errors: MetashellError."""
-    if not work.asks_controllers:
-        return
-    from metashell.cli.administering import cluster_of
+    if work.asks_controllers:
+        from metashell.cli.administering import cluster_of
+
+        addresses = brokers_of(work.image(), cluster_of(work.values).command_config, work.place)
+        work.values.bootstrap_server, work.values.bootstrap_controller = addresses, None
+
+
+def brokers_of(image: MetadataImage, command_config: str | None, place: str) -> str:
+    """The brokers that are up, `HOST:PORT,...`, on listeners with the protocol of the client's configuration. Errors: MetashellError."""
     from metashell.cli.attaching import client_config_of
     from metashell.errors import MetashellError
 
-    protocol = client_config_of(cluster_of(work.values).command_config).security.protocol
-    addresses = broker_addresses(work.image(), protocol)
+    protocol = client_config_of(command_config).security.protocol
+    addresses = broker_addresses(image, protocol)
     if not addresses:
-        raise MetashellError(f"{work.place}: no broker is up that listens with {protocol}: groups are known to brokers alone")
-    work.values.bootstrap_server, work.values.bootstrap_controller = ",".join(addresses), None
+        raise MetashellError(f"{place}: no broker is up that listens with {protocol}: groups are known to brokers alone")
+    return ",".join(addresses)
 
 
 def broker_addresses(image: MetadataImage, protocol: str) -> list[str]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from metashell.cli.loading import Loaded
     from metashell.errors import UsageError
     from metashell.image.voters import Leader
+    from metashell.nodes.groups import Groups
     from metashell.shell.context import Context
 
 NAME = "kafka-shell"
@@ -44,7 +45,8 @@ def _run_on_source(values: SimpleNamespace) -> int:
         raise _nothing_to_open(values.command)
     loaded = load(_path(values), certain_only=values.certain_only, max_decompressed=values.max_decompressed)
     report_faults(NAME, loaded, verbose=values.verbose)
-    context = _context(loaded, values)
+    groups = _groups_beside(loaded, values) if loaded.kind == "directory" else None
+    context = _context(loaded, values, groups)
     if loaded.kind in ("directory", "bootstrap") and os.path.isdir(loaded.path) and not (values.demo or values.certain_only):
         from metashell.cli.growth import GrowingDirectory
 
@@ -91,13 +93,19 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
         view = source.view()
         loaded = Loaded(path=source.label, kind=view.image.provenance.source_kind, image=view.image)
         report_faults(NAME, loaded, verbose=values.verbose)
-        context = _context(loaded, values)
+        from metashell.cli.groups_tree import LiveGroups
+
+        groups = LiveGroups(values, lambda: source.view().image)
+        context = _context(loaded, values, groups)
         context.feed = source
         if values.allow_changes:
             from metashell.cli.shell_changes import ShellChanges
 
             context.administrator = ShellChanges(values, source.label)
-        status = run_commands(context, values.command, keep_going=values.keep_going)
+        try:
+            status = run_commands(context, values.command, keep_going=values.keep_going)
+        finally:
+            groups.close()
         return max(status, STATUS_FAILED if context.image.faults else STATUS_OK)
 
 
@@ -109,7 +117,13 @@ def _path(values: SimpleNamespace) -> str:
     return str(values.snapshot)
 
 
-def _context(loaded: Loaded, values: SimpleNamespace) -> Context:
+def _groups_beside(loaded: Loaded, values: SimpleNamespace) -> Groups | None:
+    from metashell.cli.groups_tree import groups_beside
+
+    return groups_beside(loaded.path, lambda: loaded.image, NAME, values.max_decompressed)
+
+
+def _context(loaded: Loaded, values: SimpleNamespace, groups: Groups | None = None) -> Context:
     from metashell.cli.loading import make_context
 
     return make_context(
@@ -119,6 +133,7 @@ def _context(loaded: Loaded, values: SimpleNamespace) -> Context:
         redact=not values.show_secrets,
         no_color=values.no_color,
         label="demo" if values.demo else loaded.path,
+        groups=groups,
     )
 
 

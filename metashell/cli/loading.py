@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from metashell.log.directory_source import DirectorySource
     from metashell.log.file_source import FileSource
     from metashell.nodes import Node
+    from metashell.nodes.groups import Groups
     from metashell.shell.context import Context
 
 KAFKA_VERSION = "4.3.1"
@@ -140,6 +141,7 @@ def make_context(
     no_color: bool = False,
     label: str = "",
     width: bool = True,
+    groups: Groups | None = None,
 ) -> Context:
     """A context for commands, which write to the standard streams as these are: a terminal or not."""
     from metashell import __version__
@@ -154,10 +156,10 @@ def make_context(
         display.width = None
 
     def make_root(image: MetadataImage, before: Node) -> Node:
-        return build_root(image, voice=voice, local=local, before=before)
+        return build_root(image, voice=voice, local=local, before=before, groups=groups)
 
     return Context(
-        root=build_root(loaded.image, voice=voice, local=local),
+        root=build_root(loaded.image, voice=voice, local=local, groups=groups),
         image=loaded.image,
         display=display,
         err=sys.stderr,

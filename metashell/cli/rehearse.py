@@ -178,9 +178,10 @@ def _run_steps(
         raise UsageError(f"{which}: {error}", error.argument) from None
     texts = [one.text for one in parsed_steps]
     if values.html is not None:
+        from metashell.cli.common import write_page
         from metashell.rehearse.answers.page import outcome_page
 
-        _write_page(values.html, outcome_page(outcome, texts, label, plan.title if plan else "", plan.notes if plan else ()))
+        write_page(values.html, outcome_page(outcome, texts, label, plan.title if plan else "", plan.notes if plan else ()))
     print_outcome(display, values.output, outcome, texts=texts, label=label, show=show)
     return status_of(outcome)
 
@@ -197,17 +198,6 @@ def _answer_standing(values: SimpleNamespace, display: Display, subject: Subject
     standing = standing_answers(subject.image, assumptions)
     print_standing(display, values.output, standing, subject)
     return standing_status(standing)
-
-
-def _write_page(path: str, text: str) -> None:
-    """Errors: PathError if it cannot be written there."""
-    from metashell.errors import PathError
-
-    try:
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except OSError as error:
-        raise PathError.of(path, error) from None
 
 
 main = Tool(NAME, run)

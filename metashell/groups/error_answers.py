@@ -77,7 +77,7 @@ def coordinator_error(key: str, code: int, message: str | None) -> messages.Find
 
 def _join(request: Request, code: int, message: str | None) -> messages.JoinGroupResponse:
     name = None if request.version >= 7 else ""
-    return messages.JoinGroupResponse(error_code=code, member_id=request.body.member_id, protocol_name=name)
+    return messages.JoinGroupResponse(error_code=code, protocol_name=name)
 
 
 def _sync(request: Request, code: int, message: str | None) -> messages.SyncGroupResponse:

@@ -11,6 +11,7 @@ from metashell.nodes.tree import LocalInfo, Tree, Voice
 
 if TYPE_CHECKING:
     from metashell.image import MetadataImage
+    from metashell.nodes.groups import Groups
 
 Makers = dict[str, Callable[[str], Node]]
 
@@ -46,15 +47,20 @@ class Root(FixedDirectory):
         self.tree = tree
 
 
-def build_root(image: MetadataImage, *, voice: Voice, local: LocalInfo, before: Node | None = None) -> Directory:
+def build_root(
+    image: MetadataImage, *, voice: Voice, local: LocalInfo, before: Node | None = None, groups: Groups | None = None
+) -> Directory:
     """The directory `/` over an image: Kafka's tree, or in our own voice the same with better names and the second view.
 
-    Nothing is sorted, decoded or imported before it is needed. `before` is the root over an earlier image.
+    Nothing is sorted, decoded or imported before it is needed. `before` is the root over an earlier image. Our own voice has /groups where
+    there are `groups`.
     """
     tree = Tree(image, voice, local, before.tree if isinstance(before, Root) else None)
     makers: Makers = {"image": lambda name: _image_node(name, tree), "local": lambda name: _local_node(name, tree)}
     if tree.is_own:
         makers |= dict.fromkeys(SECOND_VIEW, _part("second_view", "view_node", tree))
+        if groups is not None:
+            makers["groups"] = lambda name: _groups_node(name, groups, tree)
     return Root(makers, tree)
 
 
@@ -66,6 +72,12 @@ def _part(module: str, function: str, tree: Tree) -> Callable[[str], Node]:
         return node
 
     return make
+
+
+def _groups_node(name: str, groups: Groups, tree: Tree) -> Node:
+    from metashell.nodes.groups import GroupsNode
+
+    return GroupsNode(name, groups, tree.names)
 
 
 def _local_node(name: str, tree: Tree) -> FixedDirectory:

@@ -17,6 +17,7 @@ from metashell.options.report_tools import REPORT, SPARK_REPORTS
 from metashell.options.scram_tools import SCRAM
 from metashell.options.server_tools import QUORUM, SERVER
 from metashell.options.shell_tools import KAFKA_METADATA_SHELL, KAFKA_SHELL
+from metashell.options.simulate_tools import SIMULATE
 from metashell.options.spec import Argument, CommandSpec
 from metashell.options.storage_tools import KAFKA_STORAGE, STORAGE
 from metashell.options.subcommands import SUBCOMMANDS
@@ -50,6 +51,7 @@ TOOLS: dict[str, CommandSpec] = {
         KAFKA_DUMP_LOG,
         VERIFY,
         REHEARSE,
+        SIMULATE,
         STORAGE,
         KAFKA_STORAGE,
         KAFKA_CLUSTER,

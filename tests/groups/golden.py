@@ -70,7 +70,8 @@ def scenarios() -> dict[str, Scenario]:
 
 def read_rows(path: Path) -> list[Scenario]:
     """The rows of one golden file, each with the name of that file."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as file:
         return [{"file": f"{path.parent.name}/{path.name.removesuffix('.jsonl.gz')}", **json.loads(line)} for line in file]
 
 

@@ -39,7 +39,6 @@ class Walk:
                 break
             self.chance.choice(free).act()
         self._administer()
-        self.talk.close()
         return self.talk.row
 
     def _administer(self) -> None:

@@ -135,6 +135,9 @@ class RealGroups:
             time.sleep(0.02)
         self._barrier.ask("ConsumerGroupHeartbeat", 1, {**member, "memberEpoch": -1})
 
+    def close(self) -> None:
+        self._barrier.close()
+
     def barrier(self) -> None:
         """Return once everything that was sent before has been decided."""
         self._barrier.ask("Heartbeat", 4, _NOBODY)
@@ -229,16 +232,15 @@ def real_groups(folder: Path) -> Iterator[RealGroups]:
         assert done.status == 0, done
         place.start(config)
         _wait_for_coordinator(place, port)
-        yield RealGroups(port, OffsetsLog(data / "__consumer_offsets-0" / f"{0:020}.log"))
+        with contextlib.closing(RealGroups(port, OffsetsLog(data / "__consumer_offsets-0" / f"{0:020}.log"))) as node:
+            yield node
 
 
 def _wait_for_coordinator(place: Cluster, port: int) -> None:
     def is_there() -> bool:
-        with contextlib.suppress(OSError, AssertionError):
-            connection = Connection(port, "~start")
+        with contextlib.suppress(OSError, AssertionError), contextlib.closing(Connection(port, "~start")) as connection:
             found = connection.ask("FindCoordinator", 4, {"keyType": 0, "coordinatorKeys": ["~barrier"]})
             beat = connection.ask("Heartbeat", 4, _NOBODY)
-            connection.close()
             return found["coordinators"][0]["errorCode"] == 0 and beat["errorCode"] == 25
         return False
 

@@ -6,6 +6,7 @@ repeats it. `make soak` walks further, with new seeds.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 from collections.abc import Iterator
@@ -45,6 +46,7 @@ def test_random_conversations_are_answered_and_written_alike(node: RealGroups, t
     for number in range(WALKS):
         name = f"{kinds}-{SEED}-{number}"
         node.log.read()
-        row = Walk(Talk(node, name, topics), random.Random(name), topics, kinds).run(STEPS)
+        with contextlib.closing(Talk(node, name, topics)) as talk:
+            row = Walk(talk, random.Random(name), topics, kinds).run(STEPS)
         found = differences(row, play(row))
         assert not found, f"{name}:\n" + "\n".join(found[:3])

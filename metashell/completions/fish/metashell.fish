@@ -15,6 +15,8 @@ function __metashell_valued
             string split ' ' -- '--config -c --output -o --max-decompressed'
         case metashell-rehearse
             string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --sizes --assume --html --show --output -o --max-decompressed'
+        case metashell-simulate:rebalance
+            string split ' ' -- '--members --partitions --topics --strategy --scenario --seed --assume --html --output -o'
         case metashell-storage:format
             string split ' ' -- '--config -c --cluster-id -t --add-scram -S --add-scram-file --release-version -r --feature -f --initial-controllers -I --output -o'
         case metashell-storage:info
@@ -204,6 +206,8 @@ function __metashell_tool_of
             echo metashell-verify
         case rehearse
             echo metashell-rehearse
+        case simulate
+            echo metashell-simulate
         case report
             echo metashell-report
         case storage
@@ -289,6 +293,7 @@ complete -c metashell -n '__metashell_words_are 0' -x -a shell -d 'look at the m
 complete -c metashell -n '__metashell_words_are 0' -x -a dump-log -d 'print the batches and records of Kafka’s logs and checkpoints as JSON lines'
 complete -c metashell -n '__metashell_words_are 0' -x -a verify -d 'check what Kafka left on disk: checksums, offsets, epochs, indexes, checkpoints'
 complete -c metashell -n '__metashell_words_are 0' -x -a rehearse -d 'what would happen to a cluster: steps tried on a copy of its metadata'
+complete -c metashell -n '__metashell_words_are 0' -x -a simulate -d 'how groups rebalance, simulated: what each strategy costs'
 complete -c metashell -n '__metashell_words_are 0' -x -a report -d 'answer an operator’s question from the logs of a cluster, as a table and as a page'
 complete -c metashell -n '__metashell_words_are 0' -x -a storage -d 'prepare and inspect the log directories of a node'
 complete -c metashell -n '__metashell_words_are 0' -x -a quorum -d 'a quorum of controllers on this machine, and the quorum of any cluster'
@@ -376,7 +381,7 @@ complete -c kafka-shell -n '__metashell_words_are 0' -x -a find -d 'search for n
 complete -c kafka-shell -n '__metashell_command_is find' -o name -l name -x -d 'the last component fits the pattern'
 complete -c kafka-shell -n '__metashell_command_is find' -o path -l path-glob -x -d 'the whole path fits the pattern'
 complete -c kafka-shell -n '__metashell_command_is find' -o regex -l regex -x -d 'the whole path fits the expression'
-complete -c kafka-shell -n '__metashell_command_is find' -o type -l type -x -a 'd f topic partition broker controller config acl quota scram token' -d 'the node is one of these'
+complete -c kafka-shell -n '__metashell_command_is find' -o type -l type -x -a 'd f topic partition broker controller config acl quota scram token group member offset' -d 'the node is one of these'
 complete -c kafka-shell -n '__metashell_command_is find' -o maxdepth -l maxdepth -x -d 'go no deeper than N levels below PATH'
 complete -c kafka-shell -n '__metashell_command_is find' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is find' -l help -s h -d 'show the help and exit'
@@ -535,6 +540,22 @@ complete -c metashell-rehearse -l no-color -d 'print no colours, as if NO_COLOR 
 complete -c metashell-rehearse -l version -d 'print the version and exit'
 complete -c metashell-rehearse -l help -s h -d 'show the help and exit'
 complete -c metashell-rehearse -n '__metashell_words_are_at_least 0' -x -a 'kill-broker restart-broker roll-brokers lose-rack unregister reassign add-broker elect feature lose-controller topic config'
+complete -c metashell-simulate -f
+complete -c metashell-simulate -n '__metashell_words_are 0' -l version -d 'print the version and exit'
+complete -c metashell-simulate -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
+complete -c metashell-simulate -n '__metashell_words_are 0' -x -a rebalance -d 'what rebalances cost a group, by strategy'
+complete -c metashell-simulate -n '__metashell_command_is rebalance' -l members -x -d 'members of the group before the scenario'
+complete -c metashell-simulate -n '__metashell_command_is rebalance' -l partitions -x -d 'partitions, of all topics together'
+complete -c metashell-simulate -n '__metashell_command_is rebalance' -l topics -x -d 'topics, to which all members subscribe'
+complete -c metashell-simulate -n '__metashell_command_is rebalance' -l strategy -x -d 'the strategies that are compared; STRATEGIES lists them'
+complete -c metashell-simulate -n '__metashell_command_is rebalance' -l scenario -x -a 'cold-start late-join join leave scale-out scale-in crash leader-crash bounce static-bounce restart-all storm slow-member stuck-member no-poll pause twin more-partitions topic-deleted failover coordinator-crash bad-network to-cooperative to-cooperative-at-once to-consumer to-classic' -d 'what happens; SCENARIOS lists them'
+complete -c metashell-simulate -n '__metashell_command_is rebalance' -l static -d 'members are static: they have instance ids'
+complete -c metashell-simulate -n '__metashell_command_is rebalance' -l seed -x -d 'where chance comes from: the same seed, the same answer'
+complete -c metashell-simulate -n '__metashell_command_is rebalance' -l assume -x -d 'assume something else; ASSUMPTIONS lists the names'
+complete -c metashell-simulate -n '__metashell_command_is rebalance' -l html -r -F -d 'write the answer as one HTML page with pictures, too'
+complete -c metashell-simulate -n '__metashell_command_is rebalance' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-simulate -n '__metashell_command_is rebalance' -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
+complete -c metashell-simulate -n '__metashell_command_is rebalance' -l help -s h -d 'show the help and exit'
 complete -c metashell-storage -f
 complete -c metashell-storage -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-storage -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 from metashell.codec.blobs.consumer_protocol import Assignment, Subscription, assignment_bytes, blob_version, by_topic, read_subscription
 from metashell.codec.error_codes import (
-    GROUP_MAX_SIZE_REACHED,
     ILLEGAL_GENERATION,
     INCONSISTENT_GROUP_PROTOCOL,
     MEMBER_ID_REQUIRED,
@@ -58,12 +57,8 @@ class _Reported(NamedTuple):
 
 
 def join(context: Context, request: Request, now_ms: int) -> Decision:
-    body = request.body
-    try:
-        return _join(context, _group(context, request), request, now_ms)
-    except GroupError as error:
-        member_id = "" if error.code == GROUP_MAX_SIZE_REACHED else body.member_id
-        return Decision(answers=[join_error(Waiting.of(request), error.code, member_id)])
+    """Errors: GroupError; such an answer names no member."""
+    return _join(context, _group(context, request), request, now_ms)
 
 
 def sync(context: Context, request: Request, now_ms: int) -> Decision:

@@ -73,6 +73,8 @@ class ModernTeller:
     assignment_epoch: int = -1
     members: dict[str, _Member] = field(default_factory=dict)
     causes: list[Cause] = field(default_factory=list)
+    changes: list[Cause] = field(default_factory=list)
+    """What members changed that need not be why the epoch rises."""
     open: Rebalance | None = None
     expressions: dict[str, frozenset[str]] = field(default_factory=dict)
     before: dict[str, Owned] = field(default_factory=dict)
@@ -124,11 +126,12 @@ class ModernTeller:
         if before is not None and value.epoch == before:
             self._event(moment, "rewritten", "the group's epoch was written again")
             return
-        if not self.causes and before is not None and 0 not in (hash, self.hash) and hash != self.hash:
+        if not self.causes and before is not None and hash != self.hash:
             text = "topics that it subscribes to changed: one was created or deleted, grew, or has replicas in other racks"
             self.causes.append(Cause("topics", text, moment))
         if not self.causes:
-            self.causes.append(self._cause_unknown(before, moment))
+            self.causes += self.changes or [self._cause_unknown(before, moment)]
+        self.changes.clear()
         self._open(value.epoch, moment, 0 if before is None else value.epoch - before - 1)
 
     def causes_of_downgrade(self, moment: Moment) -> tuple[Cause, ...]:
@@ -204,6 +207,7 @@ class ModernTeller:
             if is_other:
                 self._cause("subscription", text, moment, id)
             else:
+                self.changes.append(Cause("member", text, moment, id))
                 self._event(moment, "member", text, id)
 
     def _gone(self, id: str, member: _Member, moment: Moment) -> None:
@@ -384,6 +388,8 @@ _FIELDS: Final = (
     "client_host",
     "topology_epoch",
     "process_id",
+    "user_endpoint",
+    "client_tags",
 )
 """Of a member, what may change while it lives."""
 
@@ -394,7 +400,8 @@ def _changes(old: Any, new: Any) -> list[str]:
     for name in _FIELDS:
         was, is_now = getattr(old, name, None), getattr(new, name, None)
         if was != is_now:
-            changes.append(f"{name.replace('_', ' ')} is {is_now} (was {was})")
+            is_text = isinstance(is_now, str | int | None) and isinstance(was, str | int | None)
+            changes.append(f"{name.replace('_', ' ')} {f'is {is_now} (was {was})' if is_text else 'changed'}")
     if (getattr(old, "classic_member_metadata", None) is None) != (getattr(new, "classic_member_metadata", None) is None):
         changes.append("speaks another protocol now")
     return changes

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     Test = Callable[[str, Node], bool]
 
-TYPES = ("d", "f", "topic", "partition", "broker", "controller", "config", "acl", "quota", "scram", "token")
+TYPES = ("d", "f", "topic", "partition", "broker", "controller", "config", "acl", "quota", "scram", "token", "group", "member", "offset")
 
 
 def run(ctx: Context, args: SimpleNamespace) -> None:

@@ -57,7 +57,9 @@ class Connection:
 
 
 class Life:
-    """Shape: `seen` has all that members did, in order; `overlaps` every partition that had two owners, with the time."""
+    """Shape: `seen` has all that members did, in order; `overlaps` every partition that had two owners, with the time. Callbacks take
+    `call_ms`, those of a `slow` member as long as it says.
+    """
 
     def __init__(self, topics: KnownTopics, settings: Settings = BROKER, chance: Any = None, call_ms: int = 0) -> None:
         self.topics = topics
@@ -68,6 +70,7 @@ class Life:
         self.overlaps: list[tuple[int, tuple[str, int], list[str]]] = []
         self.now_ms = 0
         self.call_ms = call_ms
+        self.slow: dict[str, int] = {}
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
         self._tickets: dict[int, tuple[str, Send]] = {}
@@ -82,10 +85,13 @@ class Life:
             made = ConsumerMember(MemberSettings(**{"member_id": f"{name:0<22}", **settings}))
         else:
             made = ClassicMember(MemberSettings(**settings), strategies(assignors.split(",")) if isinstance(assignors, str) else assignors)
-        made.topics = self.topics
-        self.members[name], self.connections[name] = made, Connection()
-        self._take(name, made.subscribe(topics, self.now_ms))
-        return made
+        return self.add(name, made, topics)
+
+    def add(self, name: str, member: Member, topics: Collection[str]) -> Member:
+        member.topics = self.topics
+        self.members[name], self.connections[name] = member, Connection()
+        self._take(name, member.subscribe(topics, self.now_ms))
+        return member
 
     def subscribe(self, name: str, *topics: str) -> None:
         self._take(name, self.members[name].subscribe(topics, self.now_ms))
@@ -180,7 +186,10 @@ class Life:
                     self._at(self.now_ms + LATENCY_MS, lambda: self._serve(name))
                 case Callback():
                     member = self.members[name]
-                    self._at(self.now_ms + self.call_ms, lambda member=member: self._take(name, member.called_back(self.now_ms)))  # type: ignore[misc]
+                    self._at(
+                        self.now_ms + self.slow.get(name, self.call_ms),
+                        lambda member=member: self._take(name, member.called_back(self.now_ms)),
+                    )  # type: ignore[misc]
                 case Failed() | Closed():
                     pass
 

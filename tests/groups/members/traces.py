@@ -28,6 +28,8 @@ from metashell.net.frames import decode_response
 GOLDEN = Path(__file__).parents[2] / "golden" / "groups" / "consumer"
 FILES = ("member-trace.jsonl.gz", "member-trace-more.jsonl.gz")
 PARTITIONS = {"t": 6, "u": 2}
+RACKS = ("rack-1",)
+"""The broker had one."""
 APIS = {
     8: "OffsetCommit",
     9: "OffsetFetch",
@@ -78,7 +80,7 @@ def topics_of(rows: list[Row], names: tuple[str, ...] = ("t", "u")) -> KnownTopi
     }
     story = rows[0]["story"]
     return KnownTopics(
-        Topic(uuid(ids.get(f"{story}-{name}")) or name.encode() * 16, f"{story}-{name}", ((),) * PARTITIONS[name]) for name in names
+        Topic(uuid(ids.get(f"{story}-{name}")) or name.encode() * 16, f"{story}-{name}", (RACKS,) * PARTITIONS[name]) for name in names
     )
 
 

@@ -1,0 +1,117 @@
+"""metashell simulate: how groups rebalance, on a clock that nobody waits for."""
+
+from __future__ import annotations
+
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, parsed, run_sub_command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import SimpleNamespace
+
+    from metashell.forms import Display
+    from metashell.options import CommandSpec
+    from metashell.rebalance.outcome import Outcome
+    from metashell.rebalance.plan import Plan, Strategy
+    from metashell.rebalance.scenarios import Scenario
+
+NAME = "metashell simulate"
+MEMBERS_MAX = 5_000
+PARTITIONS_MAX = 100_000
+
+
+def run(words: list[str]) -> int:
+    """Find the command and run it."""
+    from metashell.options.simulate_tools import SIMULATE
+
+    return run_sub_command(SIMULATE._replace(name=NAME), words, _rebalance)
+
+
+def _rebalance(command: CommandSpec, words: list[str]) -> int:
+    values = parsed(command, words)
+    if values is None:
+        return STATUS_OK
+    from dataclasses import replace
+
+    from metashell.forms import standard_output
+    from metashell.rebalance.scenarios import SCENARIOS
+    from metashell.rebalance.simulate import simulate
+
+    scenario = SCENARIOS[values.scenario]
+    strategies = _strategies(values.strategy, scenario, is_default=values.strategy == command.option("strategy").default)
+    plan = _plan(values, strategies[0])
+    outcomes = [simulate(replace(plan, strategy=strategy), scenario) for strategy in strategies]
+    if values.html is not None:
+        from metashell.cli.common import write_page
+        from metashell.rebalance.charts import simulation_page
+
+        write_page(values.html, simulation_page(plan, scenario, outcomes))
+    _print(standard_output(no_color=values.no_color), values.output, plan, scenario, outcomes)
+    return _status(command.name, values.output, outcomes)
+
+
+def _strategies(text: str, scenario: Scenario, *, is_default: bool) -> list[Strategy]:
+    """The strategies that are compared. Errors: UsageError for an unknown one, and where the scenario has its own."""
+    from metashell.errors import UsageError
+    from metashell.options.values import choice
+    from metashell.rebalance.plan import STRATEGIES
+
+    if scenario.strategies:
+        if not is_default:
+            raise UsageError(f"option --strategy: the scenario {scenario.name} begins with {', '.join(scenario.strategies)}", text)
+        return [STRATEGIES[name] for name in scenario.strategies]
+    try:
+        names = dict.fromkeys(choice(name.strip(), tuple(STRATEGIES)) for name in text.split(","))
+    except UsageError as error:
+        raise UsageError(f"option --strategy: {error}", text) from None
+    return [STRATEGIES[name] for name in names]
+
+
+def _plan(values: SimpleNamespace, strategy: Strategy) -> Plan:
+    """Errors: UsageError for sizes that cannot be simulated, and assumptions that do not parse."""
+    from metashell.cli.common import named_values
+    from metashell.errors import UsageError
+    from metashell.rebalance.assumptions import assume
+    from metashell.rebalance.plan import Plan
+
+    for name, least, most in (("members", 2, MEMBERS_MAX), ("partitions", 1, PARTITIONS_MAX), ("topics", 1, PARTITIONS_MAX)):
+        if not least <= getattr(values, name) <= most:
+            raise UsageError(f"option --{name}: {getattr(values, name)} is not from {least} to {most}", f"--{name}")
+    plan = Plan(
+        strategy=strategy,
+        members=values.members,
+        partitions=values.partitions,
+        topics=values.topics,
+        seed=values.seed,
+        is_static=values.static,
+    )
+    return assume(plan, named_values("--assume", values.assume))
+
+
+def _print(display: Display, form: str, plan: Plan, scenario: Scenario, outcomes: Sequence[Outcome]) -> None:
+    from metashell.forms import aligned, write_objects
+    from metashell.rebalance.answer import heading, row, run_object, text_rows, whole_object
+
+    if form == "text":
+        display.line(heading(plan, scenario))
+        rows = list(text_rows(outcomes))
+        for line in aligned(rows, right=range(1, len(rows[0]))):
+            display.line(line)
+    elif form == "json":
+        write_objects(display, form, [whole_object(plan, scenario, outcomes)], single=True)
+    elif form == "jsonl":
+        write_objects(display, form, map(run_object, outcomes))
+    else:
+        write_objects(display, form, map(row, outcomes))
+
+
+def _status(name: str, form: str, outcomes: Sequence[Outcome]) -> int:
+    from metashell.rebalance.answer import remarks
+
+    for outcome in outcomes:
+        for remark in remarks(outcome):
+            complain(name, remark)
+    return STATUS_FAILED if any(outcome.violations for outcome in outcomes) else STATUS_OK
+
+
+main = Tool(NAME, run)

@@ -1,0 +1,151 @@
+"""Pages of HTML that load nothing and run nothing, and forbid themselves both by a Content-Security-Policy.
+
+Every text from data goes through `shown`. However much there is to show, a table and a timeline have a bounded number of rows, and say what
+they left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from html import escape
+from typing import Final
+
+from metashell.escape import terminal_line
+from metashell.forms import counted
+
+ROWS_MAX: Final = 300
+LANES_MAX: Final = 120
+MARKS_MAX: Final = 60
+WIDTH, LEFT, RIGHT, TOP = 1100, 190, 20, 36
+_LANE: Final = 18
+_TICKS: Final = 8
+_NICE_MS: Final = (
+    *(100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000),
+    *(60_000, 120_000, 300_000, 600_000, 900_000, 1_800_000, 3_600_000),
+)
+_CSS: Final = """
+:root { color-scheme: light dark; --page: #fff; --text: #1c2430; --faint: #5b6675; --line: #d8dee6; --head: #f2f5f8;
+  --safe: #2f8f4e; --unsafe: #b83a3a; }
+@media (prefers-color-scheme: dark) { :root { --page: #14181d; --text: #e3e8ee; --faint: #9aa5b1; --line: #323a44; --head: #1d232a; } }
+body { margin: 0 auto; max-width: 75rem; padding: 1.5rem; background: var(--page); color: var(--text); font: 15px/1.5 system-ui; }
+h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 1.75rem 0 .4rem; }
+.verdict { padding: .6rem .9rem; border-radius: 6px; color: #fff; font-weight: 600; font-size: 1.1rem; }
+.safe { background: var(--safe); } .unsafe { background: var(--unsafe); }
+.faint { color: var(--faint); } ul { margin: .25rem 0; padding-left: 1.25rem; }
+pre { overflow-x: auto; background: var(--head); padding: .75rem; border-radius: 6px; font-size: .85rem; }
+.wide { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; padding: .25rem; }
+svg { display: block; min-width: 60rem; width: 100%; height: auto; font: 11px system-ui, sans-serif; fill: var(--text); }
+svg line { stroke: var(--line); } .mark line { stroke: var(--text); stroke-dasharray: 3 3; }
+table { border-collapse: collapse; width: 100%; font-size: .85rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .25rem .6rem; text-align: left; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th { background: var(--head); }
+.key span { display: inline-block; width: .8rem; height: .8rem; margin: 0 .3rem 0 .9rem; border-radius: 2px; vertical-align: -1px; }
+"""
+Clock = Callable[[int], str]
+"""How a moment is written, of ms since the beginning."""
+
+
+def page(title: str, source: str, css: str, body: Iterable[str]) -> str:
+    """A whole page. `source` says in one line what made it, `css` are the rules that only this page needs."""
+    head = (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{shown(title)}</title>\n<style>{_CSS}{css}</style>\n</head>\n<body>\n"
+        f'<h1>{shown(title)}</h1>\n<p class="faint">{shown(source)}</p>\n'
+    )
+    return "".join((head, *body, "</body>\n</html>\n"))
+
+
+def shown(text: str) -> str:
+    """Text from data, escaped: markup, and what would reorder or hide text."""
+    return escape(terminal_line(text))
+
+
+def pre(lines: Iterable[str]) -> str:
+    return "<pre>" + "\n".join(map(shown, lines)) + "</pre>\n"
+
+
+def bullets(items: Iterable[str]) -> Iterator[str]:
+    """A list, and nothing where there are no items."""
+    found = [f"<li>{shown(item)}</li>" for item in items]
+    if found:
+        yield f"<ul>{''.join(found)}</ul>\n"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], count: int) -> Iterator[str]:
+    """A table of the first rows; `count` is how many there are."""
+    yield '<div class="wide"><table><thead><tr>' + "".join(f"<th>{shown(name)}</th>" for name in head) + "</tr></thead><tbody>\n"
+    for number, row in enumerate(rows):
+        if number == ROWS_MAX:
+            break
+        yield "<tr>" + "".join(f"<td>{shown(cell)}</td>" for cell in row) + "</tr>\n"
+    yield "</tbody></table></div>\n"
+    if count > ROWS_MAX:
+        yield f'<p class="faint">{count - ROWS_MAX} more rows are left out.</p>\n'
+
+
+def color_rules(names: Iterable[str]) -> str:
+    """A class for each name, in the colour that the page's variables have for it."""
+    return "".join(f".{name} {{ fill: var(--{name}); background: var(--{name}); }}\n" for name in names)
+
+
+def key(names: Iterable[str]) -> str:
+    """What the colours of classes mean, by the names of the classes."""
+    return '<p class="key faint">' + "".join(f'<span class="{name}"></span>{shown(name.replace("_", " "))}' for name in names) + "</p>\n"
+
+
+# ---- pictures over time
+
+
+class Lane:
+    """A row of a timeline: its name, and bars of (class, from, to, what it says)."""
+
+    __slots__ = ("bars", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.bars: list[tuple[str, int, int | None, str]] = []
+
+
+def timeline(lanes: Sequence[Lane], marks: Iterable[tuple[int, str]], end_ms: int, clock: Clock) -> Iterator[str]:
+    """Lanes over time, and numbered marks of (when, what it says) across all of them."""
+    first = lanes[:LANES_MAX]
+    height = TOP + _LANE * max(len(first), 1) + 10
+    yield f'<div class="wide"><svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="timeline">\n'
+    yield from axis(end_ms, height, clock)
+    for number, lane in enumerate(first):
+        yield from _lane(lane, TOP + number * _LANE, end_ms)
+    for number, (at_ms, says) in enumerate(marks):
+        if number == MARKS_MAX:
+            break
+        x = place(at_ms, end_ms)
+        yield f'<text x="{x:.1f}" y="{TOP - 5}" text-anchor="middle">{number + 1}</text>'
+        yield f'<g class="mark"><line x1="{x:.1f}" y1="{TOP - 3}" x2="{x:.1f}" y2="{height}"/><title>{shown(says)}</title></g>\n'
+    yield "</svg></div>\n"
+    if len(lanes) > len(first):
+        yield f'<p class="faint">{counted(len(lanes) - len(first), "more lane")} left out.</p>\n'
+
+
+def place(at_ms: int, end_ms: int) -> float:
+    """Where a moment lies on the axis."""
+    return LEFT + (WIDTH - LEFT - RIGHT) * min(max(at_ms, 0), end_ms) / end_ms
+
+
+def axis(end_ms: int, height: int, clock: Clock) -> Iterator[str]:
+    """Lines and times across a picture of this height."""
+    step = next((nice for nice in _NICE_MS if end_ms / nice <= _TICKS), max(_NICE_MS[-1], end_ms // _TICKS // _NICE_MS[-1] * _NICE_MS[-1]))
+    for at_ms in range(0, end_ms + 1, step):
+        x = place(at_ms, end_ms)
+        yield f'<line x1="{x:.1f}" y1="{TOP - 12}" x2="{x:.1f}" y2="{height}"/>'
+        yield f'<text x="{x:.1f}" y="14" text-anchor="middle">{clock(at_ms)}</text>\n'
+
+
+def _lane(lane: Lane, y: int, end_ms: int) -> Iterator[str]:
+    name = lane.name if len(lane.name) <= 28 else lane.name[:27] + "…"
+    yield f'<text x="{LEFT - 8}" y="{y + 12}" text-anchor="end">{shown(name)}<title>{shown(lane.name)}</title></text>'
+    for css, from_ms, to_ms, says in lane.bars[:ROWS_MAX]:
+        x = place(from_ms, end_ms)
+        width = max(place(end_ms if to_ms is None else to_ms, end_ms) - x, 2.0)
+        yield f'<rect class="{css}" x="{x:.1f}" y="{y + 2}" width="{width:.1f}" height="{_LANE - 5}"><title>{shown(says)}</title></rect>'
+    yield "\n"

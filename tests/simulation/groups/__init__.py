@@ -1,0 +1,1 @@
+"""Groups under whatever can happen to them, from a seed; and bugs that the checkers must find."""
