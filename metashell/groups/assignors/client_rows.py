@@ -17,11 +17,15 @@ CLIENT_NAMES: Final = tuple(CLIENT_ASSIGNORS)
 
 def answer_client(name: str, given: Field) -> dict[str, Any]:
     """The output of a row. Errors: UsageError for a wrong input, AssignorError."""
-    topics = _topics(given)
+    members, topics = read_client_input(given)
+    return _output(assign_in_full(name, members, topics), list(members))
+
+
+def read_client_input(given: Field) -> tuple[dict[str, ClientMember], dict[str, list[list[str]]]]:
+    """Members, and the racks of each topic's partitions. Errors: UsageError."""
     fields = given.at("members").elements()
     given.at("members").distinct([field.at("id").text() for field in fields], "member")
-    members = {field.at("id").text(): _member(field) for field in fields}
-    return _output(assign_in_full(name, members, topics), list(members))
+    return {field.at("id").text(): _member(field) for field in fields}, _topics(given)
 
 
 def _output(assigned: ClientAssignment, member_ids: list[str]) -> dict[str, Any]:

@@ -19,6 +19,17 @@ _KINDS: Final = {True: "HOMOGENEOUS", False: "HETEROGENEOUS"}
 
 def answer_server(name: str, given: Field) -> dict[str, Any]:
     """The output of a row. Errors: UsageError for a wrong input, AssignorError."""
+    group, topics = read_server_input(given)
+    assigned = assign(name.removeprefix(SERVER_PREFIX), group, topics)
+    return {"assignment": {member_id: _shown(assigned.get(member_id)) for member_id in group.members}}
+
+
+def _shown(target: dict[bytes, tuple[int, ...]] | None) -> dict[str, list[int]] | None:
+    return None if target is None else {uuid_text(topic_id): list(partitions) for topic_id, partitions in target.items()}
+
+
+def read_server_input(given: Field) -> tuple[ServerGroup, KnownTopics]:
+    """The group and its topics. Errors: UsageError."""
     topics = _topics(given.at("topics"))
     members = _members(given.at("members"))
     is_homogeneous = are_homogeneous(members.values())
@@ -31,15 +42,7 @@ def answer_server(name: str, given: Field) -> dict[str, Any]:
     assignable = None
     if given.has("assignable"):
         assignable = {_uuid(key, field.place): frozenset(_partitions(field)) for key, field in given.at("assignable").items()}
-    assigned = assign(name.removeprefix(SERVER_PREFIX), ServerGroup(members, is_homogeneous, assignable), topics)
-    return {
-        "assignment": {
-            member_id: {uuid_text(topic_id): list(partitions) for topic_id, partitions in assigned[member_id].items()}
-            if member_id in assigned
-            else None
-            for member_id in members
-        }
-    }
+    return ServerGroup(members, is_homogeneous, assignable), topics
 
 
 def _topics(given: Field) -> KnownTopics:
