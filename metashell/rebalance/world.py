@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from metashell.groups.members.built_in import strategies
-from metashell.groups.members.classic import ClassicMember
-from metashell.groups.members.consumer import ConsumerMember
 from metashell.groups.members.settings import MemberSettings
 from metashell.groups.settings import Settings
 from metashell.groups.topics import KnownTopics, Topic
 from metashell.rebalance.client import Client
 from metashell.rebalance.clock import Clock
+from metashell.rebalance.machines import new_member
 from metashell.rebalance.network import Network
 from metashell.rebalance.node import Node, NodeState
 from metashell.rebalance.outcome import Outcome
@@ -22,7 +20,6 @@ from metashell.rebalance.watch import Watch
 from metashell.values import uuid_text
 
 if TYPE_CHECKING:
-    from metashell.groups.members.member import Member
     from metashell.rebalance.plan import Plan, Strategy
 
 GROUP_ID: Final = "group"
@@ -30,18 +27,16 @@ RACK: Final = "rack-1"
 LOOK_MS: Final = 100
 Steps = Iterator[int | None]
 """A scenario: it does something, and yields how many ms to wait, or None for until the group has settled."""
-MakeMember = Callable[["Strategy", MemberSettings], "Member"]
 
 
 class World:
     """See the module. Shape: `clients` has the newest process of each slot, also of those that are over."""
 
-    def __init__(self, plan: Plan, *, settings: Settings | None = None, make_member: MakeMember | None = None) -> None:
+    def __init__(self, plan: Plan, settings: Settings | None = None) -> None:
         self.plan = plan
         self.chance = Random(plan.seed)
         self.clock = Clock()
         self.clients: dict[str, Client] = {}
-        self._make_member = make_member or new_member
         self._topics = {name: Topic(self.chance.randbytes(16), name, ((RACK,),) * count) for name, count in plan.topic_sizes().items()}
         self._version = 1
         self._known = KnownTopics(self._topics.values(), self._version)
@@ -82,7 +77,7 @@ class World:
             auto_commit_interval_ms=plan.auto_commit_interval_ms,
             server_assignor=strategy.assignors[0] if strategy.is_consumer else None,
         )
-        member = self._make_member(strategy, settings)
+        member = new_member(strategy, settings, self.chance.randbytes(16))
         client = Client(self.clock, self.network, self.node, self.watch, slot=slot, member=member, rate=plan.rate, instance_id=instance_id)
         client.is_modern = strategy.is_consumer
         client.is_incremental = strategy.is_consumer or getattr(member, "is_cooperative", False)
@@ -277,16 +272,3 @@ class World:
 
 def slot_name(number: int) -> str:
     return f"member-{number + 1}"
-
-
-def new_member(strategy: Strategy, settings: MemberSettings) -> Member:
-    """A machine for a strategy."""
-    if strategy.is_consumer:
-        return ConsumerMember(settings)
-    return ClassicMember(settings, strategies(strategy.assignors))
-
-
-def pick(items: Iterable[Client], number: int) -> Client:
-    """The client with this place, counted round."""
-    listed = list(items)
-    return listed[number % len(listed)]
