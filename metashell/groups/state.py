@@ -41,6 +41,8 @@ class State:
         self.groups: dict[str, Group] = {}
         self.offsets: dict[str, dict[PartitionKey, Committed]] = {}
         self.pending: dict[str, dict[int, dict[PartitionKey, Committed]]] = {}
+        self.pending_groups: dict[int, set[str]] = {}
+        """The groups with pending offsets, by producer."""
         self.topics: Topics = KnownTopics()
         self.findings: list[Finding] = []
         """The first of them; `finding_counts` has them all, by kind."""

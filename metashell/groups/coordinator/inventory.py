@@ -53,7 +53,12 @@ def delete_groups(context: Context, request: Request, now_ms: int) -> Decision:
         return _finish(context, WaitingDeletion(request))
     waiting = WaitingDeletion(request, {effect.group_id for effect in effects if isinstance(effect, DeleteShareState)})
     context.deletions.append(waiting)
-    return Decision(records, [], effects)
+
+    def give_up(code: int, at_ms: int) -> Decision:
+        context.deletions.remove(waiting)
+        return Decision(answers=[Answer(request.ticket, error_body(request, code))])
+
+    return Decision(records, [], effects, on_failure=give_up)
 
 
 def share_state_deleted(context: Context, effect: Effect, is_ok: bool, now_ms: int) -> Decision:

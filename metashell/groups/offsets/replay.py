@@ -1,13 +1,14 @@
 """Records of offsets, as a state takes them in.
 
-Source: org.apache.kafka.coordinator.group.OffsetMetadataManager.replay.
+Source: groups.md 2.6 and 13.3.
 """
 
 from __future__ import annotations
 
+from metashell.groups.offsets.pending import add_pending, drop_pending
 from metashell.groups.offsets.records import committed_of
 from metashell.groups.record import Place, Record
-from metashell.groups.state import State
+from metashell.groups.state import PartitionKey, State
 
 
 def replay_commit(state: State, record: Record, place: Place) -> None:
@@ -19,23 +20,14 @@ def replay_commit(state: State, record: Record, place: Place) -> None:
     if group_id not in state.groups:
         state.groups[group_id] = state.make_simple(group_id)
     if place.producer_id < 0:
-        offsets = state.offsets.setdefault(group_id, {})
+        state.offsets.setdefault(group_id, {})[key] = committed_of(record, place.offset)
     else:
-        offsets = state.pending.setdefault(group_id, {}).setdefault(place.producer_id, {})
-    offsets[key] = committed_of(record, place.offset)
+        add_pending(state, group_id, place.producer_id, key, committed_of(record, place.offset))
 
 
-def _drop(state: State, group_id: str, key: tuple[str, int]) -> None:
+def _drop(state: State, group_id: str, key: PartitionKey) -> None:
     """A tombstone takes what is committed, and what waits for the end of any transaction."""
     offsets = state.offsets.get(group_id)
     if offsets is not None and offsets.pop(key, None) is not None and not offsets:
         del state.offsets[group_id]
-    by_producer = state.pending.get(group_id)
-    if by_producer is None:
-        return
-    for producer_id in [producer_id for producer_id, pending in by_producer.items() if key in pending]:
-        del by_producer[producer_id][key]
-        if not by_producer[producer_id]:
-            del by_producer[producer_id]
-    if not by_producer:
-        del state.pending[group_id]
+    drop_pending(state, group_id, key)

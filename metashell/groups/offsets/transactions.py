@@ -1,11 +1,12 @@
 """InitProducerId, AddOffsetsToTxn, EndTxn and TxnOffsetCommit: a small coordinator of transactions that hold offsets only.
 
 Epochs are those of transactions of version 2 (KIP-890): from EndTxn version 5 on, the end of a transaction raises the producer's epoch.
-Source: org.apache.kafka.coordinator.transaction.TransactionCoordinator, groups.md 13.3.
+Source: groups.md 13.3; golden scenarios txn-commit, txn-abort and txn-members.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from metashell.codec import messages
@@ -47,7 +48,7 @@ def init_producer_id(context: Context, request: Request, now_ms: int) -> Decisio
     except GroupError as error:
         return Decision(answers=[refused(request, error)])
     if known is not None and known.is_open:
-        decision = _end(context, known, False, raises_epoch=True)
+        decision = _end(context, request, known, False, raises_epoch=True)
         decision.answers.append(refused(request, GroupError(CONCURRENT_TRANSACTIONS)))
         return decision
     if known is None or known.epoch >= EPOCH_MAX - 1:
@@ -76,7 +77,7 @@ def end_txn(context: Context, request: Request, now_ms: int) -> Decision:
     try:
         transaction = _transaction(context, request, _fenced(request.version), is_retry_of_end=raises_epoch)
         if transaction.is_open:
-            decision = _end(context, transaction, body.committed, raises_epoch)
+            decision = _end(context, request, transaction, body.committed, raises_epoch)
         elif transaction.is_committed is body.committed:
             decision = Decision()
         else:
@@ -110,7 +111,9 @@ def _transaction(context: Context, request: Request, fenced: int, is_retry_of_en
     known = context.transactions.by_id.get(body.transactional_id)
     if known is None:
         raise GroupError(INVALID_PRODUCER_ID_MAPPING)
-    if is_retry_of_end and not known.is_open and body.producer_epoch == known.epoch - 1 and known.producer_id == body.producer_id:
+    # Who was not told that his transaction has ended asks with the epoch that it had.
+    has_ended = is_retry_of_end and not known.is_open and known.is_committed is not None
+    if has_ended and (body.producer_id, body.producer_epoch) == (known.producer_id, known.epoch - 1):
         return known
     _check_producer(known, body, fenced)
     return known
@@ -127,15 +130,21 @@ def _fenced(version: int) -> int:
     return PRODUCER_FENCED if version >= _FENCED_NAMED_FROM else INVALID_PRODUCER_EPOCH
 
 
-def _end(context: Context, transaction: Transaction, is_committed: bool, raises_epoch: bool) -> Decision:
+def _end(context: Context, request: Request, transaction: Transaction, is_committed: bool, raises_epoch: bool) -> Decision:
     """End what is open. Its marker bears the raised epoch, so that what the producer sends late is refused."""
+    before = replace(transaction, groups=set(transaction.groups))
     if raises_epoch:
         transaction.epoch += 1
-    marker = Producer(transaction.producer_id, transaction.epoch)
     transaction.groups.clear()
     transaction.is_open = False
     transaction.is_committed = is_committed
-    return Decision(producer=marker, marker=is_committed)
+
+    def go_on(code: int, at_ms: int) -> Decision:
+        # The marker is not in the log, so the transaction is as open as before.
+        context.transactions.by_id[request.body.transactional_id] = before
+        return Decision(answers=[refused(request, GroupError(code))])
+
+    return Decision(producer=Producer(transaction.producer_id, transaction.epoch), marker=is_committed, on_failure=go_on)
 
 
 def _answer(request: Request, body: Any) -> Decision:

@@ -18,6 +18,7 @@ from metashell.codec.error_codes import (
 )
 from metashell.groups.context import Context
 from metashell.groups.decision import Decision, Effect, GroupError, InitializeShareState
+from metashell.groups.error_answers import error_body
 from metashell.groups.group import Group
 from metashell.groups.metadata_hash import group_hash
 from metashell.groups.record import Record
@@ -86,7 +87,12 @@ def _leave(context: Context, request: Request) -> Decision:
     if member is None:
         raise _unknown(group, body.member_id)
     response = messages.ShareGroupHeartbeatResponse(member_id=body.member_id, member_epoch=LEAVE_EPOCH)
-    return Decision(removal(context, group, member), [Answer(request.ticket, response)])
+
+    def stay(code: int, at_ms: int) -> Decision:
+        start_session(context, body.group_id, body.member_id, at_ms)
+        return Decision(answers=[Answer(request.ticket, error_body(request, code))])
+
+    return Decision(removal(context, group, member), [Answer(request.ticket, response)], on_failure=stay)
 
 
 def _group_to_join(context: Context, body: Any) -> ShareGroup:

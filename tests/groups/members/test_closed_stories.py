@@ -17,10 +17,11 @@ from tests.groups.members.life import Life, Seen
 from tests.groups.members.traces import APIS, HEARTBEATS, Replay, Row, json_of, members_of, normal, sorted_lists, stories, topics_of
 
 STORIES = stories()
-OFFSET_COMMIT_RECORD = 1
+OFFSET_COMMIT_RECORD, CURRENT_ASSIGNMENT_RECORD = 1, 8
 SLOW = {"consumer-protocol": {"a": 110, "c": 60}}
 """Milliseconds that a member's callbacks took: in this story b gave up its partition before a did, and c had not yet asked for the offset
-of the first when it got the second, so that it could not commit it. With ours it has.
+of the first when it got the second, so that it could not commit it. With ours it has. How often a member was written down with the
+partitions that it waits for hangs on the same race, so of this story targets and callbacks are compared, not steps and commits.
 """
 TIMES = ("currentStateTimestamp", "assignmentTimestamp", "commitTimestamp")
 
@@ -81,12 +82,14 @@ def test_callbacks_frames_and_records_of_a_story_are_those_of_java_and_kafka(sto
         assert [one for one in shown(life.seen, name) if one[0] not in left_out] == [one for one in theirs if one[0] not in left_out], name
     wanted = [plain(row["type"], row["key"], row["value"]) for row in rows if row["kind"] == "record"]
     written = [record_json(record) for batch in life.shard.written for record in batch.records]
-    groups = [[one for one in records if one[0] != OFFSET_COMMIT_RECORD] for records in (written, wanted)]
-    if story in SLOW:
-        assert sorted(groups[0], key=str) == sorted(groups[1], key=str)
-    else:
-        assert groups[0] == groups[1]
+    left_out_records = {OFFSET_COMMIT_RECORD} | ({CURRENT_ASSIGNMENT_RECORD} if story in SLOW else set())
+    assert without(left_out_records, written) == without(left_out_records, wanted)
+    if story not in SLOW:
         assert sorted(written, key=str) == sorted(wanted, key=str)
+
+
+def without(types: set[int], records: list[Any]) -> list[Any]:
+    return [one for one in records if one[0] not in types]
 
 
 def shown(seen: list[Seen], name: str) -> list[Any]:
@@ -110,7 +113,7 @@ def record_json(record: Any) -> Any:
 
 
 def plain(type: int, key: Any, value: Any) -> Any:
-    """Without times; lists of structs sorted, of which the order of partitions that a row shows differs from run to run."""
+    """Without times, with topics sorted: their order follows from a hash of Java's."""
 
     def without_times(one: Any) -> Any:
         if isinstance(one, dict):
@@ -121,12 +124,13 @@ def plain(type: int, key: Any, value: Any) -> Any:
 
 
 def in_pairs(value: Any) -> Any:
-    """Partitions with their epochs, sorted; other lists of numbers as they are."""
+    """Partitions with their epochs and topics, sorted; other lists as they are."""
     if isinstance(value, dict):
         if "assignmentEpochs" in value:
             pairs = sorted(zip(value["partitions"], value["assignmentEpochs"], strict=True))
             return {"topicId": value["topicId"], "pairs": [list(pair) for pair in pairs]}
         return {name: in_pairs(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [in_pairs(inner) for inner in value]
+        made = [in_pairs(inner) for inner in value]
+        return sorted(made, key=lambda one: one["topicId"]) if made and isinstance(made[0], dict) and "topicId" in made[0] else made
     return value

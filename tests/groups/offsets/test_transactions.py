@@ -1,0 +1,149 @@
+"""Offsets in and out of transactions, at random, beside a model of a few lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metashell.codec.error_codes import (
+    CONCURRENT_TRANSACTIONS,
+    INVALID_PRODUCER_EPOCH,
+    INVALID_PRODUCER_ID_MAPPING,
+    INVALID_TXN_STATE,
+    NOT_COORDINATOR,
+    NOT_LEADER_OR_FOLLOWER,
+    PRODUCER_FENCED,
+)
+from metashell.codec.messages import InitProducerIdRequest
+from tests.groups.driven import Driven
+from tests.groups.folding import fold, logged
+from tests.groups.offsets.asking import TOPICS, begin, commit, commit_in_transaction, delete_group, delete_offset, end, fetch
+
+GROUPS, PRODUCERS = ("g", "h"), ("p", "q")
+KEYS = [("t1", 0), ("t1", 2), ("t2", 1)]
+ORDERS = st.lists(
+    st.one_of(
+        st.tuples(st.just("commit"), st.sampled_from(GROUPS), st.sampled_from(KEYS)),
+        st.tuples(st.just("pend"), st.sampled_from(PRODUCERS), st.sampled_from(GROUPS), st.sampled_from(KEYS)),
+        st.tuples(st.just("end"), st.sampled_from(PRODUCERS), st.booleans()),
+        st.tuples(st.just("drop"), st.sampled_from(GROUPS), st.sampled_from(KEYS)),
+        st.tuples(st.just("delete"), st.sampled_from(GROUPS)),
+        st.tuples(st.just("restart")),
+    ),
+    max_size=25,
+)
+
+
+class Model:
+    """What is committed, and what waits: `(number, offset)`, where the number says which came later."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.committed: dict[tuple[str, Any], tuple[int, int]] = {}
+        self.waiting: dict[str, dict[tuple[str, Any], tuple[int, int]]] = {name: {} for name in PRODUCERS}
+
+    def next(self) -> tuple[int, int]:
+        self.count += 1
+        return self.count, self.count * 10
+
+    def end(self, name: str, is_committed: bool) -> None:
+        for key, entry in self.waiting[name].items():
+            if is_committed and self.committed.get(key, (0, 0)) < entry:
+                self.committed[key] = entry
+        self.waiting[name] = {}
+
+    def drop(self, group: str, key: Any = None) -> None:
+        for known in (self.committed, *self.waiting.values()):
+            for found in [found for found in known if found[0] == group and key in (None, found[1])]:
+                del known[found]
+
+    def seen(self, group: str, stable: bool) -> dict[Any, int]:
+        held = {key for waiting in self.waiting.values() for key in waiting} if stable else set()
+        return {key[1]: -88 if key in held else offset for key, (_, offset) in self.committed.items() if key[0] == group}
+
+
+@settings(max_examples=150, deadline=None)
+@given(ORDERS)
+def test_what_is_fetched_is_what_was_committed_last_and_is_not_held_back(orders: list[Any]) -> None:
+    driven, model = Driven(topics=TOPICS), Model()
+    producers = {name: begin(driven, name) for name in PRODUCERS}
+    for order in orders:
+        match order:
+            case ("commit", group, key):
+                entry = model.next()
+                assert commit(driven, group, {key: entry[1]}) == [0]
+                model.committed[group, key] = entry
+            case ("pend", name, group, key):
+                entry = model.next()
+                assert commit_in_transaction(driven, name, producers[name], group, {key: entry[1]}) == [0]
+                model.waiting[name][group, key] = entry
+            case ("end", name, is_committed):
+                answer = end(driven, name, producers[name], is_committed)
+                if answer.error_code == 0:
+                    producers[name] = (answer.producer_id, answer.producer_epoch)
+                    model.end(name, is_committed)
+                else:
+                    assert answer.error_code == INVALID_TXN_STATE and not model.waiting[name]
+            case ("drop", group, key):
+                delete_offset(driven, group, key)
+                model.drop(group, key)
+            case ("delete", group):
+                delete_group(driven, group)
+                model.drop(group)
+            case _:
+                transactions = driven.shard.coordinator.context.transactions
+                driven.restart()
+                driven.shard.coordinator.context.transactions = transactions
+        state = driven.shard.coordinator.state
+        for group in GROUPS:
+            assert fetch(driven, group) == model.seen(group, False)
+            assert fetch(driven, group, stable=True) == model.seen(group, True)
+        assert set(state.pending) == {group for waiting in model.waiting.values() for group, _ in waiting}
+        assert logged(fold(driven.shard.written)) == logged(state)
+
+
+def test_a_producer_that_comes_again_fences_its_old_self() -> None:
+    driven = Driven(topics=TOPICS)
+    old = begin(driven, "p")
+    new = begin(driven, "p")
+    assert new == (old[0], old[1] + 1)
+    assert commit_in_transaction(driven, "p", old, "g", {("t1", 0): 5}) == [INVALID_PRODUCER_EPOCH]
+    assert end(driven, "p", old, True).error_code == PRODUCER_FENCED
+    assert commit_in_transaction(driven, "nobody", new, "g", {("t1", 0): 5}) == [INVALID_PRODUCER_ID_MAPPING]
+    assert commit_in_transaction(driven, "p", (99, 0), "g", {("t1", 0): 5}) == [INVALID_PRODUCER_ID_MAPPING]
+
+
+def test_a_transaction_that_was_left_open_is_aborted_when_its_producer_comes_again() -> None:
+    driven = Driven(topics=TOPICS)
+    producer = begin(driven, "p")
+    commit_in_transaction(driven, "p", producer, "g", {("t1", 0): 5})
+    body = InitProducerIdRequest(transactional_id="p", transaction_timeout_ms=60_000)
+    assert driven.answers[driven.ask(22, 5, body)].error_code == CONCURRENT_TRANSACTIONS
+    assert driven.shard.written[-1].marker is False
+    assert begin(driven, "p")[1] > producer[1]
+    assert fetch(driven, "g", stable=True) == {}
+
+
+def test_the_end_of_a_transaction_can_be_asked_for_twice() -> None:
+    driven = Driven(topics=TOPICS)
+    producer = begin(driven, "p")
+    commit_in_transaction(driven, "p", producer, "g", {("t1", 0): 5})
+    first, second = end(driven, "p", producer, True), end(driven, "p", producer, True)
+    assert (first.error_code, second.error_code, second.producer_epoch) == (0, 0, first.producer_epoch)
+    assert end(driven, "p", producer, False).error_code == INVALID_TXN_STATE
+    assert [batch.marker for batch in driven.shard.written if batch.marker is not None] == [True]
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_marker_that_cannot_be_written_leaves_the_transaction_open(is_committed: bool) -> None:
+    driven = Driven(topics=TOPICS)
+    producer = begin(driven, "p")
+    commit_in_transaction(driven, "p", producer, "g", {("t1", 0): 5})
+    driven.shard.error = NOT_LEADER_OR_FOLLOWER
+    assert end(driven, "p", producer, is_committed).error_code == NOT_COORDINATOR
+    driven.shard.error = 0
+    assert end(driven, "p", producer, is_committed).error_code == 0
+    assert fetch(driven, "g", stable=True) == ({("t1", 0): 5} if is_committed else {})
