@@ -296,11 +296,13 @@ class Member(ABC):
             self._commit_due_ms = now_ms + self.settings.retry_backoff_ms
 
     def _without_position(self) -> set[Partition]:
+        if len(self.positions) == len(self.owned):
+            return set()  # Positions are of what is owned, and this is asked before every poll.
         return {partition for partition in self.owned if partition not in self.positions and partition not in self._fetching}
 
     def _fetch_positions(self, now_ms: int) -> None:
         """Ask where to begin in partitions that are new."""
-        wanted = self._without_position() if len(self.positions) < len(self.owned) else set()
+        wanted = self._without_position()
         if not wanted or now_ms < self._fetch_ms:
             return
         self._fetching |= wanted
