@@ -13,14 +13,12 @@ from metashell.groups.streams.group import StreamsGroup
 from metashell.groups.streams.member import Member
 from metashell.groups.streams.tasks import TaskId, task_entries
 from metashell.groups.streams.timeouts import group_setting
-from metashell.groups.streams.topology import Configured, input_topics
+from metashell.groups.streams.topology import input_topics
 
 _Response = messages.StreamsGroupHeartbeatResponse
 
 
-def answer_of(
-    context: Context, body: Any, group: StreamsGroup, change: tuple[Member, Member], topology: tuple[Configured, Any]
-) -> _Response:
+def answer_of(context: Context, body: Any, group: StreamsGroup, change: tuple[Member, Member], topology: Any) -> _Response:
     """The answer to a heartbeat that changed a member. Tasks are in it at a join, and when they have changed."""
     known, member = change
     response = _Response(
@@ -46,7 +44,7 @@ def answer_of(
     return response
 
 
-def _endpoint(member: Member, topology: tuple[Configured, Any]) -> _Response.EndpointToPartitions:
+def _endpoint(member: Member, topology: Any) -> _Response.EndpointToPartitions:
     assert member.endpoint is not None
     return _Response.EndpointToPartitions(
         user_endpoint=_Response.Endpoint(host=member.endpoint.host, port=member.endpoint.port),
@@ -55,12 +53,10 @@ def _endpoint(member: Member, topology: tuple[Configured, Any]) -> _Response.End
     )
 
 
-def _partitions(tasks: frozenset[TaskId], topology: tuple[Configured, Any]) -> tuple[_Response.TopicPartition, ...]:
-    """What tasks read, by topic."""
-    configured, value = topology
+def _partitions(tasks: frozenset[TaskId], topology: Any) -> tuple[_Response.TopicPartition, ...]:
+    """What tasks read, by topic, whether the topic has that partition or not."""
     found: dict[str, list[int]] = {}
     for subtopology, partition in sorted(tasks):
-        for topic in input_topics(value, subtopology):
-            if partition < configured.partition_counts.get(topic, 0):
-                found.setdefault(topic, []).append(partition)
+        for topic in input_topics(topology, subtopology):
+            found.setdefault(topic, []).append(partition)
     return tuple(_Response.TopicPartition(topic=topic, partitions=tuple(numbers)) for topic, numbers in found.items())

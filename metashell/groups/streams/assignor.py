@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from metashell.codec.java_hash import string_hash_order
 from metashell.groups.streams.java_queue import JavaQueue
 from metashell.groups.streams.tasks import NO_TASKS, TaskId, Tasks
 
@@ -57,9 +58,10 @@ class _Work:
         self.standby: dict[str, set[TaskId]] = {id: set() for id in members}
         self._to_share, self._sharing = len(plan.active), len(members)
         self._share = -(-self._to_share // self._sharing)
-        self._of_process: dict[str, list[str]] = {}
+        processes = string_hash_order(member.process_id for member in members.values())
+        self._of_process: dict[str, list[str]] = {process: [] for process in processes}
         for id, member in members.items():
-            self._of_process.setdefault(member.process_id, []).append(id)
+            self._of_process[member.process_id].append(id)
         self._last_active = {task: id for id, member in members.items() for task in member.previous.active}
         self._last_standby: dict[TaskId, list[str]] = {}
         for id, member in members.items():

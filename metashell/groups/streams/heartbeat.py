@@ -118,7 +118,7 @@ class _Heartbeat:
         self._note_shutdown()
         start_session(context, group.group_id, member.member_id, self._now_ms)
         watch_revocation(context, group.group_id, member, self._now_ms)
-        response = answer_of(context, self._body, group, (known, member), (topology.configured, topology.value))
+        response = answer_of(context, self._body, group, (known, member), topology.value)
         response.status = tuple(
             messages.StreamsGroupHeartbeatResponse.Status(status_code=code, status_detail=detail) for code, detail in self._statuses
         )
