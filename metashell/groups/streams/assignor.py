@@ -72,11 +72,17 @@ class _Work:
         left = [task for task in self._plan.active if not self._keep(task)]
         rest = [task for task in sorted(left) if not self._promote(task)]
         processes: JavaQueue[str] = JavaQueue()
-        for process in self._of_process:
+        members: dict[str, JavaQueue[str]] = {}
+        for process, ids in self._of_process.items():
             processes.add(self._load(process), process)
+            members[process] = JavaQueue()
+            for id in ids:
+                members[process].add(self._count(id), id)
         for task in rest:
             process = processes.take()
-            self.active[min(self._of_process[process], key=self._count)].add(task)
+            id = members[process].take()
+            self.active[id].add(task)
+            members[process].add(self._count(id), id)
             processes.add(self._load(process), process)
 
     def assign_standby(self) -> None:
