@@ -19,6 +19,7 @@ from metashell.codec.error_codes import (
     UNKNOWN_MEMBER_ID,
     UNKNOWN_SERVER_ERROR,
 )
+from metashell.codec.java_hash import uuid_hash_order
 from metashell.errors import DecodeError
 from metashell.groups.classic.answers import (
     Waiting,
@@ -87,7 +88,7 @@ def heartbeat(context: Context, request: Request, now_ms: int) -> Decision:
         return Decision(answers=[heartbeat_answer(request.ticket, error.code)])
     restart_session(context, group.group_id, member, now_ms)
     code = NONE
-    if member.epoch < group.epoch or member.state == UNREVOKED or (member.state == UNRELEASED and not _is_blocked(group, member)):
+    if member.epoch < group.assignment_epoch or member.state == UNREVOKED or _may_take_more(group, member):
         expect_join(context, group.group_id, member, now_ms)
         code = REBALANCE_IN_PROGRESS
     return Decision(answers=[heartbeat_answer(request.ticket, code)])
@@ -231,19 +232,21 @@ def _assignment(member: Member, topics: Topics) -> bytes:
     """What the member has now, in the version in which it wrote its subscription."""
     assert member.classic is not None
     partitions = []
-    for topic_id, epochs in member.assigned.items():
+    for topic_id in uuid_hash_order(member.assigned):
         topic = topics.with_id(topic_id)
         if topic is not None:
-            partitions += [(topic.name, partition) for partition in epochs]
+            partitions += [(topic.name, partition) for partition in member.assigned[topic_id]]
     return assignment_bytes(Assignment(tuple(partitions), version=blob_version(member.classic.metadata)))
 
 
-def _is_blocked(group: ConsumerGroup, member: Member) -> bool:
-    """Whether another member still holds what this one waits for."""
+def _may_take_more(group: ConsumerGroup, member: Member) -> bool:
+    """Whether the member waits for partitions that nobody holds any more."""
+    if member.state != UNRELEASED:
+        return False
     missing: Iterable[tuple[bytes, int]] = (
         (topic_id, partition)
         for topic_id, partitions in group.target_of(member.member_id).items()
         for partition in partitions
         if partition not in member.assigned.get(topic_id, {})
     )
-    return any(partition in group.owners for partition in missing)
+    return not any(partition in group.owners for partition in missing)

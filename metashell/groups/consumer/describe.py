@@ -10,6 +10,7 @@ from typing import Final
 
 from metashell.codec.error_codes import INVALID_GROUP_ID
 from metashell.codec.messages import ConsumerGroupDescribeResponse
+from metashell.groups.assignors.server import in_java_order
 from metashell.groups.consumer.description import most_wanted
 from metashell.groups.consumer.group import ConsumerGroup
 from metashell.groups.consumer.leaving import known_group
@@ -64,7 +65,7 @@ def _member(group: ConsumerGroup, member: Member, topics: Topics) -> ConsumerGro
         subscribed_topic_names=member.names,
         subscribed_topic_regex=member.regex,
         assignment=_assignment(held, topics),
-        target_assignment=_assignment(group.target_of(member.member_id), topics),
+        target_assignment=_assignment(in_java_order(group.target_of(member.member_id)), topics),
         member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Collection
 
 from metashell.codec.blobs.consumer_protocol import Assignment, assignment_bytes, blob_version
 from metashell.errors import DecodeError
+from metashell.groups.assignors.server import in_java_order
 from metashell.groups.classic.group import ClassicGroup, ClassicState
 from metashell.groups.classic.member import ClassicMember, Protocol
 from metashell.groups.classic.rebalance import forget_timers, prepare_rebalance, record_of, restart_session
@@ -98,7 +99,7 @@ def _classic(member: Member) -> ClassicMember:
 def _assignment(target: Target, member: ClassicMember, topics: Topics) -> bytes:
     """The target in the version in which the member wrote its subscription."""
     partitions = []
-    for topic_id, numbers in target.items():
+    for topic_id, numbers in in_java_order(target).items():
         topic = topics.with_id(topic_id)
         if topic is not None:
             partitions += [(topic.name, number) for number in numbers]

@@ -85,6 +85,10 @@ class ConsumerGroup(Group):
             if known is not None:
                 self._count(known, -1)
             self._count(member, 1)
+        # Also where nothing has changed, for Kafka's table keeps the order in which names came last.
+        if known is not None:
+            self._count_assignor(known, -1)
+        self._count_assignor(member, 1)
         if member.instance_id is not None:
             self.statics[member.instance_id] = member.member_id
         if known is not None:
@@ -95,6 +99,7 @@ class ConsumerGroup(Group):
         member = self.members.pop(member_id, None)
         if member is not None:
             self._count(member, -1)
+            self._count_assignor(member, -1)
             self._disown(member)
             if member.instance_id is not None:
                 self.statics.pop(member.instance_id, None)
@@ -114,12 +119,14 @@ class ConsumerGroup(Group):
             count_name(self.subscribers, name, by)
         if member.regex:
             add_count(self.regexes, member.regex, by)
-        if member.server_assignor is not None:
-            add_count(self.assignors, member.server_assignor, by)
         if member.classic is not None:
             self.classic_count += by
             for protocol, _ in member.classic.protocols:
                 add_count(self.classic_protocols, protocol, by)
+
+    def _count_assignor(self, member: Member, by: int) -> None:
+        if member.server_assignor is not None:
+            add_count(self.assignors, member.server_assignor, by)
 
     def _disown(self, member: Member) -> None:
         for partitions in (member.assigned, member.revoking):

@@ -62,7 +62,7 @@ class Member(NamedTuple):
     @property
     def subscription(self) -> tuple[object, ...]:
         """What counts of subscribers are made from."""
-        return self.names, self.regex, self.server_assignor, self.classic
+        return self.names, self.regex, self.classic
 
     def is_reconciled_to(self, assignment_epoch: int) -> bool:
         return self.state == STABLE and self.epoch == assignment_epoch

@@ -6,20 +6,25 @@ Source: org.apache.kafka.coordinator.group.modern.TargetAssignmentBuilder and Gr
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from metashell.codec.error_codes import UNKNOWN_SERVER_ERROR
 from metashell.codec.java_hash import copy_capacity, hash_order, string_hash_order
 from metashell.groups.assignors.errors import AssignorError
 from metashell.groups.assignors.server import ServerGroup, ServerMember, assign, in_java_order
 from metashell.groups.consumer.change import Change
+from metashell.groups.consumer.description import most_wanted
 from metashell.groups.consumer.group import ConsumerGroup, add_count
 from metashell.groups.consumer.member import Member, names_in_order
+from metashell.groups.consumer.partitions import buckets_of_copy
 from metashell.groups.consumer.records import Target, target_member_record, target_record
 from metashell.groups.decision import GroupError
 from metashell.groups.record import Record
 from metashell.groups.settings import KindSettings
 from metashell.groups.topics import Topics
+
+RANGE: Final = "range"
+"""The assignor whose partitions are ranges, and so ascend; those of the others are in the order of a hash set."""
 
 
 class MemberTarget(NamedTuple):
@@ -44,12 +49,15 @@ def update_target(change: Change, topics: Topics, settings: KindSettings, now_ms
     given = ServerGroup(
         {id: _server_member(group, member, previous.get(id, {}), topics) for id, member in members.items()}, change.is_homogeneous
     )
+    assignor = _assignor(change, settings.assignors)
     try:
-        assigned = assign(_assignor(change, settings.assignors), given, topics)
+        assigned = assign(assignor, given, topics)
     except AssignorError as error:
         text = f"Failed to compute a new target assignment for epoch {change.epoch}: {error}"
         raise GroupError(UNKNOWN_SERVER_ERROR, text) from error
-    targets = {id: _in_set_order(assigned.get(id, {}), given.members[id].previous) for id in members}
+    targets: dict[str, Target] = {id: assigned.get(id, {}) for id in members}
+    if assignor != RANGE:
+        targets = {id: _in_set_order(target, given.members[id].previous) for id, target in targets.items()}
     for member_id, target in targets.items():
         known = group.targets.get(member_id)
         if known is None or not _is_same(known, target):
@@ -89,20 +97,19 @@ def _server_member(group: ConsumerGroup, member: Member, previous: Target, topic
 def _assignor(change: Change, assignors: Sequence[str]) -> str:
     """The one that most members ask for, the change counted in; else the first that is configured."""
     counts = dict(change.group.assignors)
+    # Of equal ones Kafka takes the first of a table that is made for those asked for before; a new one comes first in its bucket.
+    buckets = buckets_of_copy(len(counts))
     if change.member.server_assignor is not None:
         add_count(counts, change.member.server_assignor, -1)
     if change.updated.server_assignor is not None:
+        counts = {change.updated.server_assignor: 0, **counts} if change.updated.server_assignor not in counts else counts
         add_count(counts, change.updated.server_assignor, 1)
-    wanted = _most_wanted({name: count for name, count in counts.items() if name in assignors})
+    wanted = most_wanted({name: counts[name] for name in string_hash_order(counts, buckets) if name in assignors})
     return assignors[0] if wanted is None else wanted
 
 
-def _most_wanted(counts: Mapping[str, int]) -> str | None:
-    return max(string_hash_order(counts), key=lambda name: counts[name], default=None)
-
-
 def _in_set_order(assigned: Target, previous: Mapping[bytes, Collection[int]]) -> Target:
-    """A member's target with partitions in the order of Kafka's set: what stays is in a copy of the old one, whose size decides."""
+    """A target with partitions in the order of Kafka's sets: one of which something stays is a copy of the old one, whose size decides."""
     ordered = {}
     for topic_id, partitions in assigned.items():
         known = previous.get(topic_id, ())

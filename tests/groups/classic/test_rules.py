@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from metashell.codec import messages
+from metashell.codec.api_keys import CONSUMER_GROUP_HEARTBEAT
 from metashell.codec.blobs.consumer_protocol import Subscription, subscription_bytes
 from metashell.codec.error_codes import UNKNOWN_MEMBER_ID
 from metashell.codec.messages import GroupMetadataKey, GroupMetadataValue
@@ -128,3 +130,20 @@ def test_a_commit_keeps_a_session() -> None:
 def test_nothing_is_due_in_a_shard_without_groups() -> None:
     shard = Shard(GroupCoordinator(Settings(), SeededChance(), KnownTopics()))
     assert {key[0] for key in shard.coordinator.context.timers} == {"expire-group-metadata"}
+
+
+def test_a_known_id_at_an_empty_consumer_group_makes_kafka_forget_the_group() -> None:
+    """Watched on a real 4.3.1: no record is written, and the next group of that name begins without tombstones."""
+    driven = Driven()
+    joining = messages.ConsumerGroupHeartbeatRequest(
+        group_id="g", member_id="m", member_epoch=0, rebalance_timeout_ms=9000, subscribed_topic_names=("t",), topic_partitions=()
+    )
+    driven.ask(CONSUMER_GROUP_HEARTBEAT, 1, joining)
+    driven.ask(CONSUMER_GROUP_HEARTBEAT, 1, messages.ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=-1))
+    written = len(driven.shard.written)
+    assert driven.answers[driven.join(member_id="somebody")].error_code == UNKNOWN_MEMBER_ID
+    assert (len(driven.shard.written), driven.shard.coordinator.state.groups) == (written, {})
+    driven.join()
+    assert [record.type for record in driven.shard.written[-1].records] == [2]
+    driven.restart()
+    assert driven.shard.coordinator.state.groups["g"].type == "classic"
