@@ -548,7 +548,7 @@ complete -c metashell-simulate -n '__metashell_command_is rebalance' -l members 
 complete -c metashell-simulate -n '__metashell_command_is rebalance' -l partitions -x -d 'partitions, of all topics together'
 complete -c metashell-simulate -n '__metashell_command_is rebalance' -l topics -x -d 'topics, to which all members subscribe'
 complete -c metashell-simulate -n '__metashell_command_is rebalance' -l strategy -x -d 'the strategies that are compared; STRATEGIES lists them'
-complete -c metashell-simulate -n '__metashell_command_is rebalance' -l scenario -x -a 'cold-start late-join join leave scale-out scale-in crash leader-crash bounce static-bounce restart-all storm slow-member stuck-member no-poll pause twin more-partitions topic-deleted failover coordinator-crash bad-network to-cooperative to-cooperative-at-once to-consumer to-classic' -d 'what happens; SCENARIOS lists them'
+complete -c metashell-simulate -n '__metashell_command_is rebalance' -l scenario -x -a 'cold-start late-join join leave scale-out scale-in crash leader-crash bounce static-bounce restart-all storm slow-member stuck-member no-poll pause twin more-partitions topic-deleted failover coordinator-crash bad-network to-cooperative to-cooperative-at-once to-consumer to-classic streams-upgrade' -d 'what happens; SCENARIOS lists them'
 complete -c metashell-simulate -n '__metashell_command_is rebalance' -l static -d 'members are static: they have instance ids'
 complete -c metashell-simulate -n '__metashell_command_is rebalance' -l seed -x -d 'where chance comes from: the same seed, the same answer'
 complete -c metashell-simulate -n '__metashell_command_is rebalance' -l assume -x -d 'assume something else; ASSUMPTIONS lists the names'
@@ -693,6 +693,7 @@ complete -c metashell-quorum -n '__metashell_command_is start' -l controllers -s
 complete -c metashell-quorum -n '__metashell_command_is start' -l dir -r -F -d 'keep the quorum there, or open the one that is there'
 complete -c metashell-quorum -n '__metashell_command_is start' -l port -s p -x -d 'port of the first controller, the others follow; else any'
 complete -c metashell-quorum -n '__metashell_command_is start' -l fake-brokers -x -d 'brokers that register and do nothing else, so that topics can be made without Kafka (0 to 1000)'
+complete -c metashell-quorum -n '__metashell_command_is start' -l groups -d 'let clients form groups, without any broker: in memory and without data, for tests'
 complete -c metashell-quorum -n '__metashell_command_is start' -l release-version -s r -x -d 'the release whose feature levels a new quorum gets (from 3.3)'
 complete -c metashell-quorum -n '__metashell_command_is start' -l feature -s f -x -d 'a feature and its level, of a new quorum'
 complete -c metashell-quorum -n '__metashell_command_is start' -l override -x -d 'a setting of every controller; other users of this machine can see it'
@@ -1282,7 +1283,7 @@ complete -c metashell-report -l on-error -x -a 'fail skip' -d 'at a corrupt batc
 complete -c metashell-report -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
 complete -c metashell-report -l version -d 'print the version and exit'
 complete -c metashell-report -l help -s h -d 'show the help and exit'
-complete -c metashell-report -n '__metashell_words_are 0' -x -a 'leadership_churn unclean_elections under_replicated topic_history broker_sessions controller_elections metadata_growth group_rebalances group_offsets all'
+complete -c metashell-report -n '__metashell_words_are 0' -x -a 'leadership_churn unclean_elections under_replicated topic_history broker_sessions controller_elections metadata_growth group_rebalances group_offsets group_expiring all'
 complete -c metashell-report -n '__metashell_words_are_at_least 1' -F
 complete -c metashell-completion -f
 complete -c metashell-completion -l version -d 'print the version and exit'
@@ -1299,5 +1300,5 @@ complete -c spark-reports -l split-size -x -d 'how much of a file one task reads
 complete -c spark-reports -l once -d 'stream what is there, then end'
 complete -c spark-reports -l version -d 'print the version and exit'
 complete -c spark-reports -l help -s h -d 'show the help and exit'
-complete -c spark-reports -n '__metashell_words_are 0' -x -a 'leadership_churn unclean_elections under_replicated topic_history broker_sessions controller_elections metadata_growth group_rebalances group_offsets all export stream'
+complete -c spark-reports -n '__metashell_words_are 0' -x -a 'leadership_churn unclean_elections under_replicated topic_history broker_sessions controller_elections metadata_growth group_rebalances group_offsets group_expiring all export stream'
 complete -c spark-reports -n '__metashell_words_are_at_least 1' -F
