@@ -34,6 +34,7 @@ INTEROP = {
     "reassign": "interop/test_reassign.py",
     "groups": "interop/test_group_twins.py",
     "group-requests": "groups/test_any_request.py",
+    "group-invariants": "groups/consumer/test_invariants.py",
 }
 """What runs more cases with METASHELL_SOAK, most of them new ones by a new METASHELL_SEED each round."""
 RUNS = ("properties", *SEEDS, *INTEROP, "mutation")
