@@ -35,6 +35,7 @@ INTEROP = {
     "rebalance": "simulation/groups/test_chaos.py",
     "groups": "interop/test_group_twins.py",
     "group-requests": "groups/test_any_request.py",
+    "group-invariants": "groups/consumer/test_invariants.py",
 }
 """What runs more cases with METASHELL_SOAK, most of them new ones by a new METASHELL_SEED each round."""
 RUNS = ("properties", *SEEDS, *INTEROP, "mutation")
