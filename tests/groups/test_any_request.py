@@ -11,21 +11,34 @@ import pytest
 from metashell.codec.registry import message_names, message_type
 from metashell.groups.coordinator.coordinator import GroupCoordinator
 from metashell.groups.coordinator.routes import HANDLERS
+from metashell.groups.coordinator.shard import Shard
 from metashell.groups.record_bytes import key_bytes, read_record, value_bytes
 from metashell.groups.request import Answer
 from metashell.groups.settings import KindSettings, Settings
 from metashell.groups.topics import KnownTopics, Topic
 from tests.groups.driven import BreakableShard, SeededChance
+from tests.groups.folding import fold, logged
 from tests.groups.random_requests import RandomRequests
 
 REQUESTS = 40_000 if os.environ.get("METASHELL_SOAK") else 2_000
 SEED = int(os.environ.get("METASHELL_SEED", "0"))
 _ANSWERS = {kind.key: kind for name in message_names("response") if (kind := message_type("response", name)).key in HANDLERS}
+REBALANCING = "classic, rebalancing"
 _PARKING = ("JoinGroupResponse", "SyncGroupResponse", "DeleteGroupsResponse")
 
 
 def topics(version: int, count: int) -> KnownTopics:
     return KnownTopics([Topic(b"t" * 16, "t", (("r",),) * 4), Topic(b"u" * 16, "u", (("r",),) * count)], version)
+
+
+def check_log(shard: Shard) -> None:
+    """What was written makes the state that lives."""
+    live, folded = logged(shard.coordinator.state), logged(fold(shard.written))
+    assert (folded["offsets"], folded["pending"]) == (live["offsets"], live["pending"])
+    for group_id, group in live["groups"].items():
+        # Kafka forgets an empty group without a tombstone when a classic member comes with an id: the name may be another group's by now.
+        is_other = type(folded["groups"].get(group_id)) is not type(group)
+        assert is_other or group == REBALANCING or group == folded["groups"][group_id], group_id
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -60,7 +73,10 @@ def test_every_request_that_decodes_is_answered(seed: int) -> None:
         if chance.random() < 0.01:
             deleted = {"u"} if chance.random() < 0.2 else set()
             take(shard.topics_changed(topics(number, chance.randint(1, 5)), {"u"}, deleted, now_ms))
-        shard.error = chance.choice((3, 6, 10)) if chance.random() < 0.02 else 0
+        if seed % 3 == 0:
+            shard.error = chance.choice((3, 6, 10)) if chance.random() < 0.02 else 0
+        elif number % 100 == 0:
+            check_log(shard)
         if chance.random() < 0.002:
             take(shard.coordinator.unloaded(now_ms))
             shard = BreakableShard(GroupCoordinator(settings, ids, topics(number, 2)), tuple(shard.written), now_ms)
