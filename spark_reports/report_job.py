@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import functions
 
 from metashell.reports.answer import EARLIEST_MS, LATEST_MS, as_declared
-from metashell.reports.catalog import BASES, GROUP_MEMBERS, Report, view_text
+from metashell.reports.catalog import BASES, DERIVED, Report, view_text
 from metashell.reports.inputs import FAULTS, source_tables, tables_by_log
 from spark_reports.source import NAME
 
@@ -55,10 +55,10 @@ def _base_views(spark: Any, reports: Sequence[Report], paths: Sequence[str], opt
         reader = spark.read.format(NAME).options(**options).option("table", table).option("paths", json.dumps(list(paths)))
         logs = dict.fromkeys(report.log for report in reports if table in report.tables)
         reader = reader.option("only", ",".join(logs)).option("checkpoints", _checkpoints(reports))
-        if table != GROUP_MEMBERS:
+        if table not in DERIVED:
             reader = reader.option("columns", ",".join(BASES[table]))
         frame = reader.load()
-        if table != GROUP_MEMBERS:
+        if table not in DERIVED:
             frame = frame.toDF(*BASES[table].values())
             time = functions.least(functions.lit(LATEST_MS), functions.greatest(functions.lit(EARLIEST_MS), "timestamp"))
             frame = frame.withColumn("timestamp", time)

@@ -23,8 +23,7 @@ from metashell.columns.decode.options import OnError
 from metashell.columns.inputs.splits import logs_of, require_logs
 from metashell.errors import UsageError
 from metashell.log.kinds import KNOWN_LOGS, LogKind
-from metashell.reports.catalog import GROUP_MEMBERS
-from metashell.reports.group_members import SCHEMA, SOURCES, group_rows
+from metashell.reports.derived import TABLES
 
 NAME = "kafka_metadata"
 SPLIT_BYTES = 32 << 20
@@ -57,8 +56,8 @@ class Wanted:
     def batches(self, split: Split) -> Iterator[pa.RecordBatch]:
         """The rows of a split."""
         for table, batch in read_split(split, self.options):
-            if self.table == GROUP_MEMBERS and table in SOURCES:
-                batch, table = group_rows(table, batch), GROUP_MEMBERS
+            if self.table in TABLES and table in TABLES[self.table].sources:
+                batch, table = TABLES[self.table].rows_of(table, batch), self.table
             if table == self.table and batch.num_rows:
                 yield pa.RecordBatch.from_arrays([batch.column(name) for name in self.columns], schema=self.schema)
 
@@ -101,7 +100,7 @@ class SplitReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         splits = balanced_splits(self.paths, self.split_bytes, self.log, every_checkpoint=self.every_checkpoint)
-        require_logs(logs_of(splits), SOURCES if self.wanted.table == GROUP_MEMBERS else (self.wanted.table,), self.paths)
+        require_logs(logs_of(splits), sources_of(self.wanted.table), self.paths)
         splits = self.wanted.of_its_logs(splits)
         # Spark wants one partition at least, and an input may hold no batch at all.
         return [SplitPartition(split) for split in splits or [Split(())]]
@@ -121,12 +120,17 @@ def balanced_splits(paths: Sequence[str], wanted_bytes: int, log: LogKind | None
 
 def table_schema(table: str) -> pa.Schema:
     """The schema of a table. Errors: UsageError for a name that none has."""
-    if table == GROUP_MEMBERS:
-        return SCHEMA
+    if table in TABLES:
+        return TABLES[table].schema
     known = tables()
     if table not in known:
-        raise UsageError(f"unknown table {table}; there are {', '.join([*known, GROUP_MEMBERS])}", table)
+        raise UsageError(f"unknown table {table}; there are {', '.join([*known, *TABLES])}", table)
     return known[table]
+
+
+def sources_of(table: str) -> tuple[str, ...]:
+    """The tables of columns/ that a table is made of."""
+    return tuple(TABLES[table].sources) if table in TABLES else (table,)
 
 
 def wanted(options: Mapping[str, str]) -> Wanted:
@@ -140,7 +144,7 @@ def wanted(options: Mapping[str, str]) -> Wanted:
     on_error = options.get("onError", "fail")
     if on_error not in ("fail", "skip"):
         raise UsageError(f"option onError is fail or skip, not {on_error}", on_error)
-    read = frozenset(SOURCES) if table == GROUP_MEMBERS else frozenset((table, *names_in(options, "faultsOf")))
+    read = frozenset(sources_of(table)) if table in TABLES else frozenset((table, *names_in(options, "faultsOf")))
     only = names_in(options, "only")
     return Wanted(
         table,

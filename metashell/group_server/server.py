@@ -97,6 +97,11 @@ class GroupServer:
         """Where clients find it."""
         return self._cluster.address
 
+    @property
+    def port(self) -> int:
+        """Where it listens, 0 before it does."""
+        return 0 if self._listener is None else self._listener.port
+
     async def open(self) -> Address:
         """Listen; where clients find it. Errors: MetashellError where the address cannot be had; UsageError."""
         host, port = self.config.address

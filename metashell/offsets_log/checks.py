@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from metashell.codec.coordinator import int16_at
 from metashell.codec.coordinator_text import coordinator_type_names
 from metashell.codec.primitives import kafka_text
 from metashell.errors import UsageError
+from metashell.forms import counted
 from metashell.groups.topics import KnownTopics
 from metashell.groups.view import GroupDescription
 from metashell.offsets_log.asking import find_group
@@ -112,7 +114,9 @@ def _of_records(group_id: str, kind: str, counts: Counter[tuple[int, int]], to: 
         if unread:
             newest = max(need.release for need in unread.values())
             count = sum(counts[types] for types in unread)
-            text = f"{count} records need {_text(newest)} ({_types_text(unread)}): {_consequence(unread, fails)}"
+            text = (
+                f"{counted(count, 'record needs', 'records need')} {_text(newest)} ({_types_text(unread)}): {_consequence(unread, fails)}"
+            )
             yield Check(group_id, kind, f"release {_text(to)}", "breaks" if fails else "lost", text)
 
 
@@ -125,8 +129,13 @@ def _oldest_text(needs: Mapping[tuple[int, int], _Need]) -> str:
 
 
 def _types_text(types: Iterable[tuple[int, int]]) -> str:
-    names = coordinator_type_names("offsets")
+    names = _type_names()
     return ", ".join(f"{names.get(type_id, type_id)} v{version}" for type_id, version in sorted(types))
+
+
+@cache
+def _type_names() -> dict[int, str]:
+    return coordinator_type_names("offsets")
 
 
 def _need(type_id: int, version: int) -> _Need:

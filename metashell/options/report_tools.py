@@ -15,6 +15,7 @@ REPORT_SUMMARIES = {
     "metadata_growth": "records and bytes by type, checkpoints",
     "group_rebalances": "generations, members, moved partitions",
     "group_offsets": "commits, rewinds and deletions by hour",
+    "group_expiring": "committed offsets that expire, and when",
 }
 ALL = "all"
 FORMS = ("parquet", "csv", "json", "html")

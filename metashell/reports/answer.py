@@ -45,12 +45,12 @@ def base_schema(table: str) -> pa.Schema:
     import pyarrow as pa
 
     from metashell import columns
-    from metashell.reports.catalog import GROUP_MEMBERS
+    from metashell.reports.catalog import DERIVED
 
-    if table == GROUP_MEMBERS:
-        from metashell.reports.group_members import SCHEMA
+    if table in DERIVED:
+        from metashell.reports.derived import TABLES
 
-        return SCHEMA
+        return TABLES[table].schema
     schema = columns.tables()[table]
     return pa.schema([pa.field(name, schema.field(source).type) for source, name in BASES[table].items()])
 

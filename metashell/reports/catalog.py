@@ -103,12 +103,16 @@ BASES: Final[dict[str, dict[str, str]]] = {
     "broker_registration_change": _base("broker_id", "broker_epoch", "fenced", "in_controlled_shutdown"),
     "fence_broker": _base("id", value_epoch="value_epoch"),
     "unfence_broker": _base("id", value_epoch="value_epoch"),
-    "offset_commit": _base("topic", "tombstone", "value_offset", group="group_id", partition="partition_id"),
+    "offset_commit": _base(
+        "topic", "tombstone", "value_offset", "commit_timestamp", "expire_timestamp", group="group_id", partition="partition_id"
+    ),
 }
 """The columns of each table that reports read, and what the SQL calls them."""
 
 GROUP_MEMBERS: Final = "group_members"
-"""A table that is derived in Python, from the sources that `group_members.SOURCES` names: assignments of classic groups are blobs."""
+GROUP_TOPICS: Final = "group_topics"
+DERIVED: Final = (GROUP_MEMBERS, GROUP_TOPICS)
+"""Tables that are made in Python: `derived.TABLES` says from what."""
 VIEWS: Final = ("topic_names", "partition_states", "group_history")
 """What several questions are built on, each after those that it reads itself."""
 
@@ -121,7 +125,7 @@ def _report(name: str) -> Report:
     for view in reversed(VIEWS):
         if view in read:
             read |= _names_read(view_text(view))
-    tables = tuple(table for table in (*BASES, GROUP_MEMBERS) if table in read)
+    tables = tuple(table for table in (*BASES, *DERIVED) if table in read)
     return Report(name=name, sql=sql, tables=tables, views=tuple(view for view in VIEWS if view in read), charts=charts, **described)
 
 

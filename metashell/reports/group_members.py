@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from metashell.codec.registry import message_type
+from metashell.codec.blobs.consumer_protocol import read_assignment
 from metashell.errors import DecodeError
 
 SCHEMA: Final = pa.schema(
@@ -32,15 +32,7 @@ SCHEMA: Final = pa.schema(
         ("assigned", pa.list_(pa.string())),
     ]
 )
-_NEWEST_ASSIGNMENT: Final = 3
 Row = dict[str, Any]
-
-
-def group_rows(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows of group_members that a batch of one of `SOURCES` stands for."""
-    make = SOURCES[table]
-    rows = [made for row in batch.to_pylist() for made in make(row)]
-    return pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
 
 
 def _row(row: Row, group: str, protocol: str, **more: Any) -> Row:
@@ -66,13 +58,11 @@ def _assigned_by_blob(blob: bytes | None, protocol_type: str | None) -> list[str
     """`topic-partition` of all that the consumer protocol's assignment names; nothing where it is none."""
     if not blob or protocol_type != "consumer":
         return []
-    message = message_type("data", "ConsumerProtocolAssignment")
-    version = min(int.from_bytes(blob[:2], "big", signed=True), _NEWEST_ASSIGNMENT)
     try:
-        assignment = message.read(blob, version, 2)
-    except (DecodeError, ValueError):
+        assignment = read_assignment(blob)
+    except DecodeError:
         return []
-    return [f"{topic.topic}-{number}" for topic in assignment.assigned_partitions for number in topic.partitions]
+    return [f"{topic}-{number}" for topic, number in assignment.partitions]
 
 
 def _epoch_of(protocol: str) -> Callable[[Row], Iterator[Row]]:

@@ -9,7 +9,7 @@ from metashell.errors import PathError
 from metashell.log.identity import name_of
 from metashell.log.kinds import LogKind
 from metashell.reports.answer import as_base
-from metashell.reports.catalog import GROUP_MEMBERS, Report
+from metashell.reports.catalog import Report
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,17 +54,17 @@ def tables_by_log(reports: Sequence[Report]) -> dict[LogKind, set[str]]:
 
 def source_tables(base_tables: Sequence[str]) -> set[str]:
     """The tables of columns/ that the base tables are made of."""
-    from metashell.reports.group_members import SOURCES
+    from metashell.reports.derived import TABLES
 
-    found = {table for table in base_tables if table != GROUP_MEMBERS}
-    return found | set(SOURCES) if GROUP_MEMBERS in base_tables else found
+    return {source for table in base_tables for source in (TABLES[table].sources if table in TABLES else (table,))}
 
 
 def base_batches(base_tables: Sequence[str], table: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
     """The base tables' batches that a batch of a table of columns/ stands for."""
-    from metashell.reports.group_members import SOURCES, group_rows
+    from metashell.reports.derived import TABLES
 
-    if GROUP_MEMBERS in base_tables and table in SOURCES:
-        yield GROUP_MEMBERS, group_rows(table, batch)
+    for name in base_tables:
+        if name in TABLES and table in TABLES[name].sources:
+            yield name, TABLES[name].rows_of(table, batch)
     if table in base_tables:
         yield table, as_base(table, batch)

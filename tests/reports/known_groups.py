@@ -10,6 +10,18 @@ from typing import Any
 from tests.reports.known_answers import HOUR, Line, Row, dump
 
 EPOCH_RECORDS = {"CONSUMER_GROUP_METADATA": "consumer", "SHARE_GROUP_METADATA": "share", "STREAMS_GROUP_METADATA": "streams"}
+EXPIRY_RECORDS = {
+    "OFFSET_COMMIT",
+    "GROUP_METADATA",
+    *EPOCH_RECORDS,
+    "CONSUMER_GROUP_MEMBER_METADATA",
+    "CONSUMER_GROUP_REGULAR_EXPRESSION",
+    "STREAMS_GROUP_MEMBER_METADATA",
+    "STREAMS_GROUP_TOPOLOGY",
+}
+"""Those that the report on expiry reads."""
+RETENTION_MS = 7 * 24 * HOUR
+FOREVER = 1 << 62
 MEMBER_RECORDS = {
     "CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT": ("consumer", "assignedPartitions", "topicId"),
     "SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT": ("share", "assignedPartitions", "topicId"),
@@ -130,3 +142,19 @@ def group_offsets(files: list[Path]) -> list[Row]:
                 entry["back"] += int(before is not None and committed < before)
             last[key] = committed
     return [(*key, entry["n"], entry["first"], entry["last"], entry["back"], entry["gone"]) for key, entry in found.items()]
+
+
+def group_expiring(files: list[Path]) -> list[Row]:
+    """What `metashell groups expiring` says of these logs, where the newest record is now."""
+    from metashell.offsets_log.asking import expiring
+    from metashell.offsets_log.loading import load
+
+    paths = sorted({str(file.parent) for file in files if "__consumer_offsets" in str(file)})
+    now = max(line["timestamp"] for records in logs(files) for line in records if line["type"] in EXPIRY_RECORDS)
+    return [
+        (
+            *(one.group_id, one.kind, one.row.topic, one.row.partition, one.row.offset, one.row.commit_ms, one.expires_ms),
+            (one.expires_ms - now) // HOUR,
+        )
+        for one in expiring(load(paths), FOREVER, RETENTION_MS)
+    ]

@@ -16,10 +16,10 @@ from metashell.reports.catalog import VIEWS
 from metashell.reports.local import run_local
 from tests.golden_cases import SUBSET_ROOT
 from tests.reports.known_answers import METADATA_ANSWERS, Metadata, Row
-from tests.reports.known_groups import group_offsets, group_rebalances
+from tests.reports.known_groups import FOREVER, RETENTION_MS, group_expiring, group_offsets, group_rebalances
 
 CLUSTERS = ("4.3.1/main", "3.9.2/main", "3.3.2/main", "4.3.1/default")
-GROUP_ANSWERS = {"group_rebalances": group_rebalances, "group_offsets": group_offsets}
+GROUP_ANSWERS = {"group_rebalances": group_rebalances, "group_offsets": group_offsets, "group_expiring": group_expiring}
 
 
 def plain(value: Any) -> Any:
@@ -173,3 +173,26 @@ def test_every_question_is_a_report() -> None:
     assert {path.stem for path in folder.glob("*.sql")} == {path.stem for path in folder.glob("*.toml")} == set(REPORTS)
     assert {path.stem for path in (folder / "views").iterdir()} == set(VIEWS)
     assert {*METADATA_ANSWERS, *GROUP_ANSWERS} == set(REPORTS), "plain Python answers each"
+
+
+@pytest.mark.parametrize("share", [1, 2, 3])
+def test_offsets_expire_in_a_report_as_in_the_coordinators_logs(share: int, tmp_path: Path) -> None:
+    """Golden conversations, each as far as a third, two thirds, and whole; those with transactions apart, of which SQL knows nothing."""
+    from metashell.offsets_log.asking import expiring
+    from metashell.offsets_log.loading import load
+    from tests.groups.golden import read_rows
+    from tests.offsets_log.making import golden_batches, write_log
+
+    golden = Path(__file__).parents[1] / "golden" / "groups"
+    for number, file in enumerate(sorted(path for kind in ("classic", "consumer") for path in (golden / kind).glob("*.gz"))):
+        if file.name.startswith(("offsets", "member-trace")):
+            continue
+        batches = [golden_batches(scenario) for scenario in read_rows(file)]
+        write_log(tmp_path, [batch for some in batches for batch in some[: len(some) * share // 3]], number)
+    known = [
+        (one.group_id, one.kind, one.row.topic, one.row.partition, one.row.offset, one.row.commit_ms, one.expires_ms)
+        for one in expiring(load([str(tmp_path)]), FOREVER, RETENTION_MS)
+    ]
+    found = rows_of("group_expiring", run_local([REPORTS["group_expiring"]], [str(tmp_path)]).tables["group_expiring"])
+    assert known
+    assert in_order([row[:-1] for row in found]) == in_order(known)

@@ -48,7 +48,7 @@ def test_only_the_logs_that_are_wanted_become_tasks() -> None:
 def test_a_report_without_its_log_is_left_out_or_an_error() -> None:
     reports = list(REPORTS.values())
     found = answerable(reports, logs_at([METADATA]), [METADATA])
-    assert [report.name for report in found.left_out] == ["group_rebalances", "group_offsets"]
+    assert [report.name for report in found.left_out] == ["group_rebalances", "group_offsets", "group_expiring"]
     with pytest.raises(UsageError, match=r"no log of groups \(__consumer_offsets\) here, which group_offsets is about"):
         answerable([REPORTS["group_offsets"]], logs_at([METADATA]), [METADATA])
 

@@ -1282,7 +1282,7 @@ complete -c metashell-report -l on-error -x -a 'fail skip' -d 'at a corrupt batc
 complete -c metashell-report -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
 complete -c metashell-report -l version -d 'print the version and exit'
 complete -c metashell-report -l help -s h -d 'show the help and exit'
-complete -c metashell-report -n '__metashell_words_are 0' -x -a 'leadership_churn unclean_elections under_replicated topic_history broker_sessions controller_elections metadata_growth group_rebalances group_offsets all'
+complete -c metashell-report -n '__metashell_words_are 0' -x -a 'leadership_churn unclean_elections under_replicated topic_history broker_sessions controller_elections metadata_growth group_rebalances group_offsets group_expiring all'
 complete -c metashell-report -n '__metashell_words_are_at_least 1' -F
 complete -c metashell-completion -f
 complete -c metashell-completion -l version -d 'print the version and exit'
@@ -1299,5 +1299,5 @@ complete -c spark-reports -l split-size -x -d 'how much of a file one task reads
 complete -c spark-reports -l once -d 'stream what is there, then end'
 complete -c spark-reports -l version -d 'print the version and exit'
 complete -c spark-reports -l help -s h -d 'show the help and exit'
-complete -c spark-reports -n '__metashell_words_are 0' -x -a 'leadership_churn unclean_elections under_replicated topic_history broker_sessions controller_elections metadata_growth group_rebalances group_offsets all export stream'
+complete -c spark-reports -n '__metashell_words_are 0' -x -a 'leadership_churn unclean_elections under_replicated topic_history broker_sessions controller_elections metadata_growth group_rebalances group_offsets group_expiring all export stream'
 complete -c spark-reports -n '__metashell_words_are_at_least 1' -F

@@ -6,7 +6,7 @@ Source: groups.md 11.1 and the conversations `upgrade-...` of tests/golden/group
 from __future__ import annotations
 
 from metashell.codec.blobs.consumer_protocol import read_assignment, read_subscription
-from metashell.codec.error_codes import GROUP_ID_NOT_FOUND, REBALANCE_IN_PROGRESS
+from metashell.codec.error_codes import GROUP_ID_NOT_FOUND, REBALANCE_IN_PROGRESS, UNKNOWN_SERVER_ERROR
 from metashell.errors import DecodeError
 from metashell.groups.classic.group import ClassicGroup
 from metashell.groups.classic.member import ClassicMember
@@ -68,10 +68,13 @@ def _check(context: Context, group: ClassicGroup) -> None:
 
 def _member(group: ClassicGroup, classic: ClassicMember, topics: Topics) -> Member:
     """The member as it goes on, with what it was assigned; topics that are gone are left out. Errors: GroupError 69."""
-    name = group.protocol_name or ""
+    metadata = classic.metadata(group.protocol_name or "")
+    if metadata is None:
+        # It joined after the protocol was chosen and does not speak it. Kafka fails there, without a word.
+        raise GroupError(UNKNOWN_SERVER_ERROR)
     try:
         assignment = read_assignment(classic.assignment)
-        subscription = read_subscription(classic.metadata(name) or b"")
+        subscription = read_subscription(metadata)
     except DecodeError as error:
         raise _refused(group, "the embedded consumer protocol is malformed") from error
     if assignment.user_data:

@@ -219,6 +219,8 @@ class Life:
             self._serve(name)
 
     def _mend(self, name: str) -> None:
+        if name not in self.connections:
+            return
         connection = self.connections[name]
         connection.is_cut, connection.asked = False, 0
         lost = list(self.members[name]._pending)

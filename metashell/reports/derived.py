@@ -1,0 +1,31 @@
+"""Base tables that are made in Python, from rows of several tables of columns/: what SQL cannot read, such as blobs inside records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from metashell.reports import group_members, group_topics
+from metashell.reports.catalog import GROUP_MEMBERS, GROUP_TOPICS
+
+Row = dict[str, Any]
+
+
+class Derived(NamedTuple):
+    """A table that is made so: its columns, and for each of its sources how a row of that becomes rows of this."""
+
+    schema: pa.Schema
+    sources: dict[str, Callable[[Row], Iterator[Row]]]
+
+    def rows_of(self, source: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that a batch of one of the sources stands for. Groups are few and their records small, so objects are good enough."""
+        make = self.sources[source]
+        return pa.RecordBatch.from_pylist([made for row in batch.to_pylist() for made in make(row)], schema=self.schema)
+
+
+TABLES: Final = {
+    GROUP_MEMBERS: Derived(group_members.SCHEMA, group_members.SOURCES),
+    GROUP_TOPICS: Derived(group_topics.SCHEMA, group_topics.SOURCES),
+}

@@ -1,0 +1,222 @@
+"""The listener of a group server: the order of a connection's requests, peers that spoil theirs, and the end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from metashell.codec import messages
+from metashell.codec.blobs.consumer_protocol import Subscription, subscription_bytes
+from metashell.embedded import EmbeddedQuorum
+from metashell.group_server.config import GroupServerConfig
+from metashell.group_server.server import FORWARDED, GroupServer
+from metashell.groups.settings import Settings
+from metashell.image import MetadataImage
+from metashell.net.api_versions import KRAFT_FEATURES
+from metashell.net.frames import decode_response, encode_request, frame, request_type, response_type
+from tests.fuzz.frames import spoilt
+from tests.groups.random_requests import RandomRequests
+
+FRAMES = 60_000 if os.environ.get("METASHELL_SOAK") else 2_000
+SEED = int(os.environ.get("METASHELL_SEED", "0"))
+LIMIT_S = 60.0
+JOIN, LEAVE, DESCRIBE = 11, 13, 15
+
+
+@pytest.fixture(scope="module")
+def image() -> Iterator[MetadataImage]:
+    with EmbeddedQuorum(1, fake_brokers=1) as quorum:
+        quorum.create_topic("t", 4)
+        yield quorum.wait_for(lambda image: "t" in image.topics.by_name)
+
+
+@asynccontextmanager
+async def serving(image: MetadataImage) -> AsyncIterator[GroupServer]:
+    """A server of its own over an image; the active controller answers everything with nothing."""
+
+    async def ask(request: Any, version: int | None) -> Any:
+        return response_type(request_type_key(request)).cls()
+
+    settings = Settings(initial_rebalance_delay_ms=0, host="localhost", port=0)
+    server = GroupServer(GroupServerConfig(settings=settings), "cluster", lambda: image, ask, lambda: KRAFT_FEATURES)
+    await server.open()
+    server.is_serving = True
+    try:
+        yield server
+    finally:
+        await server.close()
+
+
+def request_type_key(request: Any) -> int:
+    return next(key for key in FORWARDED if request_type(key).cls is type(request))
+
+
+def run(work: Callable[[], Awaitable[None]]) -> None:
+    """On a loop on which nothing may go wrong unseen."""
+
+    async def watched() -> None:
+        troubles: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: troubles.append(context))
+        async with asyncio.timeout(LIMIT_S if FRAMES < 10_000 else 3600):
+            await work()
+        assert troubles == []
+
+    asyncio.run(watched())
+
+
+class Peer:
+    """One connection, with the answers in the order in which they come."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def of(cls, server: GroupServer) -> Peer:
+        assert server.port
+        return cls(*await asyncio.open_connection("localhost", server.port))
+
+    def send(self, message: Any, version: int, correlation: int = 1) -> None:
+        self._writer.write(encode_request(message, version, correlation, "test"))
+
+    def send_raw(self, data: bytes) -> None:
+        self._writer.write(data)
+
+    async def frame(self) -> bytes:
+        (size,) = struct.unpack(">i", await self._reader.readexactly(4))
+        return await self._reader.readexactly(size)
+
+    async def answer(self, key: int, version: int) -> tuple[int, Any]:
+        return decode_response(await self.frame(), key, version)
+
+    async def ask(self, message: Any, key: int, version: int) -> Any:
+        self.send(message, version)
+        return (await self.answer(key, version))[1]
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def join(member_id: str = "") -> messages.JoinGroupRequest:
+    made = messages.JoinGroupRequest
+    protocol = made.JoinGroupRequestProtocol(name="range", metadata=subscription_bytes(Subscription(("t",))))
+    return made(
+        group_id="g",
+        session_timeout_ms=30_000,
+        rebalance_timeout_ms=60_000,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=(protocol,),
+    )
+
+
+def leave(member_id: str) -> messages.LeaveGroupRequest:
+    return messages.LeaveGroupRequest(group_id="g", member_id=member_id)
+
+
+def test_what_comes_behind_a_join_that_waits_is_decided_after_it(image: MetadataImage) -> None:
+    async def main() -> None:
+        async with serving(image) as server:
+            first, second, other = [await Peer.of(server) for _ in range(3)]
+            member_id = (await first.ask(join(), JOIN, 3)).member_id
+            second.send(join(), 3, 7)
+            second.send(leave(member_id), 2, 8)
+            for _ in range(2):
+                described = (await other.ask(messages.DescribeGroupsRequest(groups=("g",)), DESCRIBE, 5)).groups[0]
+                assert (described.group_state, len(described.members)) == ("PreparingRebalance", 2), "the first has not left"
+            assert (await first.ask(join(member_id), JOIN, 3)).generation_id == 2
+            number, joined = await second.answer(JOIN, 3)
+            assert (number, joined.generation_id) == (7, 2)
+            number, left = await second.answer(LEAVE, 2)
+            assert (number, left.error_code) == (8, 0)
+            described = (await other.ask(messages.DescribeGroupsRequest(groups=("g",)), DESCRIBE, 5)).groups[0]
+            assert len(described.members) == 1
+            for peer in (first, second, other):
+                peer.close()
+
+    run(main)
+
+
+def test_who_waits_is_sent_away_at_the_end(image: MetadataImage) -> None:
+    async def main() -> None:
+        async with serving(image) as server:
+            first, second = [await Peer.of(server) for _ in range(2)]
+            await first.ask(join(), JOIN, 3)
+            second.send(join(), 3)
+            while not server.machine.waiting:
+                await asyncio.sleep(0)
+            await server.close()
+            assert (await second.answer(JOIN, 3))[1].error_code == 16
+            for peer in (first, second):
+                peer.close()
+
+    run(main)
+
+
+def own_requests(image: MetadataImage, chance: random.Random) -> list[tuple[Any, int]]:
+    """A request of each API that needs no coordinator, with names and ids that are there and that are not."""
+    topic_id = chance.choice((image.topics.by_name["t"].id, bytes(16), b"\7" * 16))
+    name = chance.choice(("t", "", "nope", "__consumer_offsets", "a b"))
+    number = chance.choice((0, 1, -1, 4, 2**31 - 1))
+    offset = chance.choice((0, -1, 5, -(2**63), 2**63 - 1))
+    lists, fetch, epochs, meta = (
+        messages.ListOffsetsRequest,
+        messages.FetchRequest,
+        messages.OffsetForLeaderEpochRequest,
+        messages.MetadataRequest,
+    )
+    listed = lists.ListOffsetsTopic(name=name, partitions=(lists.ListOffsetsPartition(partition_index=number, timestamp=offset),))
+    wanted = fetch.FetchPartition(partition=number, fetch_offset=offset, partition_max_bytes=number)
+    by_name, by_id = (fetch.FetchTopic(**how, partitions=(wanted,)) for how in ({"topic": name}, {"topic_id": topic_id}))
+    limits = {"max_wait_ms": chance.choice((0, -1, 1)), "min_bytes": number, "max_bytes": number}
+    epoch = epochs.OffsetForLeaderTopic(topic=name, partitions=(epochs.OffsetForLeaderPartition(partition=number, leader_epoch=number),))
+    return [
+        (lists(replica_id=-1, topics=(listed,)), chance.randint(1, 11)),
+        (fetch(topics=(by_name,), **limits), chance.randint(7, 12)),
+        (fetch(topics=(by_id,), **limits), chance.randint(13, 18)),
+        (epochs(topics=(epoch,)), chance.randint(3, 4)),
+        (meta(topics=(meta.MetadataRequestTopic(name=name),)), chance.randint(8, 13)),
+        (meta(topics=(meta.MetadataRequestTopic(name=None, topic_id=topic_id),)), chance.randint(12, 13)),
+        (messages.DescribeClusterRequest(endpoint_type=chance.choice((1, 2, -3))), chance.randint(1, 2)),
+        (messages.CreateTopicsRequest(), chance.randint(2, 7)),
+    ]
+
+
+def test_spoilt_requests_end_connections_and_nothing_else(image: MetadataImage) -> None:
+    chance = random.Random(SEED)
+
+    async def main() -> None:
+        async with serving(image) as server:
+            requests = RandomRequests(server.machine.shard.coordinator, chance)
+            answered = over = 0
+            peer = await Peer.of(server)
+            for number in range(FRAMES):
+                if chance.random() < 0.5:
+                    message, version = chance.choice(own_requests(image, chance))
+                else:
+                    drawn = requests.draw(number)
+                    message, version = drawn.body, drawn.version
+                data = encode_request(message, version, number, "test")
+                peer.send_raw(data if chance.random() < 0.5 else frame(spoilt(chance, data[4:])))
+                try:
+                    async with asyncio.timeout(0.05):
+                        await peer.frame()
+                    answered += 1
+                except (TimeoutError, asyncio.IncompleteReadError, ConnectionError):
+                    over += 1
+                    peer.close()
+                    peer = await Peer.of(server)
+            assert answered > FRAMES // 2 and over > FRAMES // 50, (answered, over)
+            last = await Peer.of(server)
+            assert (await last.ask(messages.ListGroupsRequest(), 16, 5)).error_code == 0
+            for one in (peer, last):
+                one.close()
+
+    run(main)
