@@ -12,6 +12,8 @@ STRATEGIES = {
     "cooperative": "only what moves is revoked (KIP-429); assignor cooperative-sticky",
     "consumer": "the coordinator assigns (KIP-848); assignor uniform",
     "consumer-range": "the same with assignor range",
+    "streams": "Kafka Streams 4.3: cooperative, metadata of version 11",
+    "streams-2.0": "Kafka Streams 2.0: eager, metadata of version 3",
 }
 """How members share partitions, by name."""
 SCENARIOS = {
@@ -41,6 +43,7 @@ SCENARIOS = {
     "to-cooperative-at-once": "the same in one bounce, which fails",
     "to-consumer": "from classic to consumer protocol in one bounce (KIP-848)",
     "to-classic": "and back",
+    "streams-upgrade": "Kafka Streams 2.0 to 3.9 in two bounces: versions 3 to 11 (KIP-268)",
 }
 """What happens to a group, by name."""
 ASSUMPTIONS = {

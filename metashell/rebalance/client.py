@@ -261,7 +261,10 @@ class Client:
         if self.paused_until_ms > now_ms:
             return
         if self._due_ms() <= now_ms:
-            self._take(self.member.run_due(now_ms))
+            outputs = self.member.run_due(now_ms)
+            self._take(outputs)
+            if not outputs and self._due_ms() <= now_ms:
+                self._hold_until_ms = now_ms + _POLL_MS
         if self.stalled_until_ms <= now_ms and self._may_poll():
             poll_ms = self.member.next_poll_ms()
             if poll_ms is not None and max(poll_ms, self._next_poll_ms) <= now_ms:

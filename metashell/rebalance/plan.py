@@ -10,7 +10,7 @@ from metashell.options.simulate_tools import STRATEGIES as SUMMARIES
 
 class Strategy(NamedTuple):
     """How the members of a group share partitions. Shape: `assignors` are those of the client, in the order of its configuration; for the
-    consumer protocol the one that it asks the coordinator for."""
+    consumer protocol the one that it asks the coordinator for; for Kafka Streams `stream:RELEASE`, or `stream:RELEASE:UPGRADE_FROM`."""
 
     name: str
     protocol: str
@@ -35,6 +35,8 @@ STRATEGIES: Final = {
         Strategy("cooperative", "classic", ("cooperative-sticky",)),
         Strategy("consumer", "consumer", ("uniform",)),
         Strategy("consumer-range", "consumer", ("range",)),
+        Strategy("streams", "classic", ("stream:4.3",)),
+        Strategy("streams-2.0", "classic", ("stream:2.0",)),
     )
 }
 assert list(STRATEGIES) == list(SUMMARIES)

@@ -265,6 +265,14 @@ def _to_classic(world: World) -> Steps:
     yield from bounce(world, STRATEGIES["cooperative"])
 
 
+def _streams_upgrade(world: World) -> Steps:
+    """Version probing: old members are sent what they understand, and the last bounce lets everybody go up."""
+    world.mark("first bounce: release 3.9 with upgrade.from=2.0")
+    yield from bounce(world, STRATEGIES["streams"]._replace(assignors=("stream:3.9:2.0",)))
+    world.mark("second bounce: release 3.9")
+    yield from bounce(world, STRATEGIES["streams"]._replace(assignors=("stream:3.9",)))
+
+
 _SHORT: Final = MappingProxyType({"max_poll_interval_ms": 60_000})
 _STATIC: Final = MappingProxyType({"is_static": True})
 SCENARIOS: Final = {
@@ -296,6 +304,7 @@ SCENARIOS: Final = {
         Scenario("to-cooperative-at-once", _to_cooperative_at_once, strategies=("eager",), expects_failures=True),
         Scenario("to-consumer", _to_consumer, strategies=("eager", "cooperative")),
         Scenario("to-classic", _to_classic, strategies=("consumer",)),
+        Scenario("streams-upgrade", _streams_upgrade, strategies=("streams-2.0",)),
     )
 }
 assert list(SCENARIOS) == list(SUMMARIES)

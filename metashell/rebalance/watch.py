@@ -24,7 +24,7 @@ from metashell.rebalance.outcome import RULES, Mark, Violation
 from metashell.rebalance.records import GroupRecords
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from metashell.groups.coordinator.shard import Written
     from metashell.groups.group import Group
@@ -59,6 +59,8 @@ class Watch:
         self.violations: list[Violation] = []
         self.marks: list[Mark] = []
         self.expects_failures = False
+        self.gone: Callable[[], None] = lambda: None
+        """What is called when a process has ended by itself."""
         self.failures: list[str] = []
         self.ledger = Ledger(self.report, self.has)
         self.records = GroupRecords(self.report, topics)
@@ -75,7 +77,10 @@ class Watch:
         group = self.groups.get(self._group_id)
         if group is None:
             return False
-        claim = CommitClaim(client.member.member_id, client.instance_id, self._given.get(client, -1))
+        given = self._given.get(client, -1)
+        if client.is_modern and given < 0:
+            return False  # It has left, be it only for a while.
+        claim = CommitClaim(client.member.member_id, client.instance_id, given)
         try:
             group.check_commit(claim)
         except GroupError as error:
@@ -128,11 +133,13 @@ class Watch:
         self.ledger.died(client, self._clock.now_ms)
         self.failures.append(f"{client.slot}: {message}")
         self.mark(f"{client.slot} fails: {message}")
+        self.gone()
         if not self.expects_failures:
             self.report("members", f"{client.slot} fails with error {code}: {message}")
 
     def closed(self, client: Client) -> None:
         self.ledger.died(client, self._clock.now_ms)
+        self.gone()
 
     def started_at(self, client: Client, partition: PartitionKey, offset: int) -> None:
         self.ledger.started_at(client, partition, offset)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from metashell.groups.members.built_in import strategies
-from metashell.groups.members.classic import ClassicMember
-from metashell.groups.members.consumer import ConsumerMember
 from metashell.groups.members.settings import MemberSettings
 from metashell.groups.settings import Settings
 from metashell.groups.topics import KnownTopics, Topic
 from metashell.rebalance.client import Client
 from metashell.rebalance.clock import Clock
+from metashell.rebalance.machines import new_member
 from metashell.rebalance.network import Network
 from metashell.rebalance.node import Node, NodeState
 from metashell.rebalance.outcome import Outcome
@@ -22,7 +20,6 @@ from metashell.rebalance.watch import Watch
 from metashell.values import uuid_text
 
 if TYPE_CHECKING:
-    from metashell.groups.members.member import Member
     from metashell.rebalance.plan import Plan, Strategy
 
 GROUP_ID: Final = "group"
@@ -30,18 +27,16 @@ RACK: Final = "rack-1"
 LOOK_MS: Final = 100
 Steps = Iterator[int | None]
 """A scenario: it does something, and yields how many ms to wait, or None for until the group has settled."""
-MakeMember = Callable[["Strategy", MemberSettings], "Member"]
 
 
 class World:
     """See the module. Shape: `clients` has the newest process of each slot, also of those that are over."""
 
-    def __init__(self, plan: Plan, *, settings: Settings | None = None, make_member: MakeMember | None = None) -> None:
+    def __init__(self, plan: Plan, settings: Settings | None = None) -> None:
         self.plan = plan
         self.chance = Random(plan.seed)
         self.clock = Clock()
         self.clients: dict[str, Client] = {}
-        self._make_member = make_member or new_member
         self._topics = {name: Topic(self.chance.randbytes(16), name, ((RACK,),) * count) for name, count in plan.topic_sizes().items()}
         self._version = 1
         self._known = KnownTopics(self._topics.values(), self._version)
@@ -51,6 +46,7 @@ class World:
         self.node = Node(
             self.clock, self.network, settings or Settings(), self.chance, self._known, commit_ms=plan.commit_ms, listener=self.watch
         )
+        self.watch.gone = self.expect
         self.watch.groups = self.node.coordinator.state.groups
         self._steps: Steps = iter(())
         self._is_over = False
@@ -81,7 +77,7 @@ class World:
             auto_commit_interval_ms=plan.auto_commit_interval_ms,
             server_assignor=strategy.assignors[0] if strategy.is_consumer else None,
         )
-        member = self._make_member(strategy, settings)
+        member = new_member(strategy, settings, self.chance.randbytes(16))
         client = Client(self.clock, self.network, self.node, self.watch, slot=slot, member=member, rate=plan.rate, instance_id=instance_id)
         client.is_modern = strategy.is_consumer
         client.is_incremental = strategy.is_consumer or getattr(member, "is_cooperative", False)
@@ -137,8 +133,13 @@ class World:
         self.watch.records.topics = self._known
         self.node.topics_changed(self._known, changed, deleted)
         for client in self.live:
-            self.clock.after(int(self.chance.random() * self.plan.metadata_ms), client.see, self._known)
+            self.clock.after(int(self.chance.random() * self.plan.metadata_ms), self._tell, client)
         self.expect()
+
+    def _tell(self, client: Client) -> None:
+        """The newest metadata reaches a client."""
+        client.see(self._known)
+        self.watch.records.cause()
 
     def expect(self) -> None:
         """Say which partitions somebody is subscribed to."""
@@ -152,6 +153,12 @@ class World:
             self.watch.ledger.expect(partitions, self.clock.now_ms)
 
     # ---- how it runs
+
+    @property
+    def is_consumer_group(self) -> bool:
+        """Whether the group has gone over to the consumer protocol."""
+        group = self.node.coordinator.state.groups.get(GROUP_ID)
+        return group is not None and group.type == "consumer" and not group.is_empty
 
     @property
     def is_settled(self) -> bool:
@@ -265,16 +272,3 @@ class World:
 
 def slot_name(number: int) -> str:
     return f"member-{number + 1}"
-
-
-def new_member(strategy: Strategy, settings: MemberSettings) -> Member:
-    """A machine for a strategy."""
-    if strategy.is_consumer:
-        return ConsumerMember(settings)
-    return ClassicMember(settings, strategies(strategy.assignors))
-
-
-def pick(items: Iterable[Client], number: int) -> Client:
-    """The client with this place, counted round."""
-    listed = list(items)
-    return listed[number % len(listed)]

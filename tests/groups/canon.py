@@ -28,6 +28,8 @@ _HOSTS = {"host", "clientHost"}
 _SORTED = {
     *("members", "assignments", "topicPartitions", "assignedPartitions", "partitionsPendingRevocation", "groups", "ownedPartitions"),
     *("topics", "coordinators", "initializingTopics", "initializedTopics", "deletingTopics"),
+    # What streams members read follows an order that the JVM salts.
+    *("activePartitions", "standbyPartitions"),
 }
 PARTS = ("replies", "records", "waiting")
 
@@ -77,6 +79,8 @@ class Canon:
 
     def _plain(self, value: Any, key: str = "") -> Any:
         if isinstance(value, dict):
+            if value.keys() == {"topic", "partitions"}:
+                value = {**value, "partitions": sorted(value["partitions"])}
             return {name: self._plain(item, name) for name, item in value.items() if name not in _DROPPED}
         if isinstance(value, list):
             items = [self._plain(item, key) for item in value]

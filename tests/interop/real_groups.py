@@ -265,6 +265,7 @@ def _settings(port: int, controller: int, data: Path) -> Json:
         "group.coordinator.append.linger.ms": 0,
         "group.min.session.timeout.ms": 500,
         "group.max.session.timeout.ms": 60000,
+        "group.streams.initial.rebalance.delay.ms": 0,
         **{f"group.{kind}.assignment.interval.ms": 0 for kind in ("consumer", "share", "streams")},
         **{f"group.{kind}.assignor.offload.enable": "false" for kind in ("consumer", "share", "streams")},
     }

@@ -15,7 +15,7 @@ import pytest
 
 from tests.groups.canon import differences
 from tests.groups.golden import play
-from tests.interop.group_walks import Walk
+from tests.interop.other_walks import WALKS as WALKS_BY_KIND
 from tests.interop.real_groups import RealGroups, Talk, real_groups
 from tests.java import KAFKA, jars, java
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 SEED = int(os.environ.get("METASHELL_SEED", "0"))
 WALKS = 60 if os.environ.get("METASHELL_SOAK") else 5
-KINDS = os.environ.get("METASHELL_GROUPS", "classic").split()
+KINDS = os.environ.get("METASHELL_GROUPS", "classic streams offsets").split()
 STEPS = 50
 PARTITIONS = {"t": 8, "u": 3}
 
@@ -47,6 +47,6 @@ def test_random_conversations_are_answered_and_written_alike(node: RealGroups, t
         name = f"{kinds}-{SEED}-{number}"
         node.log.read()
         with contextlib.closing(Talk(node, name, topics)) as talk:
-            row = Walk(talk, random.Random(name), topics, kinds).run(STEPS)
+            row = WALKS_BY_KIND[kinds](talk, random.Random(name), topics, kinds).run(STEPS)
         found = differences(row, play(row))
         assert not found, f"{name}:\n" + "\n".join(found[:3])

@@ -548,7 +548,7 @@ complete -c metashell-simulate -n '__metashell_command_is rebalance' -l members 
 complete -c metashell-simulate -n '__metashell_command_is rebalance' -l partitions -x -d 'partitions, of all topics together'
 complete -c metashell-simulate -n '__metashell_command_is rebalance' -l topics -x -d 'topics, to which all members subscribe'
 complete -c metashell-simulate -n '__metashell_command_is rebalance' -l strategy -x -d 'the strategies that are compared; STRATEGIES lists them'
-complete -c metashell-simulate -n '__metashell_command_is rebalance' -l scenario -x -a 'cold-start late-join join leave scale-out scale-in crash leader-crash bounce static-bounce restart-all storm slow-member stuck-member no-poll pause twin more-partitions topic-deleted failover coordinator-crash bad-network to-cooperative to-cooperative-at-once to-consumer to-classic' -d 'what happens; SCENARIOS lists them'
+complete -c metashell-simulate -n '__metashell_command_is rebalance' -l scenario -x -a 'cold-start late-join join leave scale-out scale-in crash leader-crash bounce static-bounce restart-all storm slow-member stuck-member no-poll pause twin more-partitions topic-deleted failover coordinator-crash bad-network to-cooperative to-cooperative-at-once to-consumer to-classic streams-upgrade' -d 'what happens; SCENARIOS lists them'
 complete -c metashell-simulate -n '__metashell_command_is rebalance' -l static -d 'members are static: they have instance ids'
 complete -c metashell-simulate -n '__metashell_command_is rebalance' -l seed -x -d 'where chance comes from: the same seed, the same answer'
 complete -c metashell-simulate -n '__metashell_command_is rebalance' -l assume -x -d 'assume something else; ASSUMPTIONS lists the names'

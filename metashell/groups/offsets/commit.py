@@ -130,6 +130,9 @@ def _decide(
         metadata = asked.committed_metadata or ""
         committed = Committed(asked.committed_offset, asked.committed_leader_epoch, metadata, now_ms, expire_ms, topic_id, -1)
         records.append(commit_record(group_id, row.topic, asked.partition_index, committed))
+    if group is None and not records:
+        # Kafka has the group from now on, though nothing in the log says so; with records it comes by their replay.
+        context.state.groups[group_id] = context.state.make_simple(group_id)
     return records, codes
 
 

@@ -37,17 +37,15 @@ def delete_offsets(context: Context, request: Request, now_ms: int) -> Decision:
         for topic in body.topics
     ]
     records: list[Record] = []
-    group: Group | None = None
-    if any(is_known for _, rows in asked for _, is_known in rows):
-        try:
-            group = _group_of(state, body.group_id)
-        except GroupError as error:
-            return Decision(answers=[Answer(request.ticket, error_body(request, error.code))])
+    try:
+        group = _group_of(state, body.group_id)
+    except GroupError as error:
+        return Decision(answers=[Answer(request.ticket, error_body(request, error.code))])
     topics = []
     for name, rows in asked:
         codes = [(index, UNKNOWN_TOPIC_OR_PARTITION) for index, is_known in rows if not is_known]
         known = [index for index, is_known in rows if is_known]
-        if group is not None and known:
+        if known:
             code = GROUP_SUBSCRIBED_TO_TOPIC if group.is_subscribed(name) else NONE
             codes += [(index, code) for index in known]
             if code == NONE:

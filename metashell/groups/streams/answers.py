@@ -5,22 +5,30 @@ Source: golden scenarios streams-life and watched-streams-members.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from metashell.codec import messages
+from metashell.codec.error_codes import UNKNOWN_SERVER_ERROR
 from metashell.groups.context import Context
+from metashell.groups.decision import GroupError
 from metashell.groups.streams.group import StreamsGroup
 from metashell.groups.streams.member import Member
-from metashell.groups.streams.tasks import TaskId, task_entries
+from metashell.groups.streams.tasks import TaskId, by_subtopology, task_entries
 from metashell.groups.streams.timeouts import group_setting
-from metashell.groups.streams.topology import Configured, input_topics
+from metashell.groups.streams.topology import input_topics
 
 _Response = messages.StreamsGroupHeartbeatResponse
 
 
-def answer_of(
-    context: Context, body: Any, group: StreamsGroup, change: tuple[Member, Member], topology: tuple[Configured, Any]
-) -> _Response:
+class Inputs(NamedTuple):
+    """A topology, and how many partitions its topics have."""
+
+    value: Any
+    counts: dict[str, int]
+    is_faulty: bool
+
+
+def answer_of(context: Context, body: Any, group: StreamsGroup, change: tuple[Member, Member], topology: Inputs) -> _Response:
     """The answer to a heartbeat that changed a member. Tasks are in it at a join, and when they have changed."""
     known, member = change
     response = _Response(
@@ -34,11 +42,15 @@ def answer_of(
         response.active_tasks, response.standby_tasks, response.warmup_tasks = (
             task_entries(_Response.TaskIds, tasks) for tasks in member.assigned
         )
-    is_new = member.member_id not in group.members
-    if member.endpoint is not None and group.members and (is_new or member.assigned != known.assigned):
+    is_founder = body.group_id not in context.state.groups
+    tells_endpoint = member.endpoint is not None and (body.member_epoch == 0 or member.assigned != known.assigned)
+    if tells_endpoint and not is_founder:
         group.endpoint_epoch += 1
     response.endpoint_information_epoch = group.endpoint_epoch
-    if body.endpoint_information_epoch != group.endpoint_epoch:
+    if body.endpoint_information_epoch != group.endpoint_epoch or (tells_endpoint and is_founder):
+        # Kafka cannot look at the tasks of a topology that lacks topics, once a member answers queries.
+        if topology.is_faulty and any(other.endpoint is not None for other in (*group.members.values(), member)):
+            raise GroupError(UNKNOWN_SERVER_ERROR)
         others = [other for other in group.members.values() if other.member_id != member.member_id]
         response.partitions_by_user_endpoint = tuple(
             _endpoint(other, topology) for other in (*others, member) if other.endpoint is not None
@@ -46,7 +58,7 @@ def answer_of(
     return response
 
 
-def _endpoint(member: Member, topology: tuple[Configured, Any]) -> _Response.EndpointToPartitions:
+def _endpoint(member: Member, topology: Inputs) -> _Response.EndpointToPartitions:
     assert member.endpoint is not None
     return _Response.EndpointToPartitions(
         user_endpoint=_Response.Endpoint(host=member.endpoint.host, port=member.endpoint.port),
@@ -55,12 +67,10 @@ def _endpoint(member: Member, topology: tuple[Configured, Any]) -> _Response.End
     )
 
 
-def _partitions(tasks: frozenset[TaskId], topology: tuple[Configured, Any]) -> tuple[_Response.TopicPartition, ...]:
-    """What tasks read, by topic."""
-    configured, value = topology
+def _partitions(tasks: frozenset[TaskId], group: Inputs) -> tuple[_Response.TopicPartition, ...]:
+    """What tasks read, by topic: of a topic that has fewer partitions than there are tasks, as many as it has, the lowest first."""
     found: dict[str, list[int]] = {}
-    for subtopology, partition in sorted(tasks):
-        for topic in input_topics(value, subtopology):
-            if partition < configured.partition_counts.get(topic, 0):
-                found.setdefault(topic, []).append(partition)
+    for subtopology, numbers in by_subtopology(tasks).items():
+        for topic in input_topics(group.value, subtopology):
+            found.setdefault(topic, []).extend(numbers[: group.counts.get(topic, 0)])
     return tuple(_Response.TopicPartition(topic=topic, partitions=tuple(numbers)) for topic, numbers in found.items())

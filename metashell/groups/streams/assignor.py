@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from metashell.codec.java_hash import string_hash_order
 from metashell.groups.streams.java_queue import JavaQueue
 from metashell.groups.streams.tasks import NO_TASKS, TaskId, Tasks
 
@@ -57,9 +58,10 @@ class _Work:
         self.standby: dict[str, set[TaskId]] = {id: set() for id in members}
         self._to_share, self._sharing = len(plan.active), len(members)
         self._share = -(-self._to_share // self._sharing)
-        self._of_process: dict[str, list[str]] = {}
+        processes = string_hash_order(member.process_id for member in members.values())
+        self._of_process: dict[str, list[str]] = {process: [] for process in processes}
         for id, member in members.items():
-            self._of_process.setdefault(member.process_id, []).append(id)
+            self._of_process[member.process_id].append(id)
         self._last_active = {task: id for id, member in members.items() for task in member.previous.active}
         self._last_standby: dict[TaskId, list[str]] = {}
         for id, member in members.items():
@@ -70,11 +72,17 @@ class _Work:
         left = [task for task in self._plan.active if not self._keep(task)]
         rest = [task for task in sorted(left) if not self._promote(task)]
         processes: JavaQueue[str] = JavaQueue()
-        for process in self._of_process:
+        members: dict[str, JavaQueue[str]] = {}
+        for process, ids in self._of_process.items():
             processes.add(self._load(process), process)
+            members[process] = JavaQueue()
+            for id in ids:
+                members[process].add(self._count(id), id)
         for task in rest:
             process = processes.take()
-            self.active[min(self._of_process[process], key=self._count)].add(task)
+            id = members[process].take()
+            self.active[id].add(task)
+            members[process].add(self._count(id), id)
             processes.add(self._load(process), process)
 
     def assign_standby(self) -> None:

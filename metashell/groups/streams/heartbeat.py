@@ -22,7 +22,7 @@ from metashell.groups.error_answers import error_body
 from metashell.groups.metadata_hash import group_hash
 from metashell.groups.record import Record
 from metashell.groups.request import Answer, Request
-from metashell.groups.streams.answers import answer_of
+from metashell.groups.streams.answers import Inputs, answer_of
 from metashell.groups.streams.group import StreamsGroup
 from metashell.groups.streams.member import LEAVE_EPOCH, Member
 from metashell.groups.streams.reconcile import Target, reconciled
@@ -118,7 +118,13 @@ class _Heartbeat:
         self._note_shutdown()
         start_session(context, group.group_id, member.member_id, self._now_ms)
         watch_revocation(context, group.group_id, member, self._now_ms)
-        response = answer_of(context, self._body, group, (known, member), (topology.configured, topology.value))
+        response = answer_of(
+            context,
+            self._body,
+            group,
+            (known, member),
+            Inputs(topology.value, topology.configured.partition_counts, topology.configured.fault is not None),
+        )
         response.status = tuple(
             messages.StreamsGroupHeartbeatResponse.Status(status_code=code, status_detail=detail) for code, detail in self._statuses
         )

@@ -5,16 +5,19 @@ Whole groups live: the versions travel through joins and syncs of our coordinato
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import permutations
 
 import pytest
 
 from metashell.codec.api_keys import JOIN_GROUP, SYNC_GROUP
-from metashell.codec.blobs.consumer_protocol import read_assignment, read_subscription
+from metashell.codec.blobs.consumer_protocol import Assignment, read_assignment, read_subscription
 from metashell.groups.members.outputs import Failed
+from metashell.groups.members.strategy import Joined
 from metashell.groups.probing.errors import ProbingError
 from metashell.groups.probing.releases import LATEST_VERSIONS, allowed_upgrade_from, begin, is_before
 from metashell.groups.probing.strategy import StreamsStrategy, numbers
+from metashell.groups.topics import Topics
 from tests.groups.members.life import Life, topics_named
 from tests.seeds import shows
 
@@ -194,3 +197,17 @@ def test_what_upgrade_from_takes_by_release() -> None:
     assert begin("3.9", "3.5") == (11, True, False, False)
     with pytest.raises(ProbingError, match=r"Invalid value 1\.1 for configuration upgrade\.from"):
         begin("4.0", "1.1")
+
+
+def test_an_assignment_of_another_assignor_fails_the_member_and_nothing_is_raised() -> None:
+    """Its leader runs something else under the name of Kafka Streams."""
+    life = Life(topics_named(t=TASKS))
+    life.join("a", assignors=[Impostor(b"a" * 16)])
+    life.run(2_000)
+    failure = life.members["a"].failure
+    assert failure is not None and failure.message == "Failed to decode AssignmentInfo"
+
+
+class Impostor(StreamsStrategy):
+    def assign(self, topics: Topics, members: Mapping[str, Joined]) -> Mapping[str, Assignment]:
+        return {member_id: Assignment((("t", 0),), b"\x00\x00\x00\x0b\x00") for member_id in members}

@@ -1,0 +1,132 @@
+"""metashell simulate rebalance: its forms, its statuses, its page, and what a wrong command line gets."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from metashell.cli.simulate import main
+from metashell.options.simulate_tools import ASSUMPTIONS, SCENARIOS, STRATEGIES
+from metashell.rebalance.answer import COLUMNS
+from metashell.rebalance.assumptions import assume
+from metashell.rebalance.plan import STRATEGIES as PLANNED
+from metashell.rebalance.plan import Plan
+from tests.running import Outcome, run_main
+from tests.simulation.groups.planted import partitions_go_to_their_new_owner_at_once
+from tests.simulation.planted import patched
+
+SMALL = ("--members", "3", "--partitions", "8", "--scenario", "join")
+
+
+def simulate(*words: str, cwd: Path = Path()) -> Outcome:
+    return run_main(main, ["rebalance", *words], cwd=cwd)
+
+
+def test_text_compares_the_strategies() -> None:
+    done = simulate(*SMALL)
+    assert done.status == 0
+    lines = done.stdout.decode().splitlines()
+    assert lines[0] == "join: one member joins; 3 members, 8 partitions of 4 topics; seed 0"
+    assert [line.split()[0] for line in lines[1:]] == ["STRATEGY", "eager", "cooperative", "consumer"]
+
+
+@pytest.mark.parametrize("form", ["csv", "table"])
+def test_rows_have_every_figure(form: str) -> None:
+    lines = simulate(*SMALL, "-o", form).stdout.decode().splitlines()
+    assert len([line for line in lines if line.strip("-+| ")]) == 4
+    if form == "csv":
+        assert lines[0] == "strategy," + ",".join(COLUMNS)
+
+
+def test_json_is_one_object_and_jsonl_one_for_each_strategy() -> None:
+    whole = json.loads(simulate(*SMALL, "-o", "json").stdout)
+    assert (whole["scenario"], whole["members"], whole["partitions"], whole["topics"]) == ("join", 3, 8, 4)
+    runs = [json.loads(line) for line in simulate(*SMALL, "-o", "jsonl").stdout.splitlines()]
+    assert runs == whole["runs"]
+    for one in runs:
+        assert [step["text"] for step in one["steps"]] == ["a member joins"]
+        assert len(one["assignments"]) == one["rounds"] > 0
+        assert sum(one["owned"].values()) == 8
+
+
+def test_a_seed_gives_the_same_answer_again() -> None:
+    assert simulate(*SMALL, "--seed", "7", "-o", "json") == simulate(*SMALL, "--seed", "7", "-o", "json")
+
+
+class _Tags(HTMLParser):
+    """What a page is made of; it fails where tags do not match."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: dict[str, int] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen[tag] = self.seen.get(tag, 0) + 1
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen[tag] = self.seen.get(tag, 0) + 1
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_has_pictures_and_loads_nothing(tmp_path: Path) -> None:
+    done = simulate(*SMALL, "--html", "page.html", cwd=tmp_path)
+    assert done.status == 0
+    text = (tmp_path / "page.html").read_text()
+    tags = _Tags()
+    tags.feed(text)
+    assert tags.open == []
+    assert tags.seen["svg"] > 6
+    assert "default-src 'none'" in text
+    assert not {"script", "img", "link", "a"} & tags.seen.keys()
+    for name in ("eager", "cooperative", "consumer"):
+        assert f"<h2>{name}: {STRATEGIES[name].split('(')[0].strip()}"[:30] in text
+
+
+def test_a_broken_rule_is_reported_with_status_1() -> None:
+    with patched(partitions_go_to_their_new_owner_at_once()):
+        done = simulate(*SMALL, "--strategy", "cooperative")
+    assert done.status == 1
+    assert "rule owners: a partition has at most one owner at any time" in done.stderr
+    assert done.stdout.decode().splitlines()[2].startswith("cooperative")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--strategy", "lazy"], "option --strategy: 'lazy' is not one of"),
+        (["--scenario", "bounced"], "'bounced' is not one of"),
+        (["--members", "1"], "option --members: 1 is not from 2 to 5000"),
+        (["--partitions", "0"], "option --partitions: 0 is not from 1 to 100000"),
+        (["--members", "many"], "'many' is not a whole number"),
+        (["--assume", "away"], "option --assume: number 1 is not NAME=VALUE"),
+        (["--assume", "away=5"], "option --assume: '5' is not a time such as"),
+        (["--assume", "session-timeout=0"], "option --assume: '0': session-timeout cannot be nothing"),
+        (["--assume", "luck=1"], "option --assume: 'luck' is not one of"),
+        (["--strategy", "eager", "--scenario", "to-classic"], "option --strategy: the scenario to-classic begins with consumer"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line(words: list[str], says: str) -> None:
+    done = simulate(*words)
+    assert done.status == 2
+    assert says in done.stderr
+    assert done.stdout == b""
+
+
+def test_every_assumption_is_a_field_of_the_plan_and_its_default_is_what_the_help_says() -> None:
+    plan = Plan(strategy=PLANNED["eager"])
+    for name, text in ASSUMPTIONS.items():
+        assert assume(plan, {name: text.partition(":")[0]}) == plan
+
+
+def test_every_scenario_has_a_line_of_help() -> None:
+    text = simulate("--help").stdout.decode()
+    for name in (*SCENARIOS, *STRATEGIES, *ASSUMPTIONS):
+        assert f"  {name} " in text
