@@ -160,6 +160,7 @@ def _options(values: SimpleNamespace) -> dict[str, Any]:
         "properties": settings,
         "ports": ports,
         "fake_brokers": values.fake_brokers,
+        "groups": values.groups,
     }
 
 
@@ -255,7 +256,8 @@ def _serve(quorum: EmbeddedQuorum, registry: Registry, announcement: Announced, 
             registry.write(record)
             with signals.raised():
                 _start_quorum(quorum, record.directory)
-                record = replace(record, bootstrap_controllers=quorum.bootstrap_controllers)
+                servers = quorum.bootstrap_servers if quorum.has_groups else ""
+                record = replace(record, bootstrap_controllers=quorum.bootstrap_controllers, bootstrap_servers=servers)
                 registry.write(record)
                 announcement.ready(record)
                 while (failure := quorum.failure) is None:
@@ -296,6 +298,10 @@ def _print_started(form: str, record: Record) -> None:
         _print_json(_fields(record))
     else:
         sys.stdout.write(f"{record.bootstrap_controllers}\n")
+    if record.bootstrap_servers:
+        from metashell.embedded.groups import WARNING
+
+        complain(NAME, f"clients form groups at {record.bootstrap_servers}; {WARNING}")
 
 
 # ---- status and stop
@@ -357,6 +363,7 @@ def _fields(record: Record) -> dict[str, Any]:
         "type": "quorum",
         "state": "running" if record.bootstrap_controllers else "starting",
         "bootstrap_controllers": record.bootstrap_controllers,
+        "bootstrap_servers": record.bootstrap_servers or None,
         "pid": record.pid,
         "started": utc_text(record.started_ms / 1000),
         "directory": record.directory,

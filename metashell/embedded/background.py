@@ -36,6 +36,8 @@ class Record:
     directory: str
     log: str
     is_kept: bool
+    bootstrap_servers: str = ""
+    """Where clients form groups, empty where they cannot."""
 
 
 class Registry:

@@ -230,6 +230,11 @@ class EmbeddedQuorum:
         return self._known_layout().bootstrap_controllers
 
     @property
+    def has_groups(self) -> bool:
+        """Whether clients can form groups."""
+        return self._groups is not None
+
+    @property
     def bootstrap_servers(self) -> str:
         """`localhost:PORT` of the group server, for clients of groups. Errors: QuorumError where there is none."""
         if self._groups is None:

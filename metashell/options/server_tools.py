@@ -85,6 +85,7 @@ START = CommandSpec(
             default=0,
             help="brokers that register and do nothing else, so that topics can be made without Kafka (0 to 1000)",
         ),
+        flag("--groups", help="let clients form groups, without any broker: in memory and without data, for tests"),
         Option(names=("--release-version", "-r"), metavar="VERSION", help="the release whose feature levels a new quorum gets (from 3.3)"),
         Option(names=("--feature", "-f"), metavar="NAME=LEVEL", multiple=True, help="a feature and its level, of a new quorum"),
         _OVERRIDE._replace(help="a setting of every controller; other users of this machine can see it"),
@@ -97,6 +98,7 @@ START = CommandSpec(
         ("quorum=$(metashell quorum start -n 1); kafka-shell -C $quorum", "one controller, and a prompt on it"),
         ("metashell quorum start --dir ./quorum --port 9093", "a quorum that is kept, at fixed ports"),
         ("metashell quorum start --fake-brokers 3", "one in which topics can be made"),
+        ("metashell quorum start -n 1 --groups", "one on which consumers form groups; it says where"),
     ),
     epilog=(shared.EXIT_STATUS,),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -13,8 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from metashell.client.client import Client
+from metashell.codec import messages
 from metashell.embedded.background import Record, Registry
 from metashell.log.disk import DirectoryLock, Disk
+from metashell.net.addresses import parse_addresses
 from tests.cli.conftest import ROOT, command_line, environment
 
 pytestmark = pytest.mark.slow
@@ -301,3 +305,12 @@ def test_a_password_in_a_setting_is_never_repeated_and_nobody_else_may_read_it(q
     assert holders == [tmp_path / "kept" / "controller-1" / "server.properties"]
     assert holders[0].stat().st_mode & 0o077 == 0
     assert "hunter2" not in failed(quorum("start", "--override", "hunter2"), 2)
+
+
+def test_groups_are_formed_where_it_says(quorum: Shell) -> None:
+    started = quorum("start", "-n", "1", "--groups")
+    said = re.fullmatch(r"metashell quorum: clients form groups at (localhost:\d+); .*: for tests only\n", started.stderr)
+    assert started.returncode == 0 and said is not None, started
+    assert json.loads(quorum("status", "-o", "json").stdout)["bootstrap_servers"] == said[1]
+    with Client(parse_addresses(said[1])) as client:
+        assert client.request(messages.ListGroupsRequest()).error_code == 0

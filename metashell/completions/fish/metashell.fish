@@ -693,6 +693,7 @@ complete -c metashell-quorum -n '__metashell_command_is start' -l controllers -s
 complete -c metashell-quorum -n '__metashell_command_is start' -l dir -r -F -d 'keep the quorum there, or open the one that is there'
 complete -c metashell-quorum -n '__metashell_command_is start' -l port -s p -x -d 'port of the first controller, the others follow; else any'
 complete -c metashell-quorum -n '__metashell_command_is start' -l fake-brokers -x -d 'brokers that register and do nothing else, so that topics can be made without Kafka (0 to 1000)'
+complete -c metashell-quorum -n '__metashell_command_is start' -l groups -d 'let clients form groups, without any broker: in memory and without data, for tests'
 complete -c metashell-quorum -n '__metashell_command_is start' -l release-version -s r -x -d 'the release whose feature levels a new quorum gets (from 3.3)'
 complete -c metashell-quorum -n '__metashell_command_is start' -l feature -s f -x -d 'a feature and its level, of a new quorum'
 complete -c metashell-quorum -n '__metashell_command_is start' -l override -x -d 'a setting of every controller; other users of this machine can see it'

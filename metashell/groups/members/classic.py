@@ -46,6 +46,7 @@ class ClassicMember(Membership):
         self._joined_subscription: frozenset[str] | None = None
         self._snapshot: dict[str, object] | None = None
         self._assigned_from: frozenset[str] = frozenset()
+        self._assigned_by = self._topics
 
     # What goes in.
 
@@ -87,7 +88,7 @@ class ClassicMember(Membership):
             return rest_ms
         if self._is_rejoin_needed or self._joined_subscription != self.subscription:
             return rest_ms if self._prepare_commit == "sent" else self._retry_ms
-        if self._without_position():
+        if self._lacks_positions():
             return self._fetch_ms
         return min(rest_ms, self._commit_due_ms) if self.settings.auto_commit and self.positions else rest_ms
 
@@ -129,7 +130,7 @@ class ClassicMember(Membership):
             self.subscription = frozenset(name for name in self._topics.names() if self._pattern.fullmatch(name))
 
     def _is_rejoin_needed_or_pending(self) -> bool:
-        if self._snapshot is not None and self._snapshot != self._seen(self._assigned_from):
+        if self._snapshot is not None and self._topics is not self._assigned_by and self._snapshot != self._seen(self._assigned_from):
             self._request_rejoin_if_none("cached metadata has changed")
         elif self._joined_subscription is not None and self._joined_subscription != self.subscription:
             self._request_rejoin_if_none("subscription has changed")
@@ -209,7 +210,7 @@ class ClassicMember(Membership):
         try:
             subscriptions = {member.member_id: read_subscription(member.metadata) for member in body.members}
             self._assigned_from = frozenset(name for one in subscriptions.values() for name in one.topics) | (self.subscription or set())
-            self._snapshot = self._seen(self._assigned_from)
+            self._snapshot, self._assigned_by = self._seen(self._assigned_from), self._topics
             if body.skip_assignment:
                 self._send_sync(())
                 return

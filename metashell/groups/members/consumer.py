@@ -117,7 +117,7 @@ class ConsumerMember(Member):
             return self._commit_again_ms
         if self.state == RECONCILING and not self._step and not self._waits_for_topics():
             return 0
-        if self._without_position():
+        if self._lacks_positions():
             return self._fetch_ms
         return min(rest_ms, self._commit_due_ms) if self.settings.auto_commit and self.positions else rest_ms
 

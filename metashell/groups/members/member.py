@@ -295,14 +295,15 @@ class Member(ABC):
         if code in RETRIABLE:
             self._commit_due_ms = now_ms + self.settings.retry_backoff_ms
 
-    def _without_position(self) -> set[Partition]:
-        return {partition for partition in self.owned if partition not in self.positions and partition not in self._fetching}
+    def _lacks_positions(self) -> bool:
+        """Whether there are partitions whose position is not known, and not asked for."""
+        return len(self.positions) + len(self._fetching) < len(self.owned)
 
     def _fetch_positions(self, now_ms: int) -> None:
         """Ask where to begin in partitions that are new."""
-        wanted = self._without_position() if len(self.positions) < len(self.owned) else set()
-        if not wanted or now_ms < self._fetch_ms:
+        if now_ms < self._fetch_ms or not self._lacks_positions():
             return
+        wanted = {partition for partition in self.owned if partition not in self.positions and partition not in self._fetching}
         self._fetching |= wanted
 
         def take(body: Any, now_ms: int) -> None:
@@ -310,7 +311,7 @@ class Member(ABC):
             code, found = (error_codes.NETWORK_EXCEPTION, {}) if body is None else offsets.fetched(body, self._topics)
             self._heard(code)
             for partition in wanted & self.owned & found.keys():
-                self.positions[partition] = found[partition] if found[partition] >= 0 else self.settings.first_offset
+                self.positions.setdefault(partition, found[partition] if found[partition] >= 0 else self.settings.first_offset)
             if code != error_codes.NONE:
                 self._fetch_ms = now_ms + self.settings.retry_backoff_ms
 

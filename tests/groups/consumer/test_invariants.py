@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from dataclasses import replace
 
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from metashell.groups.consumer.member import STABLE, UNRELEASED, UNREVOKED
 from tests.groups.consumer.world import SETTINGS, Client, World, walk
+
+EXAMPLES = 1_000 if os.environ.get("METASHELL_SOAK") else 50
 
 
 def walked(seed: int, steps: int, assignor: str = "uniform", interval_ms: int = 0) -> World:
@@ -23,7 +26,7 @@ def walked(seed: int, steps: int, assignor: str = "uniform", interval_ms: int = 
 @pytest.mark.parametrize("assignor", ["uniform", "range"])
 @pytest.mark.parametrize("interval_ms", [0, 1000])
 @given(seed=st.integers(0, 10**9))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_no_walk_breaks_an_invariant_and_every_group_settles(assignor: str, interval_ms: int, seed: int) -> None:
     world = walked(seed, 60, assignor, interval_ms)
     world.settle(6)

@@ -1,0 +1,129 @@
+"""What the log of a running Kafka 4.3.1 tells of its groups is what that node itself answers.
+
+Random conversations leave groups in all states. What a classic group does between two generations is in no record, so those are compared
+where they are Stable or Empty.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from metashell.admin.admin import Admin, Kind
+from metashell.admin.groups import committed_offsets, describe_group, list_groups
+from metashell.groups.topics import KnownTopics, Topic
+from metashell.groups.view import GroupDescription, MemberDescription, Parts, parts_of
+from metashell.net.addresses import Address
+from metashell.offsets_log.asking import describe, find_group, offset_rows, summaries
+from metashell.offsets_log.beside import topic_names
+from metashell.offsets_log.loading import Loaded, load
+from tests.interop.group_walks import Walk
+from tests.interop.real_groups import RealGroups, Talk, real_groups
+from tests.java import KAFKA, jars, java
+
+pytestmark = pytest.mark.slow
+
+SEED = int(os.environ.get("METASHELL_SEED", "0"))
+WALKS = 20 if os.environ.get("METASHELL_SOAK") else 3
+STEPS = 40
+KINDS = ("classic", "consumer", "mixed")
+PARTITIONS = {"t": 8, "u": 3}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("group-logs")
+
+
+@pytest.fixture(scope="module")
+def node(folder: Path) -> Iterator[RealGroups]:
+    java()
+    jars(KAFKA)
+    with real_groups(folder) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def topics(node: RealGroups) -> dict[str, tuple[str, int]]:
+    return {name: (node.topic(name, count), count) for name, count in PARTITIONS.items()}
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+def test_the_log_tells_what_the_node_answers(node: RealGroups, folder: Path, topics: dict[str, tuple[str, int]], kinds: str) -> None:
+    compared = 0
+    with contextlib.closing(Admin(Kind.BROKERS, [Address("localhost", node.port)], timeout_ms=20_000)) as admin:
+        for number in range(WALKS):
+            name = f"log-{kinds}-{SEED}-{number}"
+            node.log.read()
+            with contextlib.closing(Talk(node, name, topics)) as talk:
+                Walk(talk, random.Random(name), topics, kinds).run(STEPS)
+                compared += compare(admin, folder / "data")
+    assert compared
+
+
+def compare(admin: Admin, data: Path) -> int:
+    """Compare each group that has left no record while it was asked about; how many were compared."""
+    loaded = load([str(data)])
+    assert not loaded.fault_count, loaded.faults
+    live, failed = list_groups(admin)
+    assert not failed
+    known = KnownTopics(Topic(id, name, ()) for id, name in topic_names([str(data)]).items())
+    compared = 0
+    for summary in live:
+        answered, offsets = describe_group(admin, summary.group_id), committed_offsets(admin, summary.group_id)
+        if records_of(load([str(data)]), summary.group_id) != records_of(loaded, summary.group_id):
+            continue
+        (found,) = find_group(loaded, summary.group_id)
+        told = describe(found, known)
+        if told.summary.kind == "classic" and answered.summary.state not in ("Stable", "Empty"):
+            continue
+        assert facts(told) == facts(answered), summary.group_id
+        mine = [(row.topic, row.partition, row.offset, row.leader_epoch, row.metadata) for row in offset_rows(found, known, {})]
+        theirs = [(row.topic, row.partition, row.offset, row.leader_epoch, row.metadata) for row in offsets]
+        assert mine == sorted(theirs), summary.group_id
+        compared += 1
+    listed = {summary.group_id for summary in summaries(load([str(data)]))}
+    assert {summary.group_id for summary in live} <= listed | {"~barrier"}
+    return compared
+
+
+def records_of(loaded: Loaded, group_id: str) -> tuple[object, ...]:
+    """What would differ if the group had changed meanwhile."""
+    found = find_group(loaded, group_id)
+    return tuple((facts(describe(one, KnownTopics())), one.log.fold.offset_counts()[one.raw]) for one in found)
+
+
+def facts(description: GroupDescription) -> dict[str, object]:
+    """What logs and answers both tell. In an answer a member still has what it was told to give up; the log tells the two apart."""
+    summary = description.summary
+    members = [
+        (
+            member.member_id,
+            member.instance_id,
+            member.client_id,
+            member.client_host,
+            member.topics,
+            held(member),
+            member.target,
+            member.epoch,
+        )
+        for member in description.members
+    ]
+    epochs = (None, None) if summary.kind == "classic" else (summary.epoch, description.assignment_epoch)
+    return {
+        "kind": summary.kind,
+        "state": summary.state,
+        "protocol_type": summary.protocol_type,
+        "epochs": epochs,
+        "members": sorted(members, key=lambda member: member[0]),
+    }
+
+
+def held(member: MemberDescription) -> Parts:
+    """What a member has, and has still to give up."""
+    return parts_of((topic, number) for topic, numbers in (*member.assigned, *member.revoking) for number in numbers)
