@@ -177,6 +177,11 @@ class Client:
     # ---- the machine
 
     def _take(self, outputs: list[Output]) -> None:
+        """Do what came out of the machine, and see when it has something to do next."""
+        self._perform(outputs)
+        self._plan()
+
+    def _perform(self, outputs: list[Output]) -> None:
         self._next_poll_ms = 0
         for output in outputs:
             if isinstance(output, Send):
@@ -192,7 +197,6 @@ class Client:
                 self._watcher.closed(self)
                 return
         self._note_starts()
-        self._plan()
 
     def _begin(self, callback: Callback) -> None:
         """The application runs a callback; the machine waits for it, the heartbeat thread does not."""
@@ -262,7 +266,7 @@ class Client:
             return
         if self._due_ms() <= now_ms:
             outputs = self.member.run_due(now_ms)
-            self._take(outputs)
+            self._perform(outputs)
             if not outputs and self._due_ms() <= now_ms:
                 self._hold_until_ms = now_ms + _POLL_MS
         if self.stalled_until_ms <= now_ms and self._may_poll():
@@ -271,7 +275,7 @@ class Client:
                 self._read(now_ms)
                 outputs = self.member.poll(now_ms)
                 if outputs:
-                    self._take(outputs)
+                    self._perform(outputs)
                 else:
                     self._next_poll_ms = now_ms + _POLL_MS
         self._plan()

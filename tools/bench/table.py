@@ -61,6 +61,8 @@ ROWS = (
     Row("admin", "kafka-features -C C disable", "`kafka-features disable --dry-run`"),
     Row("admin", "metashell topics list -b", "`metashell topics list`, 20 topics; Kafka's kafka-topics --list"),
     Row("disk_files", "group log", "`kafka-dump-log` of a group log, 100 000 records"),
+    Row("group_logs", "list 1000000 commits, ten a batch", "`metashell groups list` of 1 million committed offsets, ten a batch"),
+    Row("group_logs", "list 1000000 commits, one a batch", "the same, each in a batch of its own"),
     Row("verify", "log of 1 000 000 records", "`metashell verify` of 1 million records"),
     Row("verify", "digest of", "`metashell verify --digest`, 1 million partitions"),
     Row("columns", "export of 10000000 records", "`metashell export` of 10 million records to Parquet", r"(?P<ours>[\d.]+ s) by two"),
