@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 COLUMNS = ("id", "assignor", "member", "topic", "partitions")
+STDIN = "-"
 _READ_SIZE = 1 << 20
 
 
@@ -88,14 +89,14 @@ def _rows(paths: Sequence[str]) -> Iterator[tuple[str, Row]]:
     from metashell.placement.json_text import parse_json
 
     for path in paths:
-        text = _text(path)
+        source, text = "standard input" if path == STDIN else path, _text(path)
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         # Of an object over several lines the first one is no JSON by itself.
         if len(lines) < 2 or not lines[0][1].rstrip().endswith("}"):
-            whole = parse_json(text, path)
-            found = [(path, row) for row in (whole if isinstance(whole, list) else [whole])]
+            whole = parse_json(text, source)
+            found = [(source, row) for row in (whole if isinstance(whole, list) else [whole])]
         else:
-            found = [(f"{path}: line {number}", parse_json(line, f"{path}: line {number}")) for number, line in lines]
+            found = [(f"{source}: line {number}", parse_json(line, source, number)) for number, line in lines]
         for place, row in found:
             if not isinstance(row, dict):
                 raise UsageError(f"{place}: not a JSON object", path)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from itertools import count
 from typing import Any
 
+from metashell.groups.context import Chance
 from metashell.groups.coordinator.coordinator import GroupCoordinator
 from metashell.groups.coordinator.shard import Shard
 from metashell.groups.decision import Effect
@@ -46,8 +47,10 @@ def asked_of(request: ServerRequest, ticket: int) -> Request:
 class GroupMachine:
     """One shard, which has every group. `perform` gets what the coordinator wants others to do."""
 
-    def __init__(self, settings: Settings, topics: Topics, clock: Clock, send: Send, perform: Callable[[Effect], None]) -> None:
-        self.shard = Shard(GroupCoordinator(settings, SystemChance(), topics), now_ms=clock())
+    def __init__(
+        self, settings: Settings, topics: Topics, clock: Clock, chance: Chance, send: Send, perform: Callable[[Effect], None]
+    ) -> None:
+        self.shard = Shard(GroupCoordinator(settings, chance, topics), now_ms=clock())
         self._clock = clock
         self._send = send
         self._perform = perform
@@ -104,4 +107,8 @@ class GroupMachine:
 
     def _ring(self) -> None:
         self._timer = None
-        self._done(self.shard.run_due(self._clock()))
+        self.run_due(self._clock())
+
+    def run_due(self, now_ms: int) -> None:
+        """Run what is due by then."""
+        self._done(self.shard.run_due(now_ms))

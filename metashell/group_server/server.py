@@ -20,9 +20,10 @@ from metashell.errors import EncodeError, MetashellError
 from metashell.group_server.cluster import Cluster
 from metashell.group_server.config import GroupServerConfig
 from metashell.group_server.image_topics import ImageTopics, changes
-from metashell.group_server.machine import GroupMachine, asked_of
+from metashell.group_server.machine import Clock, GroupMachine, SystemChance, asked_of
 from metashell.group_server.metadata import describe_cluster, metadata, unknown_names
 from metashell.group_server.reading import Logs
+from metashell.groups.context import Chance
 from metashell.groups.coordinator.routes import HANDLERS
 from metashell.groups.decision import CreateTopics, Effect
 from metashell.groups.error_answers import error_body
@@ -53,7 +54,10 @@ Image = Callable[[], MetadataImage]
 
 
 class GroupServer:
-    """See the package. `features` is what ApiVersions says of features; `on_event` gets a line for what an operator wants to see."""
+    """See the package. `features` is what ApiVersions says of features; `on_event` gets a line for what an operator wants to see.
+
+    `clock` (Unix ms) and `chance` are the system's, unless they are given.
+    """
 
     def __init__(
         self,
@@ -63,6 +67,9 @@ class GroupServer:
         ask: Ask,
         features: Callable[[], NodeFeatures],
         on_event: Callable[[str], None] = lambda line: None,
+        *,
+        clock: Clock | None = None,
+        chance: Chance | None = None,
     ) -> None:
         self.config = config
         self.is_serving = False
@@ -75,7 +82,8 @@ class GroupServer:
         self._topics = ImageTopics(self._cluster.image, 0)
         self._begun_ms = int(time.time() * 1000)
         self._begun_s = asyncio.get_running_loop().time()
-        self.machine = GroupMachine(config.settings, self._topics, self._now_ms, self._send, self._perform)
+        clock, chance = clock or self._now_ms, chance or SystemChance()
+        self.machine = GroupMachine(config.settings, self._topics, clock, chance, self._send, self._perform)
         self._take_group_configs()
         self._logs = Logs(self._cluster, self.machine.shard)
         self._listener: Listener | None = None

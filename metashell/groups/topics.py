@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 
 class Topic(NamedTuple):
-    """Shape: `racks` has the racks of each partition's replicas, sorted, no rack twice; its length is the partition count."""
+    """Shape: `racks` has for each partition, sorted, the rack of every replica whose broker has one; its length is the partition count."""
 
     id: bytes
     name: str

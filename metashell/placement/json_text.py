@@ -11,12 +11,17 @@ _SHOWN_MAX: Final = 100
 
 
 class JsonTextError(UsageError):
-    """A text that is no JSON: the message begins with file, line and column; `excerpt` is the line, and below it a caret."""
+    """A text that is no JSON: the message begins with file, line and column; `excerpt` is the line, and below it a caret.
 
-    def __init__(self, source: str, text: str, index: int, message: str) -> None:
+    `first_line` is that of the text in its file.
+    """
+
+    def __init__(self, source: str, text: str, index: int, message: str, first_line: int = 1) -> None:
+        # Where only blanks are left, the last line that has something shows what is missing.
+        index = min(index, len(text.rstrip()))
         begin = text.rfind("\n", 0, index) + 1
         column = index - begin
-        super().__init__(f"{source}:{text.count(chr(10), 0, begin) + 1}:{column + 1}: {message}", source)
+        super().__init__(f"{source}:{text.count(chr(10), 0, begin) + first_line}:{column + 1}: {message}", source)
         shift = max(0, column - _SHOWN_MAX // 2)
         shown = text[begin:].split("\n", 1)[0].rstrip("\r")[shift : shift + _SHOWN_MAX]
         self.excerpt = (shown.replace("\t", " "), " " * (column - shift) + "^")
@@ -26,14 +31,17 @@ class _TwiceError(Exception):
     """A key that an object has twice."""
 
 
-def parse_json(text: str, source: str) -> Any:
-    """The value of a JSON text. Errors: JsonTextError; UsageError for no text, and for a key that an object has twice."""
+def parse_json(text: str, source: str, first_line: int = 1) -> Any:
+    """The value of a JSON text, which begins at a line of its source.
+
+    Errors: JsonTextError; UsageError for no text, and for a key that an object has twice.
+    """
     if not text.strip():
         raise UsageError(f"{source}: there is nothing in it", source)
     try:
         return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
-        raise JsonTextError(source, text, error.pos, _lowered(error.msg)) from None
+        raise JsonTextError(source, text, error.pos, _lowered(error.msg), first_line) from None
     except _TwiceError as error:
         key = str(error)
         raise UsageError(f"{source}: an object has the key {json.dumps(key, ensure_ascii=False)} twice", source) from None

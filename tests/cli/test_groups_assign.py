@@ -72,10 +72,11 @@ def test_what_kafka_throws_is_told(file: Path) -> None:
     [
         ("", "there is nothing in it"),
         ("{", ":1:2: expecting property name"),
+        ('{"members": [],\n\n', ":1:16: expecting property name"),
         ("3", "not a JSON object"),
         ('{"members": 3, "topics": {}}', "members: 3 is not an array"),
         ('{"members": [], "members": []}', 'an object has the key "members" twice'),
-        ('{"members": [], "topics": {}}\n{"members": [}', "line 2:1:14: expecting value"),
+        ('{"members": [], "topics": {}}\n{"members": [}', ":2:14: expecting value"),
         ("\xff", "byte 0 is not UTF-8"),
     ],
 )

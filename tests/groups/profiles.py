@@ -47,6 +47,11 @@ PROFILES: dict[str, Settings] = {
         consumer=replace(_BASE.consumer, assignment_interval_ms=1000, is_assignor_offloaded=True),
         streams=replace(_BASE.streams, initial_rebalance_delay_ms=2000),
     ),
+    "interval": replace(
+        _BASE,
+        share=replace(_BASE.share, assignment_interval_ms=1000),
+        streams=replace(_BASE.streams, assignment_interval_ms=1000),
+    ),
     "policy-disabled": replace(_BASE, migration_policy="disabled"),
     "policy-upgrade": replace(_BASE, migration_policy="upgrade"),
     "policy-downgrade": replace(_BASE, migration_policy="downgrade"),

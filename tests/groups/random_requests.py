@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 from metashell.codec.blobs.consumer_protocol import Subscription, subscription_bytes
@@ -55,6 +56,47 @@ _COUNTS = (0, 1, 1, 1, 2, 3)
 _REQUESTS = {kind.key: kind for name in message_names("request") if (kind := message_type("request", name)).key in HANDLERS}
 
 
+def _join_classic(body: Any, chance: random.Random, member_id: str = "") -> None:
+    body.member_id = member_id
+    body.session_timeout_ms, body.rebalance_timeout_ms = 30_000, 60_000
+    body.protocol_type = "consumer"
+    blob = chance.choice(BLOBS[-2:])
+    kind = type(body).JoinGroupRequestProtocol
+    body.protocols = tuple(kind(name=name, metadata=blob) for name in chance.sample(("range", "sticky"), chance.choice((1, 2))))
+    if not member_id:
+        body.group_id = chance.choice("ghs")
+
+
+def _join_modern(body: Any, chance: random.Random) -> None:
+    body.group_id = chance.choice("ghs")
+    body.member_id, body.member_epoch = f"m{chance.randint(0, 5)}", 0
+    body.subscribed_topic_names = tuple(sorted(chance.sample("tu", chance.choice((1, 2)))))
+    if hasattr(body, "topic_partitions"):
+        body.rebalance_timeout_ms, body.topic_partitions = 60_000, ()
+        body.subscribed_topic_regex = chance.choice((None, None, "[tu]"))
+        body.server_assignor = chance.choice((None, "uniform", "range"))
+        body.instance_id = chance.choice((None, None, "i"))
+
+
+def _join_streams(body: Any, chance: random.Random) -> None:
+    kind = type(body)
+    body.group_id = chance.choice(("st", "h"))
+    body.member_id, body.member_epoch, body.instance_id = f"m{chance.randint(0, 5)}", 0, None
+    body.rebalance_timeout_ms, body.process_id = 60_000, chance.choice("pq")
+    body.active_tasks = body.standby_tasks = body.warmup_tasks = ()
+    body.shutdown_application = False
+    subtopology = kind.Subtopology(subtopology_id="0", source_topics=tuple(sorted(chance.sample("tu", chance.choice((1, 2))))))
+    body.topology = kind.Topology(epoch=0, subtopologies=(subtopology,))
+
+
+_JOINS: dict[str, Callable[[Any, random.Random], None]] = {
+    "JoinGroupRequest": _join_classic,
+    "ConsumerGroupHeartbeatRequest": _join_modern,
+    "ShareGroupHeartbeatRequest": _join_modern,
+    "StreamsGroupHeartbeatRequest": _join_streams,
+}
+
+
 class RandomRequests:
     """Draws requests that fit the groups of a coordinator more often than chance alone would."""
 
@@ -68,8 +110,46 @@ class RandomRequests:
         key = self._chance.choice(sorted(_REQUESTS))
         message = _REQUESTS[key]
         version = self._chance.randint(*message.versions)
-        data = message.write(self._struct(message, message.schema, message.cls, version), version)
+        body = self._struct(message, message.schema, message.cls, version)
+        if self._chance.random() < 0.8:
+            self._fit(body)
+            plain = message.cls()
+            for field in set(message.schema.fields) - set(message.schema.at(version)):
+                setattr(body, field.attribute, getattr(plain, field.attribute))
+        data = message.write(body, version)
         return Request(ticket, key, version, message.read(data, version), self._chance.choice("abc"))
+
+    def _fit(self, body: Any) -> None:
+        """Let a request come from a member, as it is, or from somebody who joins as clients do."""
+        chance = self._chance
+        known = [
+            (group.group_id, member_id, getattr(member, "epoch", getattr(group, "generation", 0)), getattr(member, "instance_id", None))
+            for group in self.coordinator.state.groups.values()
+            for member_id, member in getattr(group, "members", {}).items()
+        ]
+        joins = _JOINS.get(type(body).__name__)
+        if joins is not None and (not known or chance.random() < 0.3):
+            joins(body, chance)
+            if hasattr(body, "group_instance_id"):
+                body.group_instance_id = chance.choice((None, None, "i"))
+        elif known and getattr(body, "members", None):
+            body.group_id, body.members[0].member_id, _, body.members[0].group_instance_id = chance.choice(known)
+        elif known and hasattr(body, "group_id") and hasattr(body, "member_id") and not hasattr(body, "members"):
+            body.group_id, body.member_id, epoch, instance_id = chance.choice(known)
+            for name in EPOCHS:
+                if hasattr(body, name):
+                    setattr(body, name, epoch if chance.random() < 0.9 else -1)
+            if hasattr(body, "instance_id"):
+                body.instance_id = instance_id
+            if hasattr(body, "group_instance_id"):
+                body.group_instance_id = instance_id
+            if hasattr(body, "protocols"):
+                _join_classic(body, chance, body.member_id)
+            for name in ("server_assignor", "topology"):
+                if hasattr(body, name):
+                    setattr(body, name, None)
+            if hasattr(body, "subscribed_topic_regex") and chance.random() < 0.8:
+                body.subscribed_topic_regex = None
 
     def _struct(self, message: MessageType, struct: StructSchema, make: Any, version: int) -> Any:
         made = make()

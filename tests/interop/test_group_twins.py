@@ -22,8 +22,8 @@ from tests.java import KAFKA, jars, java
 pytestmark = pytest.mark.slow
 
 SEED = int(os.environ.get("METASHELL_SEED", "0"))
-WALKS = 60 if os.environ.get("METASHELL_SOAK") else 5
-KINDS = os.environ.get("METASHELL_GROUPS", "classic streams offsets").split()
+WALKS = 60 if os.environ.get("METASHELL_SOAK") else 3
+KINDS = os.environ.get("METASHELL_GROUPS", "classic consumer mixed streams offsets").split()
 STEPS = 50
 PARTITIONS = {"t": 8, "u": 3}
 

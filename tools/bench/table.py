@@ -26,6 +26,7 @@ PAIR = re.compile(
 CONDITIONS = re.compile(r"CPython (?P<python>\S+),.* (?P<cores>\d+) cores, load (?P<load>[\d.]+)$")
 
 RATE = r": (?P<ours>\d+/s)(?: \| Kafka (?P<kafka>\d+/s) \| (?P<times>[\d.]+) x)?"
+SHORTEST = r": (?P<ours>[\d.]+ ms)(?:, goal \d+ ms)?(?: \| Kafka (?P<kafka>[\d.]+ ms) \| (?P<times>[\d.]+) x)?"
 HOLD = r": (?P<ours>\d+ ms, longest hold \d+ ms)"
 
 
@@ -60,6 +61,8 @@ ROWS = (
     Row("admin", "kafka-features -C C disable", "`kafka-features disable --dry-run`"),
     Row("admin", "metashell topics list -b", "`metashell topics list`, 20 topics; Kafka's kafka-topics --list"),
     Row("disk_files", "group log", "`kafka-dump-log` of a group log, 100 000 records"),
+    Row("group_logs", "list 1000000 commits, ten a batch", "`metashell groups list` of 1 million committed offsets, ten a batch"),
+    Row("group_logs", "list 1000000 commits, one a batch", "the same, each in a batch of its own"),
     Row("verify", "log of 1 000 000 records", "`metashell verify` of 1 million records"),
     Row("verify", "digest of", "`metashell verify --digest`, 1 million partitions"),
     Row("columns", "export of 10000000 records", "`metashell export` of 10 million records to Parquet", r"(?P<ours>[\d.]+ s) by two"),
@@ -78,6 +81,10 @@ ROWS = (
     Row("server", "heartbeats of", "heartbeats answered, 64 brokers that send the next one at once", RATE),
     Row("server", "a broker of 10000", "a broker that leads 10 000 partitions fenced", HOLD),
     Row("server", "a snapshot of 200000", "a snapshot of 200 000 partitions written beside requests", HOLD),
+    Row("assignors", "cooperative-sticky  join", "`cooperative-sticky` when the 1 001st member joins, 10 000 partitions", SHORTEST),
+    Row("assignors", "cooperative-sticky  uneven", "`cooperative-sticky` where members want different topics", SHORTEST),
+    Row("assignors", "server-uniform      join", "the broker's `uniform`, likewise", SHORTEST),
+    Row("assignors", "server-uniform      uneven", "`uniform` where members want different topics", SHORTEST),
 )
 
 

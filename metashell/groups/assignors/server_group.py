@@ -10,7 +10,10 @@ from metashell.groups.assignors.errors import ASSIGNOR_EXCEPTION, AssignorError
 from metashell.values import uuid_text
 
 Assigned = dict[str, dict[bytes, tuple[int, ...]]]
-"""By member, by topic id: partitions, sorted. A topic may have none, and a member that is missing has none of any topic."""
+"""By member, by topic id: partitions, sorted or in the order of Kafka's set.
+
+A topic may have none, and a member that is missing has none of any topic.
+"""
 PartitionCount = Callable[[bytes], int | None]
 """How many partitions a topic has, None where it is not known."""
 

@@ -25,7 +25,7 @@ def answer_server(name: str, given: Field) -> dict[str, Any]:
 
 
 def _shown(target: dict[bytes, tuple[int, ...]] | None) -> dict[str, list[int]] | None:
-    return None if target is None else {uuid_text(topic_id): list(partitions) for topic_id, partitions in target.items()}
+    return None if target is None else {uuid_text(topic_id): sorted(partitions) for topic_id, partitions in target.items()}
 
 
 def read_server_input(given: Field) -> tuple[ServerGroup, KnownTopics]:

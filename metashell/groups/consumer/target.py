@@ -56,7 +56,7 @@ def update_target(change: Change, topics: Topics, settings: KindSettings, now_ms
         text = f"Failed to compute a new target assignment for epoch {change.epoch}: {error}"
         raise GroupError(UNKNOWN_SERVER_ERROR, text) from error
     targets: dict[str, Target] = {id: assigned.get(id, {}) for id in members}
-    if assignor != RANGE:
+    if assignor != RANGE and change.is_homogeneous:
         targets = {id: _in_set_order(target, given.members[id].previous) for id, target in targets.items()}
     for member_id, target in targets.items():
         known = group.targets.get(member_id)

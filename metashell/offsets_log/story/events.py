@@ -69,8 +69,8 @@ class Rebalance:
     """From one epoch to the next. `began` is the first record of it, `settled` the last; None while some member is not there yet.
 
     `arrived` are members with the moment at which each had what it was to have, in order. `superseded_by` is the epoch that began before
-    this one had settled. `moved` counts partitions that went from one member to another, `assigned` all that members have. `first_ms` is
-    when the coordinator began with what the records end with, where they say it.
+    this one had settled. `moved` counts partitions that went from one member to another, `assigned` all that members have.
+    `sync_ms` is how long a classic group's leader took to assign.
     """
 
     kind: str
