@@ -5,9 +5,10 @@
 `metashell verify --start-safe`. `brokers` are real brokers on our controllers, of which nodes die for ten minutes; `twins` are random
 requests to a real controller and to ours, `listener` every golden scenario over a listener, `spoilt` requests of every API with every byte
 changed; `requests` and `histories` are the controller alone, asked at random. `groups` are random conversations with a real group
-coordinator and ours, `group-requests` ours alone, asked at random, `rebalance` whole groups to which anything happens; `group-logs` reads
-the log of the real one while it runs and compares with what it answers, `spoilt-group-logs` are logs of groups with every fault. The
-mutation run is the same each time, so it is made once, in the first round.
+coordinator and ours, `group-requests` ours alone, asked at random, `group-invariants` consumer groups of members that obey the rules,
+`rebalance` whole groups to which anything happens; `group-logs` reads the log of the real one while it runs and compares with what it
+answers, `spoilt-group-logs` are logs of groups with every fault. The mutation run is the same each time, so it is made once, in the first
+round.
 """
 
 from __future__ import annotations

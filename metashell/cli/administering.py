@@ -288,9 +288,8 @@ class Work:
             return
         from metashell.forms import write_objects
 
-        for found in objects:
-            write_objects(self.display, "jsonl", [found])
-            sys.stdout.flush()
+        write_objects(self.display, "jsonl", objects)
+        sys.stdout.flush()
 
     def _table(self, objects: Iterable[Mapping[str, object]]) -> None:
         from metashell.forms import write_objects

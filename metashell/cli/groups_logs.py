@@ -174,11 +174,13 @@ def _offsets(work: Work) -> None:
         for column in OFFSET_COLUMNS
         if (work.values.lag or column not in ("log_end_offset", "lag"))
         and (column != "pending_producer" or any(row.pending_producer is not None for row in rows))
+        and (column != "committed_at" or any(row.commit_ms is not None for row in rows))
     )
     objects = [row.as_object() for row in rows]
     if work.form in ("text", "table"):
         for row in objects:
-            row["committed_at"] = time_text(row["committed_at"])
+            commit_ms = row["committed_at"]
+            row["committed_at"] = None if commit_ms is None else time_text(commit_ms)
     work.rows(objects, columns, none=f"{work.values.group} has committed nothing")
 
 

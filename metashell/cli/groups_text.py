@@ -61,7 +61,7 @@ def _member_facts(member: MemberDescription) -> Iterator[tuple[str, str]]:
     from metashell.groups.view import parts_text
 
     yield "client", f"{member.client_id} at {member.client_host}"
-    if member.rack is not None:
+    if member.rack:
         yield "rack", member.rack
     if member.topics:
         yield "subscribes to", ", ".join(member.topics)

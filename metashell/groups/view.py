@@ -206,7 +206,7 @@ class OffsetRow:
             "group": self.group_id,
             "topic": self.topic,
             "partition": self.partition,
-            "offset": self.offset,
+            "offset": None if self.offset < 0 else self.offset,
             "leader_epoch": None if self.leader_epoch < 0 else self.leader_epoch,
             "metadata": self.metadata,
             "committed_at": self.commit_ms,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from metashell.codec.batches import RecordBatch
+from metashell.errors import UsageError
 from metashell.log.files import open_file
 from metashell.log.order import OrderCheck
 from metashell.log.segment import BadBatch, TakesFrames, read_batches
@@ -20,10 +21,7 @@ Item = RecordBatch | SourceFault
 
 
 def batches_of(log: PartitionLog, quick: Callable[[OrderCheck], TakesFrames | None] | None = None) -> Iterator[Item]:
-    """The batches of a log, and what is wrong between them, without those that `quick` takes where there is one copy only.
-
-    Errors: UsageError for a file that cannot be opened.
-    """
+    """The batches of a log, and what is wrong between them, without those that `quick` takes where there is one copy only."""
     if len(log.copies) == 1:
         return _of_copy(log.copies[0], quick)
     return _merged([_of_copy(copy) for copy in log.copies])
@@ -33,7 +31,13 @@ def _of_copy(copy: Copy, quick: Callable[[OrderCheck], TakesFrames | None] | Non
     order = OrderCheck(None, may_skip=True)
     takes = None if quick is None else quick(order)
     for file in copy:
-        with open_file(file.path) as opened:
+        try:
+            opened = open_file(file.path)
+        except UsageError as error:
+            # A broker that runs may have compacted it away since, and what it may not read is no reason to hide the rest.
+            yield SourceFault(file.path, -1, -1, str(error).removeprefix(f"{file.path}: "))
+            continue
+        with opened:
             for item in read_batches(opened, takes=takes):
                 if isinstance(item, BadBatch | Tail):
                     yield fault_of(item, is_last=file.may_end_early)

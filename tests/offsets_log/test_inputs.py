@@ -146,6 +146,18 @@ def test_a_flipped_bit_costs_one_batch_at_most_and_is_a_fault(at: int, tmp_path:
     assert all("__consumer_offsets-0" in str(fault) for fault in faults)
 
 
+def test_a_segment_that_is_gone_when_it_is_read_is_a_fault_and_the_rest_is_told(tmp_path: Path) -> None:
+    directory = write_log(tmp_path, [commits(0)])
+    second = directory / "00000000000000000001.log"
+    second.write_bytes(commits(1, group=1))
+    (log,) = offsets_logs([str(directory)])
+    (directory / NAME).unlink()
+    fault, batch = batches_of(log)
+    assert str(fault) == f"{directory / NAME}: No such file or directory"
+    assert isinstance(batch, RecordBatch)
+    assert batch.header.base_offset == 1
+
+
 def test_ends_and_names_come_from_the_directories_beside(tmp_path: Path) -> None:
     broker = node(tmp_path, "broker")
     write_log(broker, [commits(0)])

@@ -1,6 +1,6 @@
 """The broker's assignor `range`: of each topic, partitions that follow each other.
 
-Source: org.apache.kafka.coordinator.group.assignor.RangeAssignor.
+Source: groups.md 14.3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The broker's assignor `uniform` for groups whose members are all subscribed to the same topics.
 
-Source: org.apache.kafka.coordinator.group.assignor.UniformHomogeneousAssignmentBuilder.
+Source: groups.md 14.1.
 """
 
 from __future__ import annotations

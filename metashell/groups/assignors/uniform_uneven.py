@@ -1,6 +1,6 @@
 """The broker's assignor `uniform` for groups whose members are subscribed to different topics.
 
-Source: org.apache.kafka.coordinator.group.assignor.UniformHeterogeneousAssignmentBuilder.
+Source: groups.md 14.2; who is first among equals was watched on 4.3.1.
 """
 
 from __future__ import annotations

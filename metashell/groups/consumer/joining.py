@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from metashell.codec.error_codes import FENCED_MEMBER_EPOCH, GROUP_MAX_SIZE_REACHED, UNRELEASED_INSTANCE_ID
+from metashell.groups.assignors.server import in_java_order
 from metashell.groups.consumer.group import ConsumerGroup
 from metashell.groups.consumer.leaving import check_instance, static_member
 from metashell.groups.consumer.member import STATIC_LEAVE_EPOCH, Member
@@ -59,7 +60,7 @@ def joining_static_member(group: ConsumerGroup, member_id: str, instance_id: str
     group_id = group.group_id
     records += member_tombstones(group_id, known.member_id)
     records.append(member_record(group_id, member))
-    records.append(target_member_record(group_id, member_id, group.target_of(known.member_id)))
+    records.append(target_member_record(group_id, member_id, in_java_order(group.target_of(known.member_id))))
     records.append(current_record(group_id, member))
     return member
 
