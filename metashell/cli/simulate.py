@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, parsed, run_sub_command
 
 TYPE_CHECKING = False
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 NAME = "metashell simulate"
 MEMBERS_MAX = 5_000
 PARTITIONS_MAX = 100_000
+LARGE = 20_000
+"""Members times partitions from which on it pays to start processes."""
 
 
 def run(words: list[str]) -> int:
@@ -31,16 +35,13 @@ def _rebalance(command: CommandSpec, words: list[str]) -> int:
     values = parsed(command, words)
     if values is None:
         return STATUS_OK
-    from dataclasses import replace
-
     from metashell.forms import standard_output
     from metashell.rebalance.scenarios import SCENARIOS
-    from metashell.rebalance.simulate import simulate
 
     scenario = SCENARIOS[values.scenario]
     strategies = _strategies(values.strategy, scenario, is_default=values.strategy == command.option("strategy").default)
     plan = _plan(values, strategies[0])
-    outcomes = [simulate(replace(plan, strategy=strategy), scenario) for strategy in strategies]
+    outcomes = _simulated(plan, scenario, strategies, values.verbose)
     if values.html is not None:
         from metashell.cli.common import write_page
         from metashell.rebalance.charts import simulation_page
@@ -86,6 +87,38 @@ def _plan(values: SimpleNamespace, strategy: Strategy) -> Plan:
         is_static=values.static,
     )
     return assume(plan, named_values("--assume", values.assume))
+
+
+def _simulated(plan: Plan, scenario: Scenario, strategies: Sequence[Strategy], is_verbose: bool) -> list[Outcome]:
+    """The outcome of each strategy; large ones side by side, in processes of their own."""
+    from functools import partial
+
+    play = partial(_play, plan, scenario.name)
+    if len(strategies) == 1 or plan.members * plan.partitions < LARGE:
+        found = list(map(play, strategies))
+    else:
+        from concurrent.futures import ProcessPoolExecutor
+
+        with ProcessPoolExecutor(min(len(strategies), os.cpu_count() or 1)) as pool:
+            found = list(pool.map(play, strategies))
+    if is_verbose:
+        for outcome, seconds in found:
+            text = f"{outcome.strategy}: {outcome.events} events in {seconds:.1f} s, {outcome.events / seconds:,.0f} a second"
+            complain(f"{NAME} rebalance", text)
+    return [outcome for outcome, _ in found]
+
+
+def _play(plan: Plan, scenario: str, strategy: Strategy) -> tuple[Outcome, float]:
+    """The outcome, and the seconds of a processor that it took."""
+    from dataclasses import replace
+    from time import process_time
+
+    from metashell.rebalance.scenarios import SCENARIOS
+    from metashell.rebalance.simulate import simulate
+
+    began = process_time()
+    outcome = simulate(replace(plan, strategy=strategy), SCENARIOS[scenario])
+    return outcome, max(process_time() - began, 0.001)
 
 
 def _print(display: Display, form: str, plan: Plan, scenario: Scenario, outcomes: Sequence[Outcome]) -> None:

@@ -66,6 +66,10 @@ class Timers:
             self.schedule(key, due_ms, known.action)
         return known is not None
 
+    def redirect(self, key: TimerKey, action: Action) -> None:
+        """Change what a timer does, not when. Errors: KeyError."""
+        self._timers[key].action = action
+
     def cancel(self, key: TimerKey) -> None:
         self._timers.pop(key, None)
 

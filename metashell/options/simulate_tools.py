@@ -88,6 +88,7 @@ REBALANCE = CommandSpec(
         Option(names=("--assume",), metavar="NAME=VALUE", multiple=True, help="assume something else; ASSUMPTIONS lists the names"),
         file_option("--html", help="write the answer as one HTML page with pictures, too"),
         shared.output("text", "json", "jsonl", "table", "csv"),
+        shared.VERBOSE._replace(help="report on standard error how many events a second were simulated"),
         shared.NO_COLOR,
     ),
     examples=(

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from metashell.groups.members.outputs import Callback, Closed, Failed, Send
-from metashell.rebalance.network import Connection, Network, Sent
+from metashell.rebalance.network import Connection, Network
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,7 +58,7 @@ class Client:
     ) -> None:
         self._clock = clock
         self._network = network
-        self._node = node
+        self._arrive = node.arrive
         self._watcher = watcher
         self._rate = rate
         self._random = network.random
@@ -88,10 +88,8 @@ class Client:
         self.assign_ms = 0
         self.stalled_until_ms = 0
         self.paused_until_ms = 0
-        self.owned: dict[PartitionKey, None] = {}
-        """What it believes to own: from the begin of `assigned` to the end of `revoked`."""
         self.held: dict[PartitionKey, None] = {}
-        """What it owns of that before everybody: without what was taken from it because it was given up as dead."""
+        """What it owns, from the begin of `assigned` to the end of `revoked`; without what others got because it was given up as dead."""
 
     # ---- what it is told to do
 
@@ -171,9 +169,6 @@ class Client:
             self._connection = Connection(self)
         self._take(self.member.unanswered(ticket, self._clock.now_ms))
 
-    def _send(self, sent: Sent) -> None:
-        self._network.send(self._connection, sent, self._node.arrive)
-
     # ---- the machine
 
     def _take(self, outputs: list[Output]) -> None:
@@ -185,7 +180,7 @@ class Client:
         self._next_poll_ms = 0
         for output in outputs:
             if isinstance(output, Send):
-                self._send(Sent(output.ticket, output.api_key, output.version, output.body))
+                self._network.send(self._connection, output, self._arrive)
             elif isinstance(output, Callback):
                 self._begin(output)
             elif isinstance(output, Failed):
@@ -202,8 +197,6 @@ class Client:
         """The application runs a callback; the machine waits for it, the heartbeat thread does not."""
         self._running = callback
         self._watcher.called(self, callback)
-        if callback.event == "assigned":
-            self.owned.update(dict.fromkeys(callback.partitions))
         self._clock.after(self.assign_ms if callback.event == "assigned" else self.revoke_ms, self._end, callback)
 
     def _end(self, callback: Callback) -> None:
@@ -213,9 +206,6 @@ class Client:
             self._clock.at(self.paused_until_ms, self._end, callback)
             return
         self._running = None
-        if callback.event != "assigned":
-            for partition in callback.partitions:
-                self.owned.pop(partition, None)
         self._watcher.returned(self, callback)
         self._take(self.member.called_back(self._clock.now_ms))
 
@@ -230,17 +220,26 @@ class Client:
         return self._running is not None
 
     def _plan(self) -> None:
-        """Wake up when the machine has something to do next."""
-        if not self.is_alive:
-            return
-        now_ms = self._clock.now_ms
-        due_ms = self._due_ms()
-        if self._running is None and (poll_ms := self.member.next_poll_ms()) is not None:
-            due_ms = min(due_ms, max(poll_ms, self.stalled_until_ms, self._next_poll_ms))
-        due_ms = max(due_ms, self.paused_until_ms, now_ms)
-        if due_ms < self._wake_ms:
-            self._wake_ms = due_ms
-            self._clock.at(due_ms, self._wake, due_ms)
+        """Wake up when the machine has something to do next; what is due now is done at once."""
+        while self.is_alive:
+            now_ms = self._clock.now_ms
+            due_ms = self._due_ms()
+            if self._running is None and (poll_ms := self.member.next_poll_ms()) is not None:
+                if poll_ms < self._next_poll_ms:
+                    poll_ms = self._next_poll_ms
+                if poll_ms < self.stalled_until_ms:
+                    poll_ms = self.stalled_until_ms
+                if poll_ms < due_ms:
+                    due_ms = poll_ms
+            if due_ms < self.paused_until_ms:
+                due_ms = self.paused_until_ms
+            if due_ms > now_ms:
+                if due_ms < self._wake_ms:
+                    self._wake_ms = due_ms
+                    self._clock.at(due_ms, self._wake, due_ms)
+                return
+            self._clock.events += 1
+            self._run(now_ms)
 
     def _may_poll(self) -> bool:
         return self.is_alive and self._running is None
@@ -257,13 +256,13 @@ class Client:
         return max(self._beats_from_ms, self._hold_until_ms)
 
     def _wake(self, planned_ms: int) -> None:
-        if planned_ms != self._wake_ms or not self.is_alive:
-            self._clock.events -= 1
-            return
-        self._wake_ms = NEVER
-        now_ms = self._clock.now_ms
-        if self.paused_until_ms > now_ms:
-            return
+        self._clock.events -= 1
+        if planned_ms == self._wake_ms:
+            self._wake_ms = NEVER
+            self._plan()
+
+    def _run(self, now_ms: int) -> None:
+        """Let the heartbeat thread and the application do what is due."""
         if self._due_ms() <= now_ms:
             outputs = self.member.run_due(now_ms)
             self._perform(outputs)
@@ -278,7 +277,6 @@ class Client:
                     self._perform(outputs)
                 else:
                     self._next_poll_ms = now_ms + _POLL_MS
-        self._plan()
 
     # ---- the application reads
 

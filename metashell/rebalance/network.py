@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from random import Random
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from metashell.groups.members.outputs import Send
 from metashell.rebalance.clock import Clock
-
-
-class Sent(NamedTuple):
-    """A request on its way. Shape: `ticket` is the client's."""
-
-    ticket: int
-    api_key: int
-    version: int
-    body: Any
 
 
 class Peer(Protocol):
@@ -43,7 +35,7 @@ class Connection:
         self.in_flight: dict[int, None] = {}
         self.served = -1
         """The node's ticket of the request that waits for an answer, -1 for none."""
-        self.waiting: deque[Sent] = deque()
+        self.waiting: deque[Send] = deque()
 
 
 class Network:
@@ -58,7 +50,7 @@ class Network:
     def delay_ms(self) -> int:
         return self._least_ms + int(self.random() * self._spread_ms)
 
-    def send(self, connection: Connection, sent: Sent, arrive: Any) -> None:
+    def send(self, connection: Connection, sent: Send, arrive: Any) -> None:
         """Bring a request to the node: `arrive((connection, sent))`."""
         connection.in_flight[sent.ticket] = None
         at_ms = self._clock.now_ms + self.delay_ms()

@@ -21,10 +21,11 @@ from metashell.groups.coordinator.shard import Written
 from metashell.groups.error_answers import error_body
 from metashell.groups.record import Place
 from metashell.groups.request import Request
-from metashell.rebalance.network import Connection, Network, Sent
+from metashell.rebalance.network import Connection, Network
 
 if TYPE_CHECKING:
     from metashell.groups.decision import Decision
+    from metashell.groups.members.outputs import Send
     from metashell.groups.settings import Settings
     from metashell.groups.state import State
     from metashell.groups.topics import Topics
@@ -58,11 +59,11 @@ class NodeState(Enum):
 class Listener(Protocol):
     """Who looks at what the coordinator does."""
 
-    def written(self, batch: Written, connection: Connection | None, sent: Sent | None) -> None:
+    def written(self, batch: Written, connection: Connection | None, sent: Send | None) -> None:
         """A batch was appended, decided for this request, or by a timer."""
         ...
 
-    def answering(self, connection: Connection, sent: Sent, body: Any) -> None: ...
+    def answering(self, connection: Connection, sent: Send, body: Any) -> None: ...
 
     def replaced(self, old: State, new: State, *, is_whole: bool) -> None:
         """A new coordinator has read the log that the old one wrote, or what is left of it."""
@@ -82,7 +83,7 @@ class Node:
         self._topics = topics
         self._commit_ms = commit_ms
         self._listener = listener
-        self._pending: dict[int, tuple[Connection, Sent]] = {}
+        self._pending: dict[int, tuple[Connection, Send]] = {}
         self._tickets = 0
         self._committed_ms = 0
         self._end_offset = 0
@@ -96,7 +97,7 @@ class Node:
 
     # ---- requests
 
-    def arrive(self, arrived: tuple[Connection, Sent]) -> None:
+    def arrive(self, arrived: tuple[Connection, Send]) -> None:
         """Take a request from a connection, in its turn."""
         connection, sent = arrived
         if not connection.is_open:
@@ -106,7 +107,7 @@ class Node:
         else:
             self._serve(connection, sent)
 
-    def _serve(self, connection: Connection, sent: Sent) -> None:
+    def _serve(self, connection: Connection, sent: Send) -> None:
         now_ms = self._clock.now_ms
         self._tickets += 1
         ticket = self._tickets
@@ -120,7 +121,7 @@ class Node:
         self._perform(self.coordinator.decide(request, now_ms), connection, sent)
         self._plan()
 
-    def _refuse(self, connection: Connection, sent: Sent, request: Request) -> None:
+    def _refuse(self, connection: Connection, sent: Send, request: Request) -> None:
         """Source: groups.md 7.2: a classic heartbeat is answered while the log is loaded, so that members stay."""
         is_loading = self.state is NodeState.LOADING
         if sent.api_key == FIND_COORDINATOR:
@@ -138,7 +139,7 @@ class Node:
 
     # ---- decisions
 
-    def _perform(self, decision: Decision, connection: Connection | None = None, sent: Sent | None = None) -> None:
+    def _perform(self, decision: Decision, connection: Connection | None = None, sent: Send | None = None) -> None:
         now_ms = self._clock.now_ms
         if decision.records or decision.marker is not None:
             batch = Written(self._end_offset, now_ms, tuple(decision.records), decision.producer, decision.marker)

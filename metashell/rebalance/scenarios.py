@@ -102,7 +102,8 @@ def bounce(world: World, strategy: Strategy | None = None) -> Steps:
         yield world.plan.away_ms
         world.kill(client)
         world.start(client.slot, strategy)
-        yield world.plan.quiet_ms // 4
+        # It has joined by then, so that the group does not look settled without it.
+        yield 1_000
         yield None
 
 

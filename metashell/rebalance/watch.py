@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from metashell.groups.coordinator.shard import Written
     from metashell.groups.group import Group
-    from metashell.groups.members.outputs import Callback
+    from metashell.groups.members.outputs import Callback, Send
     from metashell.groups.state import State
     from metashell.groups.topics import Topics
     from metashell.rebalance.clock import Clock
-    from metashell.rebalance.network import Connection, Sent
+    from metashell.rebalance.network import Connection
 
 VIOLATIONS_MAX: Final = 100
 _GONE: Final = {
@@ -146,7 +146,7 @@ class Watch:
 
     # ---- what the coordinator does
 
-    def written(self, batch: Written, connection: Connection | None, sent: Sent | None) -> None:
+    def written(self, batch: Written, connection: Connection | None, sent: Send | None) -> None:
         kinds = self.records.kinds
         for record in batch.records:
             if record.type == _OFFSETS:
@@ -169,7 +169,7 @@ class Watch:
             )
         self._committed[partition] = offset
 
-    def answering(self, connection: Connection, sent: Sent, body: Any) -> None:
+    def answering(self, connection: Connection, sent: Send, body: Any) -> None:
         """Remember which generation a member was given last: by that one it is judged."""
         if sent.api_key in (JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT):
             if body.error_code == NONE:

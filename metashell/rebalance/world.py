@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 GROUP_ID: Final = "group"
 RACK: Final = "rack-1"
 LOOK_MS: Final = 100
+REST_MS: Final = 500
 Steps = Iterator[int | None]
 """A scenario: it does something, and yields how many ms to wait, or None for until the group has settled."""
 
@@ -221,7 +222,8 @@ class World:
     def _look(self, nothing: None) -> None:
         """The scenario waits until the group has settled."""
         self.clock.events -= 1
-        if self.is_settled:
+        # Answers that change nothing may still be on their way.
+        if self.clock.now_ms - self.watch.changed_ms >= REST_MS and self.is_settled:
             self.clock.after(0, self._advance)
         elif self.clock.now_ms >= self._deadline_ms:
             self._report_unsettled()

@@ -554,6 +554,7 @@ complete -c metashell-simulate -n '__metashell_command_is rebalance' -l seed -x 
 complete -c metashell-simulate -n '__metashell_command_is rebalance' -l assume -x -d 'assume something else; ASSUMPTIONS lists the names'
 complete -c metashell-simulate -n '__metashell_command_is rebalance' -l html -r -F -d 'write the answer as one HTML page with pictures, too'
 complete -c metashell-simulate -n '__metashell_command_is rebalance' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-simulate -n '__metashell_command_is rebalance' -l verbose -s v -d 'report on standard error how many events a second were simulated'
 complete -c metashell-simulate -n '__metashell_command_is rebalance' -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
 complete -c metashell-simulate -n '__metashell_command_is rebalance' -l help -s h -d 'show the help and exit'
 complete -c metashell-storage -f

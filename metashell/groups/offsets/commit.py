@@ -154,8 +154,10 @@ def _admit(context: Context, group_id: str | None, claim: CommitClaim) -> Group 
 def _is_too_large(context: Context, row: _Row) -> bool:
     """Whether the metadata is longer than the broker allows, in UTF-16 units as Java counts."""
     metadata: str | None = row.partition.committed_metadata
+    if not metadata:
+        return False
     limit = context.settings.offset_metadata_max_bytes
-    return metadata is not None and len(metadata.encode("utf-16-le", "surrogatepass")) // 2 > limit
+    return len(metadata.encode("utf-16-le", "surrogatepass")) // 2 > limit
 
 
 def _answered(topics: list[list[_Row]], codes: dict[int, int]) -> Iterable[list[tuple[int, int]]]:

@@ -30,7 +30,7 @@ from metashell.groups.streams.records import NOT_VALIDATED, Configs, current_rec
 from metashell.groups.streams.requests import check_heartbeat, check_tasks, is_leaving, merged, owned_tasks, topology_value
 from metashell.groups.streams.target import STANDBYS, compute_target, standby_count
 from metashell.groups.streams.tasks import NO_TASKS
-from metashell.groups.streams.timeouts import delay_first_assignment, group_setting, is_delayed, removal, start_session, watch_revocation
+from metashell.groups.streams.timeouts import delay_first_assignment, group_setting, keep_delay, removal, start_session, watch_revocation
 from metashell.groups.streams.topology import (
     ASSIGNMENT_DELAYED,
     SHUTDOWN_APPLICATION,
@@ -203,7 +203,7 @@ class _Heartbeat:
         last = Target(group.assignment_epoch, group.targets.get(member.member_id, NO_TASKS))
         if not group.members:
             delay_first_assignment(context, group.group_id, self._now_ms)
-        if is_delayed(context, group.group_id):
+        if keep_delay(context, group.group_id):
             self._delayed("initial rebalance delay")
             return last
         if epoch <= group.assignment_epoch:

@@ -1,6 +1,6 @@
 """Streams members that fall silent, or do not give tasks up in time; the delay of a group's first assignment.
 
-Source: groups.md 8 and 15; watched-streams-delay.
+Source: groups.md 8 and 15; watched-streams-delay, -delay-alone, -delay-again, -delay-emptied, -delay-kept.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from metashell.groups.streams.group import StreamsGroup
 from metashell.groups.streams.member import UNREVOKED, Member
 from metashell.groups.streams.records import group_record, member_tombstones
 from metashell.groups.streams.target import compute_target
-from metashell.groups.timers import TimerKey
+from metashell.groups.timers import Action, TimerKey
 
 SESSION: Final = "streams-session-timeout"
 REBALANCE: Final = "streams-rebalance-timeout"
@@ -58,21 +58,41 @@ def start_timers(context: Context, now_ms: int) -> None:
 
 
 def delay_first_assignment(context: Context, group_id: str, now_ms: int) -> None:
-    """Wait for more members before tasks are given out for the first time."""
+    """Wait for more members before tasks are given out for the first time; a delay that runs already is not begun anew.
 
+    As Kafka has it, the delay of a group that this very heartbeat makes ends without an assignment, unless another heartbeat comes
+    within it (`keep_delay`): the next heartbeat after it then computes one.
+    """
+    delay_ms = context.settings.streams.initial_rebalance_delay_ms
+    key = (INITIAL_DELAY, group_id)
+    if delay_ms <= 0 or key in context.timers:
+        return
+    is_known = isinstance(context.state.groups.get(group_id), StreamsGroup)
+    context.timers.schedule(key, now_ms + delay_ms, _first_assignment(context, group_id) if is_known else _nothing)
+
+
+def keep_delay(context: Context, group_id: str) -> bool:
+    """Whether the first assignment is still delayed; where the group is known by now, the end of the delay computes it."""
+    key = (INITIAL_DELAY, group_id)
+    if key not in context.timers:
+        return False
+    if isinstance(context.state.groups.get(group_id), StreamsGroup):
+        context.timers.redirect(key, _first_assignment(context, group_id))
+    return True
+
+
+def _first_assignment(context: Context, group_id: str) -> Action:
     def assign(at_ms: int) -> Decision:
         group = context.state.groups.get(group_id)
         if not isinstance(group, StreamsGroup) or not group.members or group.epoch <= group.assignment_epoch:
             return Decision()
         return Decision(compute_target(context, group, dict(group.members), group.epoch, at_ms).records)
 
-    delay_ms = context.settings.streams.initial_rebalance_delay_ms
-    if delay_ms > 0:
-        context.timers.schedule((INITIAL_DELAY, group_id), now_ms + delay_ms, assign)
+    return assign
 
 
-def is_delayed(context: Context, group_id: str) -> bool:
-    return (INITIAL_DELAY, group_id) in context.timers
+def _nothing(at_ms: int) -> Decision:
+    return Decision()
 
 
 def removal(context: Context, group: StreamsGroup, member: Member) -> list[Record]:
