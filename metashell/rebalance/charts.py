@@ -18,6 +18,8 @@ _CSS: Final = """
 .bar { fill: var(--bar); } .area { fill: var(--area); opacity: .75; } .moves { fill: none; stroke: var(--moves); stroke-width: 1.5; }
 """
 _STATES: Final = ("working", "callback", "idle")
+"""The worst one last."""
+_SPANS_MAX: Final = 150
 _SAYS: Final = {"working": "owns partitions", "callback": "in a callback", "idle": "owns nothing"}
 _CHART: Final = 120
 _BAR: Final = 22
@@ -77,19 +79,29 @@ def _members(outcome: Outcome) -> Iterator[str]:
     lanes = []
     for slot, spans in outcome.lanes.items():
         lane = Lane(slot)
-        lane.bars = [
-            (
-                span.state,
-                span.from_ms,
-                span.to_ms,
-                f"{_SAYS[span.state]}: {clock_text(span.from_ms)}, {duration_text(span.to_ms - span.from_ms)}",
-            )
-            for span in spans
-            if span.from_ms < end_ms
-        ]
+        lane.bars = [(span.state, span.from_ms, span.to_ms, _says(span)) for span in _seen(spans, end_ms) if span.from_ms < end_ms]
         lanes.append(lane)
     yield key(_STATES)
     yield from timeline(lanes, ((mark.at_ms, f"{clock_text(mark.at_ms)} {mark.text}") for mark in outcome.marks), end_ms, clock_text)
+
+
+def _seen(spans: Sequence[Span], end_ms: int) -> Sequence[Span]:
+    """Spans as they are drawn: of very many, the worst state in each short part of the time."""
+    if len(spans) <= _SPANS_MAX:
+        return spans
+    parts = [-1] * _SPANS_MAX
+    for span in spans:
+        badness = _STATES.index(span.state)
+        for part in range(span.from_ms * _SPANS_MAX // end_ms, min(span.to_ms * _SPANS_MAX // end_ms, _SPANS_MAX - 1) + 1):
+            parts[part] = max(parts[part], badness)
+    found: list[Span] = []
+    for part, badness in enumerate(parts):
+        from_ms, to_ms = part * end_ms // _SPANS_MAX, (part + 1) * end_ms // _SPANS_MAX
+        if found and badness >= 0 and found[-1].state == _STATES[badness] and found[-1].to_ms == from_ms:
+            found[-1] = found[-1]._replace(to_ms=to_ms)
+        elif badness >= 0:
+            found.append(Span(_STATES[badness], from_ms, to_ms))
+    return found
 
 
 def _says(span: Span) -> str:

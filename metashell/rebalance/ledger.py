@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from metashell.rebalance.client import Client, PartitionKey
 from metashell.rebalance.outcome import Figures, Span
 
-LANES_MAX = 60
+LANES_MAX = 40
 SPANS_MAX = 2_000
 POINTS_MAX = 20_000
 Report = Callable[[str, str], None]

@@ -12,6 +12,8 @@ from metashell.cli.simulate import main
 from metashell.options.simulate_tools import ASSUMPTIONS, SCENARIOS, STRATEGIES
 from metashell.rebalance.answer import COLUMNS
 from metashell.rebalance.assumptions import assume
+from metashell.rebalance.charts import _seen
+from metashell.rebalance.outcome import Span
 from metashell.rebalance.plan import STRATEGIES as PLANNED
 from metashell.rebalance.plan import Plan
 from tests.running import Outcome, run_main
@@ -88,6 +90,16 @@ def test_the_page_has_pictures_and_loads_nothing(tmp_path: Path) -> None:
     assert not {"script", "img", "link", "a"} & tags.seen.keys()
     for name in ("eager", "cooperative", "consumer"):
         assert f"<h2>{name}: {STRATEGIES[name].split('(')[0].strip()}"[:30] in text
+
+
+def test_a_page_of_very_many_rebalances_shows_all_of_the_time() -> None:
+    spans = [
+        Span(state, 10 * number, 10 * number + 10) for number in range(3_000) for state in (("idle",) if number == 2_999 else ("working",))
+    ]
+    seen = _seen([span for span in spans if span.from_ms % 50], 30_000)
+    assert len(seen) <= 150
+    assert (seen[0].state, seen[0].from_ms) == ("working", 0)
+    assert (seen[-1].state, seen[-1].to_ms) == ("idle", 30_000)
 
 
 def test_a_broken_rule_is_reported_with_status_1() -> None:
