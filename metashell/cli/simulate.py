@@ -8,7 +8,7 @@ from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import SimpleNamespace
 
     from metashell.forms import Display
@@ -97,15 +97,29 @@ def _simulated(plan: Plan, scenario: Scenario, strategies: Sequence[Strategy], i
     if len(strategies) == 1 or plan.members * plan.partitions < LARGE:
         found = list(map(play, strategies))
     else:
-        from concurrent.futures import ProcessPoolExecutor
-
-        with ProcessPoolExecutor(min(len(strategies), os.cpu_count() or 1)) as pool:
-            found = list(pool.map(play, strategies))
+        found = _side_by_side(play, strategies)
     if is_verbose:
         for outcome, seconds in found:
             text = f"{outcome.strategy}: {outcome.events} events in {seconds:.1f} s, {outcome.events / seconds:,.0f} a second"
             complain(f"{NAME} rebalance", text)
     return [outcome for outcome, _ in found]
+
+
+def _side_by_side(play: Callable[[Strategy], tuple[Outcome, float]], strategies: Sequence[Strategy]) -> list[tuple[Outcome, float]]:
+    """Play each strategy in a process of its own; an interrupt ends them too."""
+    import signal
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import active_children
+
+    others = set(active_children())
+    count = min(len(strategies), os.cpu_count() or 1)
+    with ProcessPoolExecutor(count, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
+        try:
+            return list(pool.map(play, strategies))
+        except BaseException:
+            for process in set(active_children()) - others:
+                process.kill()
+            raise
 
 
 def _play(plan: Plan, scenario: str, strategy: Strategy) -> tuple[Outcome, float]:

@@ -86,6 +86,8 @@ class Client:
         self.is_leaving = False
         self.revoke_ms = 0
         self.assign_ms = 0
+        self.slow: list[int] = []
+        """How long the next revocation takes instead; several members may have one list, and then only one of them is slow."""
         self.stalled_until_ms = 0
         self.paused_until_ms = 0
         self.held: dict[PartitionKey, None] = {}
@@ -197,7 +199,10 @@ class Client:
         """The application runs a callback; the machine waits for it, the heartbeat thread does not."""
         self._running = callback
         self._watcher.called(self, callback)
-        self._clock.after(self.assign_ms if callback.event == "assigned" else self.revoke_ms, self._end, callback)
+        took_ms = self.assign_ms if callback.event == "assigned" else self.revoke_ms
+        if self.slow and callback.event == "revoked" and callback.partitions:
+            took_ms = self.slow.pop()
+        self._clock.after(took_ms, self._end, callback)
 
     def _end(self, callback: Callback) -> None:
         if not self.is_alive or self._running is not callback:

@@ -132,9 +132,11 @@ def _storm(world: World) -> Steps:
 
 
 def _slow(world: World) -> Steps:
-    """One member takes long to let go of its partitions, while another one joins."""
-    world.live[0].revoke_ms = 30_000
-    world.mark(f"{world.live[0].slot} needs 30 s for a revocation; a member joins")
+    """While a member joins, the first one that has to let go of partitions takes long."""
+    slow = [30_000]
+    for client in world.live:
+        client.slow = slow
+    world.mark("a member joins; the first one that lets go of partitions needs 30 s for it")
     world.start(slot_name(world.plan.members))
     yield 0
 
