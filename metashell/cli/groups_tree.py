@@ -18,26 +18,6 @@ if TYPE_CHECKING:
     from metashell.offsets_log.asking import FoundGroup
     from metashell.offsets_log.loading import Loaded
 
-PREFIX = "__consumer_offsets-"
-
-
-def groups_beside(path: str, image: Callable[[], MetadataImage], name: str, max_decompressed: int) -> LoggedGroups | None:
-    """The groups whose logs lie in the log directory of some metadata, None where there are none."""
-    from metashell.errors import MetashellError
-    from metashell.log.inputs import find_metadata
-
-    try:
-        # A log directory of which only the metadata was named has the others beside it; a node may have several.
-        beside = os.path.dirname(os.path.abspath(find_metadata(path)))
-        above = os.path.abspath(path)
-        below = [entry.path for entry in os.scandir(above) if entry.is_dir()]
-        logs = {
-            os.path.join(folder, entry) for folder in (beside, above, *below) for entry in os.listdir(folder) if entry.startswith(PREFIX)
-        }
-    except (MetashellError, OSError):
-        return None
-    return LoggedGroups(sorted(logs), image, name, max_decompressed) if logs else None
-
 
 class LoggedGroups:
     """See `metashell.nodes.groups.Groups`. Logs that have grown are read again."""

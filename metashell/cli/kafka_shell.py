@@ -6,6 +6,7 @@ import os
 from functools import partial
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, parsed
+from metashell.errors import MetashellError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 NAME = "kafka-shell"
+GROUP_LOGS = "__consumer_offsets-"
 
 
 def run(words: list[str]) -> int:
@@ -118,9 +120,23 @@ def _path(values: SimpleNamespace) -> str:
 
 
 def _groups_beside(loaded: Loaded, values: SimpleNamespace) -> Groups | None:
-    from metashell.cli.groups_tree import groups_beside
+    """The groups whose logs lie in the log directory of some metadata, None where there are none."""
+    from metashell.log.inputs import find_metadata
 
-    return groups_beside(loaded.path, lambda: loaded.image, NAME, values.max_decompressed)
+    try:
+        # A log directory of which only the metadata was named has the others beside it; a node may have several.
+        beside = os.path.dirname(os.path.abspath(find_metadata(loaded.path)))
+        above = os.path.abspath(loaded.path)
+        below = [entry.path for entry in os.scandir(above) if entry.is_dir()]
+        folders = (beside, above, *below)
+        logs = {os.path.join(folder, entry) for folder in folders for entry in os.listdir(folder) if entry.startswith(GROUP_LOGS)}
+    except (MetashellError, OSError):
+        return None
+    if not logs:
+        return None
+    from metashell.cli.groups_tree import LoggedGroups
+
+    return LoggedGroups(sorted(logs), lambda: loaded.image, NAME, values.max_decompressed)
 
 
 def _context(loaded: Loaded, values: SimpleNamespace, groups: Groups | None = None) -> Context:
