@@ -224,4 +224,22 @@ def _streams_upgrade(work: Work) -> None:
 
 
 def _show_checks(work: Work, checks: Sequence[Check], none: str) -> None:
-    work.rows([check.as_object() for check in checks], CHECK_COLUMNS, none=none)
+    if work.form != "text" or not checks:
+        work.rows([check.as_object() for check in checks], CHECK_COLUMNS, none=none)
+        return
+    for line in check_lines(checks, work.display.width):
+        work.display.line(line)
+
+
+def check_lines(checks: Sequence[Check], width: int | None) -> Iterator[str]:
+    """Checks as text: the group, and below it a line for each check; on a terminal as many as it takes."""
+    from itertools import groupby
+    from textwrap import wrap
+
+    from metashell.escape import terminal_line
+
+    for (group_id, kind), found in groupby(checks, key=lambda check: (check.group_id, check.kind)):
+        yield terminal_line(f"{group_id} ({kind})")
+        for check in found:
+            line = terminal_line(f"    {check.check}: {check.result}: {check.text}")
+            yield from [line] if width is None or len(line) <= width else wrap(line, max(width, 20), subsequent_indent=" " * 8)
