@@ -58,8 +58,11 @@ def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None) -> L
     """Read the logs that were named, and say what is wrong with them: then the status is 1. Errors: UsageError."""
     from collections import Counter
 
+    from metashell.offsets_log.decoding import shown_id
     from metashell.offsets_log.loading import FAULTS_MAX, load
 
+    if getattr(work.values, "group", None) is not None:
+        work.values.group = shown_id(work.values.group)
     loaded = load(work.values.paths, wants=wants, max_decompressed=work.values.max_decompressed)
     for note in loaded.notes:
         work.note(note)
