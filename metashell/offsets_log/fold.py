@@ -43,7 +43,6 @@ from metashell.offsets_log.decoding import (
     UnknownTypeError,
     group_of_key,
     is_plain_commit,
-    is_plain_key,
 )
 
 _GAVE_UP: Final = -1
@@ -359,7 +358,19 @@ def _take_usual(buf: bytes, at: int, count: int, base_offset: int, newest: dict[
             if at != end - 1 or buf[at]:
                 return _GAVE_UP
             at = end
-            if value is not None and buf[start + 1] == 1 and not buf[start] and is_plain_commit(value) and is_plain_key(key):
+            # `is_plain_key` and `is_plain_commit`, written out.
+            group_end = 4 + (key[2] << 8 | key[3])
+            if (
+                value is not None
+                and key[1] == 1
+                and not key[0]
+                and key[:-4].isascii()
+                and len(key) == group_end + 6 + (key[group_end] << 8 | key[group_end + 1])
+                and (
+                    (len(value) > 23 and value[1] == 3 and not value[0] and len(value) == 24 + (value[14] << 8 | value[15]))
+                    or is_plain_commit(value)
+                )
+            ):
                 newest[key] = base_offset + (delta >> 1), value
             else:
                 others.append((base_offset + (delta >> 1), key, value))
