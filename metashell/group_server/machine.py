@@ -9,7 +9,7 @@ import asyncio
 import os
 from collections.abc import Callable, Collection
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 from metashell.groups.context import Chance
 from metashell.groups.coordinator.coordinator import GroupCoordinator
@@ -22,6 +22,8 @@ from metashell.net.accepted_connection import ServerRequest
 
 Clock = Callable[[], int]
 """Unix ms."""
+SWEEP_AT: Final = 64
+"""More waiting requests than these are looked through for those whose connections are over."""
 Send = Callable[[ServerRequest, Any], None]
 
 
@@ -56,6 +58,7 @@ class GroupMachine:
         self._perform = perform
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[int, ServerRequest] = {}
+        self._sweep_at = SWEEP_AT
         self._tickets = 0
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_ms = 0
@@ -90,6 +93,13 @@ class GroupMachine:
             request = self._waiting.pop(answer.ticket, None)
             if request is not None:
                 self._send(request, answer.body)
+        # Their connections stay silent, as with Kafka, until the clients give up.
+        dropped, self.shard.dropped = self.shard.dropped, []
+        for ticket in dropped:
+            self._waiting.pop(ticket, None)
+        if len(self._waiting) > self._sweep_at:
+            self._waiting = {ticket: request for ticket, request in self._waiting.items() if not request.cancelled}
+            self._sweep_at = max(SWEEP_AT, 2 * len(self._waiting))
         effects, self.shard.effects = self.shard.effects, []
         for effect in effects:
             self._perform(effect)

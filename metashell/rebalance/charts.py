@@ -24,7 +24,7 @@ _SAYS: Final = {"working": "owns partitions", "callback": "in a callback", "idle
 _CHART: Final = 120
 _BAR: Final = 22
 _POINTS_MAX: Final = 2_000
-_COMPARED: Final = ("moved", "givenBack", "idleMemberSeconds", "unownedPartitionSeconds", "longestGapMs", "rounds", "tookMs")
+_COMPARED: Final = ("moved", "given_back", "idle_member_s", "unowned_partition_s", "longest_gap_ms", "rounds", "took_ms")
 
 
 def simulation_page(plan: Plan, scenario: Scenario, outcomes: Sequence[Outcome]) -> str:

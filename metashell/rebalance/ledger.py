@@ -29,6 +29,7 @@ class Ledger:
         self._live: dict[Client, None] = {}
         self._idle: dict[Client, None] = {}
         self._now_ms = 0
+        self._idle_before_ms = 0
         self._begin_ms = 0
         self._states: dict[str, tuple[str, int]] = {}
         self.figures = Figures()
@@ -62,6 +63,7 @@ class Ledger:
         self._pass(now_ms)
         self._begin_ms = now_ms
         self.figures = Figures()
+        self._idle_before_ms = 0
         self.unowned, self.moves = [(0, len(self._without))], [(0, 0)]
         self.lanes.clear()
         self._states.clear()
@@ -71,7 +73,7 @@ class Ledger:
     def end(self, now_ms: int) -> None:
         """Count up to here, but time without work only up to the last change: after it the group is as it wants to be."""
         self._pass(now_ms)
-        self.figures.idle_member_ms -= len(self._idle) * (now_ms - max(self.changed_ms, self._begin_ms))
+        self.figures.idle_member_ms = self._idle_before_ms
         for since_ms in self._without.values():
             self.figures.gap_max_ms = max(self.figures.gap_max_ms, now_ms - max(since_ms, self._begin_ms))
         for slot in list(self._states):
@@ -124,7 +126,7 @@ class Ledger:
                 self.figures.given_back += 1
             self._last[partition] = (client.slot, 0 if last is None else last[1])
         if partitions:
-            self.changed_ms = now_ms
+            self._changed()
             self._idle.pop(client, None)
             self._point()
         self._lane(client, "callback")
@@ -162,11 +164,16 @@ class Ledger:
                 self._last[partition] = (client.slot, client.reached.get(partition, 0))
                 if partition in self.expected:
                     self._without[partition] = self._now_ms
-                self.changed_ms = self._now_ms
+                self._changed()
             client.held.pop(partition, None)
         if not client.held and client in self._live:
             self._idle[client] = None
         self._point()
+
+    def _changed(self) -> None:
+        """Something changes hands now."""
+        self.changed_ms = self._now_ms
+        self._idle_before_ms = self.figures.idle_member_ms
 
     def _pass(self, now_ms: int) -> None:
         """Let time pass: what has no owner and no work adds up."""

@@ -87,6 +87,7 @@ class Outcome:
 
     strategy: str
     scenario: str
+    seed: int
     figures: Figures
     took_ms: int
     settled_ms: int | None

@@ -265,6 +265,7 @@ class World:
         return Outcome(
             strategy=self.plan.strategy.name,
             scenario=scenario,
+            seed=self.plan.seed,
             figures=replace(ledger.figures),
             took_ms=max(watch.changed_ms, self._last_step_ms) - begin_ms,
             settled_ms=max(watch.changed_ms - self._last_step_ms, 0) if is_settled else None,

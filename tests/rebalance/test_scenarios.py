@@ -97,6 +97,12 @@ def test_while_members_keep_joining_an_eager_group_has_no_peace() -> None:
     assert figures.given_back > 100
 
 
+@pytest.mark.parametrize("strategy", COMPARED)
+def test_more_members_than_partitions_are_without_work_and_that_is_no_negative_time(strategy: str) -> None:
+    figures = played(strategy, "storm", partitions=8).figures
+    assert figures.idle_member_ms > 0
+
+
 def test_a_process_that_was_away_too_long_commits_nothing() -> None:
     figures = played("eager", "pause").figures
     assert figures.zombies > 0
