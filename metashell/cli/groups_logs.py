@@ -9,7 +9,7 @@ from metashell.cli.administering import Work, perform
 from metashell.cli.group_topics import NamedTopics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from metashell.groups.record import Finding
     from metashell.groups.view import GroupDescription, OffsetRow
@@ -217,12 +217,25 @@ def _offsets(work: Work) -> None:
 
 def _rows_of_logs(work: Work) -> list[OffsetRow]:
     from metashell.offsets_log.asking import offset_rows
-    from metashell.offsets_log.beside import end_offsets
+    from metashell.offsets_log.beside import end_offsets, topic_ids
 
     found = found_groups(work, read_logs(work), work.values.group)
-    ends = end_offsets(work.values.paths) if work.values.lag else {}
     topics = NamedTopics(work)
-    return [row for one in found for row in offset_rows(one, topics, ends)]
+    if not work.values.lag:
+        return [row for one in found for row in offset_rows(one, topics, {})]
+    ends, ids = end_offsets(work.values.paths), topic_ids(work.values.paths)
+    return [_of_this_topic(work, row, ids) for one in found for row in offset_rows(one, topics, ends)]
+
+
+def _of_this_topic(work: Work, row: OffsetRow, ids: Mapping[str, set[bytes]]) -> OffsetRow:
+    """The row, without a lag where the topic was made again since the commit: brokers do not use such a commit."""
+    known = ids.get(row.topic)
+    if known is None or row.topic_id in known or not any(row.topic_id):
+        return row
+    work.note_once(f"{row.topic} was made again since: its commits of before do not count for brokers, and have no lag")
+    from dataclasses import replace
+
+    return replace(row, is_of_old_topic=True)
 
 
 # ---- expiring

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from metashell.errors import LogCorruptError, UsageError
 from metashell.log.directory import listing_of
 from metashell.log.files import open_file
-from metashell.log.identity import partition_name
+from metashell.log.identity import is_marked, partition_name
 from metashell.log.inputs import paths_of
 from metashell.log.kinds import METADATA, TOPICS
 from metashell.log.names import PARTITION_METADATA
@@ -43,6 +43,15 @@ def topic_names(paths: Iterable[str]) -> dict[bytes, str]:
     return found
 
 
+def topic_ids(paths: Iterable[str]) -> dict[str, set[bytes]]:
+    """The ids that the directories of each topic's partitions say; a topic of which none says one has no entry."""
+    found: dict[str, set[bytes]] = {}
+    for (topic, _), folder, names in _partitions(paths):
+        if PARTITION_METADATA in names and (id := _topic_id(os.path.join(folder, PARTITION_METADATA))) is not None:
+            found.setdefault(topic, set()).add(id)
+    return found
+
+
 def metadata_directories(paths: Iterable[str]) -> Iterator[str]:
     """The metadata directories in the log directories of some paths."""
     for (topic, _), folder, _ in _partitions(paths):
@@ -55,8 +64,9 @@ def _partitions(paths: Iterable[str]) -> Iterator[tuple[tuple[str, int], str, li
     for top in dict.fromkeys(_log_directory(place) for path in paths if path != "-" for place in _places_of(path)):
         for folder, below, names in os.walk(top):
             below.sort()
-            named = partition_name(os.path.basename(folder))
-            if named is not None:
+            name = os.path.basename(folder)
+            named = partition_name(name)
+            if named is not None and not is_marked(name):
                 yield named, folder, names
 
 
