@@ -54,8 +54,11 @@ def expiring(command: CommandSpec, words: Sequence[str]) -> int:
 # ---- the logs
 
 
-def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None) -> Loaded:
-    """Read the logs that were named, and say what is wrong with them: then the status is 1. Errors: UsageError."""
+def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None, *, has_past: bool = False) -> Loaded:
+    """Read the logs that were named (`has_past`: with what only older copies have), and say what is wrong: then the status is 1.
+
+    Errors: UsageError.
+    """
     from collections import Counter
 
     from metashell.offsets_log.decoding import shown_id
@@ -63,7 +66,7 @@ def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None) -> L
 
     if getattr(work.values, "group", None) is not None:
         work.values.group = shown_id(work.values.group)
-    loaded = load(work.values.paths, wants=wants, max_decompressed=work.values.max_decompressed)
+    loaded = load(work.values.paths, wants=wants, max_decompressed=work.values.max_decompressed, has_past=has_past)
     for note in loaded.notes:
         work.note(note)
     if work.values.verbose:
@@ -95,7 +98,8 @@ def _read_lines(loaded: Loaded) -> Iterator[str]:
     for log in loaded.logs:
         for copy in log.log.copies:
             place = copy[0].path if copy[0].path == "-" else os.path.dirname(copy[0].path)
-            yield f"{place}: {counted(len(copy), 'segment')} of {log.log.name}"
+            older = ", an older copy" if copy is not log.log.copies[0] else ""
+            yield f"{place}: {counted(len(copy), 'segment')} of {log.log.name}{older}"
 
 
 def _tell_findings(work: Work, loaded: Loaded, group_id: str | None) -> None:

@@ -178,7 +178,8 @@ class GroupDescription:
 class OffsetRow:
     """A committed offset. `pending_producer` is the producer whose open transaction holds it back, None for an offset that counts.
 
-    `end_offset` is where the partition's log ends, of a topic with another id if `is_of_old_topic`. `member_id` and `client_id` are those of who has the partition. Units: ms.
+    `end_offset` is where the partition's log ends, of a topic with another id if `is_of_old_topic`. `member_id` and
+    `client_id` are those of who has the partition. Units: ms.
     """
 
     group_id: str

@@ -7,15 +7,12 @@ from collections.abc import Iterable, Iterator
 
 from metashell.errors import LogCorruptError, UsageError
 from metashell.log.directory import listing_of
-from metashell.log.files import open_file
 from metashell.log.identity import is_marked, partition_name
 from metashell.log.inputs import paths_of
 from metashell.log.kinds import METADATA, TOPICS
 from metashell.log.names import PARTITION_METADATA
-from metashell.log.offset_index import seek
-from metashell.log.segment import BadBatch, read_batches
-from metashell.log.tail import Tail
 from metashell.log.text_files import read_text_file
+from metashell.offsets_log.ends import last_header
 from metashell.values import uuid_from_text
 
 
@@ -97,18 +94,5 @@ def _end_offset(folder: str, names: list[str]) -> int | None:
     segments = listing_of(names).segments
     if not segments:
         return None
-    last = segments[-1]
-    end = last.base_offset
-    try:
-        with open_file(os.path.join(folder, last.name)) as file:
-            index = f"{last.name.partition('.')[0]}.index"
-            start = 0
-            if index in names and file.size() is not None:
-                with open_file(os.path.join(folder, index)) as entries:
-                    start = seek(entries, file, last.base_offset, 1 << 62)
-            for item in read_batches(file, start=start):
-                if not isinstance(item, BadBatch | Tail):
-                    end = item.header.last_offset + 1
-    except UsageError:
-        return None
-    return end
+    header = last_header(os.path.join(folder, segments[-1].name))
+    return segments[-1].base_offset if header is None else header.last_offset + 1
