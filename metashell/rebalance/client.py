@@ -1,7 +1,7 @@
 """A process with one member: its machine, its application that polls and handles callbacks, and its connection.
 
-The application is healthy unless a scenario wants it otherwise: it polls when the machine asks for it, spends a moment in each callback, and
-consumes at a constant rate. `stalled_until_ms` keeps it from polling (the heartbeat thread goes on), `paused_until_ms` stops all of it.
+The application is healthy unless a scenario wants it otherwise: it polls when the machine asks for it, spends a moment in each callback,
+and consumes at a constant rate. `stalled_until_ms` keeps it from polling (the heartbeat thread goes on), `paused_until_ms` stops all of it.
 """
 
 from __future__ import annotations

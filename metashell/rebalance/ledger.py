@@ -19,8 +19,8 @@ Report = Callable[[str, str], None]
 
 
 class Ledger:
-    """Shape: `owner` has the client of each partition that has one, `newest` also that of a partition which nobody owns just now; `has` says
-    whether the coordinator still has a client."""
+    """Shape: `owner` has the client of each partition that has one, `newest` also that of a partition which nobody owns just now; `has`
+    says whether the coordinator still has a client."""
 
     def __init__(self, report: Report, has: Callable[[Client], bool]) -> None:
         self._report = report

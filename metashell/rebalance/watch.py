@@ -171,7 +171,8 @@ class Watch:
             if owner is not peer:
                 self._report_commit(partition, offset, peer, owner)
             if offset < committed.get(partition, 0):
-                self.report("offsets", f"the committed offset of {key.topic}-{key.partition} goes back from {committed[partition]} to {offset}")
+                text = f"{key.topic}-{key.partition} goes back from {committed[partition]} to {offset}"
+                self.report("offsets", f"the committed offset of {text}")
             committed[partition] = offset
 
     def _report_commit(self, partition: PartitionKey, offset: int, peer: Peer, owner: Client | None) -> None:
