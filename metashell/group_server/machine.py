@@ -56,6 +56,8 @@ class GroupMachine:
         self._perform = perform
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[int, ServerRequest] = {}
+        self._of_connections: dict[int, int] = {}
+        """The ticket of the one request that waits, by connection."""
         self._tickets = 0
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_ms = 0
@@ -71,7 +73,14 @@ class GroupMachine:
         """Have the coordinator decide a request."""
         self._tickets += 1
         self._waiting[self._tickets] = request
+        self._of_connections[request.connection_id] = self._tickets
         self._done(self.shard.submit(asked_of(request, self._tickets), self._clock()))
+
+    def forget(self, connection_id: int) -> None:
+        """A connection is over: nobody waits for an answer to what was asked on it. What its member is in its group does not change."""
+        ticket = self._of_connections.pop(connection_id, None)
+        if ticket is not None:
+            del self._waiting[ticket]
 
     def topics_changed(self, topics: Topics, changed: Collection[str], deleted: Collection[str]) -> None:
         """Tell the coordinator of another view of the topics."""
@@ -84,11 +93,13 @@ class GroupMachine:
             self._timer.cancel()
         self._done(self.shard.coordinator.unloaded(self._clock()))
         self._waiting.clear()
+        self._of_connections.clear()
 
     def _done(self, answers: list[Answer]) -> None:
         for answer in answers:
             request = self._waiting.pop(answer.ticket, None)
             if request is not None:
+                del self._of_connections[request.connection_id]
                 self._send(request, answer.body)
         effects, self.shard.effects = self.shard.effects, []
         for effect in effects:
