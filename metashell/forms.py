@@ -45,6 +45,7 @@ _PADDED_MAX = 200
 """The most that a column is padded to in a pipe: one huge value must not make every row huge."""
 _COLOR_LIMIT = 200_000
 _INDENT = 2
+_TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z")
 _LINE_WIDTH = 100
 
 
@@ -271,12 +272,12 @@ class Table:
         for row in sample:
             widths = [max(width, text_width(_table_cell(value))) for width, value in zip(widths, row, strict=True)]
         self._to_the_right = [_are_numbers([row[index] for row in sample]) for index in range(len(columns))]
-        # A number that is cut misleads, so only other columns are narrowed.
-        numbers = [index for index, is_number in enumerate(self._to_the_right) if is_number]
+        # A number or a time that is cut misleads, so only other columns are narrowed.
+        whole = [index for index, number in enumerate(self._to_the_right) if number or _are_times([row[index] for row in sample])]
         if display.width is None:
             self._widths = [min(width, _PADDED_MAX) for width in widths]
         else:
-            self._widths = fitted(widths, display.width, numbers)
+            self._widths = fitted(widths, display.width, whole)
         shown = len(self._widths)
         if display.width is not None and shown == len(columns) and not self._to_the_right[-1]:
             # What comes after the sample may be wider, and here is room for it.
@@ -313,6 +314,11 @@ def _table_cell(value: Any) -> str:
 def _are_numbers(values: Sequence[Any]) -> bool:
     present = [value for value in values if value is not None]
     return bool(present) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in present)
+
+
+def _are_times(values: Sequence[Any]) -> bool:
+    present = [value for value in values if value is not None]
+    return bool(present) and all(isinstance(value, str) and _TIME.fullmatch(value) is not None for value in present)
 
 
 def padded(text: str, width: int, *, own: int | None = None, to_the_right: bool = False) -> str:

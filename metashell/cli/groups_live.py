@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from metashell.cli.administering import Work
-    from metashell.groups.view import OffsetRow
+    from metashell.groups.view import GroupDescription, OffsetRow
     from metashell.image import MetadataImage
 
 LIST_COLUMNS = ("group", "group_type", "state", "protocol_type", "coordinator")
@@ -46,13 +46,12 @@ def list_groups(work: Work) -> None:
         work.fail(f"the groups that broker {node} coordinates are missing: {error}")
 
 
-def describe(work: Work) -> None:
+def description(work: Work) -> GroupDescription:
+    """The group with its members. Errors: MetashellError."""
     from metashell.admin.groups import describe_group
-    from metashell.cli.groups_text import description_lines
 
     _find_brokers(work)
-    description = describe_group(work.admin, work.values.group)
-    work.one(description.as_object(), description_lines(description))
+    return describe_group(work.admin, work.values.group)
 
 
 def offset_rows(work: Work) -> list[OffsetRow]:

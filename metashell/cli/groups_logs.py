@@ -9,10 +9,10 @@ from metashell.cli.administering import Work, perform
 from metashell.cli.group_topics import NamedTopics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from metashell.groups.record import Finding
-    from metashell.groups.view import OffsetRow
+    from metashell.groups.view import GroupDescription, OffsetRow
     from metashell.offsets_log.asking import Expiring, FoundGroup
     from metashell.offsets_log.fold import RawRecord
     from metashell.offsets_log.loading import Loaded
@@ -31,7 +31,7 @@ OFFSET_COLUMNS = (
     "pending_producer",
     "metadata",
 )
-EXPIRING_COLUMNS = ("expires_at", "left", "group", "group_type", "state", "topic", "partition", "offset", "committed_at")
+EXPIRING_COLUMNS = ("expires_at", "left", "group", "topic", "partition", "offset", "group_type", "state", "committed_at")
 _NAMED_MAX = 5
 
 
@@ -58,11 +58,17 @@ def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None) -> L
     """Read the logs that were named, and say what is wrong with them: then the status is 1. Errors: UsageError."""
     from collections import Counter
 
+    from metashell.offsets_log.decoding import shown_id
     from metashell.offsets_log.loading import FAULTS_MAX, load
 
+    if getattr(work.values, "group", None) is not None:
+        work.values.group = shown_id(work.values.group)
     loaded = load(work.values.paths, wants=wants, max_decompressed=work.values.max_decompressed)
     for note in loaded.notes:
         work.note(note)
+    if work.values.verbose:
+        for line in _read_lines(loaded):
+            work.note(line)
     for fault in loaded.faults:
         if not fault.is_tail:
             work.fail(str(fault))
@@ -78,6 +84,18 @@ def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None) -> L
         work.note(f"records of types that are not known were skipped, as a broker skips them: {types}")
     _tell_findings(work, loaded, getattr(work.values, "group", None))
     return loaded
+
+
+def _read_lines(loaded: Loaded) -> Iterator[str]:
+    """What was read: each copy of each log."""
+    import os
+
+    from metashell.forms import counted
+
+    for log in loaded.logs:
+        for copy in log.log.copies:
+            place = copy[0].path if copy[0].path == "-" else os.path.dirname(copy[0].path)
+            yield f"{place}: {counted(len(copy), 'segment')} of {log.log.name}"
 
 
 def _tell_findings(work: Work, loaded: Loaded, group_id: str | None) -> None:
@@ -147,13 +165,21 @@ def _list(work: Work) -> None:
 
 def _describe(work: Work) -> None:
     if groups_live.asks_cluster(work):
-        return groups_live.describe(work)
-    from metashell.cli.groups_text import description_lines
+        return show_description(work, groups_live.description(work))
     from metashell.offsets_log.asking import describe as described
 
     topics = NamedTopics(work)
     for found in found_groups(work, read_logs(work), work.values.group):
-        description = described(found, topics)
+        show_description(work, described(found, topics))
+
+
+def show_description(work: Work, description: GroupDescription) -> None:
+    """A group: as text or JSON one thing, as a table or CSV a row for each member."""
+    from metashell.cli.groups_text import MEMBER_COLUMNS, description_lines, member_rows
+
+    if work.form in ("table", "csv"):
+        work.rows(member_rows(description), MEMBER_COLUMNS)
+    else:
         work.one(description.as_object(), description_lines(description))
 
 
@@ -169,6 +195,11 @@ def _offsets(work: Work) -> None:
         more = f" and {len(missing) - _NAMED_MAX} more" if len(missing) > _NAMED_MAX else ""
         where = "lies in the directories that were named" if work.values.paths else "can be asked for its end"
         work.note(f"no log of {names}{more} {where}: their lag is not known")
+    if past := [row for row in rows if (row.lag or 0) < 0]:
+        names = ", ".join(f"{row.topic}-{row.partition}" for row in past[:_NAMED_MAX])
+        more = f" and {len(past) - _NAMED_MAX} more" if len(past) > _NAMED_MAX else ""
+        behind = ", or the copy at hand is behind" if work.values.paths else ""
+        work.note(f"committed past the end of {names}{more}: records were lost or the topic was made again{behind}; consumers reset there")
     columns = tuple(
         column
         for column in OFFSET_COLUMNS

@@ -38,12 +38,12 @@ def streams_upgrade(command: CommandSpec, words: Sequence[str]) -> int:
 def _stories(work: Work) -> list[Story]:
     """The story of the group in each log that has records of it. Errors: MetashellError where none has."""
     from metashell.errors import MetashellError
-    from metashell.offsets_log.decoding import Decoder, key_prefix
+    from metashell.offsets_log.decoding import Decoder, KeysOf, shown_id
     from metashell.offsets_log.story.telling import story_of
 
-    group_id: str = work.values.group
-    prefix = key_prefix(group_id)
-    loaded = read_logs(work, lambda raw: raw.key is not None and raw.key.startswith(prefix, 2))
+    group_id = shown_id(work.values.group)
+    keys = KeysOf(group_id)
+    loaded = read_logs(work, lambda raw: raw.key is not None and keys.has(raw.key))
     topics, decoder = NamedTopics(work), Decoder()
     stories = [story_of(group_id, log.fold.records, topics, decoder) for log in loaded.logs if log.fold.records]
     if not stories:
@@ -186,17 +186,17 @@ def _event_row(event: Event) -> dict[str, object]:
 
 
 def _all_groups_of_a_path(work: Work) -> None:
-    """One word that is a path means all groups of it. Errors: UsageError where no path was named."""
+    """A first word that is a path and looks like one, or the only word, means all groups. Errors: UsageError where no path was named."""
     import os
 
     from metashell.errors import UsageError
 
     values = work.values
-    if values.paths:
+    if values.paths and not (os.sep in values.group and os.path.lexists(values.group)):
         return
     if not os.path.lexists(values.group):
         raise UsageError("missing PATH", "paths")
-    values.group, values.paths = "*", (values.group,)
+    values.group, values.paths = "*", (values.group, *values.paths)
 
 
 def _downgrade_check(work: Work) -> None:
@@ -224,4 +224,22 @@ def _streams_upgrade(work: Work) -> None:
 
 
 def _show_checks(work: Work, checks: Sequence[Check], none: str) -> None:
-    work.rows([check.as_object() for check in checks], CHECK_COLUMNS, none=none)
+    if work.form != "text" or not checks:
+        work.rows([check.as_object() for check in checks], CHECK_COLUMNS, none=none)
+        return
+    for line in check_lines(checks, work.display.width):
+        work.display.line(line)
+
+
+def check_lines(checks: Sequence[Check], width: int | None) -> Iterator[str]:
+    """Checks as text: the group, and below it a line for each check; on a terminal as many as it takes."""
+    from itertools import groupby
+    from textwrap import wrap
+
+    from metashell.escape import terminal_line
+
+    for (group_id, kind), found in groupby(checks, key=lambda check: (check.group_id, check.kind)):
+        yield terminal_line(f"{group_id} ({kind})")
+        for check in found:
+            line = terminal_line(f"    {check.check}: {check.result}: {check.text}")
+            yield from [line] if width is None or len(line) <= width else wrap(line, max(width, 20), subsequent_indent=" " * 8)

@@ -10,6 +10,59 @@ if TYPE_CHECKING:
     from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription
 
 
+MEMBER_COLUMNS = (
+    "group",
+    "group_type",
+    "state",
+    "epoch",
+    "member",
+    "instance",
+    "client",
+    "host",
+    "rack",
+    "member_type",
+    "member_epoch",
+    "member_state",
+    "topics",
+    "assigned",
+    "target",
+    "revoking",
+)
+
+
+def member_rows(description: GroupDescription) -> list[dict[str, object]]:
+    """A row for each member; of a group without members one that has the group alone."""
+    from metashell.groups.view import parts_text
+
+    summary = description.summary
+    group: dict[str, object] = {
+        "type": "member",
+        "group": summary.group_id,
+        "group_type": summary.kind,
+        "state": summary.state,
+        "epoch": summary.epoch,
+    }
+    rows = [
+        {
+            **group,
+            "member": member.member_id,
+            "instance": member.instance_id,
+            "client": member.client_id,
+            "host": member.client_host,
+            "rack": member.rack,
+            "member_type": member.member_type,
+            "member_epoch": member.epoch,
+            "member_state": member.state or None,
+            "topics": ",".join(member.topics) or member.regex,
+            "assigned": parts_text(member.assigned),
+            "target": None if member.target is None else parts_text(member.target),
+            "revoking": parts_text(member.revoking),
+        }
+        for member in description.members
+    ]
+    return rows or [group]
+
+
 def description_lines(description: GroupDescription) -> Iterator[str]:
     """A group with its members as text."""
     from metashell.escape import terminal_line

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from struct import error as struct_error
-from typing import Any, Final
+from typing import Any
 
-from metashell.codec.plain import plain_read
+from metashell.codec.plain import STRING_MAX, plain_read
 from metashell.codec.primitives import kafka_text
 from metashell.codec.schema import FORMATS, FieldSchema, MessageSchema, StructSchema
 from metashell.codec.source import (
@@ -21,7 +21,6 @@ from metashell.codec.source import (
     UNROLLED_COUNT_MAX,
     UNSET,
     Source,
-    add_count,
     add_tag_loop,
     default_of,
     groups,
@@ -37,10 +36,6 @@ BoundedReader = Callable[[bytes, int, int, list[int]], tuple[Any, int]]
 
 _PLAIN, _COUNTING = "b, p, end", "b, p, end, left"
 """What every made function takes. One that counts takes from `left[0]` as it makes values."""
-
-
-TEXT_MAX: Final = 8 << 20
-"""Bytes of a text that a bounded reader reads: a longer one fits into no record batch, and would keep all threads waiting."""
 
 
 class TooManyValuesError(DecodeError):
@@ -245,8 +240,6 @@ def _read_variable(source: Source, field: FieldSchema, schema: MessageSchema, ve
             _read_array(source, field, schema, version, target)
         else:
             source.add("e = p + n")
-            if field.type == "string" and source.arguments == _COUNTING:
-                source.add(f"if n > {TEXT_MAX}: raise DecodeError('a text is too long')")
             source.add(f"{target} = {_text_or_bytes(source, field)}")
             source.add("p = e")
 
@@ -290,10 +283,14 @@ def read_count(source: Source, field: FieldSchema, schema: MessageSchema, versio
         source.add(f"n, = unpack_{'h' if size == 2 else 'i'}(b, p)")
         source.add(f"p += {size}")
         return
-    if count_read:
-        source.add("if n > 127: n, p = uvarint(b, p - 1)")
-    else:
-        add_count(source, "n")
+    if not count_read:
+        source.add("n = b[p]")
+        source.add("p += 1")
+    with source.block("if n > 127:"):
+        source.add("n, p = uvarint(b, p - 1)")
+        if field.type == "string" and not field.is_array:
+            # The plain reader says what is wrong.
+            source.add(f"if n > {STRING_MAX + 1}: raise ValueError")
     source.add("n -= 1")
 
 

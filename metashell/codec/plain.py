@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from struct import Struct
-from typing import Any
+from typing import Any, Final
 
 from metashell.codec.primitives import kafka_text, read_uvarint
 from metashell.codec.schema import FORMATS, FieldSchema, MessageSchema, StructSchema
@@ -17,6 +17,8 @@ from metashell.errors import DecodeError
 
 FIXED = {name: Struct(">" + form) for name, form in FORMATS.items()}
 """The primitives of a fixed width, by their names in schemas."""
+STRING_MAX: Final = 32_767
+"""Bytes of a string, in every version: compact lengths could say more, and Kafka's readers refuse them too."""
 
 
 class TrailingBytesError(DecodeError):
@@ -152,6 +154,8 @@ class PlainReader:
                 raise self._fail("null, which is not legal in an array")
             self._check_nullable(field)
             return None
+        if field.type == "string" and size > STRING_MAX:
+            raise self._fail(f"a string of {size} bytes, at most {STRING_MAX} are legal")
         raw = self._take(size)
         return kafka_text(raw) if field.type == "string" else raw
 

@@ -78,9 +78,9 @@ class GroupMachine:
 
     def forget(self, connection_id: int) -> None:
         """A connection is over: nobody waits for an answer to what was asked on it. What its member is in its group does not change."""
-        ticket = self._of_connections.pop(connection_id, None)
+        ticket = self._of_connections.get(connection_id)
         if ticket is not None:
-            del self._waiting[ticket]
+            self._take_out(ticket)
 
     def topics_changed(self, topics: Topics, changed: Collection[str], deleted: Collection[str]) -> None:
         """Tell the coordinator of another view of the topics."""
@@ -97,14 +97,23 @@ class GroupMachine:
 
     def _done(self, answers: list[Answer]) -> None:
         for answer in answers:
-            request = self._waiting.pop(answer.ticket, None)
+            request = self._take_out(answer.ticket)
             if request is not None:
-                del self._of_connections[request.connection_id]
                 self._send(request, answer.body)
+        # Their connections stay silent, as with Kafka, until the clients give up.
+        dropped, self.shard.dropped = self.shard.dropped, []
+        for ticket in dropped:
+            self._take_out(ticket)
         effects, self.shard.effects = self.shard.effects, []
         for effect in effects:
             self._perform(effect)
         self._wind()
+
+    def _take_out(self, ticket: int) -> ServerRequest | None:
+        request = self._waiting.pop(ticket, None)
+        if request is not None:
+            del self._of_connections[request.connection_id]
+        return request
 
     def _wind(self) -> None:
         """Have the loop come back when the next timer is due. A bell that rings too early is left: it winds itself anew."""

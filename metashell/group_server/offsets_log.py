@@ -36,8 +36,9 @@ class OffsetsLog:
     def read(self, offset: int, size_max: int) -> bytes:
         """Whole batches from the one that holds `offset`, at least one where there is any, up to `size_max` bytes."""
         for batch in self._written[len(self._batches) :]:
+            data = batch_bytes(batch)
             self._bases.append(batch.base_offset)
-            self._batches.append(batch_bytes(batch))
+            self._batches.append(data)
         first = max(0, bisect_right(self._bases, offset) - 1)
         found: list[bytes] = []
         size = 0

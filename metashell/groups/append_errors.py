@@ -1,4 +1,4 @@
-"""What clients are told when records could not be written.
+"""What answers say when records could not be written.
 
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager.appendGroupMetadataErrorToResponseError.
 """

@@ -47,8 +47,9 @@ class Decision:
 
     Shape: `producer` for a transactional batch. `marker` ends that producer's transaction: True commits, False aborts; it has no records.
     `replays` is False where the coordinator's state is already what the records say: a classic group knows more than its record, which
-    would replace it. `request` is what was decided. `on_failure` gives what happens instead when the batch could not be written, by error
-    code and time; without it the request is answered with the error, and the other answers stay.
+    would replace it. `dropped` are tickets of earlier requests that are never answered. `request` is what was decided. `on_failure` gives
+    what happens instead when the batch could not be written, by error code and time; without it the request is answered with the error,
+    and the other answers stay.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -57,6 +58,7 @@ class Decision:
     producer: Producer | None = None
     marker: bool | None = None
     replays: bool = True
+    dropped: list[int] = field(default_factory=list)
     request: Request | None = None
     on_failure: Callable[[int, int], Decision] | None = None
 

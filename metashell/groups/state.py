@@ -51,6 +51,10 @@ class State:
         """Configs of resource type GROUP, by group."""
         self.make_simple = make_simple
 
+    def find_other_kind(self, group: Group, kind: str, place: Place) -> None:
+        """Note a record of one kind of group where there is a group of another."""
+        self.find("WRONG_GROUP_TYPE", group.group_id, f"a record of a {kind} group, but the group is of type {group.type}", place)
+
     def find(self, kind: str, group_id: str, text: str, place: Place) -> None:
         """Note what is wrong with a log."""
         self.finding_counts[kind] += 1

@@ -197,8 +197,8 @@ class OffsetRow:
 
     @property
     def lag(self) -> int | None:
-        """Records that are left to read, None where that is not known. A commit past the end of the log has none left."""
-        return None if self.end_offset is None or self.offset < 0 else max(self.end_offset - self.offset, 0)
+        """Records that are left to read, None where that is not known. As with Kafka's tools it is negative for a commit past the end."""
+        return None if self.end_offset is None or self.offset < 0 else self.end_offset - self.offset
 
     def as_object(self) -> dict[str, Any]:
         return {

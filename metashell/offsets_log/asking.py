@@ -77,7 +77,7 @@ class FoundGroup(NamedTuple):
 
 def find_group(loaded: Loaded, group_id: str) -> list[FoundGroup]:
     """Where a group is: in one log, or in several where the number of partitions was changed."""
-    raw = group_id.encode("utf-8", "surrogatepass")
+    raw = group_id.encode()
     found = []
     for log in loaded.logs:
         fold = log.fold

@@ -52,12 +52,19 @@ def metadata_directories(paths: Iterable[str]) -> Iterator[str]:
 
 def _partitions(paths: Iterable[str]) -> Iterator[tuple[tuple[str, int], str, list[str]]]:
     """The partitions in the log directories of some paths: topic and number, directory, and the names of its files."""
-    for top in dict.fromkeys(_log_directory(place) for path in paths if path != "-" for place in paths_of(path)):
+    for top in dict.fromkeys(_log_directory(place) for path in paths if path != "-" for place in _places_of(path)):
         for folder, below, names in os.walk(top):
             below.sort()
             named = partition_name(os.path.basename(folder))
             if named is not None:
                 yield named, folder, names
+
+
+def _places_of(path: str) -> list[str]:
+    try:
+        return paths_of(path)
+    except UsageError:
+        return []  # whoever reads the logs of groups says so
 
 
 def _topic_id(path: str) -> bytes | None:

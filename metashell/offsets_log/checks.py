@@ -19,12 +19,13 @@ from metashell.offsets_log.asking import find_group
 from metashell.offsets_log.decoding import group_of_key
 from metashell.offsets_log.fold import RawRecord
 from metashell.offsets_log.loading import Loaded
+from metashell.offsets_log.story.events import listed
 
 Release = tuple[int, int]
 
 
 class Check(NamedTuple):
-    """One finding of a check. `result` is `ok`, `lost` (a group is gone without a word) or `breaks`."""
+    """One finding of a check. `result` is `ok`, `lost` (something is gone without a word), `breaks` or `refused` (it stays as it is)."""
 
     group_id: str
     kind: str
@@ -96,17 +97,20 @@ def downgrade_checks(loaded: Loaded, census: Census, pattern: str, to: Release |
             continue
         found = find_group(loaded, group_id)
         kind = found[0].group.type if found else "deleted"
-        checks += _of_records(group_id, kind, counts, to, is_there=bool(found))
+        has_offsets = any(one.log.fold.offset_counts()[one.raw] for one in found)
+        checks += _of_records(group_id, kind, counts, to, is_there=bool(found), has_offsets=has_offsets)
         if found and to is None:
-            checks.append(_of_protocol(found[0].group.description(KnownTopics())))
+            checks.append(_of_protocol(found[0].group.description(KnownTopics()), has_offsets=has_offsets))
     return checks
 
 
-def _of_records(group_id: str, kind: str, counts: Counter[tuple[int, int]], to: Release | None, *, is_there: bool) -> Iterator[Check]:
+def _of_records(
+    group_id: str, kind: str, counts: Counter[tuple[int, int]], to: Release | None, *, is_there: bool, has_offsets: bool
+) -> Iterator[Check]:
     needs = {types: _need(*types) for types in counts}
     if to is None:
         if is_there:
-            yield Check(group_id, kind, "release", "ok", _oldest_text(needs))
+            yield Check(group_id, kind, "release", "ok", _oldest_text(needs, has_offsets))
         return
     for fails in (True, False):
         # Of a group that is gone only what stops the whole partition matters.
@@ -115,22 +119,23 @@ def _of_records(group_id: str, kind: str, counts: Counter[tuple[int, int]], to: 
             newest = max(need.release for need in unread.values())
             count = sum(counts[types] for types in unread)
             text = (
-                f"{counted(count, 'record needs', 'records need')} {_text(newest)} ({_types_text(unread)}): {_consequence(unread, fails)}"
+                f"{counted(count, 'record needs', 'records need')} {_text(newest)} ({_types_text(unread)}): "
+                f"the broker {_consequence(unread, fails, has_offsets)}"
             )
             yield Check(group_id, kind, f"release {_text(to)}", "breaks" if fails else "lost", text)
 
 
-def _oldest_text(needs: Mapping[tuple[int, int], _Need]) -> str:
+def _oldest_text(needs: Mapping[tuple[int, int], _Need], has_offsets: bool) -> str:
     oldest = max((need.release for need in needs.values()), default=_OLDEST)
     because = {types: need for types, need in needs.items() if need.release == oldest}
     fails = any(need.fails for need in because.values())
-    older = "an older one does not load the partition" if fails else "an older one skips the group's members"
-    return f"all is read by {_text(oldest)} and newer, because of {_types_text(because)}; {older}"
+    older = _consequence(because, fails, has_offsets)
+    return f"all is read by {_text(oldest)} and newer, because of {_types_text(because)}; an older one {older}"
 
 
 def _types_text(types: Iterable[tuple[int, int]]) -> str:
     names = _type_names()
-    return ", ".join(f"{names.get(type_id, type_id)} v{version}" for type_id, version in sorted(types))
+    return listed((f"{names.get(type_id, type_id)} v{version}" for type_id, version in sorted(types)), 2)
 
 
 @cache
@@ -144,12 +149,14 @@ def _need(type_id: int, version: int) -> _Need:
     return _Need(max((release for since, release in _KNOWN_SINCE if type_id >= since), default=_OLDEST), fails=False)
 
 
-def _consequence(types: Iterable[tuple[int, int]], fails: bool) -> str:
+def _consequence(types: Iterable[tuple[int, int]], fails: bool, has_offsets: bool) -> str:
+    """What a broker does that does not read records of these types."""
     if fails:
-        return "the broker does not load this partition, and every group in it is unreachable"
+        return "does not load this partition, and every group in it is unreachable"
     if {type_id for type_id, _ in types} == {_EXPRESSION}:
-        return "the broker skips them, and subscriptions by expression find no topics; the rest of the group stays"
-    return "the broker skips them, and the group is lost with its members; its committed offsets stay"
+        return "skips them, and subscriptions by expression find no topics; the rest of the group stays"
+    left = "; its committed offsets stay" if has_offsets else ""
+    return f"skips them, and the group is lost with its members{left}"
 
 
 def _text(release: Release) -> str:
@@ -159,27 +166,41 @@ def _text(release: Release) -> str:
 # ---- from one protocol to the other
 
 
-def _of_protocol(description: GroupDescription) -> Check:
+_CHANGES: Final = {"classic": "consumer", "consumer": "classic", "share": "classic", "streams": "classic"}
+"""Kind of group -> the protocol that people ask about."""
+
+
+def _of_protocol(description: GroupDescription, *, has_offsets: bool) -> Check:
     summary = description.summary
-    if summary.kind == "classic":
-        reasons = list(_against_upgrade(description))
-        text = "becomes a consumer group when a first member joins by the consumer protocol, and keeps its offsets"
-        if reasons:
-            return Check(summary.group_id, summary.kind, "to consumer protocol", "breaks", f"no online change: {'; '.join(reasons)}")
-        return Check(summary.group_id, summary.kind, "to consumer protocol", "ok", text)
-    if summary.kind == "consumer":
-        reasons = list(_against_downgrade(description))
-        text = "becomes a classic group when its last member of the consumer protocol leaves and classic members are left"
-        result = "breaks" if reasons else "ok"
-        return Check(summary.group_id, summary.kind, "to classic protocol", result, "; ".join([*reasons, text]))
-    return Check(summary.group_id, summary.kind, "to classic protocol", "breaks", f"a {summary.kind} group changes only when it is empty")
+    to = _CHANGES[summary.kind]
+    result, text = _change(description, to, ", and keeps its offsets" if has_offsets else "")
+    return Check(summary.group_id, summary.kind, f"to {to} protocol", result, text)
+
+
+def _change(description: GroupDescription, to: str, keeps: str) -> tuple[str, str]:
+    """Whether and how a group changes its protocol. Source: groups.md 9.1 and 11."""
+    kind = description.summary.kind
+    if kind == "share":
+        return "refused", "a share group stays one until it is deleted, also when it is empty: it refuses members of other protocols"
+    if not description.members and description.summary.state == "Empty":
+        return "ok", f"it is empty: it becomes a {to} group when a first member joins by that protocol{keeps}"
+    if kind == "classic":
+        if reasons := list(_against_upgrade(description)):
+            return "refused", f"not while it has members: {'; '.join(reasons)}"
+        return "ok", f"becomes a consumer group when a first member joins by the consumer protocol{keeps}"
+    if kind == "streams":
+        return "refused", "not while it has members: stop them all first"
+    modern = [member.member_id for member in description.members if member.member_type == "consumer"]
+    steps = [f"start {len(modern)} of {counted(len(description.members), 'member')} with group.protocol=classic"] if modern else []
+    steps.append(f"it becomes a classic group when its last member of the consumer protocol leaves and classic members are left{keeps}")
+    if regexes := sorted({member.regex for member in description.members if member.regex}):
+        return "lost", "; ".join([f"subscriptions by RE2 expressions end: {', '.join(regexes)}", *steps])
+    return "ok", "; ".join(steps)
 
 
 def _against_upgrade(description: GroupDescription) -> Iterator[str]:
     """Why a classic group cannot become a consumer group with members in it. Source: groups.md 11.1."""
     summary = description.summary
-    if summary.state == "Empty":
-        return
     if summary.protocol_type != "consumer":
         yield f"its protocol type is {summary.protocol_type or 'not known'}"
         return
@@ -189,12 +210,3 @@ def _against_upgrade(description: GroupDescription) -> Iterator[str]:
         assignment = member.details.get("assignment")
         if isinstance(assignment, dict) and assignment.get("userData"):
             yield f"the assignment of {member.member_id} has user data of its assignor ({description.assignor}), which would be lost"
-
-
-def _against_downgrade(description: GroupDescription) -> Iterator[str]:
-    regexes = sorted({member.regex for member in description.members if member.regex})
-    if regexes:
-        yield f"subscriptions by RE2 expressions end: {', '.join(regexes)}"
-    modern = [member.member_id for member in description.members if member.member_type == "consumer"]
-    if modern:
-        yield f"{len(modern)} of {len(description.members)} members speak the consumer protocol: start them with group.protocol=classic"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Final
 
 from metashell.codec.coordinator import PREFIX_SIZE, int16_at
 from metashell.codec.coordinator_text import CoordinatorTexts
+from metashell.codec.primitives import kafka_text
 from metashell.errors import DecodeError
 from metashell.groups.offsets.records import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT, committed_of
 from metashell.groups.record import Record
@@ -64,6 +66,14 @@ class Decoder:
         read = self._commit_key.reader(0)(key, PREFIX_SIZE, len(key))
         return read.group, (read.topic, read.partition)
 
+    def plain_key(self, key: bytes) -> bytes:
+        """The bytes that stand for all keys that a coordinator reads as this one. Errors: DecodeError."""
+        if is_plain_key(key):
+            return key
+        assert self._commit_key is not None, "its schema is packaged"
+        group, (topic, partition) = self.committed_key(key)
+        return key[:PREFIX_SIZE] + self._commit_key.write(self._commit_key.cls(group=group, topic=topic, partition=partition), 0)
+
     def committed(self, value: bytes, record_offset: int) -> Committed:
         """The offset that a value commits. Errors: DecodeError."""
         assert self._commit_value is not None, "its schema is packaged"
@@ -84,13 +94,55 @@ def _as_today(found: Any, cls: type[Any]) -> Any:
     return made
 
 
+def is_plain_key(key: bytes) -> bool:
+    """Whether a commit's key has nothing but its fields, in ASCII: then no other key means the same."""
+    if not key[:-4].isascii() or len(key) < 10:
+        return False
+    at = 4 + (key[2] << 8 | key[3])
+    return at + 6 <= len(key) == at + 6 + (key[at] << 8 | key[at + 1])
+
+
+def is_plain_commit(value: bytes) -> bool:
+    """Whether a value is a committed offset as today's brokers write it, to its last byte."""
+    size = len(value)
+    if size < 23 or value[0]:
+        return False
+    if value[1] == 3:
+        return size == 24 + (value[14] << 8 | value[15])
+    if value[1] != 4 or not 0 < value[14] < 128:
+        return False
+    left = size - 22 - value[14]
+    return (left == 1 and not value[-1]) or (left == 19 and value[-19:-16] == _ONLY_TOPIC_ID)
+
+
+_ONLY_TOPIC_ID: Final = b"\1\0\x10"
+"""Tagged fields: one, of tag 0 and 16 bytes."""
+
+
 def group_of_key(key: bytes) -> bytes:
-    """The bytes of the group id with which every key begins; empty for a key that is too short."""
+    """The bytes of the group id with which every key begins, as UTF-8; empty for a key that is too short."""
     size = int16_at(key, PREFIX_SIZE)
-    return key[4 : 4 + size] if size > 0 else b""
+    raw = key[4 : 4 + size] if size > 0 else b""
+    return raw if raw.isascii() else kafka_text(raw).encode()
 
 
-def key_prefix(group_id: str) -> bytes:
-    """What follows the type in the keys of a group."""
-    raw = group_id.encode("utf-8", "surrogatepass")
-    return len(raw).to_bytes(2, "big") + raw
+def shown_id(group_id: str) -> str:
+    """A group's id as it is shown: bytes of the command line that are not UTF-8 are read as a coordinator reads them."""
+    try:
+        group_id.encode()
+    except UnicodeEncodeError:
+        return kafka_text(os.fsencode(group_id))
+    return group_id
+
+
+class KeysOf:
+    """Tells the keys of a group's records."""
+
+    def __init__(self, group_id: str) -> None:
+        self._raw = group_id.encode()
+        self._prefix = len(self._raw).to_bytes(2, "big") + self._raw
+        self._may_differ = "\ufffd" in group_id
+
+    def has(self, key: bytes) -> bool:
+        """Whether a key is of the group."""
+        return key.startswith(self._prefix, PREFIX_SIZE) or (self._may_differ and group_of_key(key) == self._raw)

@@ -1,7 +1,8 @@
 """The fold of one partition's log: groups by their replay, offsets by the newest bytes of each key.
 
 Nearly all records of the log are commits, and of each partition only the newest counts. So a commit is not decoded when it is read: the
-fold keeps, by the bytes of its key, the bytes of its value, and decodes what is asked for. All else is done with care: transactions, which
+fold keeps, by the bytes of its key, the bytes of its value where their sizes say that both decode, and decodes what is asked for. A bad
+commit is a finding, and what was committed before it stays. All else is done with care: transactions, which
 hold offsets back until a marker, tombstones, and every other type of record, which goes to the replay of `groups`. A group of which only
 commits are known has no object: it is a simple group, and there may be a million of them.
 `tests/offsets_log/test_fold.py` holds this fold to the replay of every record.
@@ -35,13 +36,17 @@ from metashell.groups.record import Place
 from metashell.groups.state import Committed, PartitionKey
 from metashell.log.order import OrderCheck
 from metashell.log.segment import TakesFrames
-from metashell.offsets_log.decoding import COMMIT_TYPES, GROUP_METADATA, Decoder, UnknownTypeError, group_of_key
+from metashell.offsets_log.decoding import (
+    COMMIT_TYPES,
+    GROUP_METADATA,
+    Decoder,
+    UnknownTypeError,
+    group_of_key,
+    is_plain_commit,
+)
 
 _GAVE_UP: Final = -1
 _COMMIT_PREFIX: Final = b"\0\1"
-_VERSION_MAX: Final = 4
-_NO_COMMIT: Final = b"\0\5"
-"""All values of offsets that we know begin with a version below this."""
 
 
 class RawRecord(NamedTuple):
@@ -172,7 +177,10 @@ class Fold:
         key = raw.key or b""
         type_id = int16_at(key, 0) if len(key) > 1 else -1
         if type_id in COMMIT_TYPES:
-            self._take_commit(_COMMIT_PREFIX + key[2:], raw)
+            try:
+                self._take_commit(self._decoder.plain_key(_COMMIT_PREFIX + key[2:]), raw)
+            except DecodeError as error:
+                self._find("BAD_RECORD", key, str(error), raw)
             return
         try:
             record = self._decoder.record(raw.key, raw.value)
@@ -194,13 +202,14 @@ class Fold:
             self._gone[group_of_key(key)] = raw.offset
 
     def _take_commit(self, key: bytes, raw: RawRecord) -> None:
+        """Errors: DecodeError, and what was committed before stays."""
         value = raw.value
         if value is None:
             self._forget(key, raw.offset)
-        elif len(value) < 2 or not 0 <= int16_at(value, 0) <= _VERSION_MAX:
-            text = f"version {int16_at(value, 0)} of an offset is not known" if len(value) > 1 else "the value has no version"
-            self._find("BAD_RECORD", key, text, raw)
-        elif raw.producer_id >= 0:
+            return
+        if not is_plain_commit(value):
+            self._decoder.committed(value, raw.offset)
+        if raw.producer_id >= 0:
             self._pending.setdefault(raw.producer_id, {})[key] = (raw.offset, value)
             self._touch(key, raw.offset)
         elif self._newest.get(key, _NOTHING)[0] < raw.offset:
@@ -250,22 +259,21 @@ class Fold:
         yield from dict.fromkeys((*self._keys_by_group(), *self._touched))
 
     def committed(self, group: bytes) -> Iterator[tuple[PartitionKey, Committed]]:
-        """The offsets of a group in the order in which they were first committed. What does not decode is a finding."""
+        """The offsets of a group in the order in which they were first committed."""
         for key in self._keys_by_group().get(group, ()):
-            yield from self._decoded(key, *self._newest[key])
+            yield self._decoded(key, self._newest[key])
 
     def pending(self, group: bytes) -> Iterator[tuple[int, PartitionKey, Committed]]:
         """The offsets of a group that open transactions hold back, with the producer's id."""
         for producer_id, held in self._pending.items():
             for key, entry in held.items():
                 if group_of_key(key) == group:
-                    yield from ((producer_id, *found) for found in self._decoded(key, *entry))
+                    yield producer_id, *self._decoded(key, entry)
 
-    def _decoded(self, key: bytes, offset: int, value: bytes) -> Iterator[tuple[PartitionKey, Committed]]:
-        try:
-            yield self._decoder.committed_key(key)[1], self._decoder.committed(value, offset)
-        except DecodeError as error:
-            self._find("BAD_RECORD", key, str(error), RawRecord(offset, -1, key, value, -1))
+    def _decoded(self, key: bytes, entry: Entry) -> tuple[PartitionKey, Committed]:
+        """What did not decode was not taken."""
+        offset, value = entry
+        return self._decoder.committed_key(key)[1], self._decoder.committed(value, offset)
 
     def _keys_by_group(self) -> dict[bytes, list[bytes]]:
         if self._by_group is None:
@@ -350,7 +358,19 @@ def _take_usual(buf: bytes, at: int, count: int, base_offset: int, newest: dict[
             if at != end - 1 or buf[at]:
                 return _GAVE_UP
             at = end
-            if value is not None and buf[start + 1] == 1 and not buf[start] and value < _NO_COMMIT and len(value) > 1:
+            # `is_plain_key` and `is_plain_commit`, written out.
+            group_end = 4 + (key[2] << 8 | key[3])
+            if (
+                value is not None
+                and key[1] == 1
+                and not key[0]
+                and key[:-4].isascii()
+                and len(key) == group_end + 6 + (key[group_end] << 8 | key[group_end + 1])
+                and (
+                    (len(value) > 23 and value[1] == 3 and not value[0] and len(value) == 24 + (value[14] << 8 | value[15]))
+                    or is_plain_commit(value)
+                )
+            ):
                 newest[key] = base_offset + (delta >> 1), value
             else:
                 others.append((base_offset + (delta >> 1), key, value))

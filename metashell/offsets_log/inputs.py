@@ -10,6 +10,7 @@ from metashell.errors import PathError, UsageError
 from metashell.log.identity import partition_name
 from metashell.log.inputs import InputFile, all_empty, find_logs, named_file, nothing_found, other_log, paths_of
 from metashell.log.kinds import OFFSETS, LogKind
+from metashell.log.source_fault import SourceFault
 
 Copy = tuple[InputFile, ...]
 """The segments of one directory, in order."""
@@ -28,19 +29,20 @@ class PartitionLog(NamedTuple):
         return f"partition {self.partition}" if self.partition is not None else self.copies[0][0].path
 
 
-def offsets_logs(paths: Sequence[str], notes: list[str] | None = None) -> list[PartitionLog]:
+def offsets_logs(paths: Sequence[str], notes: list[str] | None = None, faults: list[SourceFault] | None = None) -> list[PartitionLog]:
     """The logs at some paths, by partition; files that were named belong together by their directory.
 
-    A folder that has logs, but not this one, is passed over and told in `notes` if another path has it: controllers have none.
-    Errors: UsageError where no path has such a log, for a path that is not there, for logs of two clusters, and where no batch was
-    ever written.
+    A folder that has logs, but not this one, is passed over and told in `notes` if another path has it: controllers have none. So is a
+    path that is not there, may not be read or has no log at all, which is one of `faults`.
+    Errors: UsageError where no path has such a log, for logs of two clusters, and where no batch was ever written.
     """
     without: list[UsageError] = []
+    unusable: list[PathError] = []
     found: dict[tuple[int | None, str], dict[str, list[InputFile]]] = {}
     clusters: dict[str, str] = {}
     is_empty = True
-    for path in dict.fromkeys(place for named in paths for place in paths_of(named)):
-        for directory, file, has_batches in _files_of(path, without):
+    for path in dict.fromkeys(place for named in paths for place in _places_of(named, unusable)):
+        for directory, file, has_batches in _usable_files_of(path, without, unusable):
             is_empty = is_empty and not has_batches
             partition = _partition_of(directory)
             files = found.setdefault((partition, "" if partition is not None else directory), {}).setdefault(directory, [])
@@ -48,10 +50,12 @@ def offsets_logs(paths: Sequence[str], notes: list[str] | None = None) -> list[P
                 files.append(file)
             if file.cluster_id:
                 clusters.setdefault(file.cluster_id, file.path)
-    if without and not found:
-        raise without[0]
+    if not found and (unusable or without):
+        raise (unusable or without)[0]
     if notes is not None:
         notes += map(str, without)
+    if faults is not None:
+        faults += [SourceFault(error.argument, -1, -1, str(error).removeprefix(f"{error.argument}: ")) for error in unusable]
     if len(clusters) > 1:
         listed = ", ".join(f"{id} ({path})" for id, path in clusters.items())
         raise UsageError(f"logs of {len(clusters)} clusters, name those of one: {listed}")
@@ -63,6 +67,22 @@ def offsets_logs(paths: Sequence[str], notes: list[str] | None = None) -> list[P
         for (partition, _), copies in found.items()
     ]
     return sorted(logs, key=lambda log: (log.partition is None, log.partition or 0))
+
+
+def _places_of(named: str, unusable: list[PathError]) -> list[str]:
+    try:
+        return paths_of(named)
+    except PathError as error:
+        unusable.append(error)
+        return []
+
+
+def _usable_files_of(path: str, without: list[UsageError], unusable: list[PathError]) -> Iterator[tuple[str, InputFile, bool]]:
+    """One dead disk of three brokers does not hide the other two."""
+    try:
+        yield from _files_of(path, without)
+    except PathError as error:
+        unusable.append(error)
 
 
 def _files_of(path: str, without: list[UsageError]) -> Iterator[tuple[str, InputFile, bool]]:

@@ -52,7 +52,11 @@ def load(paths: Sequence[str], *, wants: Callable[[RawRecord], bool] | None = No
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        for log in offsets_logs(paths, loaded.notes):
+        unusable: list[SourceFault] = []
+        logs = offsets_logs(paths, loaded.notes, unusable)
+        for fault in unusable:
+            loaded.add_fault(fault)
+        for log in logs:
             loaded.logs.append(LoadedLog(log, _fold_of(log, decoder, wants, loaded, max_decompressed)))
     finally:
         if was_enabled:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from metashell.admin.errors import AdminError
+from metashell.cli import reassign_acts
 from metashell.codec import messages
 from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from metashell.embedded import EmbeddedQuorum
@@ -284,20 +285,23 @@ def test_waiting_has_an_end_and_says_what_is_left(quorum: EmbeddedQuorum, plan: 
     lines(quorum, "reassign", "cancel", plan)
 
 
-def test_the_end_of_waiting_is_one_for_all_batches(quorum: EmbeddedQuorum, plan: str) -> None:
-    done = threading.Event()
+def test_the_end_of_waiting_is_one_for_all_batches(quorum: EmbeddedQuorum, plan: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Clock:
+        """Each rest takes 1.5 s, in which what is being moved arrives."""
 
-    def copy() -> None:
-        while not done.wait(1.2):
-            catch_up(quorum, "orders", *(id for id, one in quorum.image.topics.by_name["orders"].partitions.items() if one.adding_replicas))
+        now = 0.0
 
-    thread = threading.Thread(target=copy)
-    thread.start()
-    try:
-        told = lines(quorum, "reassign", "apply", plan, "--batch", "1", "--wait", "2", status=1)
-    finally:
-        done.set()
-        thread.join()
+        def monotonic(self) -> float:
+            return self.now
+
+        def sleep(self, seconds: float) -> None:
+            self.now += 1.5
+            partitions = quorum.image.topics.by_name["orders"].partitions
+            catch_up(quorum, "orders", *(id for id, one in partitions.items() if one.adding_replicas))
+
+    monkeypatch.setattr(reassign_acts, "time", Clock())
+    told = lines(quorum, "reassign", "apply", plan, "--batch", "1", "--wait", "2", status=1)
+    monkeypatch.undo()
     assert told[-1] == "metashell reassign apply: not within 2 s: 1 partitions are still being moved"
     lines(quorum, "reassign", "cancel", plan)
 

@@ -173,7 +173,7 @@ def test_a_group_whose_blobs_do_not_decode_is_shown_with_what_is_wrong(tmp_path:
     text = tell("describe", "g", tmp_path).stdout.decode()
     assert "member a" in text
     assert "finding" in text
-    assert objects("downgrade-check", "g", tmp_path)[1]["result"] == "breaks"
+    assert objects("downgrade-check", "g", tmp_path)[1]["result"] == "refused"
 
 
 @pytest.mark.parametrize("name", ["worked-trace", "upgrade-and-downgrade", "txn-commit", "share-life", "regex", "cold-start"])

@@ -362,3 +362,42 @@ def test_spoilt_requests_end_connections_and_nothing_else(image: MetadataImage) 
                 one.close()
 
     run(main)
+
+
+def test_an_id_that_no_record_could_hold_closes_its_connection_and_nobody_elses(image: MetadataImage) -> None:
+    async def main() -> None:
+        async with serving(image) as server:
+            first, other = await Peer.of(server), await Peer.of(server)
+            made = messages.ConsumerGroupHeartbeatRequest
+            first.send(made(group_id="g", member_id="m" * 40_000, rebalance_timeout_ms=9000, subscribed_topic_names=("t",)), 1)
+            with pytest.raises(asyncio.IncompleteReadError):
+                await first.frame()
+            assert server.machine.shard.written == []
+            assert (await other.ask(messages.DescribeGroupsRequest(groups=("g",)), DESCRIBE, 5)).groups[0].group_state == "Dead"
+            first.close()
+            other.close()
+
+    run(main)
+
+
+def test_a_join_that_was_sent_again_is_not_kept(image: MetadataImage) -> None:
+    """The first member is silent, so that the second one waits, and gives up and comes again on other connections."""
+
+    async def main() -> None:
+        async with serving(image) as server:
+            peers = [await Peer.of(server) for _ in range(22)]
+            member_id = (await peers[0].ask(join(), JOIN, 3)).member_id
+            peers[1].send(join(), 3)
+            other = await Peer.of(server)
+            while len((await other.ask(messages.DescribeGroupsRequest(groups=("g",)), DESCRIBE, 5)).groups[0].members) < 2:
+                await asyncio.sleep(0.001)
+            group = server.machine.shard.coordinator.state.groups["g"]
+            second = next(id for id in group.members if id != member_id)  # type: ignore[attr-defined]
+            for peer in peers[2:]:
+                peer.send(join(second), 3)
+                await other.ask(messages.DescribeGroupsRequest(groups=("g",)), DESCRIBE, 5)
+            assert server.machine.waiting <= 2
+            for peer in [*peers, other]:
+                peer.close()
+
+    run(main)

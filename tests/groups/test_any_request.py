@@ -24,6 +24,7 @@ REQUESTS = 40_000 if os.environ.get("METASHELL_SOAK") else 2_000
 SEED = int(os.environ.get("METASHELL_SEED", "0"))
 _ANSWERS = {kind.key: kind for name in message_names("response") if (kind := message_type("response", name)).key in HANDLERS}
 REBALANCING = "classic, rebalancing"
+DAY_MS = 86_400_000
 _PARKING = ("JoinGroupResponse", "SyncGroupResponse", "DeleteGroupsResponse")
 
 
@@ -68,6 +69,7 @@ def test_every_request_that_decodes_is_answered(seed: int) -> None:
     requests = RandomRequests(shard.coordinator, chance)
     waiting: dict[int, Any] = {}
     follower = Follower()
+    lost: set[int] = set()
 
     def take(answers: list[Answer]) -> None:
         for answer in answers:
@@ -100,9 +102,14 @@ def test_every_request_that_decodes_is_answered(seed: int) -> None:
             follower.check(shard)
         if chance.random() < 0.002:
             take(shard.coordinator.unloaded(now_ms))
+            lost.update(shard.dropped)
             shard = BreakableShard(GroupCoordinator(settings, ids, topics(number, 2)), tuple(shard.written), now_ms)
             requests.coordinator = shard.coordinator
             follower.forgotten.clear()
+    shard.error = 0
+    take(shard.run_due(now_ms + DAY_MS))
+    take(shard.coordinator.unloaded(now_ms + DAY_MS))
+    assert waiting.keys() <= {*lost, *shard.dropped}, "whoever waits is answered at last, or named as lost"
     for batch in shard.written:
         for record in batch.records:
             assert read_record(key_bytes(record), value_bytes(record)) == record

@@ -11,17 +11,19 @@ from metashell.codec.checked_batches import checked_batches
 from metashell.codec.control import ABORT, COMMIT, control_type, write_control_record
 from metashell.codec.messages import GroupMetadataValue, OffsetCommitValue
 from metashell.codec.registry import message_type
+from metashell.errors import DecodeError
 from metashell.groups.coordinator.replays import make_state, replay
 from metashell.groups.offsets.pending import end_transaction
 from metashell.groups.record import Place
 from metashell.groups.state import State
 from metashell.log.order import OrderCheck
-from metashell.offsets_log.decoding import Decoder
+from metashell.offsets_log.decoding import Decoder, group_of_key
 from metashell.offsets_log.fold import Fold
 
 GROUPS = ("g", "h", "ä", "")
 Step = tuple[str, int, int, int, int]
-"""What is written (commit, its tombstone, group, its tombstone, end of a transaction); group, partition, producer, number."""
+"""What is written (commit, one with other bytes, its tombstone, group, its tombstone, end of a transaction); group, partition, producer,
+number."""
 
 
 def offset_key(group: int, partition: int, type: int = 1) -> bytes:
@@ -43,6 +45,8 @@ def record_of(step: Step, offset: int) -> Record:
         raw = version.to_bytes(2, "big") + message_type("offsets", "OffsetCommitValue").write(value, version)
         # The oldest brokers wrote type 0, for the same partitions.
         return Record(offset, time_ms, offset_key(group, partition, 0 if version == 0 and number % 2 else 1), raw)
+    if kind == "spoilt":
+        return spoilt(record_of(("commit", group, partition, 0, number), offset), number)
     if kind == "tombstone":
         return Record(offset, time_ms, offset_key(group, partition), None)
     if kind == "group":
@@ -51,6 +55,28 @@ def record_of(step: Step, offset: int) -> Record:
         )
         return Record(offset, time_ms, group_key(group), b"\0\3" + message_type("offsets", "GroupMetadataValue").write(value, 3))
     return Record(offset, time_ms, group_key(group), None)
+
+
+def spoilt(record: Record, number: int) -> Record:
+    """A commit whose key or value was cut, grew or has another byte; its type stays."""
+    key, value = record.key or b"", record.value or b""
+    at = number // 5
+    match number % 5:
+        case 0:
+            value = value[: at % len(value)]
+        case 1:
+            value = with_byte(value, at % len(value), at)
+        case 2:
+            key = key[: max(at % len(key), 2)]
+        case 3:
+            key = with_byte(key, 2 + at % (len(key) - 2), 255 - at)
+        case _:
+            key, value = key + b"k" * (at % 2), value + b"v" * (1 + at % 3)
+    return Record(record.offset, record.timestamp, key, value)
+
+
+def with_byte(data: bytes, at: int, byte: int) -> bytes:
+    return data[:at] + bytes((byte & 255,)) + data[at + 1 :]
 
 
 def log_of(batches: list[list[Step]], gaps: list[int]) -> bytes:
@@ -92,7 +118,13 @@ def replayed(batches: list[RecordBatch]) -> State:
             if header.is_control:
                 end_transaction(state, header.producer_id, control_type(record.key) == COMMIT)
             else:
-                replay(state, decoder.record(record.key, record.value), Place(record.offset, record.timestamp, producer_id))
+                try:
+                    decoded = decoder.record(record.key, record.value)
+                except DecodeError as error:
+                    group = group_of_key(record.key or b"").decode()
+                    state.find("BAD_RECORD", group, str(error), Place(record.offset, record.timestamp, producer_id))
+                    continue
+                replay(state, decoded, Place(record.offset, record.timestamp, producer_id))
     return state
 
 
@@ -100,7 +132,7 @@ def as_replayed(fold: Fold) -> tuple[object, ...]:
     groups = {*fold.state.groups, *(group.decode() for group in fold.groups() if fold.is_simple(group))}
     offsets = {group.decode(): dict(fold.committed(group)) for group in fold.groups()}
     pending = {(producer, group.decode(), *key): found for group in fold.groups() for producer, key, found in fold.pending(group)}
-    return groups, {group: found for group, found in offsets.items() if found}, pending
+    return groups, {group: found for group, found in offsets.items() if found}, pending, findings_of(fold.state)
 
 
 def as_state(state: State) -> tuple[object, ...]:
@@ -110,10 +142,14 @@ def as_state(state: State) -> tuple[object, ...]:
         for producer, held in by_producer.items()
         for key, found in held.items()
     }
-    return set(state.groups), {group: found for group, found in state.offsets.items() if found}, pending
+    return set(state.groups), {group: found for group, found in state.offsets.items() if found}, pending, findings_of(state)
 
 
-KINDS = st.sampled_from(["commit"] * 6 + ["tombstone"] * 2 + ["group", "group-gone", "commits", "aborts"])
+def findings_of(state: State) -> list[tuple[str, str, int]]:
+    return [(finding.kind, finding.group_id, finding.place.offset) for finding in state.findings]
+
+
+KINDS = st.sampled_from(["commit"] * 6 + ["spoilt"] * 4 + ["tombstone"] * 2 + ["group", "group-gone", "commits", "aborts"])
 STEPS = st.tuples(KINDS, st.integers(0, 3), st.integers(0, 2), st.integers(0, 2), st.integers(0, 999))
 
 

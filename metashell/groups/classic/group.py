@@ -206,7 +206,7 @@ class ClassicGroup(Group):
         return max(votes, key=lambda name: votes[name], default=None)
 
     def shown_members(self) -> tuple[JoinMember, ...]:
-        """The members as the leader is told of them."""
+        """The members as the leader's answer lists them."""
         assert self.protocol_name is not None
         return tuple(
             JoinMember(
@@ -333,6 +333,8 @@ class ClassicGroup(Group):
         # A member that names a protocol twice supports it once: else nobody's vote would count, and the group would never complete.
         for name in {protocol.name for protocol in member.protocols}:
             self._supporters[name] += step
+            if not self._supporters[name]:
+                del self._supporters[name]
 
     # Answers to those who wait.
 

@@ -11,10 +11,12 @@ from metashell.codec.error_codes import (
     COORDINATOR_NOT_AVAILABLE,
     GROUP_MAX_SIZE_REACHED,
     INCONSISTENT_GROUP_PROTOCOL,
+    INVALID_REQUEST,
     MEMBER_ID_REQUIRED,
     UNKNOWN_MEMBER_ID,
     UNKNOWN_SERVER_ERROR,
 )
+from metashell.codec.plain import STRING_MAX
 from metashell.groups.classic.answers import Waiting, join_answer, join_error
 from metashell.groups.classic.group import ClassicGroup, ClassicState, session_key
 from metashell.groups.classic.member import ClassicMember, protocols_of, rebalance_timeout_of
@@ -102,6 +104,10 @@ def _join_new(context: Context, group: ClassicGroup, request: Request, decision:
     instance_id = body.group_instance_id
     prefix = request.client_id if instance_id is None else instance_id
     member_id = f"{prefix}-{UUID(bytes=context.chance.uuid())}"
+    if len(member_id.encode("utf-8", "surrogatepass")) > STRING_MAX:
+        # No answer and no record could hold it.
+        decision.answers.append(join_error(Waiting.of(request), INVALID_REQUEST))
+        return
     if instance_id is not None:
         known = group.static_members.get(instance_id)
         if known is not None:
@@ -157,6 +163,8 @@ def _join_again(context: Context, group: ClassicGroup, request: Request, decisio
         _answer_current(group, waiting, member, decision, is_leader=False)
     else:
         # A leader that joins again asks for a rebalance, also when nothing of its own changed: topics may have.
+        if member.awaiting_join is not None:
+            decision.dropped.append(member.awaiting_join.ticket)
         group.update_from(member, request)
         rebalance_or_complete(context, group, decision, now_ms)
 

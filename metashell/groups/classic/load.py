@@ -23,7 +23,7 @@ def begin_sessions(context: Context, now_ms: int) -> None:
 
 
 def end_waits(context: Context, now_ms: int) -> list[Answer]:
-    """Joins and syncs that wait are told to look for the coordinator elsewhere."""
+    """An error for joins and syncs that wait, which sends them to look for the coordinator elsewhere."""
     answers: list[Answer] = []
     for group in context.state.groups.values():
         if isinstance(group, ClassicGroup):

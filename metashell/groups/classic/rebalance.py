@@ -171,9 +171,11 @@ def expire_session(context: Context, group_id: str, member_id: str) -> Action:
 
 
 def remove_member(context: Context, group: ClassicGroup, member: ClassicMember, decision: Decision) -> None:
-    """A member is gone. A join of it that waits fails, so that it joins as a new one if it still lives."""
+    """A member is gone. A join of it that waits fails, so that it joins as a new one if it still lives; a sync is never answered."""
     context.timers.cancel(session_key(group.group_id, member.member_id))
     decision.answers += group.refuse_join(member, UNKNOWN_MEMBER_ID)
+    if member.awaiting_sync is not None:
+        decision.dropped.append(member.awaiting_sync)
     group.remove(member.member_id)
 
 

@@ -15,11 +15,13 @@ from metashell.groups.state import State
 
 def replay_group_metadata(state: State, record: Record, place: Place) -> None:
     group_id = record.key.group
+    known = state.groups.get(group_id)
     if record.value is None:
-        known = state.groups.get(group_id)
         if known is not None and known.type == ClassicGroup.type:
             del state.groups[group_id]
         return
+    if known is not None and known.type != ClassicGroup.type and not known.is_empty:
+        state.find_other_kind(known, ClassicGroup.type, place)
     state.groups[group_id] = group_of(group_id, record.value)
 
 

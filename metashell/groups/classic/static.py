@@ -38,7 +38,7 @@ def replace_static_member(
         members = group.shown_members() if is_leader else ()
         decision.answers += group.answer_join(member, members, skips_assignment=is_leader)
     else:
-        # An older client would compute an assignment if it saw that it leads: it is told that the member it replaces does.
+        # An older client would compute an assignment if it saw that it leads: its answer names the member that it replaces.
         decision.answers += group.answer_join(member, (), leader=old_leader)
 
     def revert(code: int, at_ms: int) -> Decision:

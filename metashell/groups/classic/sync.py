@@ -43,8 +43,10 @@ def sync(context: Context, request: Request, now_ms: int) -> Decision:
     if group.state is ClassicState.STABLE:
         answer = sync_answer(request.ticket, group.protocol_type_or_none, group.protocol_name, member.assignment)
         return classic_decision(answer)
-    member.awaiting_sync = request.ticket
     decision = classic_decision()
+    if member.awaiting_sync is not None:
+        decision.dropped.append(member.awaiting_sync)
+    member.awaiting_sync = request.ticket
     if group.leader == member.member_id:
         _assign(context, group, request, member, decision, now_ms)
     return decision

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from metashell.groups.consumer.member import STATE_NAMES, ClassicProtocols, Member
+from metashell.groups.consumer.member import STATE_NAMES, Member
 from metashell.groups.consumer.records import Target
 from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, named_parts
@@ -60,7 +59,3 @@ def _describe(member: Member, target: Target, topics: Topics) -> MemberDescripti
             ),
         },
     )
-
-
-def _classic_details(classic: ClassicProtocols) -> dict[str, Any]:
-    return {"session_timeout_ms": classic.session_timeout_ms, "protocols": [name for name, _ in classic.protocols]}

@@ -26,6 +26,7 @@ INVALID_COUNT: Final = "invalid repeat count"
 TRAILING_BACKSLASH: Final = "trailing backslash at end of expression"
 INTERNAL: Final = "regexp/syntax: internal error"
 
+TOO_LARGE: Final = "expression is too large"
 TOO_DEEP: Final = "expression nests too deeply"
 """RE2/J has no such bound; deeper ones would overflow its stack."""
 

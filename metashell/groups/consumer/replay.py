@@ -121,7 +121,7 @@ def _made(state: State, group_id: str, place: Place) -> ConsumerGroup:
     if isinstance(group, ConsumerGroup):
         return group
     if group is not None and not (group.type == "classic" and group.is_empty and not group.protocol_type):
-        state.find("GROUP_TYPE_CHANGED", group_id, f"a record of a consumer group for a {group.type} group", place)
+        state.find_other_kind(group, ConsumerGroup.type, place)
     made = state.groups[group_id] = ConsumerGroup(group_id)
     return made
 

@@ -82,7 +82,7 @@ class GroupCoordinator:
             begin(self.context, now_ms)
 
     def unloaded(self, now_ms: int) -> list[Answer]:
-        """End: who waits is told to look for the coordinator elsewhere, and nothing is due any more."""
+        """End: who waits gets an error that sends it to look for the coordinator elsewhere, and nothing is due any more."""
         answers = [answer for end in ON_UNLOADED for answer in end(self.context, now_ms)]
         self.context.timers.clear()
         return answers

@@ -77,7 +77,7 @@ def share_state_deleted(context: Context, effect: Effect, is_ok: bool, now_ms: i
 
 
 def end_deletions(context: Context, now_ms: int) -> list[Answer]:
-    """Who still waits when the coordinator goes is told so."""
+    """An error for everybody who still waits when the coordinator goes."""
     answers = [Answer(waiting.request.ticket, error_body(waiting.request, NOT_COORDINATOR)) for waiting in context.deletions]
     context.deletions.clear()
     return answers

@@ -23,7 +23,8 @@ class Written(NamedTuple):
 
 
 class Shard:
-    """Shape: `written` has every batch, oldest first; `effects` what others have to do, until they take it out.
+    """Shape: `written` has every batch, oldest first; `effects` what others have to do, and `dropped` tickets that are
+    never answered, until they are taken out.
 
     Share state is kept by nobody here: what is asked for is done at once, unless `has_share_coordinator`: then it is among the effects, and
     `effect_done` goes on from there.
@@ -36,6 +37,7 @@ class Shard:
         self.has_share_coordinator = has_share_coordinator
         self.written: list[Written] = []
         self.effects: list[Effect] = []
+        self.dropped: list[int] = []
         self.end_offset = 0
         for batch in written:
             self._write(batch, replays=True)
@@ -67,6 +69,7 @@ class Shard:
         if decision.records or decision.marker is not None:
             batch = Written(self.end_offset, now_ms, tuple(decision.records), decision.producer, decision.marker)
             self._write(batch, replays=decision.replays)
+        self.dropped += decision.dropped
         answers = decision.answers
         for effect in decision.effects:
             if isinstance(effect, InitializeShareState | DeleteShareState) and not self.has_share_coordinator:

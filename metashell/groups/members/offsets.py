@@ -58,7 +58,7 @@ def commit_request(claim: Claim, positions: Mapping[Partition, int], topics: Top
 
 
 def commit_error(body: OffsetCommitResponse) -> int:
-    """The first error of a partition; all of them count, one is told."""
+    """The first error of a partition; all of them count, one is reported."""
     for topic in body.topics:
         for partition in topic.partitions:
             if partition.error_code != error_codes.NONE:

@@ -37,6 +37,7 @@ _RAISES_EPOCH_FROM: Final = 5
 def init_producer_id(context: Context, request: Request, now_ms: int) -> Decision:
     """Give a producer its id, and a new epoch to one that was here before. What it left open is aborted first, and it has to ask again."""
     body = request.body
+    context.transactions.forget(now_ms)
     if body.transactional_id is None:
         return _answer(request, messages.InitProducerIdResponse(producer_id=context.chance.producer_id(), producer_epoch=0))
     known = context.transactions.by_id.get(body.transactional_id)
@@ -56,6 +57,7 @@ def init_producer_id(context: Context, request: Request, now_ms: int) -> Decisio
     else:
         known.epoch += 1
         known.is_committed = None
+    known.used_ms = now_ms
     return _answer(request, messages.InitProducerIdResponse(producer_id=known.producer_id, producer_epoch=known.epoch))
 
 
@@ -66,6 +68,7 @@ def add_offsets(context: Context, request: Request, now_ms: int) -> Decision:
     except GroupError as error:
         return Decision(answers=[refused(request, error)])
     transaction.is_open = True
+    transaction.used_ms = now_ms
     transaction.groups.add(request.body.group_id)
     return _answer(request, messages.AddOffsetsToTxnResponse())
 
@@ -95,6 +98,7 @@ def txn_offset_commit(context: Context, request: Request, now_ms: int) -> Decisi
         transaction = _transaction(context, request, INVALID_PRODUCER_EPOCH)
         if request.version >= _ADDS_ITSELF_FROM:
             transaction.is_open = True
+            transaction.used_ms = now_ms
             transaction.groups.add(request.body.group_id)
         elif request.body.group_id not in transaction.groups:
             raise GroupError(TRANSACTION_ABORTABLE if request.version >= _ABORTABLE_NAMED_FROM else INVALID_TXN_STATE)
@@ -135,6 +139,10 @@ def _end(context: Context, request: Request, transaction: Transaction, is_commit
     before = replace(transaction, groups=set(transaction.groups))
     if raises_epoch:
         transaction.epoch += 1
+    marked_by = Producer(transaction.producer_id, transaction.epoch)
+    if transaction.epoch >= EPOCH_MAX:
+        # The last epoch is the marker's: the producer goes on under another id.
+        transaction.producer_id, transaction.epoch = context.chance.producer_id(), 0
     transaction.groups.clear()
     transaction.is_open = False
     transaction.is_committed = is_committed
@@ -144,7 +152,7 @@ def _end(context: Context, request: Request, transaction: Transaction, is_commit
         context.transactions.by_id[request.body.transactional_id] = before
         return Decision(answers=[refused(request, GroupError(code))])
 
-    return Decision(producer=Producer(transaction.producer_id, transaction.epoch), marker=is_committed, on_failure=go_on)
+    return Decision(producer=marked_by, marker=is_committed, on_failure=go_on)
 
 
 def _answer(request: Request, body: Any) -> Decision:

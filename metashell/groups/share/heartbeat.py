@@ -1,4 +1,4 @@
-"""ShareGroupHeartbeat: members join, leave, and are told what they may read.
+"""ShareGroupHeartbeat: members join, leave, and learn what they may read.
 
 Order of a batch: the member (10), the group's epoch (11), targets (13, 12), what the member has (14), share state that is asked for (15).
 Source: groups.md 10.3 and 15; golden scenarios share-life, share-validation, missing-group, other-groups-full.

@@ -26,7 +26,7 @@ def _group_of(state: State, record: Record, place: Place) -> ShareGroup | None:
         return group
     if group is not None:
         if record.value is not None:
-            state.find("WRONG_GROUP_TYPE", group_id, f"a record of a share group, but the group is of type {group.type}", place)
+            state.find_other_kind(group, ShareGroup.type, place)
         return None
     if record.value is None:
         return None

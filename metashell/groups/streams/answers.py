@@ -1,4 +1,4 @@
-"""What a streams member is told: its tasks, and where the state of the others can be asked.
+"""The answer to a streams member: its tasks, and where the state of the others can be asked.
 
 Source: golden scenarios streams-life and watched-streams-members.
 """

@@ -28,7 +28,7 @@ def _group_of(state: State, record: Record, place: Place) -> StreamsGroup | None
     if record.value is None:
         return None
     if group is not None and not group.is_empty:
-        state.find("WRONG_GROUP_TYPE", group_id, f"a record of a streams group, but the group is of type {group.type}", place)
+        state.find_other_kind(group, StreamsGroup.type, place)
         return None
     made = state.groups[group_id] = StreamsGroup(group_id)
     return made

@@ -164,7 +164,7 @@ class ClassicMachine(RuleBasedStateMachine):
 def check_group(group: ClassicGroup) -> None:
     members = group.members
     assert group.awaiting_join_count == sum(member.awaiting_join is not None for member in members.values())
-    assert +group._supporters == Counter(name for member in members.values() for name, _ in member.protocols)
+    assert group._supporters == Counter(name for member in members.values() for name, _ in member.protocols)
     assert group.static_members == {member.instance_id: id for id, member in members.items() if member.instance_id is not None}
     assert (group.leader in members) if members else group.leader is None
     assert not group.pending_joins & set(members) and group.pending_syncs <= set(members)

@@ -7,7 +7,7 @@ import pytest
 from metashell.codec import messages
 from metashell.codec.api_keys import CONSUMER_GROUP_HEARTBEAT
 from metashell.codec.blobs.consumer_protocol import Subscription, subscription_bytes
-from metashell.codec.error_codes import UNKNOWN_MEMBER_ID
+from metashell.codec.error_codes import INVALID_REQUEST, UNKNOWN_MEMBER_ID
 from metashell.codec.messages import GroupMetadataKey, GroupMetadataValue
 from metashell.groups.classic.group import ClassicGroup, ClassicState
 from metashell.groups.coordinator.coordinator import GroupCoordinator
@@ -147,3 +147,27 @@ def test_a_known_id_at_an_empty_consumer_group_makes_kafka_forget_the_group() ->
     assert [record.type for record in driven.shard.written[-1].records] == [2]
     driven.restart()
     assert driven.shard.coordinator.state.groups["g"].type == "classic"
+
+
+@pytest.mark.parametrize("version", [3, 9])
+def test_a_member_id_that_no_answer_could_hold_is_not_made(version: int) -> None:
+    driven = Driven()
+    assert driven.answers[driven.join(client="c" * 32_767, version=version)].error_code == INVALID_REQUEST
+    assert [record.type for record in driven.shard.written[0].records] == [2] and driven.shard.coordinator.state.groups["g"].is_empty
+
+
+def test_what_is_never_answered_is_named() -> None:
+    """Kafka loses these too: a join that was sent again, and the sync of a member that somebody removes."""
+    driven = Driven()
+    first = driven.answers[driven.enter(client="a")].member_id
+    second = driven.answers[driven.join(client="b")].member_id
+    lost = driven.join(member_id=second, client="b")
+    driven.join(member_id=second, client="b")
+    assert driven.shard.dropped == [lost]
+    driven.join(member_id=first, client="a")
+    group = driven.shard.coordinator.state.groups["g"]
+    assert isinstance(group, ClassicGroup)
+    follower = next(id for id in group.members if id != group.leader)
+    tickets = [driven.sync("g", follower, group.generation) for _ in range(2)]
+    assert driven.leave("g", (follower, None)) == [0]
+    assert driven.shard.dropped == [lost, *tickets] and not driven.answers.keys() & driven.shard.dropped

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metashell.codec.api_keys import END_TXN
 from metashell.codec.error_codes import (
     CONCURRENT_TRANSACTIONS,
     INVALID_PRODUCER_EPOCH,
@@ -17,7 +18,8 @@ from metashell.codec.error_codes import (
     NOT_LEADER_OR_FOLLOWER,
     PRODUCER_FENCED,
 )
-from metashell.codec.messages import InitProducerIdRequest
+from metashell.codec.messages import EndTxnRequest, InitProducerIdRequest
+from metashell.group_server.offsets_log import batch_bytes
 from tests.groups.driven import Driven
 from tests.groups.folding import fold, logged
 from tests.groups.offsets.asking import TOPICS, begin, commit, commit_in_transaction, delete_group, delete_offset, end, fetch
@@ -147,3 +149,27 @@ def test_a_marker_that_cannot_be_written_leaves_the_transaction_open(is_committe
     driven.shard.error = 0
     assert end(driven, "p", producer, is_committed).error_code == 0
     assert fetch(driven, "g", stable=True) == ({("t1", 0): 5} if is_committed else {})
+
+
+def test_a_producer_whose_epochs_are_used_up_goes_on_under_another_id() -> None:
+    driven = Driven(topics=TOPICS)
+    producer = begin(driven, "p")
+    transactions = driven.shard.coordinator.context.transactions.by_id
+    transactions["p"].epoch = 2**15 - 2
+    producer = (producer[0], 2**15 - 2)
+    assert commit_in_transaction(driven, "p", producer, "g", {("t1", 0): 5}) == [0]
+    body = EndTxnRequest(transactional_id="p", producer_id=producer[0], producer_epoch=producer[1], committed=True)
+    answer = driven.answers[driven.ask(END_TXN, 5, body)]
+    assert (answer.error_code, answer.producer_epoch) == (0, 0) and answer.producer_id != producer[0]
+    marker = driven.shard.written[-1]
+    assert marker.producer == (producer[0], 2**15 - 1) and marker.marker
+    batch_bytes(marker)
+
+
+def test_an_id_that_nobody_used_for_a_week_is_forgotten() -> None:
+    driven = Driven(topics=TOPICS)
+    begin(driven, "p")
+    for _ in range(8):
+        driven.wait(86_400_000)
+        begin(driven, "q")
+    assert set(driven.shard.coordinator.context.transactions.by_id) == {"q"}

@@ -1,0 +1,149 @@
+"""How `metashell groups` shows what it found: on narrow terminals, in tables, and where a part of what was named cannot be read."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from metashell.cli.groups_logs import EXPIRING_COLUMNS
+from metashell.cli.groups_story import check_lines
+from metashell.codec.batch_writer import write_batch
+from metashell.codec.batches import Record
+from metashell.forms import Display, write_objects
+from metashell.offsets_log.checks import Check
+from tests.cli.test_groups_logs import NODE, VERBS, objects, tell, words_of
+from tests.groups.golden import scenarios
+from tests.offsets_log.making import golden_batches, write_log
+from tests.offsets_log.test_fold import offset_key, record_of
+
+
+def commits(offset: int, number: int, partition: int = 0) -> bytes:
+    return write_batch(offset, [record_of(("commit", 0, partition, 0, number), offset)], leader_epoch=0)
+
+
+def test_a_commit_past_the_end_has_a_negative_lag_and_is_told(tmp_path: Path) -> None:
+    """As kafka-consumer-groups shows it: consumers reset there, which 0 would hide."""
+    write_log(tmp_path, [commits(0, 500)])
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / "00000000000000000000.log").write_bytes(write_batch(99, [Record(99, 1, None, b"x")], leader_epoch=0))
+    (row,) = objects("offsets", "g", "--lag", tmp_path)
+    assert (row["offset"], row["log_end_offset"], row["lag"]) == (500, 100, -400)
+    assert "committed past the end of t-0" in tell("offsets", "g", "--lag", tmp_path).stderr
+
+
+def test_a_time_is_never_cut_on_a_narrow_terminal() -> None:
+    row = {
+        "expires_at": "2026-11-28T00:23:12.399Z",
+        "left": "overdue",
+        "group": "a-group-with-a-long-name",
+        "topic": "a-topic-with-a-long-name",
+        "partition": 3,
+        "offset": 123456,
+        "group_type": "classic",
+        "state": "Empty",
+        "committed_at": "2026-11-21T00:23:12.399Z",
+    }
+    notes: list[str] = []
+    out = StringIO()
+    write_objects(Display(out, is_terminal=True, width=80, note=notes.append), "table", [row], columns=EXPIRING_COLUMNS)
+    heading, line = out.getvalue().splitlines()
+    assert heading.split()[:6] == ["EXPIRES_AT", "LEFT", "GROUP", "TOPIC", "PARTITION", "OFFSET"]
+    assert line.startswith("2026-11-28T00:23:12.399Z  overdue  a-gr")
+    assert len(line) <= 80
+    assert notes
+
+
+def test_checks_are_text_that_wraps_and_is_not_cut() -> None:
+    text = "2 records need 4.0 (CONSUMER_GROUP_REGULAR_EXPRESSION v0): the broker skips them, and the rest of the group stays"
+    checks = [Check("g", "consumer", "release 3.9", "lost", text), Check("h", "share", "release 3.9", "lost", "short")]
+    assert list(check_lines(checks, None)) == [
+        "g (consumer)",
+        f"    release 3.9: lost: {text}",
+        "h (share)",
+        "    release 3.9: lost: short",
+    ]
+    narrow = list(check_lines(checks, 80))
+    assert all(len(line) <= 80 for line in narrow)
+    assert " ".join(" ".join(narrow).split()) == f"g (consumer) release 3.9: lost: {text} h (share) release 3.9: lost: short"
+
+
+def test_checks_do_not_contradict_themselves() -> None:
+    rows = {(str(row["group"]), str(row["check"])): row for row in objects("downgrade-check", NODE)}
+    for group in ("grp-new", "grp-new-re", "grp-streams", "grp-simple"):
+        (row,) = (row for (name, check), row in rows.items() if name == group and check.startswith("to "))
+        assert row["result"] == "ok"
+        assert "it is empty" in str(row["text"])
+    share = rows["grp-share", "to classic protocol"]
+    assert share["result"] == "refused"
+    assert "also when it is empty" in str(share["text"])
+    both = [str(rows["grp-new-re", "release"]["text"]), str(objects("downgrade-check", "grp-new-re", "--to", "3.9", NODE)[0]["text"])]
+    assert all("the rest of the group stays" in text for text in both)
+    (lost,) = objects("downgrade-check", "grp-share", "--to", "3.9", NODE)
+    assert "offsets stay" not in str(lost["text"])
+    (lost,) = objects("downgrade-check", "grp-streams", "--to", "3.9", NODE)
+    assert "its committed offsets stay" in str(lost["text"])
+
+
+@pytest.mark.parametrize("form", ["table", "csv"])
+def test_a_group_as_a_table_has_a_row_for_each_member(form: str, tmp_path: Path) -> None:
+    batches = golden_batches(scenarios()["worked-trace"])
+    write_log(tmp_path, batches[: len(batches) - 4])
+    (described,) = objects("describe", "worked-trace", tmp_path)
+    members = described["members"]
+    assert isinstance(members, list)
+    assert members
+    lines = tell("describe", "worked-trace", tmp_path, "-o", form).stdout.decode().splitlines()
+    assert len(lines) == 1 + len(members)
+    assert all("{'" not in line and '{"' not in line for line in lines)
+    assert len(tell("describe", "grp-new", NODE, "-o", form).stdout.decode().splitlines()) == 2
+
+
+@pytest.mark.parametrize("missing", ["nothing", "empty", "no-such-*"])
+@pytest.mark.parametrize("verb", VERBS)
+def test_one_dead_disk_does_not_hide_the_others(verb: str, missing: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    alone = tell(*words_of(verb, NODE))
+    done = tell(*words_of(verb, NODE), tmp_path / missing)
+    assert done.stdout == alone.stdout
+    assert done.status == 1
+    assert str(tmp_path / missing) in done.stderr
+
+
+def test_verbose_says_what_was_read() -> None:
+    assert tell("list", NODE).stderr == ""
+    told = tell("list", "-v", NODE).stderr
+    assert "__consumer_offsets-0: 1 segment of partition 0" in told
+    assert len(told.splitlines()) == 3
+
+
+def test_a_group_of_any_bytes_is_found_by_what_is_shown(tmp_path: Path) -> None:
+    """A coordinator reads an id that is not UTF-8 as text with U+FFFD: two such ids are one group for it, and so they are here."""
+    value = record_of(("commit", 0, 0, 0, 5), 0).value
+    keys = [offset_key(0, partition).replace(b"\0\1g", b"\0\2g" + byte) for byte, partition in ((b"\xff", 0), (b"\xfe", 0), (b"\xfe", 1))]
+    write_log(tmp_path, [write_batch(0, [Record(number, 1000, key, value) for number, key in enumerate(keys)], leader_epoch=0)])
+    (row,) = objects("list", tmp_path)
+    assert (row["group"], row["offsets"]) == ("g\ufffd", 2)
+    for group in ("g\ufffd", "g\udcff"):
+        assert [offset["partition"] for offset in objects("offsets", group, tmp_path)] == [0, 1]
+        assert tell("describe", group, tmp_path).status == 0
+        assert len(objects("history", "--commits", group, tmp_path)) == 1
+        assert tell("why", group, tmp_path).status == 0
+        assert objects("downgrade-check", group, tmp_path)
+
+
+def test_a_commit_that_does_not_decode_is_told_and_hides_nothing(tmp_path: Path) -> None:
+    """The coordinator skips the bad record and keeps what was committed before it."""
+    bad = write_batch(2, [Record(2, 1000, offset_key(0, 0), b"\0\3\0\0"), Record(3, 1000, b"\0\1\0\1g\0\7t", b"\0\3\0\0")], leader_epoch=0)
+    write_log(tmp_path, [commits(0, 42), commits(1, 7, partition=1), bad])
+    for verb in ("list", "offsets", "describe", "expiring"):
+        done = tell(*words_of(verb, tmp_path, "g"))
+        assert done.status == 1, verb
+        assert "BAD_RECORD" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    assert [(row["partition"], row["offset"]) for row in objects("offsets", "g", tmp_path)] == [(0, 42), (1, 7)]
+    (row,) = objects("list", tmp_path)
+    assert (row["offsets"], row["findings"]) == (2, 2)
+    (row,) = objects("describe", "g", tmp_path)
+    assert len(row["findings"]) == 2  # type: ignore[arg-type]
