@@ -111,6 +111,8 @@ def _rebalance_texts(rebalance: Rebalance, story: Story) -> Iterator[str]:
         yield f"because {cause.text}"
     if rebalance.missing:
         yield f"{counted(rebalance.missing, 'epoch')} before it left no record: never finished, or compacted away"
+    if rebalance.has_gap:
+        yield "the log has lost records around it: causes, counts and times may be incomplete"
     now_ms = rebalance.began.ms if story.ended is None else story.ended.ms
     for delay in rebalance.delays:
         yield delay_text(delay, now_ms)

@@ -50,7 +50,10 @@ _COMMIT_PREFIX: Final = b"\0\1"
 
 
 class RawRecord(NamedTuple):
-    """A record as its bytes are. `batch` is the base offset of its batch, `producer_id` -1 outside of transactions."""
+    """A record as its bytes are. `batch` is the base offset of its batch, `producer_id` -1 outside of transactions.
+
+    `after_gap`: between it and the one before it in `Fold.records` the log has lost records, by compaction or damage.
+    """
 
     offset: int
     timestamp_ms: int
@@ -58,6 +61,7 @@ class RawRecord(NamedTuple):
     value: bytes | None
     batch: int
     producer_id: int = -1
+    after_gap: bool = False
 
 
 Entry = tuple[int, bytes]
@@ -88,6 +92,8 @@ class Fold:
         self._gone: dict[bytes, int] = {}
         """Groups that were deleted -> where."""
         self._by_group: dict[bytes, list[bytes]] | None = None
+        self._expected_offset = 0
+        self._has_gap = False
 
     # ---- reading
 
@@ -102,6 +108,8 @@ class Fold:
                 self._take_others(others, header.base_timestamp, header.base_offset)
                 return
         if header.is_control:
+            self._has_gap |= header.base_offset > self._expected_offset
+            self._expected_offset = header.last_offset + 1
             self._end_transaction(batch)
         else:
             self._add_with_care(batch)
@@ -154,9 +162,15 @@ class Fold:
         producer_id = header.producer_id if header.is_transactional else -1
         for record in batch.records(self._max_decompressed):
             raw = RawRecord(record.offset, record.timestamp, record.key, record.value, header.base_offset, producer_id)
-            if self._wants is not None and self._wants(raw):
-                self.records.append(raw)
+            if self._wants is not None:
+                self._has_gap |= record.offset > self._expected_offset
+                self._expected_offset = record.offset + 1
+                if self._wants(raw):
+                    self.records.append(raw._replace(after_gap=self._has_gap))
+                    self._has_gap = False
             self._take(raw)
+        self._has_gap |= self._expected_offset <= header.last_offset
+        self._expected_offset = header.last_offset + 1
 
     def _end_transaction(self, batch: RecordBatch) -> None:
         """Of commits that were held back, one that lies behind the newest is the newest now."""

@@ -121,8 +121,8 @@ KEYS = {
     "protocol_type state type",
     "offsets": "client committed_at expires_at group lag leader_epoch log_end_offset member metadata offset partition pending_producer "
     "topic topic_id type",
-    "why": "arrived causes delays epoch group group_type members missing_epochs moved offset partitions settled_at settled_offset "
-    "superseded_by sync_ms timestamp took_ms type",
+    "why": "arrived causes delays epoch group group_type incomplete members missing_epochs moved offset partitions settled_at "
+    "settled_offset superseded_by sync_ms timestamp took_ms type",
     "history": "details epoch event group member offset text timestamp type",
     "expiring": "committed_at expires_at group group_type left offset partition state topic type",
     "downgrade-check": "check group group_type result text type",

@@ -26,7 +26,8 @@ def raw_records(batches: list[bytes]) -> list[RawRecord]:
     for data in batches:
         for batch in checked_batches(data, "log"):
             fold.add(batch)
-    return fold.records
+    # Of the log of a conversation only its own records are golden: what lay between them is not lost.
+    return [raw._replace(after_gap=False) for raw in fold.records]
 
 
 @cache

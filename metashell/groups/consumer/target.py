@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from metashell.codec.error_codes import UNKNOWN_SERVER_ERROR
-from metashell.codec.java_hash import copy_capacity, hash_order, string_hash_order
+from metashell.codec.java_hash import copy_capacity, hash_order, string_hash_order, uuid_hash_order
 from metashell.groups.assignors.errors import AssignorError
 from metashell.groups.assignors.server import ServerGroup, ServerMember, assign, in_java_order
 from metashell.groups.consumer.change import Change
@@ -59,6 +59,9 @@ def update_target(change: Change, topics: Topics, settings: KindSettings, now_ms
     if assignor != RANGE and change.is_homogeneous:
         targets = {id: _in_set_order(target, given.members[id].previous) for id, target in targets.items()}
     for member_id, target in targets.items():
+        if len(target) > 1:
+            kept = {} if assignor == RANGE else given.members[member_id].previous
+            target = targets[member_id] = _in_map_order(target, kept)
         known = group.targets.get(member_id)
         if known is None or not _is_same(known, target):
             records.append(target_member_record(group.group_id, member_id, target))
@@ -118,6 +121,13 @@ def _in_set_order(assigned: Target, previous: Mapping[bytes, Collection[int]]) -
         comes = sorted(mine.difference(stays))
         ordered[topic_id] = hash_order((*stays, *comes), copy_capacity(len(known)) if stays else 16)
     return ordered
+
+
+def _in_map_order(assigned: Target, previous: Mapping[bytes, Collection[int]]) -> Target:
+    """A target with topics in the order of Kafka's map: in a bucket, those that came last are first (`computeIfAbsent`), then what was."""
+    came = [topic_id for topic_id in assigned if topic_id not in previous]
+    kept = [topic_id for topic_id in previous if topic_id in assigned]
+    return {topic_id: assigned[topic_id] for topic_id in uuid_hash_order((*reversed(came), *kept))}
 
 
 def _is_same(one: Target, other: Target) -> bool:

@@ -37,8 +37,12 @@ class ClassicTeller:
     def __init__(self, story: Story) -> None:
         self._story = story
         self._before: _Generation | None = None
-        self._freed: frozenset[Partition] = frozenset()
-        """What cooperative members gave up in the last generation, for nobody to have in it."""
+        self._freed: frozenset[Partition] | None = None
+        """What cooperative members gave up in the last generation, for nobody to have in it; None where that is not known."""
+        self._owners: dict[Partition, str] = {}
+        """Who had each partition last, while the group was not empty."""
+        self.has_gap = False
+        """Whether the log has lost records since the generation before."""
 
     def end(
         self,
@@ -51,7 +55,8 @@ class ClassicTeller:
         if self._before is not None:
             self._story.events.append(Event(moment=moment, kind=kind, text=text, epoch=self._before.number))
         self._before = None
-        self._freed = frozenset()
+        self._freed = None
+        self._owners.clear()
 
     @property
     def member_ids(self) -> frozenset[str]:
@@ -68,11 +73,14 @@ class ClassicTeller:
             self._same_generation(before, now, moment)
         elif not now.members:
             self._event(moment, "empty", f"generation {now.number}: the last members left or timed out: {_names(before)}", now)
-            self._freed = frozenset()
+            self._freed = None
+            self._owners.clear()
         else:
             self._rebalance(before, now, value, moment)
+        self.has_gap = False
 
     def _begin(self, now: _Generation, value: Any, moment: Moment, causes: tuple[Cause, ...]) -> None:
+        self._take_owners(now)
         if causes:
             self._add(now, value, moment, causes, moved=0)
         elif now.members:
@@ -88,24 +96,35 @@ class ClassicTeller:
         replaced = _replaced(before, now)
         for old, new in replaced.items():
             instance = now.members[new].instance_id
+            self._rename(old, new)
             text = f"static member {instance} came back as {new} (it was {old}); its assignment stays and nobody rebalances"
             self._event(moment, "static-return", text, now, new)
         if not replaced and now != before:
             self._event(moment, "rewritten", "the generation was written again", now)
 
     def _rebalance(self, before: _Generation, now: _Generation, value: Any, moment: Moment) -> None:
-        owners = {partition: id for id, member in before.members.items() for partition in member.assigned or ()}
-        replaced = {new: old for old, new in _replaced(before, now).items()}
-        moved = sum(
-            owners[partition] not in (id, replaced.get(id))
-            for id, member in now.members.items()
-            for partition in member.assigned or ()
-            if partition in owners
-        )
-        self._add(now, value, moment, tuple(self._causes(before, now, moment)), moved=moved, missing=max(now.number - before.number - 1, 0))
-        held = frozenset(partition for member in now.members.values() for partition in member.assigned or ())
+        causes = tuple(self._causes(before, now, moment))
+        for old, new in _replaced(before, now).items():
+            self._rename(old, new)
+        missing = max(now.number - before.number - 1, 0)
+        self._add(now, value, moment, causes, moved=self._take_owners(now), missing=missing)
         is_cooperative = (now.protocol or "").startswith(_COOPERATIVE)
-        self._freed = frozenset(owners) - held if is_cooperative else frozenset()
+        had, has = _held(before), _held(now)
+        self._freed = frozenset() if not is_cooperative else None if had is None or has is None else had - has
+
+    def _rename(self, old: str, new: str) -> None:
+        for partition, id in self._owners.items():
+            if id == old:
+                self._owners[partition] = new
+
+    def _take_owners(self, now: _Generation) -> int:
+        """How many partitions went from one member to another, in one round or, in a cooperative rebalance, in two."""
+        moved = 0
+        for id, member in now.members.items():
+            for partition in member.assigned or ():
+                moved += self._owners.get(partition, id) != id
+                self._owners[partition] = id
+        return moved
 
     def _causes(self, before: _Generation, now: _Generation, moment: Moment) -> list[Cause]:
         causes = []
@@ -127,21 +146,28 @@ class ClassicTeller:
         return causes
 
     def _quiet_cause(self, before: _Generation, now: _Generation, moment: Moment) -> Cause:
-        """Why a generation began in which the same members subscribe to the same."""
-        held = frozenset(partition for member in now.members.values() for partition in member.assigned or ())
-        given = held & self._freed
-        if given:
-            return Cause(
-                "follow-up", f"second round of the cooperative rebalance: {parts_text(parts_of(given))} were free and are given", moment
+        """Why a generation began in which the same members subscribe to the same: what its assignments let one suppose."""
+        had, has = _held(before), _held(now)
+        if had is None or has is None:
+            text = "no member came, went or subscribed to other topics; assignments do not decode, so there is no telling what moved"
+            return Cause("asked", text, moment)
+        is_cooperative = (now.protocol or "").startswith(_COOPERATIVE)
+        freed, new, gone = self._freed, has - had, had - has
+        if given := new & (freed or frozenset()):
+            text = f"second round of the cooperative rebalance: {parts_text(parts_of(given))} had been given up and now have owners"
+            return Cause("follow-up", text, moment)
+        if new and is_cooperative and freed is None:
+            text = (
+                f"{parts_text(parts_of(new))} had no owner before: this may be the second round of a cooperative rebalance "
+                "whose first round the log does not have, or a topic was created or grew"
             )
-        before_held = frozenset(partition for member in before.members.values() for partition in member.assigned or ())
-        new = held - before_held
+            return Cause("follow-up", text, moment)
         if new:
-            text = f"{parts_text(parts_of(new))} appeared: the leader saw that a topic was created or grew, or they had no owner before"
+            text = f"{parts_text(parts_of(new))} had no owner before: the leader may have seen that a topic was created or grew"
             return Cause("topics", text, moment)
-        gone = before_held - held - self._freed
-        if gone and not (now.protocol or "").startswith(_COOPERATIVE):
-            return Cause("topics", f"{parts_text(parts_of(gone))} are gone: the leader saw that a topic was deleted", moment)
+        if gone and not is_cooperative:
+            text = f"{parts_text(parts_of(gone))} have no owner any more: the leader may have seen that a topic was deleted"
+            return Cause("topics", text, moment)
         text = "no member came, went or subscribed to other topics: one of them asked for it, such as its leader, which watches topics"
         return Cause("asked", text, moment)
 
@@ -161,6 +187,7 @@ class ClassicTeller:
                 assigned=assigned,
                 missing=missing,
                 sync_ms=sync_ms,
+                has_gap=self.has_gap,
             )
         )
         gap = (
@@ -187,6 +214,13 @@ class ClassicTeller:
         self, moment: Moment, kind: str, text: str, now: _Generation, member_id: str | None = None, details: dict[str, Any] | None = None
     ) -> None:
         self._story.events.append(Event(moment=moment, kind=kind, text=text, epoch=now.number, member_id=member_id, details=details or {}))
+
+
+def _held(generation: _Generation) -> frozenset[Partition] | None:
+    """What members have together; None where the assignment of one does not decode."""
+    if any(member.assigned is None for member in generation.members.values()):
+        return None
+    return frozenset(partition for member in generation.members.values() for partition in member.assigned or ())
 
 
 def _generation(value: Any) -> _Generation:

@@ -70,7 +70,7 @@ class Rebalance:
 
     `arrived` are members with the moment at which each had what it was to have, in order. `superseded_by` is the epoch that began before
     this one had settled. `moved` counts partitions that went from one member to another, `assigned` all that members have.
-    `sync_ms` is how long a classic group's leader took to assign.
+    `sync_ms` is how long a classic group's leader took to assign. `has_gap`: the log has lost records around it.
     """
 
     kind: str
@@ -84,6 +84,7 @@ class Rebalance:
     assigned: int = 0
     missing: int = 0
     sync_ms: int | None = None
+    has_gap: bool = False
     delays: list[Delay] = field(default_factory=list)
     arrived: list[tuple[str, Moment]] = field(default_factory=list)
 
@@ -106,6 +107,7 @@ class Rebalance:
             "sync_ms": self.sync_ms,
             "superseded_by": self.superseded_by,
             "missing_epochs": self.missing,
+            "incomplete": self.has_gap,
             "members": self.members,
             "partitions": self.assigned,
             "moved": self.moved,

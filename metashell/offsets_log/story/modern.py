@@ -70,6 +70,8 @@ class ModernTeller:
     kind: str = ""
     epoch: int | None = None
     hash: int = 0
+    has_hash: bool = False
+    """Whether any epoch had a hash of topics: no topic at all hashes to 0 as well."""
     assignment_epoch: int = -1
     members: dict[str, _Member] = field(default_factory=dict)
     causes: list[Cause] = field(default_factory=list)
@@ -79,6 +81,12 @@ class ModernTeller:
     expressions: dict[str, frozenset[str]] = field(default_factory=dict)
     before: dict[str, Owned] = field(default_factory=dict)
     """What members were to have when the rebalance began."""
+    owners: dict[Partition, str] = field(default_factory=dict)
+    """Who was to have each partition last, while the group was not empty."""
+    instances: dict[str, str] = field(default_factory=dict)
+    """Static members: instance id -> member id."""
+    has_gap: bool = False
+    """Whether the log has lost records since the epoch before."""
     ready: Owned = frozenset()
     """Of a share group, the partitions with share state."""
     becomes_classic: bool = False
@@ -96,8 +104,11 @@ class ModernTeller:
                 self._member(record.key.member_id, record.value, moment)
             case "target-epoch":
                 self._target_epoch(record.value, moment)
+            case "target" if record.value is not None:
+                self._at(record.key.member_id).target = self._owned(record.value)
             case "target":
-                self._at(record.key.member_id).target = frozenset() if record.value is None else self._owned(record.value)
+                if (member := self.members.get(record.key.member_id)) is not None:
+                    member.target = frozenset()
             case "current":
                 self._current(record.key.member_id, record.value, moment)
             case "regex":
@@ -115,8 +126,9 @@ class ModernTeller:
                 self._event(moment, "downgraded", f"the {'' if self.carried else 'empty '}group became a classic group")
             else:
                 self._event(moment, "deleted", "the group was deleted: by DeleteGroups, or since it was empty and its offsets expired")
-            self.epoch, self.hash, self.assignment_epoch = None, 0, -1
+            self.epoch, self.hash, self.has_hash, self.assignment_epoch = None, 0, False, -1
             self.members.clear()
+            self.owners.clear()
             if not self.carried:
                 self.causes.clear()
             self._close(None)
@@ -126,12 +138,17 @@ class ModernTeller:
         if before is not None and value.epoch == before:
             self._event(moment, "rewritten", "the group's epoch was written again")
             return
-        if not self.causes and before is not None and hash != self.hash:
+        if not self.causes and before is not None and not self.has_gap and hash != self.hash:
             text = "topics that it subscribes to changed: one was created or deleted, grew, or has replicas in other racks"
+            if not self.has_hash:
+                text = (
+                    "a topic that it subscribes to was created, or a broker before 4.1 wrote the last epoch, without what tells of topics"
+                )
             self.causes.append(Cause("topics", text, moment))
         if not self.causes:
             self.causes += self.changes or [self._cause_unknown(before, moment)]
         self.changes.clear()
+        self.has_hash |= self.hash != 0
         self._open(value.epoch, moment, 0 if before is None else value.epoch - before - 1)
 
     def causes_of_downgrade(self, moment: Moment) -> tuple[Cause, ...]:
@@ -144,6 +161,8 @@ class ModernTeller:
             return Cause("upgraded", f"the group was a classic group of {listed(sorted(self.carried))}", moment)
         if before is None:
             return Cause("first", "the first epoch that the log still has", moment)
+        if self.has_gap:
+            return Cause("unknown", "the log does not say: it has lost records before this one", moment)
         return Cause("unknown", "no record says why the epoch rose", moment)
 
     def _open(self, epoch: int, moment: Moment, missing: int) -> None:
@@ -151,8 +170,10 @@ class ModernTeller:
         causes, self.causes = tuple(self.causes), []
         count = self._member_count()
         self.open = Rebalance(kind=self.kind, epoch=epoch, began=causes[0].moment, causes=causes, members=count, missing=missing)
+        self.open.has_gap, self.has_gap = self.has_gap, False
         if not count:
             self.open.settled = moment
+            self.owners.clear()
         self.before = {id: member.target for id, member in self.members.items()}
         self.story.rebalances.append(self.open)
         self._event(moment, "epoch", f"epoch {epoch}: {listed([cause.text for cause in causes], 3)}")
@@ -160,6 +181,7 @@ class ModernTeller:
     def _close(self, superseded_by: int | None) -> None:
         if self.open is not None and self.open.settled is None:
             self.open.superseded_by = superseded_by
+            self.open.has_gap |= self.has_gap
         self.open = None
 
     def _target_epoch(self, value: Any, moment: Moment) -> None:
@@ -167,12 +189,11 @@ class ModernTeller:
             self.assignment_epoch = -1
             return
         self.assignment_epoch = value.assignment_epoch
-        owners = {partition: id for id, owned in self.before.items() for partition in owned}
-        moved = sum(partition in owners and owners[partition] != id for id, member in self.members.items() for partition in member.target)
+        moved = self._take_owners() if self.kind != "share" else 0
         assigned = len({partition for member in self.members.values() for partition in member.target})
         if self.open is not None and self.open.epoch == value.assignment_epoch:
             self.open.members, self.open.assigned = self._member_count(), assigned
-            self.open.moved = moved if self.kind != "share" else 0
+            self.open.moved = moved
         targets = {id: member.target for id, member in self.members.items() if member.target != self.before.get(id, frozenset())}
         size = f"{counted(assigned, 'partition')} for {counted(self._member_count(), 'member')}"
         text = f"target of epoch {value.assignment_epoch}: {size}, {moved} moved"
@@ -180,23 +201,40 @@ class ModernTeller:
         self._event(moment, "target", text, details=details)
         self._look_settled(moment)
 
+    def _take_owners(self) -> int:
+        """How many partitions are for another member than the one that they were for last."""
+        moved = 0
+        for id, member in self.members.items():
+            for partition in member.target:
+                moved += self.owners.get(partition, id) != id
+                self.owners[partition] = id
+        return moved
+
     # ---- members
 
     def _at(self, id: str) -> _Member:
         return self.members.setdefault(id, _Member())
 
     def _member_count(self) -> int:
-        return sum(member.value is not None for member in self.members.values())
+        """Also those of which the log has lost who they are."""
+        return len(self.members)
 
     def _member(self, id: str, value: Any, moment: Moment) -> None:
         member = self.members.get(id)
         if value is None:
-            if member is not None:
+            if id not in self.carried and (member is None or member.value is None):
+                self._cause("left", f"{id} left, timed out or was replaced (the log has lost its earlier records)", moment, id)
+            elif member is not None:
                 self._gone(id, member, moment)
-                del self.members[id]
+            self.members.pop(id, None)
             return
         old = None if member is None else member.value
         self._at(id).value = value
+        if (instance := getattr(value, "instance_id", None)) is not None:
+            previous = self.instances.get(instance, id)
+            self.instances[instance] = id
+            for partition in [partition for partition, owner in self.owners.items() if owner == previous != id]:
+                self.owners[partition] = id
         if old is None and id in self.carried:
             self._event(moment, "carried", f"{_named(id, value)} is in it as before, by the classic protocol", id)
         elif old is None:
@@ -211,7 +249,7 @@ class ModernTeller:
                 self._event(moment, "member", text, id)
 
     def _gone(self, id: str, member: _Member, moment: Moment) -> None:
-        if member.value is None or id in self.carried:
+        if id in self.carried:
             return
         text = f"{_named(id, member.value)} left or timed out (records do not tell which)"
         timeout = getattr(member.value, "rebalance_timeout_ms", -1)
@@ -225,6 +263,8 @@ class ModernTeller:
             self._cause("left", text, moment, id)
 
     def _current(self, id: str, value: Any, moment: Moment) -> None:
+        if value is None and id not in self.members:
+            return
         member = self._at(id)
         was_revoking = member.revoking
         if value is None:
@@ -293,9 +333,10 @@ class ModernTeller:
         rebalance = self.open
         if rebalance is None or rebalance.settled is not None or self.assignment_epoch != rebalance.epoch:
             return
-        present = [member for member in self.members.values() if member.value is not None and member.epoch != _AWAY_EPOCH]
+        present = [member for member in self.members.values() if member.epoch != _AWAY_EPOCH]
         if all(member.state.startswith(_STABLE) and member.epoch == rebalance.epoch for member in present):
             rebalance.settled = moment
+            rebalance.has_gap |= self.has_gap
             self._event(moment, "settled", f"epoch {rebalance.epoch} settled after {duration_text(rebalance.took_ms or 0)}")
 
     def end(self) -> None:

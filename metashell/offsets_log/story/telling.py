@@ -50,6 +50,8 @@ class _Teller:
         self.modern.becomes_classic = is_ended and bool(values)
         self.modern.carried = self.classic.member_ids if kinds else frozenset(kept) if is_ended else frozenset()
         removed: list[tuple[Record, RawRecord]] = []
+        if any(raw.after_gap for _, raw in batch):
+            self.classic.has_gap = self.modern.has_gap = True
         for record, raw in batch:
             moment = Moment(raw.offset, raw.timestamp_ms)
             if record.type in COMMIT_TYPES:
