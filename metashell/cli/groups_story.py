@@ -43,7 +43,7 @@ def _stories(work: Work) -> list[Story]:
 
     group_id = shown_id(work.values.group)
     keys = KeysOf(group_id)
-    loaded = read_logs(work, lambda raw: raw.key is not None and keys.has(raw.key))
+    loaded = read_logs(work, lambda raw: raw.key is not None and keys.has(raw.key), has_past=True)
     topics, decoder = NamedTopics(work), Decoder()
     stories = [story_of(group_id, log.fold.records, topics, decoder) for log in loaded.logs if log.fold.records]
     if not stories:

@@ -12,7 +12,7 @@ from metashell.log.source_fault import SourceFault
 from metashell.offsets_log.decoding import Decoder
 from metashell.offsets_log.fold import Fold, RawRecord
 from metashell.offsets_log.inputs import PartitionLog, offsets_logs
-from metashell.offsets_log.merged import batches_of
+from metashell.offsets_log.merged import batches_of, newest_first
 
 FAULTS_MAX = 100
 
@@ -45,10 +45,20 @@ class Loaded:
             self.faults.append(fault)
 
 
-def load(paths: Sequence[str], *, wants: Callable[[RawRecord], bool] | None = None, max_decompressed: int = MAX_DECOMPRESSED) -> Loaded:
-    """Read the logs at some paths; `wants` as in `Fold`. Errors: UsageError for a path without such a log."""
+def load(
+    paths: Sequence[str],
+    *,
+    wants: Callable[[RawRecord], bool] | None = None,
+    max_decompressed: int = MAX_DECOMPRESSED,
+    has_past: bool = False,
+) -> Loaded:
+    """Read the logs at some paths; `wants` as in `Fold`.
+
+    Of several copies the newest one counts; with `has_past`, and where the newest one is damaged, they are merged.
+    Errors: UsageError for a path without such a log.
+    """
     loaded = Loaded()
-    decoder = Decoder()
+    reader = _Reader(loaded, wants, max_decompressed, has_past=has_past)
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -56,22 +66,45 @@ def load(paths: Sequence[str], *, wants: Callable[[RawRecord], bool] | None = No
         logs = offsets_logs(paths, loaded.notes, unusable)
         for fault in unusable:
             loaded.add_fault(fault)
-        for log in logs:
-            loaded.logs.append(LoadedLog(log, _fold_of(log, decoder, wants, loaded, max_decompressed)))
+        for log in map(newest_first, logs):
+            loaded.logs.append(LoadedLog(log, reader.fold_of(log)))
     finally:
         if was_enabled:
             gc.enable()
     return loaded
 
 
-def _fold_of(log: PartitionLog, decoder: Decoder, wants: Callable[[RawRecord], bool] | None, loaded: Loaded, max_decompressed: int) -> Fold:
-    fold = Fold(decoder, wants, max_decompressed)
-    for item in batches_of(log, fold.quick):
-        if isinstance(item, SourceFault):
-            loaded.add_fault(item)
-            continue
-        try:
-            fold.add(item)
-        except DecodeError as error:
-            loaded.add_fault(SourceFault(item.file, item.header.base_offset, item.position, f"offset {item.header.base_offset}: {error}"))
-    return fold
+class _Reader:
+    def __init__(self, loaded: Loaded, wants: Callable[[RawRecord], bool] | None, max_decompressed: int, *, has_past: bool) -> None:
+        self._loaded = loaded
+        self._wants = wants
+        self._max_decompressed = max_decompressed
+        self._has_past = has_past
+        self._decoder = Decoder()
+
+    def fold_of(self, log: PartitionLog) -> Fold:
+        """The fold of a log whose newest copy is the first one."""
+        is_merged = self._has_past or len(log.copies) == 1
+        fold, faults = self._read(log if is_merged else log._replace(copies=log.copies[:1]))
+        # What wants records has had them: it gets none twice.
+        if not is_merged and self._wants is None and not all(fault.is_tail for fault in faults):
+            text = "its newest copy is damaged; older ones fill in what it lacks, and may bring back what was deleted since"
+            self._loaded.notes.append(f"{log.name}: {text}")
+            fold, faults = self._read(log)
+        for fault in faults:
+            self._loaded.add_fault(fault)
+        return fold
+
+    def _read(self, log: PartitionLog) -> tuple[Fold, list[SourceFault]]:
+        fold = Fold(self._decoder, self._wants, self._max_decompressed)
+        faults: list[SourceFault] = []
+        for item in batches_of(log, fold.quick):
+            if isinstance(item, SourceFault):
+                faults.append(item)
+                continue
+            try:
+                fold.add(item)
+            except DecodeError as error:
+                place = item.header.base_offset
+                faults.append(SourceFault(item.file, place, item.position, f"offset {place}: {error}"))
+        return fold, faults
