@@ -18,7 +18,12 @@ from metashell.values import uuid_from_text
 from tests.groups.golden import BEGUN_MS, scenarios
 from tests.offsets_log.making import golden_batches
 
-WITH_RECORDS = sorted(name for name, scenario in scenarios().items() if any(step.get("records") for step in scenario["steps"]))
+WITH_RECORDS = sorted(
+    name
+    for name, scenario in scenarios().items()
+    if any("keyHex" in record for step in scenario["steps"] for record in step.get("records", ()))
+)
+"""The conversations whose records are given with their bytes and places."""
 
 
 def raw_records(batches: list[bytes]) -> list[RawRecord]:
