@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from metashell.codec.compression import MAX_DECOMPRESSED
+from metashell.codec.framing import Frame
 from metashell.errors import DecodeError
+from metashell.log.order import OrderCheck
+from metashell.log.segment import TakesFrames
 from metashell.log.source_fault import SourceFault
 from metashell.offsets_log.decoding import Decoder
 from metashell.offsets_log.fold import Fold, RawRecord
@@ -45,33 +50,88 @@ class Loaded:
             self.faults.append(fault)
 
 
-def load(paths: Sequence[str], *, wants: Callable[[RawRecord], bool] | None = None, max_decompressed: int = MAX_DECOMPRESSED) -> Loaded:
-    """Read the logs at some paths; `wants` as in `Fold`. Errors: UsageError for a path without such a log."""
-    loaded = Loaded()
-    decoder = Decoder()
+@contextmanager
+def many_objects() -> Iterator[None]:
+    """A block that makes very many objects and no cycles of them: looking for cycles would take most of its time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def load(
+    paths: Sequence[str],
+    *,
+    wants: Callable[[RawRecord], bool] | None = None,
+    mark: bytes | None = None,
+    max_decompressed: int = MAX_DECOMPRESSED,
+    progress: Callable[[int, int], None] | None = None,
+) -> Loaded:
+    """Read the logs at some paths; `wants` and `mark` as in `Fold`. `progress` gets the bytes that were read and those that there are.
+
+    Errors: UsageError for a path without such a log.
+    """
+    loaded = Loaded()
+    decoder = Decoder()
+    with many_objects():
         unusable: list[SourceFault] = []
         logs = offsets_logs(paths, loaded.notes, unusable)
         for fault in unusable:
             loaded.add_fault(fault)
+        meter = _Meter(logs, progress)
         for log in logs:
-            loaded.logs.append(LoadedLog(log, _fold_of(log, decoder, wants, loaded, max_decompressed)))
-    finally:
-        if was_enabled:
-            gc.enable()
+            fold = Fold(decoder, wants, max_decompressed, mark)
+            _read(log, fold, loaded, meter)
+            loaded.logs.append(LoadedLog(log, fold))
     return loaded
 
 
-def _fold_of(log: PartitionLog, decoder: Decoder, wants: Callable[[RawRecord], bool] | None, loaded: Loaded, max_decompressed: int) -> Fold:
-    fold = Fold(decoder, wants, max_decompressed)
-    for item in batches_of(log, fold.quick):
+class _Meter:
+    """Counts bytes."""
+
+    def __init__(self, logs: Sequence[PartitionLog], progress: Callable[[int, int], None] | None) -> None:
+        self._progress = progress
+        self._done = 0
+        self._all = 0 if progress is None else sum(_size_of(file.path) for log in logs for copy in log.copies for file in copy)
+
+    def add(self, size: int) -> None:
+        """Say that some more bytes were read."""
+        if self._progress is not None:
+            self._done += size
+            self._progress(self._done, max(self._all, self._done))
+
+
+def _size_of(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
+def _read(log: PartitionLog, fold: Fold, loaded: Loaded, meter: _Meter) -> None:
+    def quick(order: OrderCheck) -> TakesFrames | None:
+        takes = fold.quick(order)
+        if takes is None:
+            return None
+
+        def metered(buf: bytes, frames: list[Frame], first: int) -> int:
+            done = takes(buf, frames, first)
+            if done > first:
+                at, size = frames[done - 1]
+                meter.add(at + size - frames[first][0])
+            return done
+
+        return metered
+
+    for item in batches_of(log, quick):
         if isinstance(item, SourceFault):
             loaded.add_fault(item)
             continue
+        meter.add(len(item.data))
         try:
             fold.add(item)
         except DecodeError as error:
             loaded.add_fault(SourceFault(item.file, item.header.base_offset, item.position, f"offset {item.header.base_offset}: {error}"))
-    return fold
