@@ -9,7 +9,7 @@ from metashell.cli.administering import Work, perform
 from metashell.cli.group_topics import NamedTopics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from metashell.groups.record import Finding
     from metashell.groups.view import GroupDescription, OffsetRow
@@ -81,8 +81,11 @@ class Meanwhile:
         self._next_s = self._now() + _SHOWN_EVERY_S
 
 
-def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None, mark: bytes | None = None) -> Loaded:
-    """Read the logs that were named, and say what is wrong with them: then the status is 1. Errors: UsageError."""
+def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None, mark: bytes | None = None, *, has_past: bool = False) -> Loaded:
+    """Read the logs that were named (`has_past`: with what only older copies have), and say what is wrong: then the status is 1.
+
+    Errors: UsageError.
+    """
     from collections import Counter
 
     from metashell.offsets_log.decoding import shown_id
@@ -90,7 +93,14 @@ def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None, mark
 
     if getattr(work.values, "group", None) is not None:
         work.values.group = shown_id(work.values.group)
-    loaded = load(work.values.paths, wants=wants, mark=mark, max_decompressed=work.values.max_decompressed, progress=Meanwhile(work).read)
+    loaded = load(
+        work.values.paths,
+        wants=wants,
+        mark=mark,
+        max_decompressed=work.values.max_decompressed,
+        has_past=has_past,
+        progress=Meanwhile(work).read,
+    )
     for note in loaded.notes:
         work.note(note)
     if work.values.verbose:
@@ -122,7 +132,8 @@ def _read_lines(loaded: Loaded) -> Iterator[str]:
     for log in loaded.logs:
         for copy in log.log.copies:
             place = copy[0].path if copy[0].path == "-" else os.path.dirname(copy[0].path)
-            yield f"{place}: {counted(len(copy), 'segment')} of {log.log.name}"
+            older = ", an older copy" if copy is not log.log.copies[0] else ""
+            yield f"{place}: {counted(len(copy), 'segment')} of {log.log.name}{older}"
 
 
 def _tell_findings(work: Work, loaded: Loaded, group_id: str | None) -> None:
@@ -252,12 +263,25 @@ def _offsets(work: Work) -> None:
 
 def _rows_of_logs(work: Work) -> list[OffsetRow]:
     from metashell.offsets_log.asking import offset_rows
-    from metashell.offsets_log.beside import end_offsets
+    from metashell.offsets_log.beside import end_offsets, topic_ids
 
     found = found_groups(work, read_logs(work), work.values.group)
-    ends = end_offsets(work.values.paths) if work.values.lag else {}
     topics = NamedTopics(work)
-    return [row for one in found for row in offset_rows(one, topics, ends)]
+    if not work.values.lag:
+        return [row for one in found for row in offset_rows(one, topics, {})]
+    ends, ids = end_offsets(work.values.paths), topic_ids(work.values.paths)
+    return [_of_this_topic(work, row, ids) for one in found for row in offset_rows(one, topics, ends)]
+
+
+def _of_this_topic(work: Work, row: OffsetRow, ids: Mapping[str, set[bytes]]) -> OffsetRow:
+    """The row, without a lag where the topic was made again since the commit: brokers do not use such a commit."""
+    known = ids.get(row.topic)
+    if known is None or row.topic_id in known or not any(row.topic_id):
+        return row
+    work.note_once(f"{row.topic} was made again since: its commits of before do not count for brokers, and have no lag")
+    from dataclasses import replace
+
+    return replace(row, is_of_old_topic=True)
 
 
 # ---- expiring

@@ -45,7 +45,7 @@ def _stories(work: Work) -> list[Story]:
     ids = ids_meant(group_id)
     keys = [KeysOf(id) for id in ids]
     mark = keys[0].mark if len(keys) == 1 else None
-    loaded = read_logs(work, lambda raw: raw.key is not None and any(one.has(raw.key) for one in keys), mark)
+    loaded = read_logs(work, lambda raw: raw.key is not None and any(one.has(raw.key) for one in keys), mark, has_past=True)
     topics, decoder = NamedTopics(work), Decoder()
     for id, of_group in zip(ids, keys, strict=True):
         by_log = [[raw for raw in log.fold.records if raw.key is not None and of_group.has(raw.key)] for log in loaded.logs]

@@ -17,7 +17,7 @@ from metashell.log.source_fault import SourceFault
 from metashell.offsets_log.decoding import Decoder
 from metashell.offsets_log.fold import Fold, RawRecord
 from metashell.offsets_log.inputs import PartitionLog, offsets_logs
-from metashell.offsets_log.merged import batches_of
+from metashell.offsets_log.merged import batches_of, newest_first
 
 FAULTS_MAX = 100
 
@@ -68,34 +68,35 @@ def load(
     wants: Callable[[RawRecord], bool] | None = None,
     mark: bytes | None = None,
     max_decompressed: int = MAX_DECOMPRESSED,
+    has_past: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Loaded:
     """Read the logs at some paths; `wants` and `mark` as in `Fold`. `progress` gets the bytes that were read and those that there are.
 
+    Of several copies the newest one counts; with `has_past`, and where the newest one is damaged, they are merged.
     Errors: UsageError for a path without such a log.
     """
     loaded = Loaded()
-    decoder = Decoder()
+    reader = _Reader(loaded, wants, mark, max_decompressed, has_past=has_past)
     with many_objects():
         unusable: list[SourceFault] = []
-        logs = offsets_logs(paths, loaded.notes, unusable)
+        logs = [newest_first(log) for log in offsets_logs(paths, loaded.notes, unusable)]
         for fault in unusable:
             loaded.add_fault(fault)
-        meter = _Meter(logs, progress)
+        reader.meter = _Meter(logs, progress, has_past=has_past)
         for log in logs:
-            fold = Fold(decoder, wants, max_decompressed, mark)
-            _read(log, fold, loaded, meter)
-            loaded.logs.append(LoadedLog(log, fold))
+            loaded.logs.append(LoadedLog(log, reader.fold_of(log)))
     return loaded
 
 
 class _Meter:
     """Counts bytes."""
 
-    def __init__(self, logs: Sequence[PartitionLog], progress: Callable[[int, int], None] | None) -> None:
+    def __init__(self, logs: Sequence[PartitionLog], progress: Callable[[int, int], None] | None, *, has_past: bool) -> None:
         self._progress = progress
         self._done = 0
-        self._all = 0 if progress is None else sum(_size_of(file.path) for log in logs for copy in log.copies for file in copy)
+        copies = [] if progress is None else [copy for log in logs for copy in (log.copies if has_past else log.copies[:1])]
+        self._all = sum(_size_of(file.path) for copy in copies for file in copy)
 
     def add(self, size: int) -> None:
         """Say that some more bytes were read."""
@@ -111,27 +112,57 @@ def _size_of(path: str) -> int:
         return 0
 
 
-def _read(log: PartitionLog, fold: Fold, loaded: Loaded, meter: _Meter) -> None:
-    def quick(order: OrderCheck) -> TakesFrames | None:
-        takes = fold.quick(order)
-        if takes is None:
-            return None
+class _Reader:
+    def __init__(
+        self, loaded: Loaded, wants: Callable[[RawRecord], bool] | None, mark: bytes | None, max_decompressed: int, *, has_past: bool
+    ) -> None:
+        self.meter = _Meter((), None, has_past=has_past)
+        self._mark = mark
+        self._loaded = loaded
+        self._wants = wants
+        self._max_decompressed = max_decompressed
+        self._has_past = has_past
+        self._decoder = Decoder()
 
-        def metered(buf: bytes, frames: list[Frame], first: int) -> int:
-            done = takes(buf, frames, first)
-            if done > first:
-                at, size = frames[done - 1]
-                meter.add(at + size - frames[first][0])
-            return done
+    def fold_of(self, log: PartitionLog) -> Fold:
+        """The fold of a log whose newest copy is the first one."""
+        is_merged = self._has_past or len(log.copies) == 1
+        fold, faults = self._read(log if is_merged else log._replace(copies=log.copies[:1]))
+        # What wants records has had them: it gets none twice.
+        if not is_merged and self._wants is None and not all(fault.is_tail for fault in faults):
+            text = "its newest copy is damaged; older ones fill in what it lacks, and may bring back what was deleted since"
+            self._loaded.notes.append(f"{log.name}: {text}")
+            fold, faults = self._read(log)
+        for fault in faults:
+            self._loaded.add_fault(fault)
+        return fold
 
-        return metered
+    def _read(self, log: PartitionLog) -> tuple[Fold, list[SourceFault]]:
+        fold = Fold(self._decoder, self._wants, self._max_decompressed, self._mark)
 
-    for item in batches_of(log, quick):
-        if isinstance(item, SourceFault):
-            loaded.add_fault(item)
-            continue
-        meter.add(len(item.data))
-        try:
-            fold.add(item)
-        except DecodeError as error:
-            loaded.add_fault(SourceFault(item.file, item.header.base_offset, item.position, f"offset {item.header.base_offset}: {error}"))
+        def quick(order: OrderCheck) -> TakesFrames | None:
+            takes = fold.quick(order)
+            if takes is None:
+                return None
+
+            def metered(buf: bytes, frames: list[Frame], first: int) -> int:
+                done = takes(buf, frames, first)
+                if done > first:
+                    at, size = frames[done - 1]
+                    self.meter.add(at + size - frames[first][0])
+                return done
+
+            return metered
+
+        faults: list[SourceFault] = []
+        for item in batches_of(log, quick):
+            if isinstance(item, SourceFault):
+                faults.append(item)
+                continue
+            self.meter.add(len(item.data))
+            try:
+                fold.add(item)
+            except DecodeError as error:
+                place = item.header.base_offset
+                faults.append(SourceFault(item.file, place, item.position, f"offset {place}: {error}"))
+        return fold, faults

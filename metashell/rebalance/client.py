@@ -1,7 +1,7 @@
 """A process with one member: its machine, its application that polls and handles callbacks, and its connection.
 
-The application is healthy unless it is told otherwise: it polls when the machine asks for it, spends a moment in each callback, and
-consumes at a constant rate. `stalled_until_ms` keeps it from polling (the heartbeat thread goes on), `paused_until_ms` stops all of it.
+The application is healthy unless a scenario wants it otherwise: it polls when the machine asks for it, spends a moment in each callback,
+and consumes at a constant rate. `stalled_until_ms` keeps it from polling (the heartbeat thread goes on), `paused_until_ms` stops all of it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _POLL_MS: Final = 10
 
 
 class Watcher(Protocol):
-    """Who is told what happens in the applications."""
+    """Who hears what happens in the applications."""
 
     def called(self, client: Client, callback: Callback) -> None:
         """A callback begins: what is assigned belongs to the client from now on."""
@@ -93,7 +93,7 @@ class Client:
         self.held: dict[PartitionKey, None] = {}
         """What it owns, from the begin of `assigned` to the end of `revoked`; without what others got because it was given up as dead."""
 
-    # ---- what it is told to do
+    # ---- what a scenario does with it
 
     def subscribe(self, topics: Iterable[str]) -> None:
         names = tuple(sorted(topics))

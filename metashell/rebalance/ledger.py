@@ -19,7 +19,8 @@ Report = Callable[[str, str], None]
 
 
 class Ledger:
-    """Shape: `owner` has the client of each partition that has one; `has` says whether the coordinator still has a client."""
+    """Shape: `owner` has the client of each partition that has one, `newest` also that of a partition which nobody owns just now; `has`
+    says whether the coordinator still has a client."""
 
     def __init__(self, report: Report, has: Callable[[Client], bool]) -> None:
         self._report = report
@@ -34,6 +35,7 @@ class Ledger:
         self._states: dict[str, tuple[str, int]] = {}
         self.figures = Figures()
         self.owner: dict[PartitionKey, Client] = {}
+        self.newest: dict[PartitionKey, Client] = {}
         self.expected: dict[PartitionKey, None] = {}
         self.lanes: dict[str, list[Span]] = {}
         self.unowned: list[tuple[int, int]] = []
@@ -114,7 +116,7 @@ class Ledger:
                 self._last[partition] = (before.slot, before.reached.get(partition, 0))
                 if not before.held:
                     self._idle[before] = None
-            self.owner[partition] = client
+            self.owner[partition] = self.newest[partition] = client
             client.held[partition] = None
             since_ms = self._without.pop(partition, None)
             if since_ms is not None:

@@ -39,7 +39,7 @@ class Connection:
 
 
 class Network:
-    """Delivers requests and answers late; what it is told to lose is lost with its connection."""
+    """Delivers requests and answers late; what is lost is lost with its connection."""
 
     def __init__(self, clock: Clock, chance: Random, latency_ms: tuple[int, int]) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""The checkers of a simulation: told of every callback, batch and answer, they say which rule did not hold.
+"""The checkers of a simulation: they hear of every callback, batch and answer, and say which rule did not hold.
 
 Nothing here looks at the whole group at each event: owners change with callbacks, assignments are looked at once a round, commits as they
 are accepted.
@@ -16,6 +16,8 @@ from metashell.codec.error_codes import (
     NONE,
     UNKNOWN_MEMBER_ID,
 )
+from metashell.groups.classic.group import ClassicGroup
+from metashell.groups.consumer.group import ConsumerGroup
 from metashell.groups.decision import GroupError
 from metashell.groups.group import CommitClaim
 from metashell.rebalance.client import Client, PartitionKey
@@ -29,10 +31,11 @@ if TYPE_CHECKING:
     from metashell.groups.coordinator.shard import Written
     from metashell.groups.group import Group
     from metashell.groups.members.outputs import Callback, Send
+    from metashell.groups.record import Record
     from metashell.groups.state import State
     from metashell.groups.topics import Topics
     from metashell.rebalance.clock import Clock
-    from metashell.rebalance.network import Connection
+    from metashell.rebalance.network import Connection, Peer
 
 VIOLATIONS_MAX: Final = 100
 _GONE: Final = {
@@ -41,7 +44,6 @@ _GONE: Final = {
 }
 """By the kind of the group: why a commit is refused to a member that was given up. That a member of a consumer group is an epoch behind
 says nothing."""
-_OFFSETS: Final = 1
 _SETTLED: Final = ("Stable", "Empty")
 
 
@@ -148,26 +150,34 @@ class Watch:
 
     def written(self, batch: Written, connection: Connection | None, sent: Send | None) -> None:
         kinds = self.records.kinds
+        if connection is not None and sent is not None and sent.api_key == OFFSET_COMMIT:
+            self._check_commits(batch.records, connection.peer, sent.body.member_id)
+            return
         for record in batch.records:
-            if record.type == _OFFSETS:
-                if record.value is not None:
-                    self._check_commit(record, connection)
-            elif record.type in kinds:
+            if record.type in kinds:
                 kinds[record.type](record, self._clock.now_ms)
 
-    def _check_commit(self, record: Any, connection: Connection | None) -> None:
-        """An offset was accepted: from who owns the partition, and not behind the one before."""
-        partition = (record.key.topic, record.key.partition)
-        offset = record.value.offset
-        owner = self.ledger.owner.get(partition)
-        if connection is not None and owner is not None and owner is not connection.peer:
-            who = connection.peer.client_id
-            self.report("commits", f"offset {offset} of {partition[0]}-{partition[1]} is accepted from {who} while {owner.slot} owns it")
-        if offset < self._committed.get(partition, 0):
-            self.report(
-                "offsets", f"the committed offset of {partition[0]}-{partition[1]} goes back from {self._committed[partition]} to {offset}"
-            )
-        self._committed[partition] = offset
+    def _check_commits(self, records: tuple[Record, ...], peer: Peer, member_id: str) -> None:
+        """Offsets were accepted: from a member, which owns the partitions or was the newest to own them, and not behind those before."""
+        group = self.groups.get(self._group_id)
+        if isinstance(group, ClassicGroup | ConsumerGroup) and member_id not in group.members:
+            self.report("commits", f"offsets are accepted from {peer.client_id}, which is no member")
+        newest, committed = self.ledger.newest, self._committed
+        for record in records:
+            key = record.key
+            partition = (key.topic, key.partition)
+            offset = record.value.offset
+            owner = newest.get(partition)
+            if owner is not peer:
+                self._report_commit(partition, offset, peer, owner)
+            if offset < committed.get(partition, 0):
+                text = f"{key.topic}-{key.partition} goes back from {committed[partition]} to {offset}"
+                self.report("offsets", f"the committed offset of {text}")
+            committed[partition] = offset
+
+    def _report_commit(self, partition: PartitionKey, offset: int, peer: Peer, owner: Client | None) -> None:
+        whose = "nobody has owned it" if owner is None else f"{owner.slot} {'owns' if partition in self.ledger.owner else 'owned'} it"
+        self.report("commits", f"offset {offset} of {partition[0]}-{partition[1]} is accepted from {peer.client_id} while {whose}")
 
     def answering(self, connection: Connection, sent: Send, body: Any) -> None:
         """Remember which generation a member was given last: by that one it is judged."""

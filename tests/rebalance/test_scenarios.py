@@ -163,13 +163,7 @@ def test_streams_goes_from_version_3_to_11_in_any_order_of_members(seed: int) ->
     assert used == [{3}, {3}, {11}, {11}, {11}, {11}]
 
 
-# ---- the simulation itself
-
-
-def test_a_seed_gives_the_same_outcome_again_and_another_one_another() -> None:
-    first, again, other = (simulate(plan("cooperative", seed=seed), SCENARIOS["bounce"]) for seed in (1, 1, 2))
-    assert first == again
-    assert first != other
+# ---- holes of Kafka, which a real one has too
 
 
 def test_an_upgrade_within_a_rebalance_gives_partitions_to_two_members() -> None:
@@ -193,3 +187,31 @@ def test_an_upgrade_within_a_rebalance_gives_partitions_to_two_members() -> None
     world = World(replace(plan("cooperative"), latency_ms=(5, 9)))
     outcome = world.run("upgrade", steps)
     assert {violation.rule for violation in outcome.violations} == {"owners"}
+
+
+def test_a_static_leader_does_not_see_what_grew_while_it_was_away() -> None:
+    """The coordinator says that the assignment stands (KIP-814), and the leader takes the topics that it sees now for those it was made
+    from: nobody reads the new partitions before the next rebalance."""
+
+    def steps(world: World) -> Steps:
+        leader = next(client for client in world.live if getattr(client.member, "is_leader", False))
+        world.kill(leader)
+        yield 1_000
+        world.set_topic("topic-1", 12)
+        yield 5_000
+        world.start(leader.slot)
+        yield 0
+
+    world = World(replace(plan("eager", patience_ms=200_000), is_static=True))
+    outcome = world.run("static leader", steps)
+    assert [violation.rule for violation in outcome.violations] == ["settles"]
+    assert len(world.watch.ledger.without) == 6
+
+
+# ---- the simulation itself
+
+
+def test_a_seed_gives_the_same_outcome_again_and_another_one_another() -> None:
+    first, again, other = (simulate(plan("cooperative", seed=seed), SCENARIOS["bounce"]) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other

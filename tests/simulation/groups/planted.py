@@ -127,7 +127,7 @@ def a_new_coordinator_forgets_commits() -> list[Patch]:
 
 
 class Bug(NamedTuple):
-    """A bug, the rule that it breaks, and a strategy and scenario that show it."""
+    """A bug, the rule that it breaks, and a strategy and scenario that show it; scenarios of `OWN` stand here."""
 
     plant: Callable[[], list[Patch]]
     rule: str
@@ -142,14 +142,27 @@ def _two_kinds_of_subscription(world: World) -> Steps:
     yield 0
 
 
+def _back_among_nobody(world: World) -> Steps:
+    """A member stands still until it is given up; those that took over leave before it goes on, so that nobody owns what it commits."""
+    client, *others = world.live
+    client.pause(world.clock.now_ms + 75_000)
+    yield 70_000
+    for other in others:
+        other.leave()
+    yield 10_000
+
+
+OWN: Mapping[str, Callable[[World], Steps]] = {"picky": _two_kinds_of_subscription, "back-among-nobody": _back_among_nobody}
 BUGS: tuple[Bug, ...] = (
     Bug(partitions_go_to_their_new_owner_at_once, "owners", "cooperative"),
     Bug(a_cooperative_member_gives_up_everything, "keeps", "cooperative"),
     Bug(whoever_asks_may_commit, "commits", "eager", "pause"),
+    Bug(whoever_asks_may_commit, "commits", "eager", "back-among-nobody"),
+    Bug(whoever_asks_may_commit, "commits", "cooperative", "back-among-nobody"),
     Bug(partitions_are_free_while_another_member_has_them, "owners", "consumer"),
     Bug(a_member_that_revoked_does_not_join_again, "settles", "cooperative"),
     Bug(every_assignment_asks_for_another, "rounds", "cooperative", patience_ms=30_000),
-    Bug(everybody_gets_of_every_topic, "subscribed", "eager", ""),
+    Bug(everybody_gets_of_every_topic, "subscribed", "eager", "picky"),
     Bug(members_begin_at_the_beginning, "offsets", "eager", "bounce"),
     Bug(the_dead_stay, "settles", "eager", "crash"),
     Bug(partitions_are_free_while_another_member_has_them, "records", "consumer", "scale-out"),
@@ -159,7 +172,7 @@ BUGS: tuple[Bug, ...] = (
 
 def rules_broken(bug: Bug) -> Iterator[str]:
     """Play what shows a bug, and say which rules did not hold."""
-    scenario = SCENARIOS.get(bug.scenario)
+    steps = OWN.get(bug.scenario) or SCENARIOS[bug.scenario].steps
     plan = Plan(strategy=STRATEGIES[bug.strategy], members=4, partitions=24, patience_ms=bug.patience_ms)
-    outcome = World(plan).run(bug.scenario, _two_kinds_of_subscription if scenario is None else scenario.steps)
+    outcome = World(plan).run(bug.scenario, steps)
     return (violation.rule for violation in outcome.violations)

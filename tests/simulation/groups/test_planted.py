@@ -9,7 +9,7 @@ from tests.simulation.groups.planted import BUGS, Bug, rules_broken
 from tests.simulation.planted import patched
 
 
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: f"{bug.rule}: {bug.plant.__name__}")
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: f"{bug.rule}: {bug.plant.__name__}, {bug.strategy}, {bug.scenario}")
 def test_a_planted_bug_is_found(bug: Bug) -> None:
     assert not list(rules_broken(bug))
     with patched(bug.plant()):
