@@ -149,6 +149,13 @@ def test_a_commit_that_does_not_decode_is_told_and_hides_nothing(tmp_path: Path)
     assert len(row["findings"]) == 2  # type: ignore[arg-type]
 
 
+def test_partitions_are_written_alike_everywhere_in_a_description() -> None:
+    lines = [line.split(maxsplit=1) for line in tell("describe", "grp-share", NODE).stdout.decode().splitlines()[1:]]
+    assert ["initializing", "nothing"] in lines
+    assert ["initialized", "plain-topic:0-5 orders:0-2"] in lines
+    assert 'subtopologies             {"0": ["plain-topic"]}' in tell("describe", "grp-streams", NODE).stdout.decode()
+
+
 # ---- directories that do not count
 
 
